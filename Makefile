@@ -62,7 +62,7 @@ lint: $(VENV)/.made-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What predictions are worth, from the recordings in tests/data: sim/evidence/envelope/envelope.json and its table in docs/truth.md.
+# What predictions are worth, from the recordings in tests/data: sim/jobs/evidence/envelope.json and its table in docs/truth.md.
 envelope: $(VENV)/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.lab.envelope
 

@@ -19,15 +19,16 @@ from benchmarks.lab import read
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import report
-from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import limits_text, name_of
-from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.cli.console.terminal import plain
-from sim.evidence.predicted import predicted
-from sim.recordings import observed, to_document
-from sim.runtime.run.simulate import simulate
-from sim.scenario import write
-from sim.units import format_duration
+from sim.advice.trials import TrialRunner
+from sim.app.cli.terminal import plain
+from sim.jobs.evidence.prediction import predicted
+from sim.jobs.observations import observed
+from sim.jobs.reading import to_document
+from sim.model.schema.writer import write
+from sim.model.units import format_duration
+from sim.results.formats import bytes_text, ms_text, per_second_text
+from sim.runtime.simulate import simulate
 
 __all__ = ["PAIRS", "Pair", "judged", "main"]
 
@@ -48,13 +49,33 @@ class Pair:
 PAIRS = (
     Pair("p4-severe-aligned", Limits(checkpoint_ms=2000), "p4-severe-timeout-1s", "aligned-timeout 1 s, every 4 s"),
     Pair("p4-severe-aligned", Limits(checkpoint_ms=500), "p4-severe-unaligned", "unaligned, every 4 s"),
-    Pair("debloat1s-p4-severe-aligned", Limits(checkpoint_ms=4000), "debloat1s-p4-severe-aligned", "aligned, debloating, every 4 s"),
+    Pair(
+        "debloat1s-p4-severe-aligned",
+        Limits(checkpoint_ms=4000),
+        "debloat1s-p4-severe-aligned",
+        "aligned, debloating, every 4 s",
+    ),
     Pair("p4-severe-timeout-1s", Limits(checkpoint_ms=500), "p4-severe-unaligned", "unaligned, every 4 s"),
-    Pair("p4-severe-aligned", Limits(checkpoint_ms=60_000, recovery_ms=120_000, loss=0.03), "p4-severe-aligned", "aligned, every 4 s"),
+    Pair(
+        "p4-severe-aligned",
+        Limits(checkpoint_ms=60_000, recovery_ms=120_000, loss=0.03),
+        "p4-severe-aligned",
+        "aligned, every 4 s",
+    ),
     Pair("p4-severe-unaligned", Limits(checkpoint_ms=500), "p4-severe-unaligned", "unaligned, every 4 s"),
-    Pair("expire4s-p4-severe-aligned", Limits(checkpoint_ms=60_000), "p4-severe-aligned", "aligned, timeout 10 min, every 3 s"),
+    Pair(
+        "expire4s-p4-severe-aligned",
+        Limits(checkpoint_ms=60_000),
+        "p4-severe-aligned",
+        "aligned, timeout 10 min, every 3 s",
+    ),
     Pair("join-fastslow-aligned", Limits(checkpoint_ms=500), "join-fastslow-unaligned", "unaligned, every 4 s"),
-    Pair("chain3-none-syncflush500-aligned", Limits(checkpoint_ms=1000), "chain3-none-asyncflush500-aligned", "FLINK-37375"),
+    Pair(
+        "chain3-none-syncflush500-aligned",
+        Limits(checkpoint_ms=1000),
+        "chain3-none-asyncflush500-aligned",
+        "FLINK-37375",
+    ),
 )
 
 
@@ -78,19 +99,25 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
         begun, runner = time.process_time(), TrialRunner(Path(scratch), jobs=1)
-        advice = report(bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, affords=runner.affords, vary=True)
+        advice = report(
+            bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, affords=runner.affords, vary=True
+        )
         spent_s = time.process_time() - begun
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"
         sure = advice.data["confidence"]["setting"]
-        lines = [f"{head} ({100 * sure:.0f} %, {runner.cpu_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"]
+        lines = [
+            f"{head} ({100 * sure:.0f} %, {runner.cpu_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"
+        ]
         if chosen is None:
             return lines, False
         other = read(_file(folder, pair.better))
         length = format_duration(round(other.config.duration_s) * 10**9)
         point = advice.advised.point if advice.advised is not None else {}
         scenario = bench.load(bench.common | point | {"run.duration": length})
-        runs = [predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), check=False)) for seed in SEEDS]
+        runs = [
+            predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), check=False)) for seed in SEEDS
+        ]
         rows = list(_compared(pd.concat(runs), observed(other), [vertex.name for vertex in scenario.job.vertices][-1]))
     lines += ["", plain([f"beside {other.name}", "predicted", "recorded"], rows)]
     return lines, pair.advised in name_of(chosen.name)
@@ -98,17 +125,21 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
 
 def _compared(simulated: pd.DataFrame, seen: pd.DataFrame, sink: str) -> Iterator[list[str]]:
     for label, quantity, vertex, share, text in (
-        ("checkpoint p50", "end_to_end_duration", "", 0.5, ms_text), ("checkpoint p99", "end_to_end_duration", "", 0.99, ms_text),
-        ("in flight", "persisted_data", "", 0.5, bytes_text), ("written", "checkpointed_size", "", 0.5, bytes_text),
+        ("checkpoint p50", "end_to_end_duration", "", 0.5, ms_text),
+        ("checkpoint p99", "end_to_end_duration", "", 0.99, ms_text),
+        ("in flight", "persisted_data", "", 0.5, bytes_text),
+        ("written", "checkpointed_size", "", 0.5, bytes_text),
         ("throughput", "numRecordsInPerSecond", sink, 0.5, per_second_text),
-    ):  # fmt: skip
+    ):
         values = [_quantile(side, quantity, vertex, share) for side in (simulated, seen)]
         yield [label, *map(text, values)]
 
 
 def _quantile(table: pd.DataFrame, quantity: str, vertex: str, share: float) -> float:
     """The first checkpoint meets a cold JVM and queues that are not full."""
-    rows = table[(table["quantity"] == quantity) & (table["vertex"].fillna("") == vertex) & ~table["first"].astype(bool)]
+    rows = table[
+        (table["quantity"] == quantity) & (table["vertex"].fillna("") == vertex) & ~table["first"].astype(bool)
+    ]
     return float(rows["value"].quantile(share)) if len(rows) else float("nan")
 
 

@@ -21,17 +21,17 @@ from benchmarks.lab.envelope_build import replaced
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
-from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import name_of
-from sim.advice.trials import SETTLED_NS, Bench
-from sim.analysis.number_texts import ms_text
-from sim.evidence.backtest.imports import with_backtest
-from sim.evidence.predicted import predicted
-from sim.evidence.run_names import run_name
-from sim.recordings import infer, observed, read_any, read_saved
-from sim.runtime.run.simulate import simulate
-from sim.scenario import write
-from sim.units import format_duration
+from sim.advice.trials import SETTLED_NS, Bench, TrialRunner
+from sim.jobs.evidence.backtest import with_backtest
+from sim.jobs.evidence.prediction import predicted, run_name
+from sim.jobs.observations import observed
+from sim.jobs.reading import infer, read_any
+from sim.jobs.source.saved import read_saved
+from sim.model.schema.writer import write
+from sim.model.units import format_duration
+from sim.results.formats import ms_text
+from sim.runtime.simulate import simulate
 
 __all__ = ["Answer", "answers_to", "durations", "limits_of", "main", "siblings", "table"]
 
@@ -66,10 +66,28 @@ class Answer:
         kept = "" if not self.checkpoints else "kept" if self.keeps else "BROKEN"
         kept += "" if self.confirmed or not kept else ", not confirmed"
         recorded = f"{self.recorded}{'' if not self.recorded or self.recording_keeps else ' BROKEN'}"
-        return [self.name, ms_text(self.limit_ms), self.advised, f"{self.sure:.0%}", longer, kept, recorded, f"{self.spent_s:.0f} s"]
+        return [
+            self.name,
+            ms_text(self.limit_ms),
+            self.advised,
+            f"{self.sure:.0%}",
+            longer,
+            kept,
+            recorded,
+            f"{self.spent_s:.0f} s",
+        ]
 
 
-HEADER = ["recording", "p99 at most", "advised", "sure", "longer run (checkpoints)", "limit", "recorded", "processor time"]
+HEADER = [
+    "recording",
+    "p99 at most",
+    "advised",
+    "sure",
+    "longer run (checkpoints)",
+    "limit",
+    "recorded",
+    "processor time",
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -90,17 +108,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def table(found: Sequence[Answer]) -> str:
     """Markdown: a row per recording and limit, then how many settings keep theirs."""
-    lines = [f"| {' | '.join(HEADER)} |", f"|{' --- |' * len(HEADER)}", *(f"| {' | '.join(answer.row())} |" for answer in found)]
+    lines = [
+        f"| {' | '.join(HEADER)} |",
+        f"|{' --- |' * len(HEADER)}",
+        *(f"| {' | '.join(answer.row())} |" for answer in found),
+    ]
     advised = [answer for answer in found if answer.checkpoints and answer.confirmed]
     unsure = [answer for answer in found if answer.checkpoints and not answer.confirmed]
     recorded = [answer for answer in advised if answer.recorded]
-    kept = f"{sum(answer.keeps for answer in advised)} of {len(advised)} advised settings keep their limit in a longer run"
+    kept = (
+        f"{sum(answer.keeps for answer in advised)} of {len(advised)} advised settings keep their limit in a longer run"
+    )
     refused = f"For {len(found) - len(advised) - len(unsure)} limits none was advised"
     unsaid = f"Of {len(unsure)} advised as not confirmed {sum(answer.keeps for answer in unsure)} kept it"
-    return "\n".join([
-        *lines, "",
-        f"{kept}, {sum(answer.recording_keeps for answer in recorded)} of {len(recorded)} in their own recording. {unsaid}. {refused}.",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{kept}, {sum(answer.recording_keeps for answer in recorded)} of {len(recorded)} in their own recording. {unsaid}. {refused}.",
+        ]
+    )
 
 
 def answers_to(name: str) -> Iterator[Answer]:
@@ -122,10 +149,18 @@ def _answer(name: str, limit_ms: float, bench: Bench, scratch: Path) -> Answer:
     recorded = _recorded(name, advice)
     longer_ms = float(longer.quantile(0.99)) if len(longer) else float("nan")
     return Answer(
-        name, limit_ms, name_of(None if advice.chosen is None else advice.chosen.name), advice.data["confidence"]["setting"], longer_ms,
-        len(longer), "" if recorded is None else f"{recorded[0]} {ms_text(recorded[1])}", longer_ms <= limit_ms,
-        recorded is not None and recorded[1] <= limit_ms, advice.data["confirmed"] is not False, time.process_time() - begun_s,
-    )  # fmt: skip
+        name,
+        limit_ms,
+        name_of(None if advice.chosen is None else advice.chosen.name),
+        advice.data["confidence"]["setting"],
+        longer_ms,
+        len(longer),
+        "" if recorded is None else f"{recorded[0]} {ms_text(recorded[1])}",
+        longer_ms <= limit_ms,
+        recorded is not None and recorded[1] <= limit_ms,
+        advice.data["confirmed"] is not False,
+        time.process_time() - begun_s,
+    )
 
 
 def limits_of(history: pd.DataFrame) -> list[float]:
@@ -134,7 +169,11 @@ def limits_of(history: pd.DataFrame) -> list[float]:
 
 def siblings(name: str) -> list[str]:
     """Recordings of the same job under other barriers."""
-    others = [path.stem for path in FOLDER.glob("*.zip") if path.stem != name and run_name(path.stem).job == run_name(name).job]
+    others = [
+        path.stem
+        for path in FOLDER.glob("*.zip")
+        if path.stem != name and run_name(path.stem).job == run_name(name).job
+    ]
     return sorted(other for other in others if run_name(other).kind != "interruptible")
 
 

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sim.analysis.number_texts import bytes_text, change_text, ms_text
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.results.formats import bytes_text, change_text, ms_text
 
 SHARES = (0.5, 0.1)
 
@@ -48,7 +48,20 @@ def _rows(recording: Path, folder: Path, budget: str, within: str) -> list[list[
 
 def _row(recording: Path, job: Path, out: Path, p99_ms: float, share: float, budget: str, within: str) -> list[str]:
     limit = f"{p99_ms * share:.0f} ms"
-    options = ("--p99", limit, "--recovery", "2 min", "--budget", budget, "--within", within, "--no-unknowns", "--jobs", "1", "--json")
+    options = (
+        "--p99",
+        limit,
+        "--recovery",
+        "2 min",
+        "--budget",
+        budget,
+        "--within",
+        within,
+        "--no-unknowns",
+        "--jobs",
+        "1",
+        "--json",
+    )
     done = _ckptsim("advise", str(job), *options, "--out", str(out))
     head = [recording.stem, ms_text(p99_ms), ms_text(p99_ms * share)]
     try:
@@ -59,10 +72,22 @@ def _row(recording: Path, job: Path, out: Path, p99_ms: float, share: float, bud
     if advised is None:
         return [*head, "nothing fits", "; ".join(answer["enough"]) or "-", "", "", answer["dominates"] or "-"]
     chances = answer["chances"]
-    tried = "" if answer["grade"] == "use" else " (to try)" if chances is None else f" (to try, {100 * chances['kept']:.0f} %)"
+    tried = (
+        ""
+        if answer["grade"] == "use"
+        else " (to try)"
+        if chances is None
+        else f" (to try, {100 * chances['kept']:.0f} %)"
+    )
     levers = "; ".join(lever["name"] for lever in answer["levers"]) or "-"
     cost = [change_text(-advised["loss"]), bytes_text(advised["written_per_hour"])]
-    return [*head, f"{advised['protocol']}, every {advised['interval']}{tried}", levers, *cost, answer["dominates"] or "-"]
+    return [
+        *head,
+        f"{advised['protocol']}, every {advised['interval']}{tried}",
+        levers,
+        *cost,
+        answer["dominates"] or "-",
+    ]
 
 
 def _ckptsim(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from benchmarks.measure import interleaved, print_table, record
 from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SEGMENT, SINK_NS, Workload, chain, service
-from sim.plane.seam.interface import SourceSpec
+from sim.plane.spec import SourceSpec
 
 Engine = Callable[..., Callable[[], Any]]
 SECONDS = {(3, 1): 41.0, (3, 4): 21.0, (4, 16): 5.0}
@@ -56,11 +56,16 @@ def other_model(path: Path) -> Engine:
 def race(case: tuple[int, int, float, float, float], other: Engine | None, rounds: int) -> tuple[str, dict[str, float]]:
     """Name of the workload; records served per CPU second by engine."""
     work = same_workload(*case)
-    runs: dict[str, Callable[[], Callable[[], Any]]] = {"idiomatic": lambda: IdiomaticModel(work).run, "lean": lambda: LeanModel(work).run}
+    runs: dict[str, Callable[[], Callable[[], Any]]] = {
+        "idiomatic": lambda: IdiomaticModel(work).run,
+        "lean": lambda: LeanModel(work).run,
+    }
     if other is not None:
         runs["other"] = lambda: other(*case)
     done = interleaved(runs, rounds)
-    return work.name, {name: (result if name == "other" else result.records) / cpu for name, (cpu, result) in done.items()}
+    return work.name, {
+        name: (result if name == "other" else result.records) / cpu for name, (cpu, result) in done.items()
+    }
 
 
 def main() -> None:

@@ -65,16 +65,22 @@ def filled(file: Path, folder: Path) -> int:
     import numpy as np
     import pyarrow as pa
 
-    from sim.cells.columns import OUTCOME, PROVENANCE
-    from sim.cells.plan import cells, distinct, with_baselines
-    from sim.sweeps.batch import packed_table
-    from sim.sweeps.file.definition import define
-    from sim.sweeps.store import LONGEST
+    from sim.studies.cells import OUTCOME, PROVENANCE
+    from sim.studies.plan import cells, distinct, with_baselines
+    from sim.studies.sweeps.racing import packed_table
+    from sim.studies.sweeps.store import MAX_ROWS_TO_JOIN as LONGEST
+    from sim.studies.sweeps.sweep_file import define
 
     plan = distinct(with_baselines(cells(define(file).scenarios)))
     chance = np.random.default_rng(1)
     (folder / "cells").mkdir(parents=True)
-    texts = {"status": "ok", "job_status": "RUNNING", "host": "here", "unfinished": "ended_s", "nothing": "downtime_ms caught_up_ms"}
+    texts = {
+        "status": "ok",
+        "job_status": "RUNNING",
+        "host": "here",
+        "unfinished": "ended_s",
+        "nothing": "downtime_ms caught_up_ms",
+    }
     for begin in range(0, len(plan), LONGEST):
         ids = plan.ids[begin : begin + LONGEST]
         columns: dict[str, pa.Array] = {}
@@ -94,16 +100,19 @@ def filled(file: Path, folder: Path) -> int:
 
 def measured(file: Path, folder: Path | None) -> dict[str, object]:
     """CPU seconds and peaks of planning, and of answering from `folder`; None: nothing is answered."""
-    from sim.cells.plan import cells, with_baselines
-    from sim.sweeps.file.definition import define
-    from sim.verbs.sweep import SweepRequest, sweep
+    from sim.app.verbs.sweep import SweepRequest, sweep
+    from sim.studies.plan import cells, with_baselines
+    from sim.studies.sweeps.sweep_file import define
 
     begun_mb, begun_s = peak_mb(), time.process_time()
     definition = define(file)
     count = len(with_baselines(cells(definition.scenarios)))
     found: dict[str, object] = {
-        "cells": count, "imports MB": begun_mb, "planned CPU s": time.process_time() - begun_s, "planned MB": peak_mb(),
-    }  # fmt: skip
+        "cells": count,
+        "imports MB": begun_mb,
+        "planned CPU s": time.process_time() - begun_s,
+        "planned MB": peak_mb(),
+    }
     if folder is None:
         return found | {"answer": ""}
     result = sweep(SweepRequest(definition, file), folder)
@@ -139,12 +148,18 @@ def _numbers(measures: dict[str, object]) -> Iterator[tuple[str, float]]:
 def main() -> None:
     """One row per checkout: medians of all rounds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", type=int, default=1_100_000, help="of all settings, rates and seeds, with their baselines")
+    parser.add_argument(
+        "--cells", type=int, default=1_100_000, help="of all settings, rates and seeds, with their baselines"
+    )
     parser.add_argument("--combinations", type=int, help="plan so many different settings instead")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--against", type=Path, help="another checkout")
-    parser.add_argument("--one", nargs="+", type=Path, help="measure a sweep file with the folder of its rows, here: prints JSON")
-    parser.add_argument("--fill", nargs=2, type=Path, help="fill in the rows of a sweep file in a folder, in this process")
+    parser.add_argument(
+        "--one", nargs="+", type=Path, help="measure a sweep file with the folder of its rows, here: prints JSON"
+    )
+    parser.add_argument(
+        "--fill", nargs=2, type=Path, help="fill in the rows of a sweep file in a folder, in this process"
+    )
     options = parser.parse_args()
     if options.fill:
         print(json.dumps({"cells": filled(*options.fill)}))
@@ -158,7 +173,11 @@ def main() -> None:
     runs: dict[str, list[dict[str, object]]] = {whose: [] for whose in checkouts}
     with tempfile.TemporaryDirectory(prefix="ckptsim-cells-") as place:
         if options.combinations:
-            file, folder, case = study(Path(place), 1, options.combinations // 10), None, f"{options.combinations:,} combinations"
+            file, folder, case = (
+                study(Path(place), 1, options.combinations // 10),
+                None,
+                f"{options.combinations:,} combinations",
+            )
         else:
             file, folder = study(Path(place), options.cells // 110), Path(place) / "rows"
             case = f"{options.cells // 110 * 110:,} cells"
@@ -167,12 +186,18 @@ def main() -> None:
                 measures.append(_runs(checkouts[whose], file, folder))
     rows, history = [], []
     for whose, measures in runs.items():
-        median = {name: statistics.median(dict(_numbers(run))[name] for run in measures) for name, _ in _numbers(measures[0])}
+        median = {
+            name: statistics.median(dict(_numbers(run))[name] for run in measures) for name, _ in _numbers(measures[0])
+        }
         rows.append((f"{case}{whose}", *median.values()))
         quantities = [(name, value) for name, value in median.items() if name != "cells"]
         history += [(f"{case}{whose}", name, value, "CPU s" if "CPU" in name else "MB") for name, value in quantities]
     print_table(["a sweep", *median], rows)
-    print("the answers are equal" if len({run["answer"] for own in runs.values() for run in own}) == 1 else "THE ANSWERS DIFFER")
+    print(
+        "the answers are equal"
+        if len({run["answer"] for own in runs.values() for run in own}) == 1
+        else "THE ANSWERS DIFFER"
+    )
     record("cells", history)
 
 

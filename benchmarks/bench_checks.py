@@ -15,9 +15,9 @@ from dataclasses import replace
 from benchmarks.measure import cpu_seconds, print_table, record
 from benchmarks.scenarios import everything_text, scenario_text
 from sim.model.scenario import Scenario
+from sim.model.schema.study import loads
 from sim.plane import warm
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.runtime.simulate import simulate
 
 __all__ = ["cases"]
 
@@ -38,7 +38,10 @@ def cases() -> Iterator[tuple[str, Scenario]]:
         yield f"{name} aligned", aligned
         yield f"{name} unaligned", unaligned
     _, hurried, _ = loads(scenario_text(3, 16, record_bytes=32768, duration_s=20)).scenarios
-    yield "3x16 32768 B unaligned, 200 ms", replace(hurried, checkpoint=replace(hurried.checkpoint, interval_ns=200 * MS))
+    yield (
+        "3x16 32768 B unaligned, 200 ms",
+        replace(hurried, checkpoint=replace(hurried.checkpoint, interval_ns=200 * MS)),
+    )
 
 
 def main() -> None:
@@ -50,8 +53,13 @@ def main() -> None:
     rows, history = [], []
     for name, scenario in cases():
         simulate(scenario)
-        pairs = [[cpu_seconds(lambda scenario=scenario, check=check: simulate(scenario, check=check))[0] for check in (True, False)]
-                 for _ in range(rounds)]  # fmt: skip
+        pairs = [
+            [
+                cpu_seconds(lambda scenario=scenario, check=check: simulate(scenario, check=check))[0]
+                for check in (True, False)
+            ]
+            for _ in range(rounds)
+        ]
         share = statistics.median(1 - without / watched for watched, without in pairs)
         rows.append((name, statistics.median(watched for watched, _ in pairs), 100 * share))
         history.append((name, "share of the checkers", 100 * share, "%"))

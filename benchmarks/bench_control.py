@@ -21,10 +21,10 @@ from typing import TypeVar
 
 from benchmarks.measure import cpu_seconds, measured_in, print_table, record
 from benchmarks.scenarios import scenario_text
+from sim.model.schema.study import loads
 from sim.plane import warm
-from sim.runtime.observe.sampling import Sampler
-from sim.runtime.run.job_instance import JobInstance
-from sim.scenario import loads
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.sampling import Sampler
 
 ROOT = Path(__file__).resolve().parent.parent
 INTERVAL_S = 5
@@ -47,25 +47,33 @@ def timed(advance: Callable[..., T], spent: list[float]) -> Callable[..., T]:
 def measured(parallelism: int, barriers: str, checkpoints: int) -> dict[str, float]:
     """One run, in this process."""
     text = scenario_text(
-        STAGES, parallelism,
-        record_bytes=32768, load=0.05, barriers=barriers, interval_s=INTERVAL_S, duration_s=INTERVAL_S * checkpoints + INTERVAL_S - 1,
-    )  # fmt: skip
+        STAGES,
+        parallelism,
+        record_bytes=32768,
+        load=0.05,
+        barriers=barriers,
+        interval_s=INTERVAL_S,
+        duration_s=INTERVAL_S * checkpoints + INTERVAL_S - 1,
+    )
     scenario = loads(text).scenarios[0]
     warm()
     gc.set_threshold(50_000)  # as `simulate` does
     building_s, instance = cpu_seconds(lambda: JobInstance(scenario, "compiled"))
     Sampler(instance.context, instance.counters, None)
     spent = [0.0]
-    for verb in ("advance", "look") if hasattr(instance.plane, "look") else ("advance",):  # a version before had no looks
+    # a version before had no looks
+    for verb in ("advance", "look") if hasattr(instance.plane, "look") else ("advance",):
         vars(instance.plane)[verb] = timed(getattr(instance.plane, verb), spent)
     instance.start()
     total_s, _ = cpu_seconds(lambda: instance.env.run(until=scenario.run.duration_ns))
     check_s, _ = cpu_seconds(instance.violations)
     outside_s = total_s - spent[0]
     return {
-        "outside_ms": outside_s * 1e3 / (len(instance.stats) * STAGES * parallelism), "building_s": building_s, "check_s": check_s,
+        "outside_ms": outside_s * 1e3 / (len(instance.stats) * STAGES * parallelism),
+        "building_s": building_s,
+        "check_s": check_s,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -74,7 +82,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--parallelism", type=int, nargs="*", default=[4, 16, 64, 256])
     parser.add_argument("--barriers", default="aligned")
-    parser.add_argument("--checkpoints", type=int, help="by default so many that each run has about a thousand of a task")
+    parser.add_argument(
+        "--checkpoints", type=int, help="by default so many that each run has about a thousand of a task"
+    )
     parser.add_argument("--against", type=Path, help="A checkout of another version, whose kernel is warm.")
     parser.add_argument("--one", type=int, help="run this parallelism only, in this process, and print JSON")
     options = parser.parse_args()
@@ -93,7 +103,14 @@ def main() -> None:
         for whose, measures in runs.items():
             median = {name: statistics.median(run[name] for run in measures) for name in measures[0]}
             rows.append((f"{STAGES}x{parallelism} {options.barriers}{whose}", *median.values()))
-            history.append((f"{STAGES}x{parallelism} {options.barriers}{whose}", "CPU per task and checkpoint", median["outside_ms"], "ms"))
+            history.append(
+                (
+                    f"{STAGES}x{parallelism} {options.barriers}{whose}",
+                    "CPU per task and checkpoint",
+                    median["outside_ms"],
+                    "ms",
+                )
+            )
     print_table(["run", "ms per task and checkpoint", "building s", "check s", "peak MB"], rows)
     record("control", history)
 

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any
 
 from benchmarks.measure import interleaved, print_table
+from sim.model.schema.study import load
 from sim.protocol import machine
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.runtime.simulate import simulate
 
 SCENARIOS = ("many-small-files", "p4-severe")
 
@@ -33,7 +33,10 @@ def measured(name: str, rounds: int) -> dict[str, float]:
         return lambda: simulate(scenario)
 
     try:
-        return {copier: seconds for copier, (seconds, _) in interleaved({c: partial(prepared, c) for c in copiers}, rounds).items()}
+        return {
+            copier: seconds
+            for copier, (seconds, _) in interleaved({c: partial(prepared, c) for c in copiers}, rounds).items()
+        }
     finally:
         prepared("copier")
 
@@ -45,7 +48,14 @@ def main() -> None:
     rows = []
     for name in SCENARIOS:
         seconds = measured(name, options.rounds)
-        rows.append((name, f"{seconds['copier']:.2f}", f"{seconds['replace']:.2f}", f"{seconds['replace'] / seconds['copier']:.2f}"))
+        rows.append(
+            (
+                name,
+                f"{seconds['copier']:.2f}",
+                f"{seconds['replace']:.2f}",
+                f"{seconds['replace'] / seconds['copier']:.2f}",
+            )
+        )
     print_table(("scenario", "copier [s]", "replace [s]", "ratio"), rows)
 
 

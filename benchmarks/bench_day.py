@@ -51,9 +51,9 @@ def measured(hours: float) -> dict[str, float]:
     import pyarrow as pa  # noqa: F401 - likewise
 
     sizes["libraries"] = resident_mb()
-    from sim.cells.cell import timed, warm
-    from sim.cells.plan import cells
-    from sim.scenario import load
+    from sim.model.schema.study import load
+    from sim.studies.cells import timed, warm
+    from sim.studies.plan import cells
 
     sizes["own modules"] = resident_mb()
     cell = cells(load(SCENARIO, overrides=[*SETTINGS, f"run.duration={hours:g} h"]).scenarios)[0]

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measure import cpu_seconds, print_table, record
+from sim.model.schema.study import load
 from sim.plane import warm
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.runtime.simulate import simulate
 
 HOUR_NS = 3600 * 1_000_000_000
 SCENARIO = Path(__file__).parent.parent / "scenarios" / "flink-37375-slow-dfs-nodes.yaml"

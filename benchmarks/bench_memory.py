@@ -48,9 +48,13 @@ def measured(parallelism: int, seconds: float, record_bytes: int) -> dict[str, f
     done = outcome(plane, snapshots)
     channels = (STAGES - 1) * parallelism**2
     return {
-        "channels": channels, "simulated_s": seconds, "hops": done.buffers, "cpu_s": spent, "building_s": built - begin,
+        "channels": channels,
+        "simulated_s": seconds,
+        "hops": done.buffers,
+        "cpu_s": spent,
+        "building_s": built - begin,
         "bytes_per_channel": grown / channels,
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -66,16 +70,44 @@ def main() -> None:
         return
     rows, history = [], []
     for parallelism in options.parallelism:
-        seconds = options.seconds if parallelism == max(options.parallelism) else HOPS / (1000 * (STAGES - 1) * parallelism)
+        seconds = (
+            options.seconds if parallelism == max(options.parallelism) else HOPS / (1000 * (STAGES - 1) * parallelism)
+        )
         command = [sys.executable, "-m", "benchmarks.bench_memory", "--one", str(parallelism)]
         command += ["--seconds", str(seconds), "--records", str(options.records)]
         done = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         per_hop, speed = done["cpu_s"] / done["hops"] * 1e9, seconds / done["cpu_s"]
         name = f"4x{parallelism} {options.records} B"
-        rows.append((name, int(done["channels"]), seconds, done["building_s"], done["cpu_s"], speed, per_hop, done["bytes_per_channel"]))
-        history += [(name, "CPU per hop", per_hop, "ns"), (name, "simulated time / CPU time", speed, ""),
-                    (name, "memory per channel", done["bytes_per_channel"], "B")]  # fmt: skip
-    print_table(["run", "channels", "simulated s", "building s", "CPU s", "simulated s / CPU s", "ns per hop", "bytes per channel"], rows)
+        rows.append(
+            (
+                name,
+                int(done["channels"]),
+                seconds,
+                done["building_s"],
+                done["cpu_s"],
+                speed,
+                per_hop,
+                done["bytes_per_channel"],
+            )
+        )
+        history += [
+            (name, "CPU per hop", per_hop, "ns"),
+            (name, "simulated time / CPU time", speed, ""),
+            (name, "memory per channel", done["bytes_per_channel"], "B"),
+        ]
+    print_table(
+        [
+            "run",
+            "channels",
+            "simulated s",
+            "building s",
+            "CPU s",
+            "simulated s / CPU s",
+            "ns per hop",
+            "bytes per channel",
+        ],
+        rows,
+    )
     record("memory", history)
 
 

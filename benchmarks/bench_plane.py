@@ -21,7 +21,8 @@ from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SIZES, Outcome, Workload, workload
 from sim.plane import build, warm
-from sim.plane.seam.interface import DataPlane, PlaneSpec
+from sim.plane.interface import DataPlane
+from sim.plane.spec import PlaneSpec
 
 ENGINES = ("compiled", "c++", "idiomatic", "lean", "interpreted")
 REPEATS = {"compiled": 5, "c++": 5}  # per round: their runs are short
@@ -41,7 +42,9 @@ def standard(scale: float) -> Iterator[Workload]:
                 yield workload(stages, parallelism, load=None, big_records=big, scale=scale)
                 yield workload(stages, parallelism, load=1.3, latency_ns=LATENCY_NS, big_records=big, scale=scale)
                 yield workload(stages, parallelism, load=1.3, unaligned=True, big_records=big, scale=scale)
-                yield workload(stages, parallelism, load=1.3, unaligned=True, latency_ns=LATENCY_NS, big_records=big, scale=scale)
+                yield workload(
+                    stages, parallelism, load=1.3, unaligned=True, latency_ns=LATENCY_NS, big_records=big, scale=scale
+                )
 
 
 def plane_run(make: Callable[[PlaneSpec], DataPlane], work: Workload) -> Callable[[], Any]:
@@ -88,7 +91,11 @@ def measure(work: Workload, rounds: int, skip: set[str]) -> tuple[dict[str, floa
     runs = preparations(work, skip)
     building = {name: cpu_seconds(prepare)[0] for name, prepare in runs.items() if name in ("compiled", "idiomatic")}
     done = interleaved(runs, rounds, REPEATS)
-    return {name: cpu for name, (cpu, _) in done.items()}, building, check(work.name, {name: result for name, (_, result) in done.items()})
+    return (
+        {name: cpu for name, (cpu, _) in done.items()},
+        building,
+        check(work.name, {name: result for name, (_, result) in done.items()}),
+    )
 
 
 def main() -> None:

@@ -28,12 +28,17 @@ START = "from sim.plane import warm; warm()"
 
 def spent(command: list[str], checkout: Path = ROOT, environment: dict[str, str] | None = None) -> float:
     """CPU seconds of a process and those that it started; its output is of no interest unless it fails."""
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # users keep what Python compiles
+    # users keep what Python compiles
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [python_of(checkout), *command],
-        cwd=checkout, env=inherited | {"PYTHONPATH": str(checkout)} | (environment or {}), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=checkout,
+        env=inherited | {"PYTHONPATH": str(checkout)} | (environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise RuntimeError(f"{command}: exit code {done.returncode}\n{done.stderr}")
@@ -67,9 +72,13 @@ def main() -> None:
             for name, file in files.items()
             for number, (whose, checkout) in enumerate(checkouts.items())
         }
-        done = alternating(commands | {"imports": (["-c", IMPORTS], ROOT), "cached start": (["-c", START], ROOT)}, options.rounds)
+        done = alternating(
+            commands | {"imports": (["-c", IMPORTS], ROOT), "cached start": (["-c", START], ROOT)}, options.rounds
+        )
         done["cold start"] = spent(["-c", START], environment={"CKPTSIM_CACHE_DIR": str(Path(folder) / "cache")})
-    print_table(["what", "CPU s", "x imports"], [(name, seconds, seconds / done["imports"]) for name, seconds in done.items()])
+    print_table(
+        ["what", "CPU s", "x imports"], [(name, seconds, seconds / done["imports"]) for name, seconds in done.items()]
+    )
     record("run", [("3x4 10 kB and p4-severe, 3 strategies", name, seconds, "CPU s") for name, seconds in done.items()])
 
 

@@ -24,10 +24,9 @@ from ruamel.yaml import YAML
 from benchmarks.answers import SWEEPS, names
 from benchmarks.bench_run import ROOT, spent
 from benchmarks.measure import print_table, record
-from sim.analysis.sweeps.answers import means
-from sim.sweeps.answer import groups, sentence
-from sim.sweeps.file.definition import define
-from sim.sweeps.file.question import Question
+from sim.results.sweep_answers import means
+from sim.studies.sweeps.answer import groups, sentence
+from sim.studies.sweeps.sweep_file import Question, define
 
 __all__ = ["PARTS", "Run", "differences", "main", "part"]
 
@@ -75,9 +74,11 @@ def differences(question: Question, ours: pd.DataFrame, theirs: pd.DataFrame) ->
             yield f"there: {before}"
     parts = [dict(groups(question, rows)) for rows in (ours, theirs)]
     tables = [
-        pd.concat({value: means(rows, question.settings, question.show) for value, rows in found.items()}, names=["part"])
+        pd.concat(
+            {value: means(rows, question.settings, question.show) for value, rows in found.items()}, names=["part"]
+        )
         for found in parts
-    ]  # fmt: skip
+    ]
     for column in question.show:
         here, there = (table[column] for table in tables)
         differ = here.ne(there) & ~(here.isna() & there.isna())
@@ -90,7 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """A row per sweep and version, the totals, and what differs between their answers."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_sweeps", description=str(__doc__).splitlines()[0])
     parser.add_argument("names", metavar="NAME", nargs="*", help="of a sweep in scenarios/sweeps; default: all")
-    parser.add_argument("--against", type=Path, action="append", default=[], help="A checkout of another version, whose kernel is warm.")
+    parser.add_argument(
+        "--against", type=Path, action="append", default=[], help="A checkout of another version, whose kernel is warm."
+    )
     parser.add_argument("--complete", action="store_true", help="All cells of all sweeps.")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args(arguments)
@@ -101,13 +104,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             file = part(name, Path(place), complete=given.complete)
             question = define(file).question
             assert question is not None
-            runs = {where: _run(file, checkout, Path(place) / where, given.jobs) for where, checkout in checkouts.items()}
+            runs = {
+                where: _run(file, checkout, Path(place) / where, given.jobs) for where, checkout in checkouts.items()
+            }
         _tell(name, question, runs, shortened=file.parent != SWEEPS)
         for where, run in runs.items():
             total[where] += run.cpu_s
     if len(given.names or names()) > 1:
         print_table(
-            ["all of them", "CPU s", "here / there"], [(where, spent_s, total["here"] / spent_s) for where, spent_s in total.items()]
+            ["all of them", "CPU s", "here / there"],
+            [(where, spent_s, total["here"] / spent_s) for where, spent_s in total.items()],
         )
         record("sweeps", [("all", f"CPU, {where}", spent_s, "s") for where, spent_s in total.items()])
 
@@ -128,7 +134,9 @@ def _tell(name: str, question: Question, runs: dict[str, Run], *, shortened: boo
     for where, run in runs.items():
         if where != "here":
             found = list(differences(question, ours.rows, run.rows))
-            print(f"  {where}: {'the same answer' if not found else 'another answer'}", *found, sep="\n    ", flush=True)
+            print(
+                f"  {where}: {'the same answer' if not found else 'another answer'}", *found, sep="\n    ", flush=True
+            )
     record("sweeps", [(case, f"CPU, {where}", run.cpu_s, "s") for where, run in runs.items()])
 
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks.measure import cpu_seconds, measured_in, print_table, record
 from benchmarks.scenarios import scenario_text
-from sim import simulate
+from sim.app.api.runs import simulate
+from sim.model.schema.study import loads
 from sim.plane import warm
-from sim.runtime.run.instances import Chain
-from sim.runtime.run.job_instance import JobInstance
-from sim.scenario import loads
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import Chain
 
 __all__ = ["CASES", "PARTS", "channels"]
 
@@ -78,9 +78,13 @@ def channels(case: str) -> int:
 def measured(case: str) -> dict[str, float]:
     """One run, in this process."""
     stages, parallelism, seconds, interval_s, barriers = CASES[case]
-    text = wide_text(seconds, interval_s) if stages == WIDE_STAGES else scenario_text(
-        stages, parallelism, record_bytes=32768, barriers=barriers, interval_s=interval_s, duration_s=seconds
-    )  # fmt: skip
+    text = (
+        wide_text(seconds, interval_s)
+        if stages == WIDE_STAGES
+        else scenario_text(
+            stages, parallelism, record_bytes=32768, barriers=barriers, interval_s=interval_s, duration_s=seconds
+        )
+    )
     scenario = loads(text).scenarios[0]
     warm()
     simulate(loads(scenario_text(3, 1, barriers="aligned", duration_s=1)).scenarios[0])  # what is loaded late is loaded
@@ -100,7 +104,8 @@ def measured(case: str) -> dict[str, float]:
 
     def built(instance: Any, *given: Any, **named: Any) -> None:
         counted("building", build)(instance, *given, **named)
-        for verb in ("advance", "look") if hasattr(instance.plane, "look") else ("advance",):  # a version before had no looks
+        # a version before had no looks
+        for verb in ("advance", "look") if hasattr(instance.plane, "look") else ("advance",):
             vars(instance.plane)[verb] = counted("advance", getattr(instance.plane, verb))
 
     JobInstance.__init__ = built  # type: ignore[method-assign]
@@ -111,11 +116,16 @@ def measured(case: str) -> dict[str, float]:
         raise AssertionError(f"{case}: {result.violations[0]}")
     grown_b = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before_b
     return {
-        "building": spent["building"], "advance": spent["advance"], "control": spent["run"] - spent["building"] - spent["advance"],
-        "checks": spent["checks"], "tables": total_s - spent["run"] - spent["checks"], "whole": total_s,
-        "peak": (before_b + grown_b) / 1e6, "memory per channel": grown_b / channels(case),
+        "building": spent["building"],
+        "advance": spent["advance"],
+        "control": spent["run"] - spent["building"] - spent["advance"],
+        "checks": spent["checks"],
+        "tables": total_s - spent["run"] - spent["checks"],
+        "whole": total_s,
+        "peak": (before_b + grown_b) / 1e6,
+        "memory per channel": grown_b / channels(case),
         "checkpoints": int((result.checkpoints["status"] == "COMPLETED").sum()),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -132,7 +142,9 @@ def main() -> None:
     checkouts = {"": ROOT} | ({} if options.against is None else {", before": options.against.resolve()})
     rows = []
     for case in (case for case in CASES if options.only in case):
-        runs: dict[str, list[dict[str, float]]] = {whose: [] for whose in checkouts if not whose or case not in OF_THIS_VERSION}
+        runs: dict[str, list[dict[str, float]]] = {
+            whose: [] for whose in checkouts if not whose or case not in OF_THIS_VERSION
+        }
         for _ in range(options.rounds):
             for whose, measures in runs.items():
                 measures.append(measured_in(checkouts[whose], "bench_whole.py", "--one", case))

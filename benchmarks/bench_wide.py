@@ -38,9 +38,9 @@ run: {{duration: 4 s, warmup: 0 s}}
 def measured(vertices: int, parallelism: int) -> dict[str, float]:
     """One run, in this process.  AssertionError: a checkpoint was not completed, or a promise was broken."""
     from benchmarks.bench_day import peak_mb, resident_mb
-    from sim.cells.cell import warm
-    from sim.runtime.run.simulate import simulate
-    from sim.scenario import loads
+    from sim.model.schema.study import loads
+    from sim.runtime.simulate import simulate
+    from sim.studies.cells import warm
 
     warm()
     kernel_mb = resident_mb()

@@ -22,15 +22,17 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.lab.envelope_build import replaced
-from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.evidence.predicted import predicted
-from sim.evidence.run_names import RunName
+from sim.jobs.evidence.prediction import RunName, predicted
+from sim.jobs.observations import observed
+from sim.jobs.reading import infer, read_any
+from sim.jobs.source.saved import read_saved
 from sim.model.job import Job
+from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.scenario import Scenario
-from sim.quantities.observed import NEGLIGIBLE_MS
-from sim.recordings import infer, observed, read_any, read_saved
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads, write
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from sim.results.formats import bytes_text, ms_text, per_second_text
+from sim.runtime.simulate import simulate
 
 __all__ = ["FOLDER", "PAGE", "Run", "families", "main", "predict", "runs", "simulated", "table", "values_of"]
 
@@ -104,7 +106,9 @@ def summary_of(observations: pd.DataFrame) -> Summary:
     rows = observations[~observations["first"] & observations["quantity"].isin(names)]
     found: dict[str, dict[str, Sequence[float]]] = {}
     for (quantity, vertex), values in rows.groupby(["quantity", "vertex"], sort=False)["value"]:
-        found.setdefault(str(quantity), {})[str(vertex)] = [float(f"{values.quantile(share):.4g}") for share in (0.5, 0.9)]
+        found.setdefault(str(quantity), {})[str(vertex)] = [
+            float(f"{values.quantile(share):.4g}") for share in (0.5, 0.9)
+        ]
     return found
 
 
@@ -126,9 +130,13 @@ def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
     imported = infer(source)
     scenario = loads(write(imported.document, imported.question, imported.comments), name=family).scenarios[0]
     lengths = {
-        path.stem.removeprefix(f"{family}-"): read_any(path).ended_ms - read_any(path).started_ms for path in folder.glob(f"{family}-*.zip")
+        path.stem.removeprefix(f"{family}-"): read_any(path).ended_ms - read_any(path).started_ms
+        for path in folder.glob(f"{family}-*.zip")
     }
-    return {kind: summary_of(pd.concat(_simulated(scenario, kind, lengths[kind]), ignore_index=True)) for kind in sorted(lengths)}
+    return {
+        kind: summary_of(pd.concat(_simulated(scenario, kind, lengths[kind]), ignore_index=True))
+        for kind in sorted(lengths)
+    }
 
 
 def _simulated(scenario: Scenario, kind: str, length_ms: int) -> Iterator[pd.DataFrame]:
@@ -188,7 +196,9 @@ def table(found: Sequence[Run], blind_commit: str, again_commit: str) -> str:
     lines += [
         "",
         "Orderings of two runs of one family that differ by more than 15 % and 60 ms: "
-        + ", ".join(f"{right} of {total} right {side}" for side, (right, total) in zip(("blind", "again"), orders, strict=True))
+        + ", ".join(
+            f"{right} of {total} right {side}" for side, (right, total) in zip(("blind", "again"), orders, strict=True)
+        )
         + ".",
     ]
     return "\n".join(lines)
@@ -202,7 +212,9 @@ def _cell(run: Run, name: str) -> str:
 
 
 def _errors(found: Sequence[Run], name: str, side: str) -> str:
-    errors = [error(name, run.observed[name], getattr(run, side).get(name, 0.0)) for run in found if run.observed.get(name)]
+    errors = [
+        error(name, run.observed[name], getattr(run, side).get(name, 0.0)) for run in found if run.observed.get(name)
+    ]
     if not errors:
         return "–"
     return f"{statistics.median(errors):.0%} ({pd.Series(errors).quantile(0.9):.0%})"
@@ -224,7 +236,9 @@ def _orderings(found: Sequence[Run], side: str) -> tuple[int, int]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.blind", description=__doc__)
-    parser.add_argument("--again", nargs="*", metavar="FAMILY", help="predict these families, or all, with the program as it is")
+    parser.add_argument(
+        "--again", nargs="*", metavar="FAMILY", help="predict these families, or all, with the program as it is"
+    )
     chosen = parser.parse_args(arguments)
     page = FOLDER / "blind" / "again.json"
     if chosen.again is not None:
@@ -236,13 +250,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def block(found: Sequence[Run]) -> str:
     """What docs/truth.md says of blind predictions, from the files alone."""
-    commits: set[Any] = {json.loads((FOLDER / "blind" / f"{name}.json").read_text(encoding="utf-8"))["commit"] for name in families()}
+    commits: set[Any] = {
+        json.loads((FOLDER / "blind" / f"{name}.json").read_text(encoding="utf-8"))["commit"] for name in families()
+    }
     again = json.loads((FOLDER / "blind" / "again.json").read_text(encoding="utf-8"))["commit"]
     return "\n".join([BEGIN, table(found, ", ".join(sorted(commits)), again), END])
 
 
 def _commit() -> str:
-    return subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 if __name__ == "__main__":

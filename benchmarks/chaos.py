@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 
 from benchmarks import event_log
 from benchmarks.standalone import standalone
-from sim.cells.columns import OUTCOME, table
-from sim.sweeps.store import Store
+from sim.studies.cells import OUTCOME, table
+from sim.studies.sweeps.store import Store
 
 __all__ = ["Damage", "canonical", "disturbed"]
 
@@ -71,8 +71,10 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
         arguments = [*options, "--master", cluster.url, *conf, "--out", str(out)]
         driver, kept = _sweep(arguments), {}
         victims: dict[str, Callable[[], list[int]]] = {
-            "executor": cluster.executors, "Python worker": cluster.python_workers, "driver": lambda: [driver.pid],
-        }  # fmt: skip
+            "executor": cluster.executors,
+            "Python worker": cluster.python_workers,
+            "driver": lambda: [driver.pid],
+        }
         try:
             for i, (what, alive) in enumerate(victims.items()):
                 kept[what] = _reached(out, count * (i + 1) // 5, driver)
@@ -85,14 +87,19 @@ def disturbed(options: Sequence[str], folder: Path) -> Damage:
             driver.kill()
     rows = _rows(out)
     times = Counter(row["cell"] for row in rows)
-    first = event_log.logs(events)[0]  # there is no second one if the executors finished what the killed driver had begun
+    # there is no second one if the executors finished what the killed driver had begun
+    first = event_log.logs(events)[0]
     rows_of = canonical(calm), canonical(out)
     return Damage(
-        cells=count, kept_at=kept, retried=sum(row["attempt"] > 0 for row in rows), under_way=first.begun - kept["driver"],
-        ran_twice=sum(times.values()) - len(times), digests=(_digest(rows_of[0]), _digest(rows_of[1])),
+        cells=count,
+        kept_at=kept,
+        retried=sum(row["attempt"] > 0 for row in rows),
+        under_way=first.begun - kept["driver"],
+        ran_twice=sum(times.values()) - len(times),
+        digests=(_digest(rows_of[0]), _digest(rows_of[1])),
         same=rows_of[0] == rows_of[1]
         and all((out / name).read_bytes() == (calm / name).read_bytes() for name in ("results.parquet", "results.csv")),
-    )  # fmt: skip
+    )
 
 
 def canonical(folder: Path) -> bytes:
@@ -116,7 +123,9 @@ def _reached(out: Path, count: int, driver: subprocess.Popen[bytes]) -> int:
     """Waits until so many rows are kept; how many there are then."""
     end, counts = time.monotonic() + PATIENCE_S, dict[Path, int]()
     while time.monotonic() < end and driver.poll() is None:
-        counts |= {path: pq.read_metadata(path).num_rows for path in (out / "cells").glob("*.parquet") if path not in counts}
+        counts |= {
+            path: pq.read_metadata(path).num_rows for path in (out / "cells").glob("*.parquet") if path not in counts
+        }
         if (kept := sum(counts.values())) >= count:
             return kept
         time.sleep(0.2)
@@ -124,7 +133,11 @@ def _reached(out: Path, count: int, driver: subprocess.Popen[bytes]) -> int:
 
 
 def _rows(out: Path) -> list[dict[str, object]]:
-    return [row for path in (out / "cells").glob("*.parquet") for row in pq.read_table(path, columns=["cell", "attempt"]).to_pylist()]
+    return [
+        row
+        for path in (out / "cells").glob("*.parquet")
+        for row in pq.read_table(path, columns=["cell", "attempt"]).to_pylist()
+    ]
 
 
 def _one_of(alive: Callable[[], list[int]]) -> int:

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Bundles what reports use of Apache ECharts: sim/report/charts/entry.js -> echarts.min.js.gz, and the licences of what is in it.
-# Needs npm.  The same versions give the same bytes; tests/report/test_charts.py knows their hash.
+# Bundles what reports use of Apache ECharts: sim/results/entry.js -> echarts.min.js.gz, and the licences of what is in it.
+# Needs npm.  The same versions give the same bytes; tests/app/report/test_charts.py knows their hash.
 set -eu
-target=$(cd "$(dirname "$0")/../sim/report/charts" && pwd)
+target=$(cd "$(dirname "$0")/../sim/results" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

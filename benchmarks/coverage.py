@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sim.analysis.sweeps.answers import differences, means
-from sim.analysis.sweeps.choice import choose, surely_worse
+from sim.results.sweep_answers import choose, differences, means, surely_worse
 
 __all__ = ["COVERED", "NULL", "Study", "covered", "main", "winners"]
 
@@ -45,11 +44,12 @@ class Study:
         shape = (self.windows, self.settings, 1)
         heavy = chance.standard_t(3, shape) / np.sqrt(3) if self.is_heavy else chance.standard_normal(shape)
         values = (
-            100 + self.apart * np.arange(self.settings)[None, :, None]
+            100
+            + self.apart * np.arange(self.settings)[None, :, None]
             + self.window_effect * chance.standard_normal((self.windows, 1, 1))
             + self.interaction * heavy
             + self.noise * chance.standard_normal((self.windows, self.settings, self.seeds))
-        )  # fmt: skip
+        )
         return np.minimum(values, self.bound), values > self.bound
 
     def truth(self, setting: int) -> float:
@@ -69,11 +69,22 @@ def table_of(study: Study, chance: np.random.Generator) -> pd.DataFrame:
     values, unfinished = study.draw(chance)
     order = product(range(study.windows), range(study.settings), range(study.seeds))
     windows, settings, seeds = (list(numbers) for numbers in zip(*order, strict=True))
-    return pd.DataFrame({
-        "cell": "c", "scenario": "s", "replication": seeds, "seed": seeds, "window": [f"{window}" for window in windows],
-        SETTING: [f"{setting} s" for setting in settings], "strategy": "aligned", "status": "ok", "job_status": "RUNNING",
-        COLUMN: values.ravel(), "unfinished": np.where(unfinished.ravel(), COLUMN, ""), "nothing": "",
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "cell": "c",
+            "scenario": "s",
+            "replication": seeds,
+            "seed": seeds,
+            "window": [f"{window}" for window in windows],
+            SETTING: [f"{setting} s" for setting in settings],
+            "strategy": "aligned",
+            "status": "ok",
+            "job_status": "RUNNING",
+            COLUMN: values.ravel(),
+            "unfinished": np.where(unfinished.ravel(), COLUMN, ""),
+            "nothing": "",
+        }
+    )
 
 
 def _mean(study: Study, rows: pd.DataFrame) -> Iterator[bool]:
@@ -105,7 +116,11 @@ COVERED: tuple[tuple[str, Callable[[Study, pd.DataFrame], Iterator[bool]], Study
     ("paired difference", _differences, Study("2 x 8, 5 seeds", 2, 8, 5, apart=3)),
     ("paired differences together", _differences, Study("6 x 10", 6, 10, apart=1)),
     ("restricted mean", _mean, Study("2 x 12, a third unfinished", 2, 12, bound=104.5)),
-    ("restricted difference", _differences, Study("2 x 12, a third unfinished", 2, 12, apart=3, interaction=6, bound=106)),
+    (
+        "restricted difference",
+        _differences,
+        Study("2 x 12, a third unfinished", 2, 12, apart=3, interaction=6, bound=106),
+    ),
     ("set", _set, Study("2 equal x 5", 2, 5)),
     ("set", _set, Study("2 equal x 10, 5 seeds", 2, 10, 5)),
     ("set", _set, Study("3 equal x 10", 3, 10)),

@@ -1,6 +1,6 @@
 """The kernel's own text as C++: the yardstick for what the compiler of the product leaves on the table.
 
-The restricted Python of ``sim.plane.kernel.text`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
+The restricted Python of ``sim.plane.text`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
 run on the same memory.  A state is a structure of base addresses, rows are structures of integers, in the order and
 of the width in which the product lays them out.  Not part of the product: nobody who uses it needs a C++ compiler.
 """
@@ -19,21 +19,51 @@ from types import FunctionType
 from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
-from sim.plane.kernel import lowering, machine_code
-from sim.plane.kernel.plane import KernelPlane
-from sim.plane.kernel.rows import PlaneState, record_dtype
-from sim.plane.kernel.text.elements import fetch
-from sim.plane.seam.interface import PlaneSpec
+from sim.plane import lowering, machine_code
+from sim.plane.kernel import KernelPlane
+from sim.plane.rows import PlaneState, record_dtype
+from sim.plane.spec import PlaneSpec
+from sim.plane.text.basics import fetch
 
 __all__ = ["available", "cpp_plane", "print_kernel"]
 
 OPERATORS: dict[type, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.And: " && ", ast.Or: " || ",
-    ast.USub: "-", ast.Not: "!", ast.Invert: "~",
-}  # fmt: skip
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.And: " && ",
+    ast.Or: " || ",
+    ast.USub: "-",
+    ast.Not: "!",
+    ast.Invert: "~",
+}
 INTEGER = "i64"
-KEYWORDS = {"new", "delete", "this", "int", "long", "short", "signed", "unsigned", "register", "union", "switch", "default", "operator"}
+KEYWORDS = {
+    "new",
+    "delete",
+    "this",
+    "int",
+    "long",
+    "short",
+    "signed",
+    "unsigned",
+    "register",
+    "union",
+    "switch",
+    "default",
+    "operator",
+}
 PRELUDE = """#include <cstdint>
 typedef int64_t i64;
 static inline i64 floor_div(i64 a, i64 b) { i64 q = a / b; return q - (a % b != 0 && (a < 0) != (b < 0)); }
@@ -82,14 +112,19 @@ class Printer:
         return INTEGER
 
     def signature(self) -> str:
-        result = {"None": "void", "bool": "bool", "int": INTEGER}[ast.unparse(self.function.returns or ast.Constant(None))]
+        result = {"None": "void", "bool": "bool", "int": INTEGER}[
+            ast.unparse(self.function.returns or ast.Constant(None))
+        ]
         arguments = ", ".join(f"{self.kinds.get(arg.arg, INTEGER)} {safe(arg.arg)}" for arg in self.function.args.args)
         return f"{result} {self.function.name}({arguments})"
 
     def text(self) -> str:
         if self.function.name == fetch.__name__:
-            lines = " ".join(f"__builtin_prefetch((char*)&w->channels[c] + {64 * line}, 1);" for line in range(lowering.HOT_LINES))
-            return f'static {self.signature()} {{ {lines} __asm__ volatile(""); }}'  # else g++ takes it for a function without effect
+            lines = " ".join(
+                f"__builtin_prefetch((char*)&w->channels[c] + {64 * line}, 1);" for line in range(lowering.HOT_LINES)
+            )
+            # else g++ takes it for a function without effect
+            return f'static {self.signature()} {{ {lines} __asm__ volatile(""); }}'
         self.block(self.function.body)
         arguments = {arg.arg for arg in self.function.args.args}
         declared = [f"{kind} {safe(name)};" for name, kind in self.kinds.items() if name not in arguments]
@@ -172,7 +207,9 @@ class Printer:
 def print_row(row: type) -> str:
     """A structure of the same layout."""
     dtype = record_dtype(row)
-    return f"struct {row.__name__} {{ " + " ".join(f"{dtype[name].name}_t {name};" for name in dtype.names or ()) + " };"
+    return (
+        f"struct {row.__name__} {{ " + " ".join(f"{dtype[name].name}_t {name};" for name in dtype.names or ()) + " };"
+    )
 
 
 def print_kernel() -> str:
@@ -186,9 +223,15 @@ def print_kernel() -> str:
     printers = []
     for module in machine_code.texts():
         constants |= {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
-        mine = {name for name, value in vars(module).items() if isinstance(value, FunctionType) and value.__module__ == module.__name__}
+        mine = {
+            name
+            for name, value in vars(module).items()
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__
+        }
         tree = ast.parse(inspect.getsource(module))
-        printers += [Printer(types, node) for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in mine]
+        printers += [
+            Printer(types, node) for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in mine
+        ]
     source.append("namespace plane {")
     source += [f"static const i64 {name} = {value}LL;" for name, value in constants.items()]
     source += [f"static {printer.signature()};" for printer in printers]

@@ -1,9 +1,9 @@
 """Which defaults decide: each option that a file leaves out is given another plausible value, one at a time.
 
-    python -m benchmarks.defaults [FILE ...]  # writes sim/scenario/defaults.csv
+    python -m benchmarks.defaults [FILE ...]  # writes sim/model/schema/defaults.csv
 
 An option is kept if another value of it changes the median duration of checkpoints, or the data in flight that they store, by more
-than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.scenario.defaults`).
+than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.flink_text`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.cells.cell import simulated
-from sim.cells.plan import Cell
-from sim.model.catalogs.option import Kind, Option
-from sim.runtime.run.manifest import identity
-from sim.runtime.run.result import Result
-from sim.scenario import ScenarioError, load
-from sim.scenario.defaults import FILE
-from sim.scenario.flink.block import apply_flink
-from sim.scenario.flink.keys import document_options
-from sim.scenario.text.plain import Mapping, compose, read_text, value_at
-from sim.scenario.text.problems import Reading
-from sim.units import SECOND, format_duration
+from sim.model.catalog import Kind, Option
+from sim.model.schema.flink_block import apply_flink
+from sim.model.schema.flink_keys import document_options
+from sim.model.schema.flink_text import FILE
+from sim.model.schema.study import load
+from sim.model.schema.text import Mapping, Reading, ScenarioError, compose, read_text, value_at
+from sim.model.units import SECOND, format_duration
+from sim.runtime.manifest import identity
+from sim.runtime.result import Result
+from sim.studies.cells import simulated
+from sim.studies.plan import Cell
 
 CHANGES = 0.25
 """A change by a larger share decides."""
@@ -38,9 +37,11 @@ LONGEST_S, MOST_CPU_S = 30, 1.0
 """Runs are cut to so many simulated seconds; a file whose run takes more processor time is left out."""
 ROOT = Path(__file__).parents[1]
 FILES = (
-    *sorted((ROOT / "scenarios").glob("*.yaml")), *sorted((ROOT / "tests/data/reports").glob("*/scenario.yaml")),
-    *sorted((ROOT / "sim/examples").glob("*/*.yaml")), *sorted((ROOT / "tests/data/users-jobs").glob("*.yaml")),
-)  # fmt: skip
+    *sorted((ROOT / "scenarios").glob("*.yaml")),
+    *sorted((ROOT / "tests/data/reports").glob("*/scenario.yaml")),
+    *sorted((ROOT / "sim/app/examples").glob("*/*.yaml")),
+    *sorted((ROOT / "tests/data/users-jobs").glob("*.yaml")),
+)
 PLAUSIBLE: dict[str, str] = {
     "cluster.slots": "4",
     "cluster.cores": "2",
@@ -105,7 +106,9 @@ def other_value(path: str, record: Option) -> str | None:
     if record.kind in (Kind.DURATION, Kind.INTERVAL, Kind.BUFFER_TIMEOUT):
         return format_duration(default * SCALED)
     unit = {Kind.SIZE: " B", Kind.BYTE_RATE: " B/s"}.get(record.kind, "")
-    return f"{default * SCALED}{unit}" if record.kind in (Kind.SIZE, Kind.BYTE_RATE, Kind.NATURAL, Kind.POSITIVE) else None
+    return (
+        f"{default * SCALED}{unit}" if record.kind in (Kind.SIZE, Kind.BYTE_RATE, Kind.NATURAL, Kind.POSITIVE) else None
+    )
 
 
 def measured(file: Path, overrides: Sequence[str]) -> Measured | None:
@@ -121,7 +124,11 @@ def measured(file: Path, overrides: Sequence[str]) -> Measured | None:
         return None
     rows = result.tables["checkpoints"]
     rows = rows[rows["status"] == "COMPLETED"]
-    return Measured(float(rows["end_to_end_duration"].median()), float(rows["persisted_data"].mean())) if len(rows) else None
+    return (
+        Measured(float(rows["end_to_end_duration"].median()), float(rows["persisted_data"].mean()))
+        if len(rows)
+        else None
+    )
 
 
 def changes(before: Measured, after: Measured) -> Iterator[tuple[str, float]]:
@@ -171,7 +178,9 @@ def decide(files: Sequence[Path]) -> list[dict[str, object]]:
 def main() -> None:
     rows = decide([Path(name) for name in sys.argv[1:]] or FILES)
     with FILE.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, ("option", "instead", "quantity", "factor", "decides", "files"), lineterminator="\n")
+        writer = csv.DictWriter(
+            file, ("option", "instead", "quantity", "factor", "decides", "files"), lineterminator="\n"
+        )
         writer.writeheader()
         writer.writerows(rows)
 

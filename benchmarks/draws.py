@@ -1,4 +1,4 @@
-"""The draws of ``sim.model.randomness.streams`` as endless iterators, computed in blocks: how a SimPy model would consume them.
+"""The draws of ``sim.model.randomness`` as endless iterators, computed in blocks: how a SimPy model would consume them.
 
 A baseline that computed one hash per record in Python would be slow for a reason that has nothing to do with SimPy.
 """
@@ -10,7 +10,7 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from sim.model.randomness.streams import MASK32, Stream
+from sim.model.randomness import MASK32, Stream
 
 __all__ = ["choices", "values"]
 
@@ -21,7 +21,9 @@ def blocks(stream: Stream) -> Iterator[np.ndarray]:
     """Uniform 32-bit integers of a stream in order, in blocks that grow while more are wanted."""
     k, n = 0, FIRST_BLOCK
     while True:
-        x = (np.arange(k, k + n, dtype=np.uint64) & MASK32) * np.uint64(stream.stride) + np.uint64(stream.offset) & MASK32
+        x = (np.arange(k, k + n, dtype=np.uint64) & MASK32) * np.uint64(stream.stride) + np.uint64(
+            stream.offset
+        ) & MASK32
         for _ in range(2):
             x = ((x >> 16) ^ x) * np.uint64(0x45D9F3B) & MASK32
         yield (x >> 16) ^ x

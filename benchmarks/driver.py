@@ -8,7 +8,7 @@ input, the last one ends the capture.
 from __future__ import annotations
 
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.plane.seam.interface import DataPlane, Marker, Notice, NoticeKind, Trait
+from sim.plane.interface import DataPlane, Marker, Notice, NoticeKind, Trait
 
 __all__ = ["drive", "outcome"]
 

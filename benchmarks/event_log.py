@@ -21,19 +21,25 @@ class Log:
     lost: int = 0  # tasks whose attempt did not succeed
     slots: dict[str, int] = field(default_factory=dict)  # by executor
     there_s: dict[str, tuple[float, float]] = field(default_factory=dict)  # by executor: from when to when
-    spans: list[tuple[str, float, float]] = field(default_factory=list)  # executor, launch and end of tasks that succeeded
+    # executor, launch and end of tasks that succeeded
+    spans: list[tuple[str, float, float]] = field(default_factory=list)
 
     def idle_share(self, since_s: float = -math.inf, until_s: float = math.inf) -> float:
         """The part of all slots' time between two moments that is without a task; by default from the first launch to the last end."""
         begin = max(since_s, min(start for _, start, _ in self.spans))
         end = min(until_s, max(end for _, _, end in self.spans))
         busy_s = sum(max(0.0, min(stop, end) - max(start, begin)) for _, start, stop in self.spans)
-        whole_s = sum(self.slots[who] * max(0.0, min(gone, end) - max(came, begin)) for who, (came, gone) in self.there_s.items())
+        whole_s = sum(
+            self.slots[who] * max(0.0, min(gone, end) - max(came, begin)) for who, (came, gone) in self.there_s.items()
+        )
         return 1 - busy_s / whole_s
 
     def first_task_s(self) -> list[float]:
         """By executor: its first task's time on the clock."""
-        return [min((start, end - start) for who, start, end in self.spans if who == executor)[1] for executor in self._used()]
+        return [
+            min((start, end - start) for who, start, end in self.spans if who == executor)[1]
+            for executor in self._used()
+        ]
 
     def _used(self) -> list[str]:
         return sorted({who for who, _, _ in self.spans})
@@ -65,7 +71,9 @@ def _log(events: Iterator[dict[str, Any]]) -> Log:
     for event in events:
         match event["Event"]:
             case "SparkListenerJobStart":
-                if description := re.match(r"\d+ cells, (\d+) begun", event["Properties"].get("spark.job.description", "")):
+                if description := re.match(
+                    r"\d+ cells, (\d+) begun", event["Properties"].get("spark.job.description", "")
+                ):
                     log.begun = max(log.begun, int(description[1]))
             case "SparkListenerExecutorAdded":
                 log.slots[event["Executor ID"]] = event["Executor Info"]["Total Cores"]

@@ -71,7 +71,10 @@ def demeter() -> Iterator[Row]:
 
 def at_rest() -> Iterator[tuple[str, int, str]]:
     """Six minutes at each of ten loads of the traffic job, from the lowest to the highest, without a kill within a quarter of an hour."""
-    load, kills = khaos_data.load("iot", 1), [failure.kill_epoch_s for failure in khaos_data.failures("iot", 1, all_of_them=True)]
+    load, kills = (
+        khaos_data.load("iot", 1),
+        [failure.kill_epoch_s for failure in khaos_data.failures("iot", 1, all_of_them=True)],
+    )
     begins, mean = int(load.index[0]), load.rolling(REST_S).mean().shift(-REST_S).dropna()
     quiet = mean[[all(not -REST_S - 900 < at - kill < 900 for kill in kills) for at in mean.index]]
     for level in range(10):
@@ -88,8 +91,11 @@ def _khaos(job: str, interval_s: int) -> list[tuple[int, int]]:
 
 
 WRITTEN: dict[str, Callable[[], Iterator[tuple[object, ...]]]] = {
-    "khaos-iot": iot, "khaos-iot-at-rest": at_rest, "khaos-ysb": ysb, "demeter": demeter,
-}  # fmt: skip
+    "khaos-iot": iot,
+    "khaos-iot-at-rest": at_rest,
+    "khaos-ysb": ysb,
+    "demeter": demeter,
+}
 
 
 def main() -> None:

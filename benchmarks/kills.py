@@ -34,9 +34,15 @@ __all__ = ["Outcome", "kills"]
 PATIENCE_S = 5.0
 SCENARIO = Path(__file__).parents[1] / "tests" / "data" / "tiny.yaml"
 WAYS: tuple[tuple[str, signal.Signals], ...] = (
-    ("command", signal.SIGKILL), ("worker", signal.SIGKILL), ("group", signal.SIGKILL),
-    ("command", signal.SIGTERM), ("command", signal.SIGINT), ("group", signal.SIGINT), ("group", signal.SIGHUP), ("group", signal.SIGTERM),
-)  # fmt: skip
+    ("command", signal.SIGKILL),
+    ("worker", signal.SIGKILL),
+    ("group", signal.SIGKILL),
+    ("command", signal.SIGTERM),
+    ("command", signal.SIGINT),
+    ("group", signal.SIGINT),
+    ("group", signal.SIGHUP),
+    ("group", signal.SIGTERM),
+)
 """Who gets which signal."""
 
 
@@ -59,7 +65,9 @@ class Outcome:
         )
 
 
-def kills(count: int, folder: Path, *, seed: int = 1, cells: int = 60, seconds: float = math.inf, master: str | None = None) -> Outcome:
+def kills(
+    count: int, folder: Path, *, seed: int = 1, cells: int = 60, seconds: float = math.inf, master: str | None = None
+) -> Outcome:
     """So many, or fewer if time is up, and the sweep that is under way to its end."""
     from sim.plane import warm
 
@@ -121,7 +129,11 @@ def _judge(code: int, messages: str, command: int, outcome: Outcome) -> None:
         outcome.wrong.append(f"left behind after {PATIENCE_S:g} s: {left}")
         for process in left:
             os.kill(process, signal.SIGKILL)
-    if "Traceback" in messages or code not in {0, *(128 + number for _, number in WAYS), *(-number for _, number in WAYS)}:
+    if "Traceback" in messages or code not in {
+        0,
+        *(128 + number for _, number in WAYS),
+        *(-number for _, number in WAYS),
+    }:
         outcome.wrong.append(f"code {code}: {messages[-500:]}")
     if code > 128 and "interrupted" not in messages:
         outcome.wrong.append(f"code {code}, and nothing said: {messages[-500:]}")
@@ -198,7 +210,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ckptsim-kills-") as place:
         seconds = options.minutes * 60
-        outcome = kills(options.count, Path(place), seed=options.seed, cells=options.cells, seconds=seconds, master=options.master)
+        outcome = kills(
+            options.count, Path(place), seed=options.seed, cells=options.cells, seconds=seconds, master=options.master
+        )
     print(outcome)
     sys.exit(bool(outcome.wrong))
 

@@ -71,7 +71,9 @@ def machine() -> str:
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        names = [
+            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
         model = names[0] if names else model
     return f"{os.cpu_count()} x {model}"
 
@@ -83,7 +85,9 @@ def code_version() -> str:
     except PackageNotFoundError:
         name = "0"
     here = Path(__file__).parent
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=False
+    )
     return f"{name}+{done.stdout.strip()}" if done.returncode == 0 else name
 
 
@@ -100,9 +104,21 @@ def record(benchmark: str, rows: Sequence[tuple[str, str, float, str]]) -> None:
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns as wide as they need to be; numbers to three digits, to the right."""
-    text = [[f"{cell:,.3g}" if isinstance(cell, float) and abs(cell) < 1000 else f"{cell:,.0f}" if isinstance(cell, float) else str(cell)
-             for cell in row] for row in rows]  # fmt: skip
+    text = [
+        [
+            f"{cell:,.3g}"
+            if isinstance(cell, float) and abs(cell) < 1000
+            else f"{cell:,.0f}"
+            if isinstance(cell, float)
+            else str(cell)
+            for cell in row
+        ]
+        for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(head, *text, strict=True)]
     for line in [list(head), ["-" * width for width in widths], *text]:
-        cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        cells = [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
         print("  ".join(cells).rstrip())

@@ -26,16 +26,27 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- performance: written by `make performance` -->", "<!-- /performance -->"
 BEHIND = {
-    "bench_run": [], "bench_plane": ["--rounds", "1", "--scale", "0.5", "--skip", "interpreted"], "bench_whole": [],
+    "bench_run": [],
+    "bench_plane": ["--rounds", "1", "--scale", "0.5", "--skip", "interpreted"],
+    "bench_whole": [],
     "bench_control": ["--rounds", "2"],
-}  # fmt: skip
+}
 BEFORE = ", before"
 NO_WORSE = 1.03
 """What a version may cost, in that of the one before."""
 MANY_CHANNELS = 100_000  # with fewer, memory per channel is the memory of something else
 STARTS = "3x4 10 kB and p4-severe, 3 strategies"
 TASKS = {"4x4": 16, "4x16": 64, "4x64": 256, "4x256": 1024}
-RUN_COLUMNS = ("job, simulated time, barriers", "channels", *PARTS, "whole", "before", "peak MB", "before", "bytes per channel")
+RUN_COLUMNS = (
+    "job, simulated time, barriers",
+    "channels",
+    *PARTS,
+    "whole",
+    "before",
+    "peak MB",
+    "before",
+    "bytes per channel",
+)
 VERDICTS = {True: "yes", False: "**no**"}
 
 History = dict[tuple[str, str, str], float]
@@ -69,7 +80,10 @@ def block(text: str) -> str:
     parts = [
         f"Measured {', '.join(dates)}.",
         "## Aims, and which are missed",
-        *table(("what", "aim", "measured", "kept"), ((aim.what, aim.bar, aim.measured, VERDICTS[aim.kept]) for aim in aims(history))),
+        *table(
+            ("what", "aim", "measured", "kept"),
+            ((aim.what, aim.bar, aim.measured, VERDICTS[aim.kept]) for aim in aims(history)),
+        ),
         "## A command",
         *table(("what", "CPU s", "times the imports", "CPU s before"), starts(history)),
         "## The data plane",
@@ -114,14 +128,21 @@ def wholes(history: History) -> Iterator[Sequence[str]]:
         before = [history.get(("whole", case + BEFORE, name)) for name in ("whole", "peak")]
         per_channel = history["whole", case, "memory per channel"] if channels(case) >= MANY_CHANNELS else None
         yield (
-            case, f"{channels(case):,}", *(_number(history["whole", case, name]) for name in (*PARTS, "whole")), _number(before[0]),
-            _number(history["whole", case, "peak"]), _number(before[1]), _number(per_channel),
-        )  # fmt: skip
+            case,
+            f"{channels(case):,}",
+            *(_number(history["whole", case, name]) for name in (*PARTS, "whole")),
+            _number(before[0]),
+            _number(history["whole", case, "peak"]),
+            _number(before[1]),
+            _number(per_channel),
+        )
 
 
 def controls(history: History) -> Iterator[Sequence[str]]:
     for size, tasks in TASKS.items():
-        spent = [history.get(("control", f"{size} aligned{whose}", "CPU per task and checkpoint")) for whose in ("", BEFORE)]
+        spent = [
+            history.get(("control", f"{size} aligned{whose}", "CPU per task and checkpoint")) for whose in ("", BEFORE)
+        ]
         yield f"{tasks:,}", *map(_number, spent)
 
 
@@ -132,23 +153,39 @@ def aims(history: History) -> Iterator[Aim]:
     severe_before = history.get(("run", STARTS, f"run of p4-severe{BEFORE}"))
     if severe_before:
         yield _most("the same, against the version before", severe / severe_before, NO_WORSE, " x")
-    yield _most("first start of a version, which compiles the data plane", history["run", STARTS, "cold start"], 5, " CPU s")
+    yield _most(
+        "first start of a version, which compiles the data plane", history["run", STARTS, "cold start"], 5, " CPU s"
+    )
     for case in CASES:
         before = history.get(("whole", case + BEFORE, "whole"))
         if before:
             yield _most(f"{case}, against the version before", history["whole", case, "whole"] / before, NO_WORSE, " x")
     yield from _wide(history)
     for case in (case for case in CASES if channels(case) >= MANY_CHANNELS):
-        yield _most(f"memory per channel of a whole run, {case}", history["whole", case, "memory per channel"], 1024, " B")
+        yield _most(
+            f"memory per channel of a whole run, {case}", history["whole", case, "memory per channel"], 1024, " B"
+        )
     curve = [history["control", f"{size} aligned", "CPU per task and checkpoint"] for size in TASKS]
     yield _most("control per task and checkpoint with 1,024 tasks", curve[-1], 0.2, " ms")
     yield _most("dearest against cheapest of 16, 64, 256 and 1,024 tasks", max(curve) / min(curve), 1.5, " x")
     for sizes, least in ((("3x1", "3x4", "4x16"), 60), (("4x64",), 40)):
-        ratios = [history["plane", case, "compiled / idiomatic"] for case in _cells(history) if case.split()[0] in sizes]
+        ratios = [
+            history["plane", case, "compiled / idiomatic"] for case in _cells(history) if case.split()[0] in sizes
+        ]
         measured = f"{_number(min(ratios))} to {_number(max(ratios))} x, {sum(ratio < least for ratio in ratios)} of {len(ratios)} below"
-        yield Aim(f"data plane against SimPy, {', '.join(sizes)}", f"at least {least} x in every cell", measured, min(ratios) >= least)
+        yield Aim(
+            f"data plane against SimPy, {', '.join(sizes)}",
+            f"at least {least} x in every cell",
+            measured,
+            min(ratios) >= least,
+        )
     slowest = min(history["plane", case, "compiled / c++"] for case in _cells(history))
-    yield Aim("data plane against its text in C++ (`-O3 -march=native`)", "as fast", f"at least {_number(slowest)} x", slowest >= 0.95)
+    yield Aim(
+        "data plane against its text in C++ (`-O3 -march=native`)",
+        "as fast",
+        f"at least {_number(slowest)} x",
+        slowest >= 0.95,
+    )
 
 
 def _wide(history: History) -> Iterator[Aim]:
@@ -156,7 +193,9 @@ def _wide(history: History) -> Iterator[Aim]:
     for case, (_, _, seconds, _, _) in CASES.items():
         total, building = (history["whole", case, name] for name in ("whole", "building"))
         if case.startswith("8x200"):
-            yield _most("8x200, two million records/s, CPU seconds per simulated second", (total - building) / seconds, 3, " s")
+            yield _most(
+                "8x200, two million records/s, CPU seconds per simulated second", (total - building) / seconds, 3, " s"
+            )
         if case.startswith("4x1024, 20 s"):
             yield _most("4x1024 for 20 s, with checks", total, 400, " CPU s")
             yield _most("4x1024 for 20 s, with checks: peak", history["whole", case, "peak"], 6000, " MB")

@@ -14,9 +14,12 @@ __all__ = ["Meter"]
 EVERY_S = 0.25
 _TICKS_S = 1 / os.sysconf("SC_CLK_TCK")
 _ROLES = {
-    "CoarseGrainedExecutorBackend": "executors", "deploy.worker.Worker": "cluster", "deploy.master.Master": "cluster",
-    "pyspark.daemon": "Python workers", "org.apache.spark.deploy.SparkSubmit": "driver's Java",
-}  # fmt: skip
+    "CoarseGrainedExecutorBackend": "executors",
+    "deploy.worker.Worker": "cluster",
+    "deploy.master.Master": "cluster",
+    "pyspark.daemon": "Python workers",
+    "org.apache.spark.deploy.SparkSubmit": "driver's Java",
+}
 
 
 class Meter:
@@ -59,7 +62,10 @@ class Meter:
         for process, fields in found.items():
             if self._is_ours(process, found):
                 role = self._seen.get((process, fields[19]), ("", 0.0))[0]
-                self._seen[process, fields[19]] = (role or _role(process), (int(fields[11]) + int(fields[12])) * _TICKS_S)
+                self._seen[process, fields[19]] = (
+                    role or _role(process),
+                    (int(fields[11]) + int(fields[12])) * _TICKS_S,
+                )
 
     @staticmethod
     def _is_ours(process: int, found: dict[int, list[str]]) -> bool:

@@ -48,7 +48,9 @@ def main() -> int:
     different = [name for name in names if ours.get(name, NO_ANSWER) != theirs.get(name, NO_ANSWER)]
     for name in different:
         print(f"{name}: {ours.get(name, NO_ANSWER)} here, {theirs.get(name, NO_ANSWER)} there")
-    print(f"{len(files)} scenario files and {len(recordings)} recordings: {len(names)} results compared, {len(different)} differ")
+    print(
+        f"{len(files)} scenario files and {len(recordings)} recordings: {len(names)} results compared, {len(different)} differ"
+    )
     return 1 if different or not names else 0
 
 
@@ -77,7 +79,11 @@ def _child(checkout: Path, work: str, folder: Path) -> subprocess.Popen[str]:
     given.write_text(work)
     code = f"import runpy; runpy.run_path({str(Path(__file__))!r}, run_name='digests')['digests']({str(given)!r})"
     return subprocess.Popen(
-        [python_of(checkout), "-c", code], cwd=checkout, env=os.environ | {"PYTHONPATH": str(checkout)}, stdout=subprocess.PIPE, text=True
+        [python_of(checkout), "-c", code],
+        cwd=checkout,
+        env=os.environ | {"PYTHONPATH": str(checkout)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -98,7 +104,9 @@ def digests(given: str) -> None:
         _print(f"{Path(file).name}: import", _command("import", file))
     if work["recordings"]:
         for row in json.loads(_command("validate", "--all", "--seeds", "1", "--json", *work["recordings"]) or "[]"):
-            _print("validate: " + " ".join(str(value) for value in row.values() if isinstance(value, str)), json.dumps(row))
+            _print(
+                "validate: " + " ".join(str(value) for value in row.values() if isinstance(value, str)), json.dumps(row)
+            )
 
 
 def _results(file: Path) -> Iterator[tuple[str, str]]:
@@ -123,7 +131,9 @@ def _results(file: Path) -> Iterator[tuple[str, str]]:
 
 def _command(*arguments: str) -> str:
     program = "benchmarks.lab" if Path("benchmarks/lab").is_dir() else "sim"  # which of them reads recordings
-    return subprocess.run([sys.executable, "-m", program, *arguments], capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        [sys.executable, "-m", program, *arguments], capture_output=True, text=True, check=False
+    ).stdout
 
 
 def _print(name: str, content: Any) -> None:

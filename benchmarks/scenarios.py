@@ -17,7 +17,7 @@ def scenario_text(
     interval_s: int = 10,
     duration_s: int = 60,
 ) -> str:
-    """A chain of all-to-all stages at ``load`` times what its sink serves (30 MB/s per task), as YAML."""  # fmt: skip
+    """A chain of all-to-all stages at ``load`` times what its sink serves (30 MB/s per task), as YAML."""
     sink_us = record_bytes * 1000 / 32768
     rate = round(load * 1e6 / sink_us)
     rows = [f"  s0: {{source: {{rate-per-subtask: {rate}/s, record: {record_bytes} B}}, parallelism: {parallelism}}}"]
@@ -25,7 +25,9 @@ def scenario_text(
         service_ns = round(sink_us * 1000 * (1.0 if i == stages - 1 else 0.6))
         record = "" if i == stages - 1 else f"record: {record_bytes} B, "
         state = f"{record}state: {{size: 64 MB, update: 10 %, value: 1 kB}}"
-        rows.append(f"  s{i}: {{input: {{s{i - 1}: hash}}, service: {service_ns} ns, parallelism: {parallelism}, {state}}}")
+        rows.append(
+            f"  s{i}: {{input: {{s{i - 1}: hash}}, service: {service_ns} ns, parallelism: {parallelism}, {state}}}"
+        )
     job = "\n".join(rows)
     return f"""# How long does the simulator take for a chain of {stages} x {parallelism}?
 version: 1

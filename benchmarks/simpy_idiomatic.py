@@ -18,8 +18,8 @@ import simpy
 from benchmarks.draws import choices, values
 from benchmarks.simpy_parts import Barrier, Channel, Gate, Output, Process
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import PlaneSpec, Ship
+from sim.model.randomness import draw, stream
+from sim.plane.spec import PlaneSpec, Ship
 
 __all__ = ["IdiomaticModel", "check_supported"]
 
@@ -27,7 +27,9 @@ __all__ = ["IdiomaticModel", "check_supported"]
 def check_supported(spec: PlaneSpec) -> None:
     """Refuse what the baselines leave out."""
     tasks = sum(vertex.parallelism for vertex in spec.vertices)
-    chained = [(edge.upstream, edge.downstream) for edge in spec.edges] == [(i, i + 1) for i in range(len(spec.vertices) - 1)]
+    chained = [(edge.upstream, edge.downstream) for edge in spec.edges] == [
+        (i, i + 1) for i in range(len(spec.vertices) - 1)
+    ]
     hashed = all(edge.ship == Ship.HASH and not edge.weights and edge.fan_out == (1, 1) for edge in spec.edges)
     source = spec.vertices[0].source
     rated = source is not None and len(source.segments) <= 1
@@ -54,7 +56,9 @@ class Task:
         self.sleeping = False
         self.served = self.hops = 0
         self.service = values(row.service[0], stream(spec.seed, "service", row.name, subtask))
-        self.routes = iter(()) if last else choices(fan_out, stream(spec.seed, "route", spec.edges[vertex].name, subtask))
+        self.routes = (
+            iter(()) if last else choices(fan_out, stream(spec.seed, "route", spec.edges[vertex].name, subtask))
+        )
         self.requested: Barrier | None = None  # a source's trigger
         self.barriers: dict[int, int] = {}  # number -> barriers processed
         self.first: tuple[int, int] = (0, 0)  # instant, bytes overtaken in the output
@@ -183,7 +187,9 @@ class Task:
                 if inlet.held_back:
                     inlet.held_back = False
                     inlet.tell_sender(resume=True)
-        self.model.completed(Snapshot(barrier.number, self.number, self.first[0], self.env.now, captured, self.first[1]))
+        self.model.completed(
+            Snapshot(barrier.number, self.number, self.first[0], self.env.now, captured, self.first[1])
+        )
 
 
 class IdiomaticModel:
@@ -235,4 +241,6 @@ class IdiomaticModel:
         tasks = self.tasks
         bytes_in = [sum(channel.taken for channel in task.inputs) for task in tasks]
         bytes_out = [sum(channel.written for channel in task.output.channels) for task in tasks]
-        return Outcome([task.served for task in tasks], bytes_in, bytes_out, [task.hops for task in tasks], self.snapshots)
+        return Outcome(
+            [task.served for task in tasks], bytes_in, bytes_out, [task.hops for task in tasks], self.snapshots
+        )

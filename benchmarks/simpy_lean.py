@@ -15,7 +15,7 @@ from benchmarks.simpy_idiomatic import check_supported
 from benchmarks.simpy_lean_state import ASLEEP, BUSY, HARD, IDLE, SOFT, Channel, Task
 from benchmarks.simpy_parts import Barrier, Process
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.model.randomness.streams import draw, stream
+from sim.model.randomness import draw, stream
 
 __all__ = ["LeanModel"]
 
@@ -50,7 +50,9 @@ class LeanModel:
             for i, writer in enumerate(writers):
                 for j, reader in enumerate(readers):
                     key = stream(spec.seed, "size", edge.name, i, j)
-                    channel = Channel(writer, reader, spec.exclusive, (values(edge.record_bytes, key), values(edge.record_bytes, key)))
+                    channel = Channel(
+                        writer, reader, spec.exclusive, (values(edge.record_bytes, key), values(edge.record_bytes, key))
+                    )
                     writer.channels.append(channel)
                     reader.inputs.append(channel)
         self.sources, self.others = stages[0], len(self.tasks) - len(stages[0])
@@ -63,7 +65,13 @@ class LeanModel:
         self.env.run(until=self.work.until_ns)
         bytes_in = [sum(channel.taken for channel in task.inputs) for task in self.tasks]
         bytes_out = [sum(channel.written for channel in task.channels) for task in self.tasks]
-        return Outcome([task.served for task in self.tasks], bytes_in, bytes_out, [task.hops for task in self.tasks], self.snapshots)
+        return Outcome(
+            [task.served for task in self.tasks],
+            bytes_in,
+            bytes_out,
+            [task.hops for task in self.tasks],
+            self.snapshots,
+        )
 
     # ------------------------------------------------------------------------------------------------ processes
 
@@ -93,11 +101,21 @@ class LeanModel:
             yield env.timeout(period)
 
     def produce(self, me: Task, service: Iterator[int], routes: Iterator[int]) -> Process:
-        env, channels, spill, Timeout, Event = self.env, me.channels, self.spill, simpy.events.Timeout, simpy.events.Event
+        env, channels, spill, Timeout, Event = (
+            self.env,
+            me.channels,
+            self.spill,
+            simpy.events.Timeout,
+            simpy.events.Event,
+        )
         source = self.spec.vertices[0].source
         assert source is not None
         total = source.total
-        begin, num, den = (source.segments[0].start_ns, source.segments[0].num, source.segments[0].den_ns) if source.segments else (0, 1, 0)
+        begin, num, den = (
+            (source.segments[0].start_ns, source.segments[0].num, source.segments[0].den_ns)
+            if source.segments
+            else (0, 1, 0)
+        )
         while me.served != total:
             if me.requested is not None:
                 self.forward(me, me.requested)
@@ -226,7 +244,9 @@ class LeanModel:
         c.count -= 1
         writer.free += 1
         event = writer.event
-        if event is not None and (writer.why == HARD or (writer.why == SOFT and writer.free > 0 and not writer.crowded)):
+        if event is not None and (
+            writer.why == HARD or (writer.why == SOFT and writer.free > 0 and not writer.crowded)
+        ):
             writer.event = None
             event.succeed()
 

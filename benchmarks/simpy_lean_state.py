@@ -16,10 +16,37 @@ BUSY, IDLE, SOFT, HARD, ASLEEP = range(5)
 
 class Channel:
     __slots__ = (
-        "arrived", "backlog", "barrier", "barrier_at", "blocked", "captured", "captured_from", "capturing", "consumed", "count", "credit",
-        "ex_free", "fl_free", "flush", "full_at", "held_back", "next_end", "owed", "pinned", "queue", "reader", "received", "required",
-        "sent", "sizes_in", "sizes_out", "taken", "waiting", "writer", "written",
-    )  # fmt: skip
+        "arrived",
+        "backlog",
+        "barrier",
+        "barrier_at",
+        "blocked",
+        "captured",
+        "captured_from",
+        "capturing",
+        "consumed",
+        "count",
+        "credit",
+        "ex_free",
+        "fl_free",
+        "flush",
+        "full_at",
+        "held_back",
+        "next_end",
+        "owed",
+        "pinned",
+        "queue",
+        "reader",
+        "received",
+        "required",
+        "sent",
+        "sizes_in",
+        "sizes_out",
+        "taken",
+        "waiting",
+        "writer",
+        "written",
+    )
 
     def __init__(self, writer: Task, reader: Task, exclusive: int, sizes: tuple[Iterator[int], Iterator[int]]) -> None:
         self.writer, self.reader = writer, reader
@@ -37,8 +64,24 @@ class Channel:
 
 
 class Task:
-    __slots__ = ("barriers", "channels", "crowded", "event", "first", "free", "hops", "idle", "inputs", "listeners", "number", "overtaking",
-                 "ready", "requested", "served", "why")  # fmt: skip
+    __slots__ = (
+        "barriers",
+        "channels",
+        "crowded",
+        "event",
+        "first",
+        "free",
+        "hops",
+        "idle",
+        "inputs",
+        "listeners",
+        "number",
+        "overtaking",
+        "ready",
+        "requested",
+        "served",
+        "why",
+    )
 
     def __init__(self, number: int, floating: int, segments: int) -> None:
         self.number, self.free, self.idle = number, segments, floating

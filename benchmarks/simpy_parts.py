@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from sim.plane.seam.interface import PlaneSpec
+from sim.plane.spec import PlaneSpec
 
 if TYPE_CHECKING:
     from benchmarks.simpy_idiomatic import Task
@@ -41,7 +41,8 @@ class Output:
     """The segments of a task and the channels it writes to (LocalBufferPool)."""
 
     def __init__(self, spec: PlaneSpec, channels: int) -> None:
-        self.free = channels * spec.exclusive + spec.floating if channels else 1  # below zero: overdraft; a sink always has room
+        # below zero: overdraft; a sink always has room
+        self.free = channels * spec.exclusive + spec.floating if channels else 1
         self.overdraft = spec.overdraft
         self.max_per_channel = spec.max_per_channel
         self.crowded = 0  # channels at their limit
@@ -83,7 +84,12 @@ class Channel:
     """One writer to one reader: the sender's queue, the wire, the receive queue and their credits."""
 
     def __init__(
-        self, env: simpy.Environment, spec: PlaneSpec, writer: Task, reader: Task, sizes: tuple[Iterator[int], Iterator[int]]
+        self,
+        env: simpy.Environment,
+        spec: PlaneSpec,
+        writer: Task,
+        reader: Task,
+        sizes: tuple[Iterator[int], Iterator[int]],
     ) -> None:
         self.env, self.spec, self.writer, self.reader, self.gate = env, spec, writer, reader, reader.gate
         self.sizes_out, self.sizes_in = sizes
@@ -97,7 +103,8 @@ class Channel:
         self.flush_requested = self.blocked = False
         self.credit = spec.exclusive
         # the receiver's end
-        self.received: deque[tuple[int, bool] | Barrier] = deque()  # (offset behind the last byte, in a floating buffer)
+        # (offset behind the last byte, in a floating buffer)
+        self.received: deque[tuple[int, bool] | Barrier] = deque()
         self.exclusive = self.required = self.free_exclusive = spec.exclusive
         self.free_floating = 0
         self.waiting = self.held_back = False

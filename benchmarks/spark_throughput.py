@@ -27,12 +27,12 @@ from benchmarks import event_log
 from benchmarks.measure import print_table, record
 from benchmarks.process_tree import Meter
 from benchmarks.standalone import Cluster, standalone
-from sim.cells.cell import Row, timed, warm
-from sim.cells.local import Progress, no_watch, run_each
-from sim.cells.plan import Cell, cells
-from sim.scenario import load
-from sim.sweeps.spark.rows import QUICK_JAVA, rows_on
-from sim.sweeps.spark.session import context
+from sim.model.schema.study import load
+from sim.studies.cells import Row, timed, warm
+from sim.studies.local import Progress, no_watch, run_each
+from sim.studies.plan import Cell, cells
+from sim.studies.sweeps.spark_rows import QUICK_JAVA, rows_on
+from sim.studies.sweeps.spark_session import context
 
 __all__ = ["Start", "Turn", "main", "on_processes", "on_spark", "planned"]
 
@@ -40,7 +40,7 @@ SCENARIO = Path(__file__).parent.parent / "scenarios" / "published" / "khaos-ysb
 KINDS = {
     "1 s": ("run.duration=18 min", "checkpoint.interval=10 s"),
     "50 ms": ("run.duration=75 s", "checkpoint.interval=30 s", "faults=[]"),
-}  # fmt: skip
+}
 """Cells that take about so much CPU."""
 CPU_BAR, IDLE_BAR = 1 / 0.85, 0.15
 
@@ -80,9 +80,17 @@ def on_spark(
     cluster: Cluster, workers: int, sweeps: dict[str, Sequence[Cell]], folder: Path, *, cold: bool
 ) -> tuple[Start, dict[str, Turn]]:
     """One session with so many of the cluster's workers: a cell for each of them to begin with, then the sweeps one by one."""
-    caches = {"spark.executorEnv.CKPTSIM_CACHE_DIR": folder / "code", "spark.executorEnv.XDG_CACHE_HOME": folder / "cache"} if cold else {}
+    caches = (
+        {"spark.executorEnv.CKPTSIM_CACHE_DIR": folder / "code", "spark.executorEnv.XDG_CACHE_HOME": folder / "cache"}
+        if cold
+        else {}
+    )
     events = folder / "events"
-    conf = event_log.settings(events) | {"spark.cores.max": str(workers)} | {key: str(value) for key, value in caches.items()}
+    conf = (
+        event_log.settings(events)
+        | {"spark.cores.max": str(workers)}
+        | {key: str(value) for key, value in caches.items()}
+    )
     measured: dict[str, tuple[list[Row], Counter[str], float, float]] = {}
 
     def sweep(name: str, chosen: Sequence[Cell]) -> None:
@@ -100,7 +108,8 @@ def on_spark(
     start_rows, start_cpu, *_ = measured.pop("")
     start = Start((start_cpu["Python workers"] - _own_s(start_rows)) / workers, statistics.median(log.first_task_s()))
     return start, {
-        name: Turn(len(rows), cpu, _own_s(rows), log.idle_share(begin, end)) for name, (rows, cpu, begin, end) in measured.items()
+        name: Turn(len(rows), cpu, _own_s(rows), log.idle_share(begin, end))
+        for name, (rows, cpu, begin, end) in measured.items()
     }
 
 
@@ -113,7 +122,9 @@ def on_processes(jobs: int, chosen: Sequence[Cell]) -> Turn:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_throughput", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.spark_throughput", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cells", type=int, default=40, help="of 1 s; of 50 ms there are five times as many")
     given = parser.parse_args(arguments)
@@ -121,12 +132,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sweeps = {"1 s": planned("1 s", given.cells), "50 ms": planned("50 ms", 5 * given.cells)}
     turns: dict[tuple[str, str], list[Turn]] = {}
     starts: dict[str, list[Start]] = {"cold": [], "warm": []}
-    with tempfile.TemporaryDirectory(prefix="ckptsim-throughput-") as place, standalone(Path(place) / "cluster") as cluster:
+    with (
+        tempfile.TemporaryDirectory(prefix="ckptsim-throughput-") as place,
+        standalone(Path(place) / "cluster") as cluster,
+    ):
         for k in range(given.rounds):
             for workers in (1, 2):
                 for state, begun in starts.items():
                     todo = sweeps if state == "warm" else {}
-                    start, measured = on_spark(cluster, workers, todo, Path(place) / f"{k}-{workers}-{state}", cold=state == "cold")
+                    start, measured = on_spark(
+                        cluster, workers, todo, Path(place) / f"{k}-{workers}-{state}", cold=state == "cold"
+                    )
                     begun.append(start)
                     for kind, turn in measured.items():
                         turns.setdefault((kind, f"Spark, {workers} worker{'s' * (workers > 1)}"), []).append(turn)
@@ -141,25 +157,37 @@ def _tell(turns: dict[tuple[str, str], list[Turn]], starts: dict[str, list[Start
     idle = {case: statistics.median(turn.idle_share for turn in repeats) for case, repeats in turns.items()}
     print_table(
         ["cells of", "on", "CPU s per cell", "of it not the cell's", "idle slots"],
-        [(*case, each_s[case], overhead_s[case], f"{idle[case]:.0%}" if "Spark" in case[1] else "-") for case in sorted(turns)],
+        [
+            (*case, each_s[case], overhead_s[case], f"{idle[case]:.0%}" if "Spark" in case[1] else "-")
+            for case in sorted(turns)
+        ],
     )
     for kind in KINDS:
         both = turns[kind, "Spark, 2 workers"]
         ratio = each_s[kind, "Spark, 2 workers"] / each_s[kind, "Spark, 1 worker"]
         print(f"cells of {kind}: two workers use {ratio:.2f} times the CPU per cell of one (bar {CPU_BAR:.2f})")
         spent, count = sum((turn.cpu for turn in both), Counter[str]()), sum(turn.cells for turn in both) / 1000
-        print("  where it goes [ms per cell]: " + ", ".join(f"{role} {spent_s / count:.0f}" for role, spent_s in spent.most_common()))
+        print(
+            "  where it goes [ms per cell]: "
+            + ", ".join(f"{role} {spent_s / count:.0f}" for role, spent_s in spent.most_common())
+        )
     first = {
-        state: (statistics.median(launch.python_s for launch in measured), statistics.median(launch.wall_s for launch in measured))
+        state: (
+            statistics.median(launch.python_s for launch in measured),
+            statistics.median(launch.wall_s for launch in measured),
+        )
         for state, measured in starts.items()
     }
     head = ["first task of an executor", "CPU s of its Python", "s on the clock"]
     print_table(head, [(state, *medians) for state, medians in first.items()])
-    record("spark", [
-        *((", ".join(case), "CPU per cell", value, "s") for case, value in each_s.items()),
-        *((", ".join(case), "idle slots", value, "1") for case, value in idle.items() if "Spark" in case[1]),
-        *((f"first task, {state}", "CPU", measured[0], "s") for state, measured in first.items()),
-    ])  # fmt: skip
+    record(
+        "spark",
+        [
+            *((", ".join(case), "CPU per cell", value, "s") for case, value in each_s.items()),
+            *((", ".join(case), "idle slots", value, "1") for case, value in idle.items() if "Spark" in case[1]),
+            *((f"first task, {state}", "CPU", measured[0], "s") for state, measured in first.items()),
+        ],
+    )
 
 
 def _timed(cell: Cell, progress: Progress) -> Row:

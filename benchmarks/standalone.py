@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.sweeps.spark import java
+from sim.studies.sweeps import spark_masters
 
 __all__ = ["Cluster", "standalone"]
 
@@ -42,19 +42,27 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
     import pyspark
 
     folder.mkdir(parents=True, exist_ok=True)
-    java.prepare(folder)
+    spark_masters.prepare(folder)
     home = Path(pyspark.__file__).parent
     environment = os.environ | {
-        "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m",
-        "PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1",
-    }  # fmt: skip
+        "SPARK_HOME": str(home),
+        "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_NO_DAEMONIZE": "1",
+    }
     started: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, *arguments: str) -> Path:
         log = folder / f"{name}.log"
         command = [str(home / "bin" / "spark-class"), *arguments]
         with log.open("wb") as stream:
-            started.append(subprocess.Popen(command, env=environment, stdout=stream, stderr=stream, cwd=folder, start_new_session=True))
+            started.append(
+                subprocess.Popen(
+                    command, env=environment, stdout=stream, stderr=stream, cwd=folder, start_new_session=True
+                )
+            )
         return log
 
     try:
@@ -75,7 +83,9 @@ def _processes(word: str, folder: Path) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if word in (path / "cmdline").read_text(errors="replace") and (path / "cwd").readlink().is_relative_to(folder.resolve()):
+            if word in (path / "cmdline").read_text(errors="replace") and (path / "cwd").readlink().is_relative_to(
+                folder.resolve()
+            ):
                 found.append(int(path.name))
         except OSError:  # it has just ended
             continue
@@ -84,7 +94,11 @@ def _processes(word: str, folder: Path) -> list[int]:
 
 def _children(process: int) -> list[int]:
     try:
-        return [int(word) for task in Path(f"/proc/{process}/task").iterdir() for word in (task / "children").read_text().split()]
+        return [
+            int(word)
+            for task in Path(f"/proc/{process}/task").iterdir()
+            for word in (task / "children").read_text().split()
+        ]
     except OSError:
         return []
 

@@ -76,7 +76,9 @@ class Use:
                 continue
             if times := read(process, "stat").rpartition(")")[2].split()[11:13]:
                 self._cpu_s[process] = sum(map(int, times)) / TICKS_PER_S
-            peak = next((line.split()[1] for line in read(process, "status").splitlines() if line.startswith("VmHWM")), "0")
+            peak = next(
+                (line.split()[1] for line in read(process, "status").splitlines() if line.startswith("VmHWM")), "0"
+            )
             self.most_mb[role] = max(self.most_mb[role], int(peak) / 1e3)
 
 
@@ -129,7 +131,9 @@ def main() -> None:
     options.add_argument("--rows", type=int, help="of the trace, from its begin; default: all")
     given = options.parse_args()
     kept: list[tuple[str, str, float, str]] = []
-    print("  ".join(["what       times      rows      s  rows/s   CPU s", *(f"{role:>13}" for role in ROLES)]), flush=True)
+    print(
+        "  ".join(["what       times      rows      s  rows/s   CPU s", *(f"{role:>13}" for role in ROLES)]), flush=True
+    )
     for times in given.times:
         with ExitStack() as stack:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ckptsim-scale-"))

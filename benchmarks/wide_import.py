@@ -30,7 +30,7 @@ def widened(vertices: int) -> tuple[str, dict[str, Any]]:
 
     Metrics are answers below `.../metrics`, all of one sample.
     """
-    from sim.recordings import read_saved
+    from sim.jobs.source.saved import read_saved
 
     saved = read_saved(SAVED)
     about, sample = f"/jobs/{saved.job}", next(iter(saved.samples.values()))
@@ -48,7 +48,10 @@ def widened(vertices: int) -> tuple[str, dict[str, Any]]:
     answers = {path: answer for path, answer in (saved.answers | sample).items() if middle not in path}
     answers[f"{about}/plan"] = {"plan": {"nodes": [node(place, own) for place, own in enumerate(chain)]}}
     clones = [by_name["map"] | {"id": own, "name": f"map {place}"} for place, own in enumerate(maps)]
-    details |= {"vertices": [by_name["Source: src"], *clones, by_name["sink"]], "plan": answers[f"{about}/plan"]["plan"]}
+    details |= {
+        "vertices": [by_name["Source: src"], *clones, by_name["sink"]],
+        "plan": answers[f"{about}/plan"]["plan"],
+    }
     answers[about] = details
     for path, answer in (saved.answers | sample).items():
         if middle in path:
@@ -115,7 +118,9 @@ def main() -> None:
     parser.add_argument("--sample", default="0s")
     given = parser.parse_args()
     here, there = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=_serve, args=(given.vertices, given.latency_ms / 1e3, there))
+    server = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(given.vertices, given.latency_ms / 1e3, there)
+    )
     server.start()
     url = here.recv()
     begun = time.monotonic()
@@ -126,8 +131,10 @@ def main() -> None:
     requests, at_once = here.recv()
     server.join()
     print(done.stderr[-2000:], file=sys.stderr)
-    print(f"exit {done.returncode}: {given.vertices} vertices, {requests} requests of {given.latency_ms:g} ms, at most {at_once} at once: "
-          f"{wall_s:.1f} s, {used.ru_utime + used.ru_stime:.1f} CPU s, {len(done.stdout.splitlines())} lines")  # fmt: skip
+    print(
+        f"exit {done.returncode}: {given.vertices} vertices, {requests} requests of {given.latency_ms:g} ms, at most {at_once} at once: "
+        f"{wall_s:.1f} s, {used.ru_utime + used.ru_stime:.1f} CPU s, {len(done.stdout.splitlines())} lines"
+    )
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sim.model.job import Distribution
-from sim.model.randomness.quantiles import quantile_table
-from sim.plane.seam.interface import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
+from sim.model.randomness import quantile_table
+from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 
 __all__ = ["SIZES", "Outcome", "Snapshot", "Workload", "chain", "with_total", "workload"]
 
@@ -21,7 +21,12 @@ SINK_NS = 1_000_000  # per segment
 SECOND = 1_000_000_000
 
 # stages x parallelism -> simulated seconds with small records, with records of a buffer each
-SIZES: dict[tuple[int, int], tuple[float, float]] = {(3, 1): (4.0, 60.0), (3, 4): (2.0, 20.0), (4, 16): (0.8, 5.0), (4, 64): (0.5, 2.0)}
+SIZES: dict[tuple[int, int], tuple[float, float]] = {
+    (3, 1): (4.0, 60.0),
+    (3, 4): (2.0, 20.0),
+    (4, 16): (0.8, 5.0),
+    (4, 64): (0.5, 2.0),
+}
 
 
 @dataclass(frozen=True)
@@ -73,14 +78,24 @@ def service(mean_ns: float) -> tuple[int, ...]:
 
 
 def chain(
-    stages: int, parallelism: int, *, record_bytes: int = 1000, load: float | None = 0.7, total: int = -1, seed: int = 1, **plane: Any
+    stages: int,
+    parallelism: int,
+    *,
+    record_bytes: int = 1000,
+    load: float | None = 0.7,
+    total: int = -1,
+    seed: int = 1,
+    **plane: Any,
 ) -> PlaneSpec:
     """``stages`` vertices of equal parallelism, connected all-to-all by hash; ``load`` is relative to the sink, None: unlimited."""
     sink_ns = SINK_NS * record_bytes / SEGMENT
     segments = () if load is None else (RateSegment(0, 0, round(load * 1000), round(sink_ns * 1000)),)
     share = [0.1] + [0.6] * (stages - 2) + [1.0]
     source = SourceSpec(segments, total)
-    vertices = tuple(VertexSpec(f"v{i}", parallelism, (service(sink_ns * share[i]),), source if i == 0 else None) for i in range(stages))
+    vertices = tuple(
+        VertexSpec(f"v{i}", parallelism, (service(sink_ns * share[i]),), source if i == 0 else None)
+        for i in range(stages)
+    )
     edges = tuple(EdgeSpec(f"e{i}", i, i + 1, Ship.HASH, (record_bytes,)) for i in range(stages - 1))
     return PlaneSpec(vertices, edges, tuple(range(stages * parallelism)), seed=seed, **plane)
 
@@ -95,7 +110,7 @@ def workload(
     big_records: bool = False,
     scale: float = 1.0,
 ) -> Workload:
-    """A named workload of the standard sizes, with one checkpoint in the middle; ``scale`` stretches the simulated time."""  # fmt: skip
+    """A named workload of the standard sizes, with one checkpoint in the middle; ``scale`` stretches the simulated time."""
     until = round(SIZES[stages, parallelism][big_records] * scale * SECOND)
     spec = chain(stages, parallelism, record_bytes=SEGMENT if big_records else 1000, load=load, latency_ns=latency_ns)
     name = f"{stages}x{parallelism} {'32 KiB' if big_records else '1000 B'} load {load or 'max'}"

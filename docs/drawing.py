@@ -26,7 +26,13 @@ class Drawing:
         self._parts: list[str] = []
 
     def box(
-        self, place: tuple[float, float], size: tuple[float, float], colour: str = "line", label: str = "", *, dashed: bool = False
+        self,
+        place: tuple[float, float],
+        size: tuple[float, float],
+        colour: str = "line",
+        label: str = "",
+        *,
+        dashed: bool = False,
     ) -> None:
         """A box of a colour (a to f, or line) with a label in its middle."""
         (x, y), (width, height) = place, size
@@ -40,9 +46,13 @@ class Drawing:
 
     def text(self, place: tuple[float, float], words: str, anchor: str = "start", style: str = "") -> None:
         named = f' class="{style}"' if style else ""
-        self._parts.append(f'<text x="{place[0]:g}" y="{place[1]:g}" text-anchor="{anchor}"{named}>{escape(words)}</text>')
+        self._parts.append(
+            f'<text x="{place[0]:g}" y="{place[1]:g}" text-anchor="{anchor}"{named}>{escape(words)}</text>'
+        )
 
-    def line(self, begin: tuple[float, float], end: tuple[float, float], colour: str = "line", *, arrow: bool = False) -> None:
+    def line(
+        self, begin: tuple[float, float], end: tuple[float, float], colour: str = "line", *, arrow: bool = False
+    ) -> None:
         head = ' marker-end="url(#arrow)"' if arrow else ""
         place = f'x1="{begin[0]:g}" y1="{begin[1]:g}" x2="{end[0]:g}" y2="{end[1]:g}"'
         self._parts.append(f'<line {place} stroke="var(--{colour})" stroke-width="1.2"{head}/>')
@@ -100,18 +110,21 @@ def lanes(
     for begin, upper, end, lower in arrows:
         down = (38, 8) if lower > upper else (8, 38)
         drawing.line(
-            (left + begin * scale, top + high * upper + down[0]), (left + end * scale, top + high * lower + down[1]), "line", arrow=True
+            (left + begin * scale, top + high * upper + down[0]),
+            (left + end * scale, top + high * lower + down[1]),
+            "line",
+            arrow=True,
         )
     return drawing.svg()
 
 
 def storeys(title: str, floors: Sequence[tuple[str, str, Sequence[str]]]) -> str:
-    """A house: (name, what it is for, rooms) from top to bottom, rooms of a storey side by side."""
+    """Layers: (name, what it is for, packages) from top to bottom, packages of a layer side by side."""
     left, high, width, most = 250, 40, 960, 7
     rows = [math.ceil(len(rooms) / most) for _, _, rooms in floors]
     drawing, top = Drawing(width, sum(rows) * high + 10 * len(floors) + 16, title), 8
     for k, (name, what, rooms) in enumerate(floors):
-        drawing.box((8, top), (width - 16, rows[k] * high + 6), "abcdef"[k])
+        drawing.box((8, top), (width - 16, rows[k] * high + 6), "abcdef"[k % 6])
         drawing.text((20, top + rows[k] * high / 2 - 1), name, style="head")
         drawing.text((20, top + rows[k] * high / 2 + 16), what, style="soft")
         each = math.ceil(len(rooms) / rows[k])

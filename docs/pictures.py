@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docs.drawing import Drawing, lanes, storeys
-from docs.house import STOREYS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sim.report.charts.chart import Chart
+    from sim.results.charts import Chart
 
-__all__ = ["FOLDER", "PICTURES"]
+__all__ = ["FOLDER", "LAYERS", "PICTURES"]
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -27,14 +26,20 @@ def barriers() -> str:
     panels = (
         (
             "aligned",
-            ("Channel A had its barrier and is blocked.", "Channel B is read until its barrier comes, behind its data."),
+            (
+                "Channel A had its barrier and is blocked.",
+                "Channel B is read until its barrier comes, behind its data.",
+            ),
             "xxxxxxxx",
             "ooo|cccc",
             "cc",
         ),
         (
             "unaligned",
-            ("The first barrier goes out at once.", "Data that it passes, and B's data before its barrier, are stored."),
+            (
+                "The first barrier goes out at once.",
+                "Data that it passes, and B's data before its barrier, are stored.",
+            ),
             "ooo|ssss",
             "o|ssssss",
             "|cc",
@@ -59,7 +64,13 @@ def barriers() -> str:
         drawing.line((570, top + 87), (740, top + 87), arrow=True)
         _cells(drawing, (600, top + 73), out)
     drawing.legend(
-        (16, 462), {"b": "barrier", "c": "read and sent on", "e": "stored in the checkpoint", "line": "blocked, or behind the barrier"}
+        (16, 462),
+        {
+            "b": "barrier",
+            "c": "read and sent on",
+            "e": "stored in the checkpoint",
+            "line": "blocked, or behind the barrier",
+        },
     )
     return drawing.svg()
 
@@ -80,7 +91,10 @@ def phases() -> str:
         (
             ("coordinator", [(0, 8, "a", ""), (86, 98, "a", "finalise")]),
             ("source", [(8, 12, "c", ""), (12, 24, "f", "upload")]),
-            ("map", [(12, 34, "e", "behind data"), (34, 46, "d", "alignment"), (46, 50, "c", ""), (50, 64, "f", "upload")]),
+            (
+                "map",
+                [(12, 34, "e", "behind data"), (34, 46, "d", "alignment"), (46, 50, "c", ""), (50, 64, "f", "upload")],
+            ),
             ("sink", [(14, 58, "e", "behind data"), (58, 64, "b", ""), (64, 68, "c", ""), (68, 84, "f", "upload")]),
         ),
         marks=((0, "trigger"), (58, "barrier at the sink"), (98, "complete")),
@@ -95,9 +109,17 @@ def operator_io() -> str:
         (
             (
                 "before the barrier",
-                [(0, 20, "c", "records"), (20, 62, "b", "write files, thread waits"), (62, 66, "d", ""), (66, 100, "c", "records")],
+                [
+                    (0, 20, "c", "records"),
+                    (20, 62, "b", "write files, thread waits"),
+                    (62, 66, "d", ""),
+                    (66, 100, "c", "records"),
+                ],
             ),
-            ("behind the barrier", [(0, 20, "c", "records"), (20, 28, "e", ""), (28, 32, "d", ""), (32, 100, "c", "records")]),
+            (
+                "behind the barrier",
+                [(0, 20, "c", "records"), (20, 28, "e", ""), (28, 32, "d", ""), (32, 100, "c", "records")],
+            ),
             ("  its other thread", [(32, 74, "f", "upload")]),
         ),
         marks=((20, "barrier comes"), (74, "acknowledged")),
@@ -124,10 +146,19 @@ def windows() -> str:
     return lanes(
         "A barrier meets a window that fires",
         (
-            ("timers one by one", [(0, 16, "c", "records"), (16, 70, "b", "fire"), (70, 76, "d", ""), (76, 100, "c", "records")]),
+            (
+                "timers one by one",
+                [(0, 16, "c", "records"), (16, 70, "b", "fire"), (70, 76, "d", ""), (76, 100, "c", "records")],
+            ),
             (
                 "interruptible",
-                [(0, 16, "c", "records"), (16, 30, "b", "fire"), (30, 36, "d", ""), (36, 76, "b", "fire"), (76, 100, "c", "records")],
+                [
+                    (0, 16, "c", "records"),
+                    (16, 30, "b", "fire"),
+                    (30, 36, "d", ""),
+                    (36, 76, "b", "fire"),
+                    (76, 100, "c", "records"),
+                ],
             ),
         ),
         marks=((30, "barrier comes"), (70, "its turn without")),
@@ -139,7 +170,15 @@ def recovery() -> str:
     return lanes(
         "A failure, and the way back",
         (
-            ("job", [(0, 30, "c", "records"), (30, 52, "line", "down"), (52, 84, "e", "does again, and more"), (84, 100, "c", "records")]),
+            (
+                "job",
+                [
+                    (0, 30, "c", "records"),
+                    (30, 52, "line", "down"),
+                    (52, 84, "e", "does again, and more"),
+                    (84, 100, "c", "records"),
+                ],
+            ),
             ("checkpoints", [(4, 12, "a", ""), (20, 26, "a", ""), (58, 68, "a", ""), (88, 94, "a", "")]),
             ("steps of it", [(30, 36, "d", ""), (36, 44, "d", "delay"), (44, 52, "f", "restore")]),
         ),
@@ -177,7 +216,7 @@ def model() -> str:
 
 def first_durations() -> str:
     """The example `first`: durations by phase, a panel per strategy."""
-    from sim.report.figures import phases
+    from sim.app.report.figures import phases
 
     drawn = phases(_tables("first"))
     if drawn is None:
@@ -187,7 +226,7 @@ def first_durations() -> str:
 
 def failures_lag() -> str:
     """The example `failures`: how far the sources are behind, by interval."""
-    from sim.report.figures import lines
+    from sim.app.report.figures import lines
 
     curves = {name: tables["series"].groupby("time")["lag"].max() for name, tables in _tables("failures").items()}
     return _alone(lines(curves, "seconds behind", failures=[100.0]), "failures-lag")
@@ -195,10 +234,10 @@ def failures_lag() -> str:
 
 def _tables(example: str) -> dict[str, dict[str, DataFrame]]:
     """By strategy: the tables of its run."""
-    from sim.comparison.comparison import label
-    from sim.examples import contents
-    from sim.runtime.run.simulate import simulate
-    from sim.scenario import loads
+    from sim.app.examples import contents
+    from sim.model.schema.study import loads
+    from sim.runtime.simulate import simulate
+    from sim.studies.comparison import label
 
     study = loads(contents(example)[f"{example}.yaml"], example)
     return {label(scenario): simulate(scenario).tables for scenario in study.scenarios}
@@ -206,9 +245,8 @@ def _tables(example: str) -> dict[str, dict[str, DataFrame]]:
 
 def _alone(drawn: Chart, name: str) -> str:
     """A figure of reports as a file of its own: it brings the colours that the page of a report has."""
-    from sim.report.charts.still import still
-    from sim.report.charts.svg import svg
-    from sim.report.page import colours
+    from sim.results.charts import still, svg
+    from sim.results.page import colours
 
     text = svg(still(drawn), name)
     return (
@@ -221,9 +259,26 @@ def _alone(drawn: Chart, name: str) -> str:
     )
 
 
-def house() -> str:
-    """The rooms of the package, storey by storey."""
-    return storeys("The house", [(storey.name, storey.what, storey.rooms) for storey in STOREYS])
+LAYERS = (
+    (("app",), "commands, Python, reports"),
+    (("advice",), "settings that keep limits"),
+    (("studies",), "many runs"),
+    (("jobs",), "real Flink jobs"),
+    (("explain",), "why a checkpoint took so long"),
+    (("runtime",), "one simulated job"),
+    (("invariants",), "what holds in every run"),
+    (("results",), "what a run produces"),
+    (("protocol", "plane", "storage"), "decisions, data, files"),
+    (("model",), "nouns, units, scenario files"),
+)
+"""(packages, what they are about) from top to bottom; a package imports from lower layers only."""
+
+
+def packages() -> str:
+    """The packages of the simulator, layer by layer."""
+    return storeys(
+        "Packages", [(names[0].capitalize() if len(names) == 1 else "Flink", what, names) for names, what in LAYERS]
+    )
 
 
 PICTURES = {
@@ -231,9 +286,9 @@ PICTURES = {
     "end-of-job": end_of_job,
     "failures-lag": failures_lag,
     "first-durations": first_durations,
-    "house": house,
     "model": model,
     "operator-io": operator_io,
+    "packages": packages,
     "phases": phases,
     "recovery": recovery,
     "windows": windows,

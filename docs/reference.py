@@ -13,9 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.model.catalogs.option import Option
+    from sim.model.catalog import Option
 
-__all__ = ["PAGES", "command_page", "gallery_pages", "keys_page", "python_page", "scenario_page", "sweep_page", "tables_page"]
+__all__ = [
+    "PAGES",
+    "command_page",
+    "gallery_pages",
+    "keys_page",
+    "python_page",
+    "scenario_page",
+    "sweep_page",
+    "tables_page",
+]
 
 ROOT = Path(__file__).parent.parent
 SWEEPS = ROOT / "scenarios" / "sweeps"
@@ -24,25 +33,33 @@ EXCERPTS = ROOT / "tests" / "data" / "excerpts"
 
 def scenario_page() -> str:
     """Every key of a scenario file."""
-    from sim.scenario.reference import records
-    from sim.scenario.schemas import json_schema
+    from sim.model.schema.reference import json_schema, records
 
-    return keys_page("Keys of a scenario", "A list of values is a sweep axis, where the table says *axis*.", json_schema(), records())
+    return keys_page(
+        "Keys of a scenario", "A list of values is a sweep axis, where the table says *axis*.", json_schema(), records()
+    )
 
 
 def sweep_page() -> str:
     """Every key of a sweep file."""
-    from sim.scenario.schemas import json_schema
-    from sim.sweeps.file.document import SweepDocument
+    from sim.model.schema.reference import json_schema
+    from sim.studies.sweeps.design import SweepDocument
 
-    return keys_page("Keys of a sweep file", "`ckptsim sweep FILE` runs it.", json_schema(SweepDocument, "ckptsim sweep"))
+    return keys_page(
+        "Keys of a sweep file", "`ckptsim sweep FILE` runs it.", json_schema(SweepDocument, "ckptsim sweep")
+    )
 
 
-def keys_page(title: str, text: str, schema: Mapping[str, Any], options: Mapping[tuple[str, str], Option] | None = None) -> str:
+def keys_page(
+    title: str, text: str, schema: Mapping[str, Any], options: Mapping[tuple[str, str], Option] | None = None
+) -> str:
     """A section for the file and one for each mapping within it.  `options`: by section and key, if any say defaults and Flink's keys."""
-    from sim.scenario.reference import default_text
+    from sim.model.schema.reference import default_text
 
-    sections = [("The file", "", schema), *((name, str(part.get("description", "")), part) for name, part in schema["$defs"].items())]
+    sections = [
+        ("The file", "", schema),
+        *((name, str(part.get("description", "")), part) for name, part in schema["$defs"].items()),
+    ]
     lines = [f"# {title}", "", text, ""]
     for name, description, part in sections:
         if not part.get("properties"):
@@ -83,19 +100,32 @@ def _values(value: Mapping[str, Any]) -> Iterator[str]:
         yield "a mapping"
         yield from _values(value["additionalProperties"])
     elif isinstance(value.get("type"), str):
-        yield {"integer": "a whole number", "number": "a number", "string": "text"}.get(value["type"], str(value["type"]))
+        yield {"integer": "a whole number", "number": "a number", "string": "text"}.get(
+            value["type"], str(value["type"])
+        )
 
 
 def command_page() -> str:
     """What `--help` says, verb by verb."""
-    command = [sys.executable, "-m", "typer", "sim.cli", "utils", "docs", "--name", "ckptsim", "--title", "The command"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout  # noqa: S603 - our own
+    command = [
+        sys.executable,
+        "-m",
+        "typer",
+        "sim.app.cli",
+        "utils",
+        "docs",
+        "--name",
+        "ckptsim",
+        "--title",
+        "The command",
+    ]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return text.replace("<int range>", "INTEGER")
 
 
 def tables_page() -> str:
     """Columns of all result tables."""
-    from sim.cells.described import described
+    from sim.studies.cells import described
 
     lines = [
         "# Columns of the tables",
@@ -124,16 +154,26 @@ def gallery_pages() -> dict[str, str]:
             continue
         text = path.read_text(encoding="utf-8")
         source = path.with_suffix(".yaml").read_text(encoding="utf-8")
-        pages[f"gallery/{path.stem}.md"] = f"{text}\n\n## The sweep file\n\n`scenarios/sweeps/{path.stem}.yaml`:\n\n```yaml\n{source}```\n"
+        pages[f"gallery/{path.stem}.md"] = (
+            f"{text}\n\n## The sweep file\n\n`scenarios/sweeps/{path.stem}.yaml`:\n\n```yaml\n{source}```\n"
+        )
         links.append(f"* [{text.partition(chr(10))[0].removeprefix('# ')}]({path.stem}.md): {_question(source)}")
-    lines = ["# Ready answers", "", "Sweeps over real traces, each with its answer and what to do about it:", "", *links, ""]
-    lines += ["Scenarios that stay as they are, with a part of what `ckptsim run` says about them (a test holds it word for word):", ""]
+    lines = [
+        "# Ready answers",
+        "",
+        "Sweeps over real traces, each with its answer and what to do about it:",
+        "",
+        *links,
+        "",
+    ]
+    lines += [
+        "Scenarios that stay as they are, with a part of what `ckptsim run` says about them (a test holds it word for word):",
+        "",
+    ]
     for path in sorted(EXCERPTS.glob("*.txt")):
         source = (ROOT / "scenarios" / f"{path.stem}.yaml").read_text(encoding="utf-8")
         question = _question(source)
-        body = (
-            f"# {path.stem}\n\n{question}\n\n```yaml\n{source}```\n\n`ckptsim run scenarios/{path.stem}.yaml` says, among other things:\n\n"
-        )
+        body = f"# {path.stem}\n\n{question}\n\n```yaml\n{source}```\n\n`ckptsim run scenarios/{path.stem}.yaml` says, among other things:\n\n"
         pages[f"gallery/{path.stem}.md"] = f"{body}```\n{path.read_text(encoding='utf-8').rstrip()}\n```\n"
         lines.append(f"* [{path.stem}]({path.stem}.md): {question}")
     return {"gallery/index.md": "\n".join(lines) + "\n", **pages}
@@ -152,7 +192,9 @@ PAGES = {
 def _question(source: str) -> str:
     """The first comment that is no word to an editor."""
     return next(
-        line.removeprefix("#").strip() for line in source.splitlines() if line.startswith("#") and "yaml-language-server" not in line
+        line.removeprefix("#").strip()
+        for line in source.splitlines()
+        if line.startswith("#") and "yaml-language-server" not in line
     )
 
 

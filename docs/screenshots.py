@@ -23,16 +23,37 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 ANSWERS, REAL = ROOT / "tests/data/rest/pressed.zip", ROOT / "tests/data/planted-afresh/disk.zip"
 COMMANDS = (
-    ["init", "first"], ["run", "first.yaml", "--out", "run"], ["report", "run", "-o", "run.html"],
-    ["init", "sweep"], ["sweep", "sweep.yaml", "--out", "sweep"], ["report", "sweep", "-o", "sweep.html"],
-    ["import", str(ANSWERS), "-o", "job.yaml"], ["report", "job.yaml", "-o", "import.html"],
-    ["advise", "job.yaml", "--p99", "1 s", "--recovery", "60 s", "--out", "advice", "--no-unknowns", "--budget", "30 s"],
+    ["init", "first"],
+    ["run", "first.yaml", "--out", "run"],
+    ["report", "run", "-o", "run.html"],
+    ["init", "sweep"],
+    ["sweep", "sweep.yaml", "--out", "sweep"],
+    ["report", "sweep", "-o", "sweep.html"],
+    ["import", str(ANSWERS), "-o", "job.yaml"],
+    ["report", "job.yaml", "-o", "import.html"],
+    [
+        "advise",
+        "job.yaml",
+        "--p99",
+        "1 s",
+        "--recovery",
+        "60 s",
+        "--out",
+        "advice",
+        "--no-unknowns",
+        "--budget",
+        "30 s",
+    ],
     ["report", "advice", "-o", "advice.html"],
     ["report", str(REAL), "-o", "checkpoint.html"],
-)  # fmt: skip
+)
 SHOTS = {
-    "run": (940, 1200), "sweep": (0, 1000), "import": (3360, 830), "advice": (0, 1150), "checkpoint": (940, 1250),
-}  # fmt: skip
+    "run": (940, 1200),
+    "sweep": (0, 1000),
+    "import": (3360, 830),
+    "advice": (0, 1150),
+    "checkpoint": (940, 1250),
+}
 """The report -> from which pixel on, and how many, at 1280 pixels."""
 NARROW = {"run": 1300, "checkpoint": 1300}
 """The report -> how many pixels from the top at 390."""
@@ -57,22 +78,36 @@ def _reports() -> Iterator[Path]:
         for command in COMMANDS:
             program = [sys.executable, "-m", "sim", *command]
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            subprocess.run(program, cwd=temporary, check=True, capture_output=True, env=environment)  # noqa: S603 - ours
+            subprocess.run(program, cwd=temporary, check=True, capture_output=True, env=environment)
         yield Path(temporary)
 
 
-def _take(opened: Browser, page: Path, name: str, width: int, top: int, height: int, *, dark: bool = False, printed: bool = False) -> None:
+def _take(
+    opened: Browser,
+    page: Path,
+    name: str,
+    width: int,
+    top: int,
+    height: int,
+    *,
+    dark: bool = False,
+    printed: bool = False,
+) -> None:
     """Part of a page as a picture of few colours.  RuntimeError: something is wrong with the page, see tests/browser.py."""
     from PIL import Image
 
     seen = page.with_suffix(".png")
     sight = opened.look(page, width=width, dark=dark, printed=printed, picture=seen)
-    if any((sight.wide, sight.cut, sight.overlaps, sight.faint, sight.small, sight.hidden, sight.console, sight.requests)):
+    if any(
+        (sight.wide, sight.cut, sight.overlaps, sight.faint, sight.small, sight.hidden, sight.console, sight.requests)
+    ):
         raise RuntimeError(f"{name}: {sight}")
     whole = Image.open(BytesIO(seen.read_bytes())).convert("RGB")
     margin = 140 if width == 1280 else 0
     part = whole.crop((margin, top, width - margin, min(top + height, whole.height)))
-    part.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
+    part.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+        FOLDER / f"{name}.png", optimize=True
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,9 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     place = page.file.src_uri
     up = "../" * place.count("/")
     for file, target in OUTSIDE.items():
-        markdown = re.sub(rf"\]\((?:\.\./)*{file}(#[^)]*)?\)", lambda link, target=target: f"]({up}{target}{link[1] or ''})", markdown)
+        markdown = re.sub(
+            rf"\]\((?:\.\./)*{file}(#[^)]*)?\)", lambda link, target=target: f"]({up}{target}{link[1] or ''})", markdown
+        )
     if place in OUTSIDE.values():
         markdown = re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
     return markdown

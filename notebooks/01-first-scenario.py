@@ -68,4 +68,6 @@ sim.compare({"aligned, 32 KiB": results["aligned"], "aligned, 4 KiB": small, "un
 # in their names, so that the next question is a line of pandas.
 
 # %%
-results.table.set_index("strategy")[["end_to_end_p50_ms", "persisted_bytes", "throughput_per_second", "throughput_change"]].round(3)
+results.table.set_index("strategy")[
+    ["end_to_end_p50_ms", "persisted_bytes", "throughput_per_second", "throughput_change"]
+].round(3)

@@ -72,7 +72,9 @@ swept.picture()
 # %%
 rows = swept.results.query("strategy != 'none'").copy()
 rows["behind [s]"] = rows["caught_up_ms"] / 1000
-behind = rows.pivot_table(index="window", columns="checkpoint.interval", values="behind [s]")[["10 s", "30 s", "60 s", "120 s"]]
+behind = rows.pivot_table(index="window", columns="checkpoint.interval", values="behind [s]")[
+    ["10 s", "30 s", "60 s", "120 s"]
+]
 kills.index = [f"{at} s" for at in kills["kill_epoch_s"] - begin - 359]
 behind = behind.join(kills[["rate", "published_s"]]).sort_values("rate")
 behind.round(0).astype(int).rename(columns={"published_s": "published, 60 s"})

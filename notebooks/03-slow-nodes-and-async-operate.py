@@ -18,7 +18,9 @@
 # %%
 import sim
 
-study = sim.load("../scenarios/flink-37375-slow-dfs-nodes.yaml", {"storage.dfs.slow.share": "6 %", "run.duration": "5 min"})
+study = sim.load(
+    "../scenarios/flink-37375-slow-dfs-nodes.yaml", {"storage.dfs.slow.share": "6 %", "run.duration": "5 min"}
+)
 results = study.run()
 results
 
@@ -43,7 +45,9 @@ results.plot.durations()
 results.plot.throughput()
 
 # %%
-results.table.set_index("strategy")[["end_to_end_p50_ms", "end_to_end_p99_ms", "throughput_per_second", "throughput_change"]].round(3)
+results.table.set_index("strategy")[
+    ["end_to_end_p50_ms", "end_to_end_p99_ms", "throughput_per_second", "throughput_change"]
+].round(3)
 
 # %% [markdown]
 # ## The decision

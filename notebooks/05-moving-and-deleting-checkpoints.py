@@ -18,7 +18,8 @@
 import sim
 
 study = sim.load(
-    "../scenarios/flink-24149-what-can-be-moved.yaml", {"run.duration": "2 min", "actions": [{"savepoint": "native", "at": "100 s"}]}
+    "../scenarios/flink-24149-what-can-be-moved.yaml",
+    {"run.duration": "2 min", "actions": [{"savepoint": "native", "at": "100 s"}]},
 )
 study
 

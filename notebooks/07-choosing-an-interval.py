@@ -54,7 +54,9 @@ swept.picture()
 
 # %%
 rows = swept.results.query("strategy != 'none'")
-rows.pivot_table(index="window", columns="checkpoint.interval", values="lag_s")[["10 s", "30 s", "60 s", "120 s"]].round(0)
+rows.pivot_table(index="window", columns="checkpoint.interval", values="lag_s")[
+    ["10 s", "30 s", "60 s", "120 s"]
+].round(0)
 
 # %% [markdown]
 # ## The decision

@@ -24,7 +24,13 @@ sys.path.insert(0, "..")
 import benchmarks.lab  # noqa: F401 - it reads recordings of this project's own recorder
 
 recordings = Path("../tests/data/recordings")
-names = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned", "p4-severe-timeout-1s", "join-fastslow-aligned")
+names = (
+    "p2-severe-aligned",
+    "p4-severe-aligned",
+    "p4-severe-unaligned",
+    "p4-severe-timeout-1s",
+    "join-fastslow-aligned",
+)
 validation = sim.validate(*(recordings / f"{name}.json.gz" for name in names), seeds=1)
 validation
 
@@ -43,7 +49,9 @@ durations[["observed_p50", "predicted_p50", "relative_error"]].round(3)
 
 # %%
 orderings = validation.orderings
-orderings[orderings["quantity"] == "end_to_end_duration"][["setting", "one", "other", "observed_one", "observed_other", "right"]].round(0)
+orderings[orderings["quantity"] == "end_to_end_duration"][
+    ["setting", "one", "other", "observed_one", "observed_other", "right"]
+].round(0)
 
 # %% [markdown]
 # ## A job that nobody configured for us

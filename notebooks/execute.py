@@ -23,7 +23,9 @@ def executed(source: Path) -> Any:
     NotebookClient(notebook, timeout=600, record_timing=False, resources={"metadata": {"path": str(HERE)}}).execute()
     notebook.metadata.pop("language_info", None)
     for cell in notebook.cells:  # how far it was is of no interest, and depends on the machine
-        cell["outputs"] = [output for output in cell.get("outputs", ()) if output.get("metadata", {}).get("ckptsim") != "progress"]
+        cell["outputs"] = [
+            output for output in cell.get("outputs", ()) if output.get("metadata", {}).get("ckptsim") != "progress"
+        ]
         if cell.cell_type != "code":
             del cell["outputs"]
     return notebook

@@ -13,64 +13,84 @@ from __future__ import annotations
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from sim.api.advice import Advice, advise
-    from sim.api.compared import compare, simulate
-    from sim.api.diffed import diff
-    from sim.api.files import columns, read_traces, schema, trace_windows, write_report
-    from sim.api.imported import ImportedJob, explain_job, import_job
-    from sim.api.results import Results
-    from sim.api.study import Study, load, loads
-    from sim.api.swept import sweep
-    from sim.api.validated import validate
-    from sim.api.watched import watch
-    from sim.runtime.run.result import Result
-    from sim.scenario.reference import explain_key
-    from sim.scenario.text.problems import ScenarioError
-    from sim.verbs.diff import Diff
-    from sim.verbs.display import Picture
-    from sim.verbs.explanation import Explanation
-    from sim.verbs.sweep import Sweep
-    from sim.verbs.validate import Validation
-    from sim.verbs.watch import Watched
+    from sim.app.api.files import columns, read_traces, schema, trace_windows, write_report
+    from sim.app.api.jobs import Advice, ImportedJob, advise, explain_job, import_job, validate, watch
+    from sim.app.api.results import Results
+    from sim.app.api.runs import compare, diff, simulate, sweep
+    from sim.app.api.study import Study, load, loads
+    from sim.app.verbs.common import Picture
+    from sim.app.verbs.diff import Diff
+    from sim.app.verbs.explain import Explanation
+    from sim.app.verbs.sweep import Sweep
+    from sim.app.verbs.validate import Validation
+    from sim.app.verbs.watch import Watched
+    from sim.model.schema.reference import explain_key
+    from sim.model.schema.text import ScenarioError
+    from sim.runtime.result import Result
 
 __all__ = [
-    "Advice", "Diff", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep",
-    "Validation", "Watched",
-    "advise", "columns", "compare", "diff", "explain_job", "explain_key", "import_job", "load", "loads",
-    "read_traces", "schema", "simulate", "sweep", "trace_windows", "validate", "watch", "write_report",
-]  # fmt: skip
+    "Advice",
+    "Diff",
+    "Explanation",
+    "ImportedJob",
+    "Picture",
+    "Result",
+    "Results",
+    "ScenarioError",
+    "Study",
+    "Sweep",
+    "Validation",
+    "Watched",
+    "advise",
+    "columns",
+    "compare",
+    "diff",
+    "explain_job",
+    "explain_key",
+    "import_job",
+    "load",
+    "loads",
+    "read_traces",
+    "schema",
+    "simulate",
+    "sweep",
+    "trace_windows",
+    "validate",
+    "watch",
+    "write_report",
+]
 __version__ = "0.1.0"
 
 _HOME = {
-    "load": "sim.api.study",
-    "loads": "sim.api.study",
-    "Study": "sim.api.study",
-    "simulate": "sim.api.compared",
-    "compare": "sim.api.compared",
-    "Results": "sim.api.results",
-    "Result": "sim.runtime.run.result",
-    "Picture": "sim.verbs.display",
-    "Explanation": "sim.verbs.explanation",
-    "advise": "sim.api.advice",
-    "Advice": "sim.api.advice",
-    "import_job": "sim.api.imported",
-    "explain_job": "sim.api.imported",
-    "ImportedJob": "sim.api.imported",
-    "diff": "sim.api.diffed",
-    "Diff": "sim.verbs.diff",
-    "sweep": "sim.api.swept",
-    "Sweep": "sim.verbs.sweep",
-    "read_traces": "sim.api.files",
-    "trace_windows": "sim.api.files",
-    "schema": "sim.api.files",
-    "write_report": "sim.api.files",
-    "columns": "sim.api.files",
-    "explain_key": "sim.scenario.reference",
-    "validate": "sim.api.validated",
-    "Validation": "sim.verbs.validate",
-    "watch": "sim.api.watched",
-    "Watched": "sim.verbs.watch",
-    "ScenarioError": "sim.scenario.text.problems",
+    "load": "sim.app.api.study",
+    "loads": "sim.app.api.study",
+    "Study": "sim.app.api.study",
+    "simulate": "sim.app.api.runs",
+    "compare": "sim.app.api.runs",
+    "Results": "sim.app.api.results",
+    "Result": "sim.runtime.result",
+    "Picture": "sim.app.verbs.common",
+    "Explanation": "sim.app.verbs.explain",
+    "advise": "sim.app.api.jobs",
+    "Advice": "sim.app.api.jobs",
+    "import_job": "sim.app.api.jobs",
+    "explain_job": "sim.app.api.jobs",
+    "ImportedJob": "sim.app.api.jobs",
+    "diff": "sim.app.api.runs",
+    "Diff": "sim.app.verbs.diff",
+    "sweep": "sim.app.api.runs",
+    "Sweep": "sim.app.verbs.sweep",
+    "read_traces": "sim.app.api.files",
+    "trace_windows": "sim.app.api.files",
+    "schema": "sim.app.api.files",
+    "write_report": "sim.app.api.files",
+    "columns": "sim.app.api.files",
+    "explain_key": "sim.model.schema.reference",
+    "validate": "sim.app.api.jobs",
+    "Validation": "sim.app.verbs.validate",
+    "watch": "sim.app.api.jobs",
+    "Watched": "sim.app.verbs.watch",
+    "ScenarioError": "sim.model.schema.text",
 }
 
 

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Entry point of the console script."""
     try:
-        from sim.cli import main as command
+        from sim.app.cli import main as command
 
         command()
     except KeyboardInterrupt:  # before the command handles signals: its imports take a moment

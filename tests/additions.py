@@ -2,12 +2,10 @@
 
 from contextlib import ExitStack, contextmanager
 
-from sim.model.catalogs.catalog import ADDITIONS
-from sim.model.catalogs.option import options_of
-from sim.scenario.grammar.options import annotation_of, attribute_of
-from sim.scenario.grammar.section import add_key, rebuild
-from sim.scenario.storage.document import Storage
-from sim.scenario.storage.page import STORAGE_PAGES
+from sim.model.catalog import ADDITIONS, options_of
+from sim.model.schema.options import annotation_of, attribute_of
+from sim.model.schema.sections import add_key, rebuild
+from sim.model.schema.storage import STORAGE_PAGES, Storage
 
 
 @contextmanager
@@ -36,7 +34,10 @@ def with_options(section, model):
     """`section` has the options of `model` instead of those of the dataclass that `model` extends."""
     before = next(made for made in section.OPTIONS if issubclass(model, made))
     records = {attribute_of(record.key): record for record in options_of(model).values()}
-    own, section.OPTIONS = section.OPTIONS, {model if made is before else made: found for made, found in section.OPTIONS.items()}
+    own, section.OPTIONS = (
+        section.OPTIONS,
+        {model if made is before else made: found for made, found in section.OPTIONS.items()},
+    )
     section.OPTIONS[model] = records
     try:
         with ExitStack() as keys:

@@ -115,7 +115,15 @@ class Browser:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def look(self, page: Path | str, *, width: int = 1100, dark: bool = False, printed: bool = False, picture: Path | None = None) -> Sight:
+    def look(
+        self,
+        page: Path | str,
+        *,
+        width: int = 1100,
+        dark: bool = False,
+        printed: bool = False,
+        picture: Path | None = None,
+    ) -> Sight:
         """Open a file or an address at a width; `picture` keeps what is seen."""
         address = page if isinstance(page, str) else page.resolve().as_uri()
         sight, shot = asyncio.run(self._sight(_target(self._port), address, width, dark=dark, printed=printed))
@@ -137,7 +145,9 @@ class Browser:
         try:
             for name in ("Page", "Runtime", "Log"):
                 await connection.call(f"{name}.enable")
-            await connection.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+            await connection.call(
+                "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+            )
             await connection.call("Page.navigate", url=address)
             await connection.until("Page.loadEventFired")
             await connection.evaluated(READY)
@@ -150,12 +160,19 @@ class Browser:
                         kinds = ("mouseMoved", "mousePressed", "mouseReleased") if step.is_click else ("mouseMoved",)
                         for kind in kinds:
                             button = "none" if kind == "mouseMoved" else "left"
-                            await connection.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
+                            await connection.call(
+                                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1
+                            )
                     case Key():
-                        key = {"key": step.name, "code": step.name, "windowsVirtualKeyCode": step.number, "text": step.text}
+                        key = {
+                            "key": step.name,
+                            "code": step.name,
+                            "windowsVirtualKeyCode": step.number,
+                            "text": step.text,
+                        }
                         await connection.call("Input.dispatchKeyEvent", type="keyDown", **key)
                         await connection.call("Input.dispatchKeyEvent", type="keyUp", **key)
-            assert [] == connection.complaints
+            assert connection.complaints == []
         finally:
             await connection.close()
         return found
@@ -175,7 +192,9 @@ class Browser:
         try:
             for name in ("Page", "Network", "Runtime", "Log"):
                 await connection.call(f"{name}.enable")
-            await connection.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
+            await connection.call(
+                "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
+            )
             scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
             await connection.call("Emulation.setEmulatedMedia", media="print" if printed else "", features=[scheme])
             await connection.call("Page.navigate", url=address)
@@ -187,7 +206,9 @@ class Browser:
             await connection.close()
         font = seen.pop("font")
         small = f"{font:.1f} px" if font < LEAST_FONT else ""
-        return Sight(**seen, small=small, console=connection.complaints, requests=connection.requests), base64.b64decode(shot["data"])
+        return Sight(
+            **seen, small=small, console=connection.complaints, requests=connection.requests
+        ), base64.b64decode(shot["data"])
 
 
 def _target(port: int) -> str:
@@ -287,7 +308,14 @@ def browser() -> Iterator[Browser]:
             "--hide-scrollbars",
         )
         offline = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        command = [str(BROWSER), *options, offline, "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}"]
+        command = [
+            str(BROWSER),
+            *options,
+            offline,
+            "--remote-debugging-port=0",
+            "--remote-allow-origins=*",
+            f"--user-data-dir={profile}",
+        ]
         process = subprocess.Popen([*command, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             note, until_s = Path(profile) / "DevToolsActivePort", time.monotonic() + 60

@@ -19,15 +19,23 @@ PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.e
 
 # dev: quick, while writing.  ci: as many, but the same ones every time, whatever the machine's mood.  deep: nightly.
 hypothesis.settings.register_profile("dev", max_examples=25, deadline=None, phases=PHASES)
-hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None, print_blob=True, phases=PHASES)
+hypothesis.settings.register_profile(
+    "ci", max_examples=25, derandomize=True, deadline=None, print_blob=True, phases=PHASES
+)
 # again: a third of these, on one more Python, which is what is tested there.
-hypothesis.settings.register_profile("again", max_examples=8, derandomize=True, deadline=None, print_blob=True, phases=PHASES)
+hypothesis.settings.register_profile(
+    "again", max_examples=8, derandomize=True, deadline=None, print_blob=True, phases=PHASES
+)
 hypothesis.settings.register_profile(
     "deep", max_examples=2000, deadline=None, phases=PHASES, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 # mutants: what is broken on purpose fails, and need not be made small.
 hypothesis.settings.register_profile(
-    "mutants", max_examples=25, derandomize=True, deadline=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate]
+    "mutants",
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
@@ -39,7 +47,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results have a date: here all have the same
 
 
-ONCE = tuple(f"tests/{room}/" for room in ("benchmarks", "evidence", "mutations", "worlds"))
+ONCE = tuple(f"tests/{folder}/" for folder in ("benchmarks", "evidence", "mutations", "worlds"))
 """Folders whose tests are all marked `once`: of tools of this repository, of recordings, and of worlds that come out alike everywhere."""
 
 
@@ -64,7 +72,7 @@ class FakeFlink:
     """
 
     def __init__(self, saved):
-        from sim.recordings import read_saved
+        from sim.jobs.source.saved import read_saved
 
         snapshot = read_saved(saved)
         self.job, self.answers = snapshot.job, dict(snapshot.answers)
@@ -92,10 +100,14 @@ class FakeFlink:
         if fault == "slow":
             time.sleep(0.5)
         status = fault if isinstance(fault, int) else 404 if content == b"null" else 200
-        body = {"cut": content[: len(content) // 2], "page": b"<!doctype html><html>", "silence": b""}.get(fault, content)
+        body = {"cut": content[: len(content) // 2], "page": b"<!doctype html><html>", "silence": b""}.get(
+            fault, content
+        )
         body = fault if isinstance(fault, bytes) else body
         if status != 200:
-            body = json.dumps({"errors": [f"org.apache.flink.runtime.rest.NotFoundException: {status} at {path}\n\tat org..."]}).encode()
+            body = json.dumps(
+                {"errors": [f"org.apache.flink.runtime.rest.NotFoundException: {status} at {path}\n\tat org..."]}
+            ).encode()
         try:
             handler.send_response(status)
             handler.send_header("Content-Type", "application/json")
@@ -139,6 +151,6 @@ STUDY = (Path(__file__).parent / "data" / "tiny.yaml").read_text()
 @pytest.fixture
 def study():
     """A job small enough to be simulated in a blink, under several strategies."""
-    from sim.scenario import loads
+    from sim.model.schema.study import loads
 
     return loads(STUDY, "tiny")

@@ -67,12 +67,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if COST.total() < SLOW_S:
         return
     files: Counter[str] = Counter()
-    rooms: Counter[str] = Counter()
+    folders: Counter[str] = Counter()
     for test, seconds in COST.items():
         file = test.partition("::")[0]
         files[file] += seconds
-        rooms[file.rpartition("/")[0]] += seconds
+        folders[file.rpartition("/")[0]] += seconds
     terminalreporter.section("CPU seconds")
-    terminalreporter.write_line(f"{COST.total():.0f} in all, those of child processes included; without collection and imports")
-    for name, seconds in rooms.most_common(ROWS) + files.most_common(ROWS) + COST.most_common(ROWS):
+    terminalreporter.write_line(
+        f"{COST.total():.0f} in all, those of child processes included; without collection and imports"
+    )
+    for name, seconds in folders.most_common(ROWS) + files.most_common(ROWS) + COST.most_common(ROWS):
         terminalreporter.write_line(f"{seconds:7.1f}  {name}")

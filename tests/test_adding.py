@@ -10,53 +10,47 @@ import pytest
 import typer.testing
 from typer.testing import CliRunner
 
-from sim.advice.levers import catalogue
-from sim.advice.levers.lever import MESSAGES, Change, Lever, Situation
+from sim.advice import levers
 from sim.advice.settings import protocols
-from sim.checkers.violation import Violation
-from sim.cli import app
-from sim.cli.console.errors import speaking
-from sim.cli.console.listener import Console
-from sim.cli.console.overview import Purpose, Verb
-from sim.cli.console.terminal import put
-from sim.evidence.envelope.features import features
-from sim.metrics import schema
-from sim.metrics.schema import Column
-from sim.model.catalogs.backends import BACKENDS, BackendKind
-from sim.model.catalogs.barriers import BARRIERS, DEADLINE, UNALIGNED, BarrierKind
-from sim.model.catalogs.catalog import pages
-from sim.model.catalogs.option import Kind, option
-from sim.model.catalogs.restarts import RESTARTS, RestartKind
-from sim.model.catalogs.shipping import SHIPPING, Shipping
-from sim.model.catalogs.sinks import SINKS
-from sim.model.checkpoint import CheckpointOptions
-from sim.model.job import Distribution
-from sim.model.randomness.distributions import DISTRIBUTIONS
-from sim.model.randomness.quantiles import quantile_table
+from sim.advice.situation import MESSAGES, Change, Lever, Situation
+from sim.app.cli import app
+from sim.app.cli.console import Console
+from sim.app.cli.errors import speaking
+from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.terminal import put
+from sim.app.verbs.common import Listener, OptionError
+from sim.invariants.violation import Violation
+from sim.jobs.evidence.envelope import features
+from sim.model.catalog import Kind, option, pages
+from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
+from sim.model.faults import RESTARTS, RestartKind
+from sim.model.job import SHIPPING, Distribution, Shipping
+from sim.model.randomness import DISTRIBUTIONS, quantile_table
+from sim.model.schema.fields import ByteRate, Duration
+from sim.model.schema.flink_text import flink_lines, flink_text
+from sim.model.schema.reference import explain_key, json_schema
+from sim.model.schema.sections import DurationLaw, OneOf, Section
+from sim.model.schema.storage import StoragePage
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.model.schema.vertex import Checkpoint, DeadlineBarriers
+from sim.model.sinks import SINKS
+from sim.model.state import BACKENDS, BackendKind
 from sim.model.storage import STORAGES, Storage, StorageKind
-from sim.protocol.recovery import restart
-from sim.protocol.strategies import STRATEGIES
-from sim.runtime.accounts import accounts
-from sim.runtime.accounts.account import RunAccount
-from sim.runtime.run.simulate import simulate
-from sim.runtime.task import operator
+from sim.protocol import restart_strategy
+from sim.protocol.barrier_modes import STRATEGIES
+from sim.results import schema
+from sim.results.schema import Column
+from sim.runtime import task
+from sim.runtime.monitors import monitors
+from sim.runtime.monitors.monitor import RunAccount
+from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import task_features
-from sim.scenario import ScenarioError, json_schema, loads
-from sim.scenario.checkpoint.document import Checkpoint, DeadlineBarriers
-from sim.scenario.flink.text import flink_lines, flink_text
-from sim.scenario.grammar.distribution import DurationLaw
-from sim.scenario.grammar.fields import ByteRate, Duration
-from sim.scenario.grammar.section import Section
-from sim.scenario.grammar.together import OneOf
-from sim.scenario.reference import explain_key
-from sim.scenario.storage.page import StoragePage
-from sim.state.backends import MAKERS
 from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, MediumPage
-from sim.traces import formats
-from sim.traces.parsing import ColumnReader
-from sim.verbs.listener import Listener
-from sim.verbs.options import OptionError
+from sim.storage.state_backends import MAKERS
+from sim.studies.traces import parsing
+from sim.studies.traces.parsing import ColumnReader
 from tests.additions import added, with_key, with_options, with_storage
 
 ROOT = Path(__file__).parent.parent
@@ -86,7 +80,8 @@ def durations(**options):
 
 
 @pytest.mark.parametrize(
-    ("word", "name"), [("barriers", "patient"), ("backend", "notebook"), ("ship", "shuffle"), ("storage", "{tape: {speed: 1 MB/s}}")]
+    ("word", "name"),
+    [("barriers", "patient"), ("backend", "notebook"), ("ship", "shuffle"), ("storage", "{tape: {speed: 1 MB/s}}")],
 )
 def test_nobody_knows_what_was_not_added(word, name):
     """Else the tests below would show nothing."""
@@ -103,13 +98,15 @@ def test_a_way_of_barriers():
         assert durations() == durations(barriers="patient") != []
         assert "execution.checkpointing.patience: endless\n" in flink_text(chosen)
         assert "patient" in [protocol.name for protocol in protocols()]
-        assert ("patient",) == features(chosen)["barriers"]
+        assert features(chosen)["barriers"] == ("patient",)
         assert '"patient"' in str(json_schema()["$defs"]["Checkpoint"]).replace("'", '"')
 
 
 def test_a_way_of_barriers_with_a_deadline(monkeypatch):
     """The same; its key stands in sections that are made after it."""
-    kind = replace(BARRIERS["aligned-timeout"], name="hasty", flink={UNALIGNED: "true", "execution.checkpointing.haste": DEADLINE})
+    kind = replace(
+        BARRIERS["aligned-timeout"], name="hasty", flink={UNALIGNED: "true", "execution.checkpointing.haste": DEADLINE}
+    )
     page = replace(STRATEGIES["aligned-timeout"], name="hasty")
     monkeypatch.setattr(DeadlineBarriers, "ONE_OF", (OneOf({"aligned-timeout": "", "hasty": ""}),))
     with added(BARRIERS, kind), added(STRATEGIES, page), with_key(DeadlineBarriers, "hasty", Duration):
@@ -130,7 +127,7 @@ def test_a_way_to_ship_records():
     """A record: it goes the way of one of the plane's routings."""
     with added(SHIPPING, Shipping("shuffle", "REBALANCE")):
         assert durations(ship="rebalance") == durations(ship="shuffle") != []
-        assert ("shuffle",) == features(scenario(ship="shuffle"))["exchanges"]
+        assert features(scenario(ship="shuffle"))["exchanges"] == ("shuffle",)
         assert "shuffle" in str(json_schema()["$defs"]["Input"])
 
 
@@ -167,15 +164,20 @@ def test_a_kind_of_storage():
     """Options and a record, a medium, a section."""
     kind = StorageKind("tape", Tape, "tape", appends=False)
     medium = MediumPage(
-        "tape", lambda attempts, _, __, tape, seed: FlatStorage(attempts, Storage(bytes_per_second=tape.bytes_per_second), seed)
+        "tape",
+        lambda attempts, _, __, tape, seed: FlatStorage(
+            attempts, Storage(bytes_per_second=tape.bytes_per_second), seed
+        ),
     )
     page = StoragePage("tape", TapeSection, lambda given, *_: Tape(given.speed))
     with added(STORAGES, kind), added(MEDIA, medium), with_storage(page):
         assert Tape(10**8) == scenario(storage="{tape: {speed: 100 MB/s}}").storage.options
         flat_ms = scenario().overheads.file_ns / 10**6  # what a file of flat storage takes beside its bytes
 
-        assert [pytest.approx(ms - flat_ms) for ms in durations()] == durations(storage="{tape: {speed: 100 MB/s}}") != []
-        assert ("tape",) == features(scenario(storage="{tape: {speed: 100 MB/s}}"))["storage"]
+        assert (
+            [pytest.approx(ms - flat_ms) for ms in durations()] == durations(storage="{tape: {speed: 100 MB/s}}") != []
+        )
+        assert features(scenario(storage="{tape: {speed: 100 MB/s}}"))["storage"] == ("tape",)
         assert "TapeSection" in json_schema()["$defs"]
         with pytest.raises(ScenarioError, match="storage is a dfs already: write one of the two"):
             scenario(storage="{dfs: {nodes: 3}, tape: {speed: 100 MB/s}}")
@@ -185,7 +187,7 @@ def test_a_kind_of_storage():
 
 
 BUNDLES = """
-from sim.runtime.task.part import TaskFeature, TaskPart
+from sim.runtime.task.parts import TaskFeature, TaskPart
 
 heard, restored = [], []
 
@@ -213,13 +215,15 @@ FEATURE = TaskFeature(lambda slot, _: Bundles() if slot.vertex.source is None el
 def test_a_feature_of_a_task(monkeypatch, tmp_path):
     """One file: a part that flushes for 7 ms before each barrier, keeps something in snapshots, and hears of each completion."""
     (tmp_path / "bundles.py").write_text(BUNDLES)
-    (failing,) = loads(JOB.format(**USUAL) + "faults: [{kill: sink, at: 350 ms}]\n", overrides=["run.duration=5 s"]).scenarios
+    (failing,) = loads(
+        JOB.format(**USUAL) + "faults: [{kill: sink, at: 350 ms}]\n", overrides=["run.duration=5 s"]
+    ).scenarios
     without = simulate(scenario()).tables["subtasks"]
-    monkeypatch.setattr(operator, "__path__", [*operator.__path__, str(tmp_path)])
+    monkeypatch.setattr(task, "__path__", [*task.__path__, str(tmp_path)])
     try:
         task_features.cache_clear()
         subtasks = simulate(failing).tables["subtasks"]
-        bundles = sys.modules.pop(f"{operator.__name__}.bundles")
+        bundles = sys.modules.pop(f"{task.__name__}.bundles")
     finally:
         monkeypatch.undo()
         task_features.cache_clear()
@@ -241,14 +245,14 @@ def test_a_checker(monkeypatch):
             if checkpoint == 3:
                 self.tell_first([Violation(law, self.now_ns, "the coordinator", f"{len(retained)} are kept")])
 
-    assert () == simulate(scenario()).violations
-    monkeypatch.setattr(accounts, "RouteAccount", Superstition)
+    assert simulate(scenario()).violations == ()
+    monkeypatch.setattr(monitors, "RouteAccount", Superstition)
     assert [(law, "1 are kept")] == [(found.law, found.fact) for found in simulate(scenario()).violations]
 
 
 def test_a_restart_strategy(monkeypatch):
     """A record, and what makes one."""
-    monkeypatch.setitem(restart.MAKERS, "hopeful", restart.MAKERS["fixed-delay"])
+    monkeypatch.setitem(restart_strategy.MAKERS, "hopeful", restart_strategy.MAKERS["fixed-delay"])
 
     def restarts(strategy):
         changes = [f"restart.strategy={strategy}", "faults=[{kill: sink, at: 200 ms}]", "run.duration=3 s"]
@@ -266,18 +270,23 @@ def test_a_sink():
     with added(SINKS, replace(SINKS["kafka-exactly-once"], name="pigeons", transaction_timeout_ns=7)):
         changes = ["job.sink.connector=pigeons", "job.sink.commit=as-connector"]
         (chosen,) = loads(JOB.format(**USUAL), overrides=changes).scenarios
-        assert 7 == chosen.job.vertex("sink").commit.transaction_timeout_ns
+        assert chosen.job.vertex("sink").commit.transaction_timeout_ns == 7
         assert "pigeons" in str(json_schema()["$defs"]["Vertex"])
 
 
 def test_a_lever(monkeypatch):
     """A record and its place in the list."""
-    lever = Lever("closer", frozenset({MESSAGES}), lambda situation: iter([Change(lever, "closer", {"overheads.trigger": "0 s"})]), "rent")
+    lever = Lever(
+        "closer",
+        frozenset({MESSAGES}),
+        lambda situation: iter([Change(lever, "closer", {"overheads.trigger": "0 s"})]),
+        "rent",
+    )
     situation = Situation(scenario(), {}, protocols()[0], 10**8, {MESSAGES: 1.0}, {})
-    before = list(catalogue.ranked(situation))
-    monkeypatch.setattr(catalogue, "LEVERS", (*catalogue.LEVERS, lever))
+    before = list(levers.ranked(situation))
+    monkeypatch.setattr(levers, "LEVERS", (*levers.LEVERS, lever))
 
-    assert ([], [lever]) == (before, [found for found, _ in catalogue.ranked(situation)])
+    assert ([], [lever]) == (before, [found for found, _ in levers.ranked(situation)])
 
 
 def test_a_column(monkeypatch):
@@ -291,13 +300,15 @@ def test_a_column(monkeypatch):
 
 def test_a_format_of_traces(monkeypatch):
     """One line of the formats."""
-    read = lambda texts, reader: formats.rates(texts, reader, time="t", rate="sheep")  # noqa: E731
-    sheep = formats.Format("sheep", lambda names: "sheep" in names, read)
-    monkeypatch.setattr(formats, "FORMATS", (sheep, *formats.FORMATS))
-    found = formats.recognised(["t", "sheep"])
+    read = lambda texts, reader: parsing.rates(texts, reader, time="t", rate="sheep")  # noqa: E731
+    sheep = parsing.Format("sheep", lambda names: "sheep" in names, read)
+    monkeypatch.setattr(parsing, "FORMATS", (sheep, *parsing.FORMATS))
+    found = parsing.recognised(["t", "sheep"])
 
-    assert "sheep" == found.name
-    assert [7.0] == found.parse(pd.DataFrame({"t": ["0"], "sheep": ["7"]}), ColumnReader()).tables["rates"].rate.tolist()
+    assert found.name == "sheep"
+    assert found.parse(pd.DataFrame({"t": ["0"], "sheep": ["7"]}), ColumnReader()).tables["rates"].rate.tolist() == [
+        7.0
+    ]
 
 
 def test_an_option():
@@ -305,7 +316,9 @@ def test_an_option():
 
     @dataclass(frozen=True, slots=True)
     class Patient(CheckpointOptions):
-        patience_ns: int = option(Kind.DURATION, 5 * 10**9, "How long it waits.", flink="execution.checkpointing.patience")
+        patience_ns: int = option(
+            Kind.DURATION, 5 * 10**9, "How long it waits.", flink="execution.checkpointing.patience"
+        )
 
     with pytest.raises(ScenarioError, match="unknown key 'patience'"):
         loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"])
@@ -313,15 +326,16 @@ def test_an_option():
         (usual,) = loads(JOB.format(**USUAL)).scenarios
         (chosen,) = loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"]).scenarios
 
-        assert (5 * 10**9, 3 * 10**9) == (usual.checkpoint.patience_ns, chosen.checkpoint.patience_ns)
-        assert "How long it waits." == json_schema()["$defs"]["Checkpoint"]["properties"]["patience"]["description"]
+        assert (usual.checkpoint.patience_ns, chosen.checkpoint.patience_ns) == (5 * 10**9, 3 * 10**9)
+        assert json_schema()["$defs"]["Checkpoint"]["properties"]["patience"]["description"] == "How long it waits."
         reference = explain_key("checkpoint.patience")
-        assert ("5 s", ("execution.checkpointing.patience",)) == (reference.default, reference.flink)
-        assert "checkpoint.patience" == explain_key("execution.checkpointing.patience").key
+        assert (reference.default, reference.flink) == ("5 s", ("execution.checkpointing.patience",))
+        assert explain_key("execution.checkpointing.patience").key == "checkpoint.patience"
         (pasted,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.patience: 7s}\n").scenarios
-        assert 7 * 10**9 == pasted.checkpoint.patience_ns
+        assert pasted.checkpoint.patience_ns == 7 * 10**9
         assert "execution.checkpointing.patience: 7 s\n" in flink_text(pasted, ["checkpoint.patience"])
-        assert {"execution.checkpointing.patience"} == flink_lines(pasted).keys() ^ flink_lines(usual).keys()  # not the default
+        # not the default
+        assert {"execution.checkpointing.patience"} == flink_lines(pasted).keys() ^ flink_lines(usual).keys()
     assert "patience" not in json_schema()["$defs"]["Checkpoint"]["properties"]
 
 
@@ -371,19 +385,19 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     assert (code, printed) == (done.exit_code, done.stdout)
     assert done.stderr.startswith(message) if message else not done.stderr
     assert "Count checkpoints." in CliRunner().invoke(app, ["--help"], prog_name="ckptsim").stdout
-    assert 5 == count_checkpoints(Path("job.yaml"), 0)
+    assert count_checkpoints(Path("job.yaml"), 0) == 5
 
 
 def test_a_file_of_the_command_is_a_verb(tmp_path, monkeypatch):
     """No list names the verbs: the record at the end of the file is enough."""
     command = "Verb('count', Purpose.LOOK, 3, 'Count checkpoints.', print)"
-    (tmp_path / "counting.py").write_text(f"from sim.cli.console.overview import Purpose, Verb\n\nVERB = {command}\n")
-    cli = sys.modules["sim.cli"]
+    (tmp_path / "counting.py").write_text(f"from sim.app.cli.overview import Purpose, Verb\n\nVERB = {command}\n")
+    cli = sys.modules["sim.app.cli"]
     before = [verb.name for verb in pages(cli, Verb)]
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
 
     assert sorted([*before, "count"]) == sorted(verb.name for verb in pages(cli, Verb))
-    del sys.modules["sim.cli.counting"], cli.counting
+    del sys.modules["sim.app.cli.counting"], cli.counting
 
 
 def test_every_file_of_the_page_is_there():
@@ -391,7 +405,7 @@ def test_every_file_of_the_page_is_there():
     named = re.findall(r"`(sim/[\w/]+(?:\.\w+|/))`", PAGE)
 
     assert len(named) > 15
-    assert [] == [name for name in named if not (ROOT / name).exists()]
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_a_name_stands_once():

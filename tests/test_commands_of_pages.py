@@ -13,7 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from benchmarks.lab.__main__ import app
-from tests.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
+from tests.app.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,12 +24,14 @@ PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 LIVE = "http://jobmanager:8081"
 QUICKLY = {
-    "import": ["--sample", "0 s"], "watch": ["--for", "1 s", "--sample", "0 s"], "advise": ["--replications", "1", "--no-unknowns"],
-}  # fmt: skip
+    "import": ["--sample", "0 s"],
+    "watch": ["--for", "1 s", "--sample", "0 s"],
+    "advise": ["--replications", "1", "--no-unknowns"],
+}
 """Verb -> options that change only how long it takes."""
 PLACEHOLDERS = {"FOLDER": "day.csv", "FILE": "first.yaml", "SWEEP.yaml": "sweep.yaml"}
 NOT_HERE = {"--master yarn": "a YARN", "--master k8s": "a Kubernetes"}
-"""Part of a command -> what it would need; tests/sweeps/spark checks what those are told."""
+"""Part of a command -> what it would need; tests/studies/sweeps/spark checks what those are told."""
 ELSEWHERE = {"questions": "tests/test_questions_of_users.py runs each of its commands, and reads what they print"}
 """Page -> why its commands are not run here."""
 
@@ -55,9 +57,13 @@ def test_verbs_and_options_are_known(path):
         options = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {"--help"}
         if hasattr(command, "commands") and verb and not verb.startswith("-"):
             unknown.append(line)
-        unknown += [f"{line}: {word}" for word in [verb, *rest] if re.match(r"--?[a-z]", word) and word.partition("=")[0] not in options]
+        unknown += [
+            f"{line}: {word}"
+            for word in [verb, *rest]
+            if re.match(r"--?[a-z]", word) and word.partition("=")[0] not in options
+        ]
 
-    assert [] == unknown
+    assert unknown == []
 
 
 RUN = [path for path in PAGES if path.stem not in ELSEWHERE and (commands(path) or PROGRAM.search(path.read_text()))]
@@ -78,9 +84,23 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
             for file in tmp_path.glob(f"{example}*"):
                 file.unlink()
     if "pressed.zip" in path.read_text():
-        call(["import", fake_flink().url, "--sample", "0 s", "--no-backtest", "--save", "pressed.zip", "-o", "pressed.yaml"])
+        call(
+            [
+                "import",
+                fake_flink().url,
+                "--sample",
+                "0 s",
+                "--no-backtest",
+                "--save",
+                "pressed.zip",
+                "-o",
+                "pressed.yaml",
+            ]
+        )
     for line in commands(path):
-        if any(part in line for part in NOT_HERE) or (path == PAGES[0] and "advise" in line and line in commands(TUTORIAL)):
+        if any(part in line for part in NOT_HERE) or (
+            path == PAGES[0] and "advise" in line and line in commands(TUTORIAL)
+        ):
             continue  # what the tutorial advises is not asked again
         arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line)]
         if arguments[0] == "traces" and shutil.which("java") is None:
@@ -100,7 +120,7 @@ def call(arguments: list[str]) -> None:
             check=False,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
-        assert 0 == done.returncode, f"{shlex.join(arguments)}: {done.returncode}\n{done.stderr}"
+        assert done.returncode == 0, f"{shlex.join(arguments)}: {done.returncode}\n{done.stderr}"
         return
     done = CliRunner().invoke(app, arguments, prog_name="ckptsim")
     assert done.exit_code in {0, 1}, f"{shlex.join(arguments)}: {done.exit_code}\n{done.output}"

@@ -26,10 +26,27 @@ def test_dear(number):
 def test_a_group_has_one_process(tmp_path):
     """The tests are called as `make test-slow` calls them, with two processes."""
     (tmp_path / "test_dear.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-p", "tests.groups", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "-p",
+        "tests.groups",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = subprocess.run(
-        [*command, "test_dear.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+        [*command, "test_dear.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
-    assert 0 == done.returncode, done.stdout
-    assert 1 == len({file.name.partition("-")[0] for file in tmp_path.glob("[0-9]*-*")})
+    assert done.returncode == 0, done.stdout
+    assert len({file.name.partition("-")[0] for file in tmp_path.glob("[0-9]*-*")}) == 1

@@ -37,7 +37,9 @@ needs_jupyter = pytest.mark.skipif(
 
 def outputs(cells, kind):
     """Outputs of a MIME type."""
-    return [output["data"][kind] for cell in cells for output in cell.get("outputs", ()) if kind in output.get("data", ())]
+    return [
+        output["data"][kind] for cell in cells for output in cell.get("outputs", ()) if kind in output.get("data", ())
+    ]
 
 
 def committed(source):
@@ -50,7 +52,7 @@ def test_only_what_is_public_is_used(source):
     text = source.read_text()
 
     assert "import sim\n" in text
-    assert [] == re.findall(r"^.*(?:from|import) sim\..*$", text, re.MULTILINE)
+    assert re.findall(r"^.*(?:from|import) sim\..*$", text, re.MULTILINE) == []
     assert set() == set(re.findall(r"\bsim\.(\w+)", text)) - set(sim.__all__)
 
 
@@ -89,7 +91,7 @@ def test_the_notebook_runs(source, monkeypatch):
 
     cells = execute.executed(source).cells
 
-    assert [] == [output for cell in cells for output in cell.get("outputs", ()) if output["output_type"] == "error"]
+    assert [output for cell in cells for output in cell.get("outputs", ()) if output["output_type"] == "error"] == []
     assert outputs(cells, "image/png") or source.stem.startswith("08")
     assert all(base64.b64decode(image).startswith(b"\x89PNG") for image in outputs(cells, "image/png"))
     tables = outputs(cells, "text/html")

@@ -11,14 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-UNREACHABLE = re.compile(r"NewConnectionError|NameResolutionError|Temporary failure in name resolution|Network is unreachable|ProxyError")
+UNREACHABLE = re.compile(
+    r"NewConnectionError|NameResolutionError|Temporary failure in name resolution|Network is unreachable|ProxyError"
+)
 
 
 def run(*command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=1500, **options)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=1500, **options
+    )
     if done.returncode and UNREACHABLE.search(done.stdout + done.stderr):
         pytest.skip("needs an index of packages")
-    assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done
 
 
@@ -40,23 +44,37 @@ def test_what_is_built_holds_what_it_needs(built):
     with tarfile.open(source) as archive:
         in_source = {name.partition("/")[2] for name in archive.getnames()}
 
-    assert [] == [name for name in listed if name not in in_wheel]
-    assert [] == [
-        name for name in (*listed, "LICENSE", "CHANGELOG.md", "docs/tutorial.md", "tests/test_package.py") if name not in in_source
-    ]
-    assert [] == [name for name in in_wheel if not name.startswith(("sim/", "ckptsim-"))]
+    assert [name for name in listed if name not in in_wheel] == []
+    assert [
+        name
+        for name in (*listed, "LICENSE", "CHANGELOG.md", "docs/tutorial.md", "tests/test_package.py")
+        if name not in in_source
+    ] == []
+    assert [name for name in in_wheel if not name.startswith(("sim/", "ckptsim-"))] == []
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("package")
 def test_four_commands_from_nothing_to_a_report(built, tmp_path):
     """Install, init, run, report; neither the checkout nor its packages are in sight."""
-    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    }
     here = {"cwd": tmp_path, "env": environment}
     run(sys.executable, "-m", "venv", "clean", **here)
     (wheel,) = built.glob("*.whl")
     ckptsim = tmp_path / "clean" / "bin" / "ckptsim"
-    run(tmp_path / "clean" / "bin" / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel, **here)
+    run(
+        tmp_path / "clean" / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "-c",
+        ROOT / "constraints.txt",
+        wheel,
+        **here,
+    )
     run(ckptsim, "init", "first", **here)
     done = run(ckptsim, "run", "first.yaml", "--out", "first", **here)
     run(ckptsim, "report", "first", "-o", "first.html", **here)
@@ -68,9 +86,11 @@ def test_four_commands_from_nothing_to_a_report(built, tmp_path):
 def test_what_the_image_copies_is_there():
     """And is not left out by .dockerignore."""
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    kept = {
+        line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")
+    }
     names = {name for line in copied for name in line.split()}
 
     assert {"sim", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} == names
     assert names == kept
-    assert [] == [name for name in names if not (ROOT / name).exists()]
+    assert [name for name in names if not (ROOT / name).exists()] == []

@@ -5,14 +5,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sim.cli import app
-from sim.scenario import loads
-from sim.verbs.findings import job_findings
+from sim.app.cli import app
+from sim.app.verbs.findings import job_findings
+from sim.model.schema.study import loads
 
 REPORTS = Path(__file__).parent / "data" / "public-reports"
 CASES = {
     "14-scaling-within-one-minute": (
-        ["run", "scenario.yaml", "--set", "run.duration=7 min", "--set", "job.clicks.source.rate=1k/s", "--no-assumptions"],
+        [
+            "run",
+            "scenario.yaml",
+            "--set",
+            "run.duration=7 min",
+            "--set",
+            "job.clicks.source.rate=1k/s",
+            "--no-assumptions",
+        ],
         [
             "Records wait longer than recoveries.downtime.max shows",
             "with scheduler default, from checkpoint; up to ",
@@ -43,7 +51,15 @@ CASES = {
         ["an upload of the changelog"],
     ),
     "18-iceberg-commit-every-three-seconds": (
-        ["run", "scenario.yaml", "--set", "job.trickle.source.rate=0.05/s", "--set", "run.duration=10 min", "--no-assumptions"],
+        [
+            "run",
+            "scenario.yaml",
+            "--set",
+            "job.trickle.source.rate=0.05/s",
+            "--set",
+            "run.duration=10 min",
+            "--no-assumptions",
+        ],
         [
             "Requests, bytes and cost are without the metadata that 'lake' writes for each commit.",
             "of 200 completed checkpoints had no data to commit; Iceberg makes an empty commit after 10 of these in a row",
@@ -52,7 +68,10 @@ CASES = {
     ),
     "06-when-is-the-next-checkpoint": (
         ["run", "scenario.yaml"],
-        ["every 13 s with size 800 MB, min-pause 5 s instead of every 10 s", "every 16 s with size 1600 MB, min-pause 0 s"],
+        [
+            "every 13 s with size 800 MB, min-pause 5 s instead of every 10 s",
+            "every 16 s with size 1600 MB, min-pause 0 s",
+        ],
         ["differ by less than noise"],
     ),
     "12-cdc-without-checkpoints": (
@@ -98,14 +117,23 @@ FILESYSTEM = "flink.state.changelog.storage=filesystem"
             [FILESYSTEM],
             "longer than 1 s is attempted again while it goes on, 3 attempts in all, and fails the checkpoint if none has ended by 3 s",
         ),
-        ([FILESYSTEM, "flink.dstl.dfs.upload.max-attempts=1"], "longer than 1 s fails the checkpoint if none has ended by 1 s"),
+        (
+            [FILESYSTEM, "flink.dstl.dfs.upload.max-attempts=1"],
+            "longer than 1 s fails the checkpoint if none has ended by 1 s",
+        ),
         ([FILESYSTEM, "flink.dstl.dfs.upload.timeout=1 min"], ""),
     ],
     ids=["Flink's defaults", "one attempt", "long enough"],
 )
 def test_a_short_timeout_of_uploads_is_named(changes, said):
-    scenarios = loads((REPORTS / "05-pasted-flink-conf-changelog-timeout" / "scenario.yaml").read_text(), overrides=changes).scenarios
-    found = [remark.text for remark in job_findings("job", scenarios, None) if "upload of the changelog of 'enrich'" in remark.text]
+    scenarios = loads(
+        (REPORTS / "05-pasted-flink-conf-changelog-timeout" / "scenario.yaml").read_text(), overrides=changes
+    ).scenarios
+    found = [
+        remark.text
+        for remark in job_findings("job", scenarios, None)
+        if "upload of the changelog of 'enrich'" in remark.text
+    ]
 
     assert [said in text for text in found] == [True] * bool(said)
 
@@ -123,6 +151,10 @@ def test_what_decides_the_answer_is_printed(name, tmp_path, monkeypatch):
 
 
 def test_each_report_of_the_page_has_its_input():
-    rows = [line for line in (REPORTS.parents[2] / "docs" / "public-reports.md").read_text().splitlines() if line.startswith("| [")]
+    rows = [
+        line
+        for line in (REPORTS.parents[2] / "docs" / "public-reports.md").read_text().splitlines()
+        if line.startswith("| [")
+    ]
 
     assert len(rows) == len([folder for folder in REPORTS.iterdir() if any(folder.iterdir())])

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sim.scenario import loads
-from sim.sweeps.file.definition import define
+from sim.model.schema.study import loads
+from sim.studies.sweeps.sweep_file import define
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -19,9 +19,12 @@ def test_the_scenarios_of_the_readme_load():
     """Every YAML block that is no sweep is a scenario without a warning, and the first compares three strategies."""
     studies = [loads(block) for block in BLOCKS if "\nscenario:" not in block]
 
-    assert [()] == [study.warnings for study in studies]
+    assert [study.warnings for study in studies] == [()]
     assert len(studies[0].scenarios) == 3
-    assert studies[0].question == "How would this job checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+    assert (
+        studies[0].question
+        == "How would this job checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+    )
 
 
 def test_make_run_prints_what_the_readme_shows(tmp_path):
@@ -31,7 +34,7 @@ def test_make_run_prints_what_the_readme_shows(tmp_path):
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     readme_rows, printed_rows = (table(text) for text in (README, printed))
 
-    assert 3 == len(readme_rows)
+    assert len(readme_rows) == 3
     assert readme_rows == [{name: row[name] for name in readme_rows[0]} for row in printed_rows]
 
 
@@ -49,8 +52,8 @@ def test_the_sweep_of_the_docs_can_be_run(tmp_path):
     (tmp_path / "sweep.yaml").write_text(block)
     definition = define(tmp_path / "sweep.yaml")
 
-    assert ((), 12) == (definition.warnings, len(definition.scenarios))
-    assert ("checkpoint.interval",) == definition.question.settings
+    assert (definition.warnings, len(definition.scenarios)) == ((), 12)
+    assert definition.question.settings == ("checkpoint.interval",)
 
 
 def test_the_makefile_keeps_to_posix():
@@ -58,12 +61,14 @@ def test_the_makefile_keeps_to_posix():
     makefile = (ROOT / "Makefile").read_text()
 
     assert ".POSIX:" in makefile
-    assert [] == re.findall(r"(?<!\$)\$[({][\w-]+\s[^)}]*", makefile)
+    assert re.findall(r"(?<!\$)\$[({][\w-]+\s[^)}]*", makefile) == []
 
 
 def test_make_says_what_it_can_do():
     """Each target with a line about it."""
-    listing = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
 
     for target in targets:
@@ -76,7 +81,7 @@ def test_the_targets_of_make_are_there():
     targets = set(re.findall(r"(?:^ {4}|`)make (?:PY=\S+ )?([a-z-]+)", TEXT, re.MULTILINE))
     makefile = (ROOT / "Makefile").read_text()
 
-    assert [] == [target for target in targets if f"\n{target}:" not in makefile]
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
 
 
 def test_the_readme_is_read_in_a_minute():

@@ -17,9 +17,19 @@ ROOT = Path(__file__).parent.parent
 SIMULATED = {"failures-lag", "first-durations"}
 GOOD = Sight(wide="", cut=[], overlaps=[], faint=[], small="")
 PAGES = (
-    "index", "tutorial", "protocols", "architecture", "truth", "your-own-job", "gallery/index", "gallery/khaos-iot",
-    "reference/scenario", "reference/command", "reference/tables", "reference/python",
-)  # fmt: skip
+    "index",
+    "tutorial",
+    "protocols",
+    "architecture",
+    "truth",
+    "your-own-job",
+    "gallery/index",
+    "gallery/khaos-iot",
+    "reference/scenario",
+    "reference/command",
+    "reference/tables",
+    "reference/python",
+)
 pytestmark = pytest.mark.xdist_group("site")
 
 
@@ -30,7 +40,7 @@ def site(tmp_path_factory):
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert (0, "") == (done.returncode, done.stderr.strip())
+    assert (done.returncode, done.stderr.strip()) == (0, "")
     return folder
 
 
@@ -57,7 +67,7 @@ def test_every_picture_is_on_a_page():
     pages = "".join(path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
     assert sorted(PICTURES) == sorted(path.stem for path in FOLDER.glob("*.svg"))
-    assert [] == [name for name in PICTURES if f"pictures/{name}.svg" not in pages]
+    assert [name for name in PICTURES if f"pictures/{name}.svg" not in pages] == []
 
 
 def test_a_label_that_does_not_fit_is_an_error():
@@ -109,12 +119,16 @@ def test_the_search_finds_pages_that_are_opened_as_files(site, reader, page):
 @pytest.mark.slow
 def test_nothing_comes_from_elsewhere(site):
     """No style sheet, font, script or image of another host; links that a reader follows are fine."""
-    tags = [tag for path in site.rglob("*.html") for tag in re.findall(r"<(?:link|script|img|iframe)\b[^>]*>", path.read_text())]
+    tags = [
+        tag
+        for path in site.rglob("*.html")
+        for tag in re.findall(r"<(?:link|script|img|iframe)\b[^>]*>", path.read_text())
+    ]
     foreign = [tag for tag in tags if re.search(r"(?:src|href)=[\"']?(?:https?:)?//", tag)]
 
     assert len(tags) > 100
-    assert [] == foreign
-    assert [] == [path for path in site.rglob("*.css") if re.search(r"url\(['\"]?https?:|@import", path.read_text())]
+    assert foreign == []
+    assert [path for path in site.rglob("*.css") if re.search(r"url\(['\"]?https?:|@import", path.read_text())] == []
 
 
 @pytest.mark.slow

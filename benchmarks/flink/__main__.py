@@ -15,7 +15,7 @@ from benchmarks.flink.cluster import FlinkError
 from benchmarks.flink.experiments import EXPERIMENTS
 from benchmarks.flink.report import decision, table_text
 from benchmarks.flink.switch import switch
-from sim.scenario import ScenarioError
+from sim.model.schema.text import ScenarioError
 
 
 def main() -> int:
@@ -23,8 +23,12 @@ def main() -> int:
     parser.add_argument("experiment", nargs="?", default="shuffle", choices=EXPERIMENTS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="the whole table as a list of records")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="the scenario as it was imported")
-    parser.add_argument("--advised", action="store_true", help="ask `advise` to halve today's longest checkpoint; set what it prints")
-    parser.add_argument("--nice", type=int, default=0, help="of the Java process: -15 keeps a busy machine out of the measurement")
+    parser.add_argument(
+        "--advised", action="store_true", help="ask `advise` to halve today's longest checkpoint; set what it prints"
+    )
+    parser.add_argument(
+        "--nice", type=int, default=0, help="of the Java process: -15 keeps a busy machine out of the measurement"
+    )
     chosen = parser.parse_args()
     begun = time.monotonic()
 
@@ -38,11 +42,14 @@ def main() -> int:
             print(advised_text(carry_out(experiment, report=print_line, nice=chosen.nice)))
             return 0
         outcome = switch(experiment, report=print_line, nice=chosen.nice)
-    except (FlinkError, MissingDependencyError, ScenarioError) as error:  # the last: what was read makes no scenario with the answers
+    except (FlinkError, MissingDependencyError, ScenarioError) as error:
+        # the last: what was read makes no scenario with the answers
         print(error, file=sys.stderr)
         return 5 if isinstance(error, MissingDependencyError) else 4
     print_line("done")
-    print(f"A real job on Flink ('{chosen.experiment}'), imported while it ran; every protocol predicted from that, then measured.\n")
+    print(
+        f"A real job on Flink ('{chosen.experiment}'), imported while it ran; every protocol predicted from that, then measured.\n"
+    )
     print(table_text(outcome.table, first))
     print(f"\nMeasured (predicted):\n{decision(outcome.table, first)}")
     if chosen.scenario:

@@ -18,13 +18,13 @@ from ruamel.yaml import YAML
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.measured import measured
 from benchmarks.flink.switch import Experiment, Report
-from sim.advice.answer.build import ADVISED
-from sim.advice.levers.lever import FOLDER
-from sim.analysis.number_texts import ms_text
-from sim.recordings.source.rest.fetching import fetch
-from sim.recordings.source.rest.job import RestJob
-from sim.recordings.source.rest.saved import save
-from sim.verbs.advise import AdviceOptions, AdvisedJob, advise, job_of
+from sim.advice.answer import ADVISED
+from sim.advice.situation import FOLDER
+from sim.app.verbs.advise import AdviceOptions, AdvisedJob, advise, job_of
+from sim.jobs.source.fetching import fetch
+from sim.jobs.source.rest_job import RestJob
+from sim.jobs.source.saved import save
+from sim.results.formats import ms_text
 
 __all__ = ["Kept", "carry_out", "patched", "text"]
 
@@ -65,7 +65,9 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
     options = experiment.options | first.options
     with (
         TemporaryDirectory(prefix="ckptsim-advised-") as folder,
-        Cluster(task_managers=experiment.task_managers, slots=experiment.slots, options=experiment.cluster, nice=nice) as flink,
+        Cluster(
+            task_managers=experiment.task_managers, slots=experiment.slots, options=experiment.cluster, nice=nice
+        ) as flink,
     ):
         job = flink.submit(experiment.job, options)
         flink.await_running(job)
@@ -74,7 +76,9 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         save(snapshot, Path(folder) / "answers")
         savepoint = flink.stop(job)
         limit_ms = max(round(today.max() * LIMIT_SHARE / ROUND_MS), 1) * ROUND_MS
-        report(f"imported; the longest of {len(today)} checkpoints took {ms_text(today.max())}: advice for {ms_text(limit_ms)}")
+        report(
+            f"imported; the longest of {len(today)} checkpoints took {ms_text(today.max())}: advice for {ms_text(limit_ms)}"
+        )
         request = AdviceOptions(
             p99=f"{limit_ms:.0f} ms",
             recovery=RECOVERY,
@@ -86,7 +90,15 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
         unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())
         keys = _keys(Path(folder) / "advice" / ADVISED)
-        found = Kept(limit_ms, today, advised.verdict.splitlines()[0], keys, unpatched, advised.data["advised"], pd.Series(dtype=float))
+        found = Kept(
+            limit_ms,
+            today,
+            advised.verdict.splitlines()[0],
+            keys,
+            unpatched,
+            advised.data["advised"],
+            pd.Series(dtype=float),
+        )
         if not found.carried_out:
             return found
         report(f"{found.verdict}: set on the real job")
@@ -113,7 +125,9 @@ def text(found: Kept) -> str:
     ]
     if found.predicted is None:
         return "\n".join([*lines, "Nothing was advised, so nothing was carried out."])
-    lines.append(f"Predicted:  p50 {ms_text(found.predicted['checkpoint_p50_ms'])}, p99 {ms_text(found.predicted['checkpoint_ms'])}")
+    lines.append(
+        f"Predicted:  p50 {ms_text(found.predicted['checkpoint_p50_ms'])}, p99 {ms_text(found.predicted['checkpoint_ms'])}"
+    )
     if found.unpatched:
         return "\n".join([*lines, f"Not carried out: no key of Flink says {'; '.join(found.unpatched)}."])
     lines.append(f"Measured:   {_durations(found.after)}")
@@ -139,7 +153,11 @@ def _watched(flink: Cluster, job: str, settle_s: float, watch_s: float) -> tuple
 
 def _job(folder: Path, experiment: Experiment) -> AdvisedJob:
     """The job as `advise` imports it, with what its author answers."""
-    changes = [f"job.{vertex}.{key}={value}" for vertex, answers in experiment.answers.items() for key, value in answers.items()]
+    changes = [
+        f"job.{vertex}.{key}={value}"
+        for vertex, answers in experiment.answers.items()
+        for key, value in answers.items()
+    ]
     return job_of(folder / "answers", changes)
 
 

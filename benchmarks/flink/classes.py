@@ -10,7 +10,7 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from sim.sweeps.spark.java import MissingDependencyError, find
+from sim.studies.sweeps.spark_masters import MissingDependencyError, find
 
 __all__ = ["MissingDependencyError", "classpath", "java"]
 
@@ -62,10 +62,14 @@ def _compile(files: list[Path], classes: Path, jar: Path) -> None:
     fresh = Path(tempfile.mkdtemp(prefix=f"{classes.name}-", dir=classes.parent))
     try:
         sources = [str(path) for path in files if path.suffix == ".java"]
-        done = subprocess.run([*_compiler(), "-d", fresh, "-cp", jar, *sources], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*_compiler(), "-d", fresh, "-cp", jar, *sources], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             message = done.stderr or done.stdout
-            cause = _NO_JAVA if "jdk.compiler" in message else f"our job does not compile against {jar.name}:\n{message}"
+            cause = (
+                _NO_JAVA if "jdk.compiler" in message else f"our job does not compile against {jar.name}:\n{message}"
+            )
             raise MissingDependencyError(cause)
         for path in files:
             if path.suffix != ".java":

@@ -29,13 +29,22 @@ __all__ = ["Cluster", "FlinkError"]
 START_S = 60.0
 STOP_S = 10.0
 _PACKAGES = (
-    "lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent", "util.concurrent.atomic",
+    "lang",
+    "net",
+    "io",
+    "nio",
+    "lang.reflect",
+    "text",
+    "time",
+    "util",
+    "util.concurrent",
+    "util.concurrent.atomic",
     "util.concurrent.locks",
-)  # fmt: skip
+)
 JAVA_OPTIONS = (
     "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
     *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES),
-)  # fmt: skip
+)
 _CLUSTER_OPTIONS = {
     "rest.bind-address": "127.0.0.1",
     "taskmanager.memory.network.min": "32m",
@@ -60,7 +69,9 @@ class Cluster:
     log: Path
     """As a standalone job manager writes it, of all components."""
 
-    def __init__(self, *, task_managers: int = 1, slots: int = 1, options: dict[str, str] | None = None, nice: int = 0) -> None:
+    def __init__(
+        self, *, task_managers: int = 1, slots: int = 1, options: dict[str, str] | None = None, nice: int = 0
+    ) -> None:
         self._options = {**_CLUSTER_OPTIONS, **(options or {})}
         self._arguments = [f"taskmanagers={task_managers}", f"slots={slots}"]
         self._nice = ["nice", "-n", str(nice)] if nice else []
@@ -81,7 +92,8 @@ class Cluster:
             f"-Dlog.file={self.log}",
             f"-Djava.io.tmpdir={temporary}",
         ]
-        own = {"io.tmp.dirs": str(temporary), "state.changelog.storage": "filesystem", _LOG_FOLDER: self.storage("log")}  # not a job's
+        # not a job's
+        own = {"io.tmp.dirs": str(temporary), "state.changelog.storage": "filesystem", _LOG_FOLDER: self.storage("log")}
         command += ["-cp", jars, "ckptsim.flink.LocalCluster", *self._arguments, *_arguments(own | self._options)]
         with (self.folder / "stderr").open("w") as stderr:
             self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for us, we stop it
@@ -97,7 +109,9 @@ class Cluster:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._end()
         if kind is None:
             shutil.rmtree(self.folder, ignore_errors=True)  # else the log is kept
@@ -155,7 +169,9 @@ class Cluster:
         self._await(done, within_s, "the savepoint is not taken")
         savepoint = operation["operation"]
         if "location" not in savepoint:
-            raise self._failure(f"the savepoint failed: {savepoint.get('failure-cause', {}).get('class', 'no reason given')}")
+            raise self._failure(
+                f"the savepoint failed: {savepoint.get('failure-cause', {}).get('class', 'no reason given')}"
+            )
         self._await(lambda: self.state(job) in _ENDED, within_s, "the job does not stop")
         return str(savepoint["location"])
 
@@ -196,7 +212,9 @@ class Cluster:
         """The last line that says why."""
         for file in (self.log, self.folder / "stderr"):
             lines = file.read_text(errors="replace").splitlines() if file.exists() else []
-            causes = [line.strip() for line in lines if line.startswith(("Caused by:", "Exception in", "Error:", "java."))]
+            causes = [
+                line.strip() for line in lines if line.startswith(("Caused by:", "Exception in", "Error:", "java."))
+            ]
             if causes:
                 return f" ({causes[-1][:300]})"
         return ""

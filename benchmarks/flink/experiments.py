@@ -8,14 +8,17 @@ from benchmarks.flink.switch import Experiment
 
 __all__ = ["EXPERIMENTS"]
 
-_STORAGE = {"fs.paced.bandwidth": "5000000", "fs.paced.close-ms": "20"}  # without it, unaligned checkpoints are scheduling noise
+# without it, unaligned checkpoints are scheduling noise
+_STORAGE = {"fs.paced.bandwidth": "5000000", "fs.paced.close-ms": "20"}
 _OPTIONS = {"execution.checkpointing.interval": "2 s"}
 
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
         Experiment("shuffle", PacedJob(parallelism=4, sink=1500, state=4_000_000), _OPTIONS, _STORAGE, task_managers=4),
-        Experiment("skew", PacedJob(parallelism=4, sink=800, state=4_000_000, hot=0.3), _OPTIONS, _STORAGE, task_managers=4),
+        Experiment(
+            "skew", PacedJob(parallelism=4, sink=800, state=4_000_000, hot=0.3), _OPTIONS, _STORAGE, task_managers=4
+        ),
         Experiment(
             "join",
             PacedJob("join", parallelism=2, rate2=100, map=500, map2=2000, sink=600, state=4_000_000),
@@ -25,7 +28,8 @@ EXPERIMENTS = {
         ),
         Experiment(
             "window",
-            PacedJob("window", rate=1000, map=50, sink=100, window=8000, keys=2000, fire=2000),  # 1,000 keys of a subtask: 2 s
+            # 1,000 keys of a subtask: 2 s
+            PacedJob("window", rate=1000, map=50, sink=100, window=8000, keys=2000, fire=2000),
             {"execution.checkpointing.interval": "3100 ms"},  # meets the windows at other moments each time
             _STORAGE,
             task_managers=2,
@@ -35,7 +39,8 @@ EXPERIMENTS = {
                 "firing": {
                     "service": "50 us",
                     "fan-out": 0.25,
-                    "window": {"tumbling": "8 s", "time": "event", "fire": "2 ms", "api": "sql"},  # its function opts in
+                    # its function opts in
+                    "window": {"tumbling": "8 s", "time": "event", "fire": "2 ms", "api": "sql"},
                 }
             },
         ),

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.evidence.predicted_series import of_series
-from sim.recordings.infer.flows import flows
-from sim.recordings.observe.table import of_checkpoints
-from sim.recordings.observe.tidy import values_of
-from sim.recordings.source.recorded_job import checkpoints_table, subtasks_table
+from sim.jobs.evidence.prediction import of_series
+from sim.jobs.infer.flows import flows
+from sim.jobs.observations import of_checkpoints, values_of
+from sim.jobs.source.recorded_job import checkpoints_table, subtasks_table
 
 if TYPE_CHECKING:
-    from sim.recordings.source.rest.job import RestJob
-    from sim.runtime.run.result import Result
+    from sim.jobs.source.rest_job import RestJob
+    from sim.runtime.result import Result
 
 __all__ = ["PER_MINUTE", "measured", "simulated"]
 
@@ -22,11 +21,15 @@ PER_MINUTE = "completed_per_minute"
 
 
 def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
-    """Observations (`sim.recordings.observe`): of checkpoints triggered from then on [epoch ms], rates over the samples."""
+    """Observations (`sim.jobs`): of checkpoints triggered from then on [epoch ms], rates over the samples."""
     settled = [point for point in job.checkpoints if point.trigger_timestamp >= since_ms and not point.is_savepoint]
     checkpoints, subtasks = checkpoints_table(settled), subtasks_table(settled)
     over = flows(job)
-    rates = [("numRecordsInPerSecond", vertex.name, over[vertex.name].per_second("records_in")) for vertex in job.vertices if vertex.inputs]
+    rates = [
+        ("numRecordsInPerSecond", vertex.name, over[vertex.name].per_second("records_in"))
+        for vertex in job.vertices
+        if vertex.inputs
+    ]
     rows = [of_checkpoints(checkpoints, subtasks), values_of([*rates, *_per_minute(checkpoints)])]
     return pd.concat(rows, ignore_index=True).assign(first=False)  # what came before has been left out
 

@@ -1,4 +1,4 @@
-"""The keys of Flink's configuration, version by version, read from Flink's own jars: `sim/scenario/flink/keys.txt`.
+"""The keys of Flink's configuration, version by version, read from Flink's own jars: `sim/model/schema/keys.txt`.
 
     pip download --no-deps apache-flink-libraries==1.20.3    # and other versions; unpack each into a folder
     python -m benchmarks.flink.option_keys FOLDER...
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.flink.classes import classpath, java
 
-KEYS = Path(__file__).parents[2] / "sim/scenario/flink/keys.txt"
+KEYS = Path(__file__).parents[2] / "sim/model/schema/keys.txt"
 HEAD = """\
 # Keys of Apache Flink's configuration, older names that it still reads included, below the versions that have them.
 # Read from the ConfigOptions in Flink's jars by `python -m benchmarks.flink.option_keys`.
@@ -39,7 +39,9 @@ def keys_of(folder: Path) -> tuple[str, set[str]]:
             jar.extract("flink-table-planner.jar", place)
         of_dist = _named([dist], folder)
         every = _named([*folder.rglob("*.jar"), Path(place) / "flink-table-planner.jar"], folder)
-    found = {key for key in of_dist if "." in key or key in SINGLE_WORDS} | {key for key in every if key.split(".")[0] in OF_OTHER_JARS}
+    found = {key for key in of_dist if "." in key or key in SINGLE_WORDS} | {
+        key for key in every if key.split(".")[0] in OF_OTHER_JARS
+    }
     version = re.search(r"dist-(\d+\.\d+)", dist.name)
     assert version is not None, dist.name
     return version[1], {key for key in found if "<" not in key and "#" not in key and not key.startswith("__")}
@@ -60,7 +62,9 @@ def text_of(found: dict[str, set[str]]) -> str:
     groups = defaultdict(list)
     for key in sorted(set().union(*found.values())):
         groups[" ".join(version for version in versions if key in found[version])].append(key)
-    return HEAD + "".join(f"[{group}]\n" + "".join(f"{key}\n" for key in keys) for group, keys in sorted(groups.items()))
+    return HEAD + "".join(
+        f"[{group}]\n" + "".join(f"{key}\n" for key in keys) for group, keys in sorted(groups.items())
+    )
 
 
 if __name__ == "__main__":

@@ -18,13 +18,13 @@ from typing import Any
 
 from benchmarks.flink.causes import RUNS, Cause, Facts, Question, Run
 from benchmarks.flink.standalone import Standalone
-from sim.history.answer import answer
-from sim.history.choice import MissingCheckpointError
-from sim.history.history import History
-from sim.history.reading import history_of
-from sim.history.text import answer_text
-from sim.recordings import fetch, read_source, save
-from sim.recordings.source.recorded_job import RecordedCheckpoint
+from sim.jobs.history.explanation import answer, answer_text
+from sim.jobs.history.history import History, MissingCheckpointError
+from sim.jobs.history.reading import history_of
+from sim.jobs.reading import read_source
+from sim.jobs.source.fetching import fetch
+from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.saved import save
 
 SAMPLE_S = 12.0
 FACTS = "facts.json"
@@ -32,7 +32,9 @@ FACTS = "facts.json"
 
 def carry_out(run: Run, folder: Path, *, nice: int = 0) -> None:
     """Plant the causes of a run, and keep what an import would after each: FOLDER/NAME."""
-    with Standalone(task_managers=run.task_managers, slots=run.slots, options=run.options, heap=run.heap, nice=nice) as flink:
+    with Standalone(
+        task_managers=run.task_managers, slots=run.slots, options=run.options, heap=run.heap, nice=nice
+    ) as flink:
         job = flink.submit(run.job, run.options)
         flink.await_ended(job, run.settled, within_s=300)
         for cause in run.causes:
@@ -43,7 +45,9 @@ def carry_out(run: Run, folder: Path, *, nice: int = 0) -> None:
             (folder / f"{cause.name}.{FACTS}").write_text(json.dumps(asdict(facts)) + "\n")
 
 
-def verdicts(folder: Path, causes: Iterable[Cause]) -> list[tuple[Cause, str, list[tuple[Question, int | None, str, bool]]]]:
+def verdicts(
+    folder: Path, causes: Iterable[Cause]
+) -> list[tuple[Cause, str, list[tuple[Question, int | None, str, bool]]]]:
     """The verdict on each cause that was kept (named, half or not), and its questions with their answers."""
     found = []
     for cause in causes:
@@ -86,13 +90,18 @@ def _about(history: History, about: str, facts: Facts) -> RecordedCheckpoint | N
         case "first":
             return next(point for point in points if point.id == 1)
         case "after":
-            return next(point for point in points if point.trigger_timestamp > facts.begun_ms and not point.is_savepoint and
-                        point.status == "COMPLETED")  # fmt: skip
+            return next(
+                point
+                for point in points
+                if point.trigger_timestamp > facts.begun_ms and not point.is_savepoint and point.status == "COMPLETED"
+            )
     ended_ms = facts.ended_ms or float("inf")
     meanwhile = [
         point
         for point in points
-        if point.trigger_timestamp < ended_ms and point.trigger_timestamp + point.end_to_end_duration > facts.begun_ms and point.tasks
+        if point.trigger_timestamp < ended_ms
+        and point.trigger_timestamp + point.end_to_end_duration > facts.begun_ms
+        and point.tasks
     ]
     savepoints = [point for point in meanwhile if point.is_savepoint]
     failed = [point for point in meanwhile if point.status == "FAILED"]
@@ -127,7 +136,9 @@ def main() -> int:
     for cause, verdict, answers in found:
         for question, number, text, fits in answers:
             if chosen.show or not fits:
-                print(f"--- {cause.name}: {verdict}; asked for {number or 'the history'}, expected: {question.pattern}\n{text}\n")
+                print(
+                    f"--- {cause.name}: {verdict}; asked for {number or 'the history'}, expected: {question.pattern}\n{text}\n"
+                )
     print(table(found))
     print(folder)
     return 0

@@ -34,5 +34,7 @@ INTERRUPTIBLE = Protocol(
     interruptible_timers=True,
 )
 ROCKSDB = Protocol("RocksDB incremental", {_UNALIGNED: "false"}, Barriers("aligned"), lever="RocksDB incremental")
-ROCKSDB_UNALIGNED = Protocol("RocksDB incremental, unaligned", {_UNALIGNED: "true"}, Barriers("unaligned"), lever="RocksDB incremental")
+ROCKSDB_UNALIGNED = Protocol(
+    "RocksDB incremental, unaligned", {_UNALIGNED: "true"}, Barriers("unaligned"), lever="RocksDB incremental"
+)
 PROTOCOLS = (ALIGNED, UNALIGNED, TIMEOUT)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.flink.measured import PER_MINUTE
-from sim.quantities.observed import QUANTITIES as OBSERVED
+from sim.model.quantities import QUANTITIES as OBSERVED
 
 __all__ = ["QUANTITIES", "chosen", "decision", "table_text"]
 
@@ -32,7 +32,8 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     sources = set(rows["vertex"].dropna()) - set(table[table["quantity"] == "numRecordsInPerSecond"]["vertex"])
     rows = rows[~rows["vertex"].isin(sources)]
     readers = rows[rows["quantity"] == "numRecordsInPerSecond"].groupby("protocol", sort=False).tail(1).index
-    rows = rows[(rows["quantity"] != "numRecordsInPerSecond") | rows.index.isin(readers)]  # of the last vertex: what comes out
+    # of the last vertex: what comes out
+    rows = rows[(rows["quantity"] != "numRecordsInPerSecond") | rows.index.isin(readers)]
     order = {name: number for number, name in enumerate(QUANTITIES)}
     protocols = {name: number for number, name in enumerate(table["protocol"].unique())}
     keys = pd.DataFrame({"protocol": rows["protocol"].map(protocols), "quantity": rows["quantity"].map(order)})
@@ -41,13 +42,17 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
 
 def table_text(table: pd.DataFrame, first: str) -> str:
     """One line per quantity; `first` is the protocol the job was imported under."""
-    lines: list[tuple[str, ...]] = [("protocol", "quantity", "vertex", "predicted", "(p10 - p90)", "measured", "(p10 - p90)", "error")]
+    lines: list[tuple[str, ...]] = [
+        ("protocol", "quantity", "vertex", "predicted", "(p10 - p90)", "measured", "(p10 - p90)", "error")
+    ]
     before = None
     for row in chosen(table).to_dict("records"):
         name, quantity = str(row["protocol"]), str(row["quantity"])
         title = "" if name == before else f"{name} (imported)" if name == first else name
         before = name
-        predicted, measured = ((_value(quantity, row[f"{side}_p50"]), _spread(quantity, row, side)) for side in ("predicted", "observed"))
+        predicted, measured = (
+            (_value(quantity, row[f"{side}_p50"]), _spread(quantity, row, side)) for side in ("predicted", "observed")
+        )
         lines.append((title, QUANTITIES[quantity], row["vertex"] or "", *predicted, *measured, _error(row)))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = [_line(line, widths) for line in lines]
@@ -65,7 +70,9 @@ def decision(table: pd.DataFrame, first: str) -> str:
     for name in [name for name in rows["protocol"].unique() if name != first]:
         changes = []
         for quantity in ("end_to_end_duration", PER_MINUTE, "checkpointed_size", "numRecordsInPerSecond"):
-            before, after = (rows[(rows["protocol"] == protocol) & (rows["quantity"] == quantity)] for protocol in (first, name))
+            before, after = (
+                rows[(rows["protocol"] == protocol) & (rows["quantity"] == quantity)] for protocol in (first, name)
+            )
             if len(before) and len(after):
                 changes.append(f"{QUANTITIES[quantity]} {_change(quantity, 'p50', before, after)}")
                 if quantity == "end_to_end_duration":
@@ -76,14 +83,21 @@ def decision(table: pd.DataFrame, first: str) -> str:
 
 def _change(quantity: str, level: str, before: pd.DataFrame, after: pd.DataFrame) -> str:
     """'2.11 s -> 32 ms (34 ms)': measured before and after, and what was predicted of it."""
-    values = before[f"observed_{level}"].iloc[0], after[f"observed_{level}"].iloc[0], after[f"predicted_{level}"].iloc[0]
+    values = (
+        before[f"observed_{level}"].iloc[0],
+        after[f"observed_{level}"].iloc[0],
+        after[f"predicted_{level}"].iloc[0],
+    )
     was, now, predicted = (_value(quantity, value) for value in values)
     return f"{was} -> {now} ({predicted})"
 
 
 def _line(columns: tuple[str, ...], widths: list[int]) -> str:
     left = 3  # columns of words, then of numbers
-    cells = [word.ljust(width) if i < left else word.rjust(width) for i, (word, width) in enumerate(zip(columns, widths, strict=True))]
+    cells = [
+        word.ljust(width) if i < left else word.rjust(width)
+        for i, (word, width) in enumerate(zip(columns, widths, strict=True))
+    ]
     return "  ".join(cells).rstrip()
 
 

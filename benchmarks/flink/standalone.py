@@ -28,16 +28,30 @@ from benchmarks.flink.rest import RefusedError, call
 __all__ = ["Standalone", "free_port"]
 
 _OPTIONS = {
-    "jobmanager.rpc.address": "127.0.0.1", "rest.address": "127.0.0.1", "rest.bind-address": "127.0.0.1",
-    "jobmanager.bind-host": "127.0.0.1", "taskmanager.host": "127.0.0.1", "taskmanager.bind-host": "127.0.0.1",
-    "jobmanager.memory.process.size": "1g", "taskmanager.cpu.cores": "1.0", "taskmanager.memory.task.heap.size": "256m",
-    "taskmanager.memory.task.off-heap.size": "0b", "taskmanager.memory.framework.heap.size": "128m",
-    "taskmanager.memory.framework.off-heap.size": "128m", "taskmanager.memory.network.min": "32m",
-    "taskmanager.memory.network.max": "32m", "taskmanager.memory.managed.size": "32m", "taskmanager.memory.jvm-metaspace.size": "192m",
-    "taskmanager.memory.jvm-overhead.min": "192m", "taskmanager.memory.jvm-overhead.max": "192m", "web.checkpoints.history": "100",
-    "heartbeat.timeout": "20 s", "restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "20",
+    "jobmanager.rpc.address": "127.0.0.1",
+    "rest.address": "127.0.0.1",
+    "rest.bind-address": "127.0.0.1",
+    "jobmanager.bind-host": "127.0.0.1",
+    "taskmanager.host": "127.0.0.1",
+    "taskmanager.bind-host": "127.0.0.1",
+    "jobmanager.memory.process.size": "1g",
+    "taskmanager.cpu.cores": "1.0",
+    "taskmanager.memory.task.heap.size": "256m",
+    "taskmanager.memory.task.off-heap.size": "0b",
+    "taskmanager.memory.framework.heap.size": "128m",
+    "taskmanager.memory.framework.off-heap.size": "128m",
+    "taskmanager.memory.network.min": "32m",
+    "taskmanager.memory.network.max": "32m",
+    "taskmanager.memory.managed.size": "32m",
+    "taskmanager.memory.jvm-metaspace.size": "192m",
+    "taskmanager.memory.jvm-overhead.min": "192m",
+    "taskmanager.memory.jvm-overhead.max": "192m",
+    "web.checkpoints.history": "100",
+    "heartbeat.timeout": "20 s",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "20",
     "restart-strategy.fixed-delay.delay": "1 s",
-}  # fmt: skip
+}
 
 
 class Standalone:
@@ -47,9 +61,15 @@ class Standalone:
     """The address of its REST interface."""
 
     def __init__(
-        self, *, task_managers: int = 2, slots: int = 1, options: dict[str, str] | None = None, heap: str = "384m",
-        collector: str = "-XX:+UseSerialGC", nice: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        task_managers: int = 2,
+        slots: int = 1,
+        options: dict[str, str] | None = None,
+        heap: str = "384m",
+        collector: str = "-XX:+UseSerialGC",
+        nice: int = 0,
+    ) -> None:
         self._options = {**_OPTIONS, "taskmanager.numberOfTaskSlots": str(slots), **(options or {})}
         self._count, self._heap, self._collector, self._nice = task_managers, heap, collector, nice
 
@@ -60,14 +80,21 @@ class Standalone:
         self.rest_port, rpc_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.rest_port}"
         options = self._options | {
-            "rest.port": str(self.rest_port), "jobmanager.rpc.port": str(rpc_port), "io.tmp.dirs": str(self.folder / "tmp"),
+            "rest.port": str(self.rest_port),
+            "jobmanager.rpc.port": str(rpc_port),
+            "io.tmp.dirs": str(self.folder / "tmp"),
             "execution.checkpointing.dir": self.storage("checkpoints"),
-        }  # fmt: skip
+        }
         (self.folder / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in options.items()))
         configured = ["--configDir", str(self.folder)]
         self._processes: list[subprocess.Popen[bytes]] = []
         try:
-            self._start("jobmanager", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", configured, ["-Xmx512m"])
+            self._start(
+                "jobmanager",
+                "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
+                configured,
+                ["-Xmx512m"],
+            )
             self.task_managers = [self._task_manager(index, configured) for index in range(self._count)]
             self._await(lambda: self.get("/overview")["taskmanagers"] == self._count, START_S, "no cluster")
         except BaseException:
@@ -75,7 +102,9 @@ class Standalone:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._end()
         if kind is None:
             shutil.rmtree(self.folder, ignore_errors=True)  # else the logs are kept
@@ -86,10 +115,16 @@ class Standalone:
         """Id of the job, whose tasks run.  FlinkError: refused, or it does not run."""
         chosen = {**job.arguments(), **(options or {}), "rest.address": "127.0.0.1", "rest.port": self.rest_port}
         client = subprocess.run(
-            self._command("client", "ckptsim.flink.Submit", [f"{key}={str(value).replace(' ', '%20')}" for key, value in chosen.items()],
-                          ["-Xmx256m"]),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            self._command(
+                "client",
+                "ckptsim.flink.Submit",
+                [f"{key}={str(value).replace(' ', '%20')}" for key, value in chosen.items()],
+                ["-Xmx256m"],
+            ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         found = re.search(r"job ([0-9a-f]{32})", client.stdout)
         if found is None:
             raise FlinkError(f"the job is refused: {(client.stderr or client.stdout)[-800:]}")
@@ -169,10 +204,17 @@ class Standalone:
     # ------------------------------------------------------------------------------------------ processes
 
     def _task_manager(self, index: int, configured: list[str]) -> subprocess.Popen[bytes]:
-        options = [f"-Xmx{self._heap}", f"-Xms{self._heap}", self._collector, "-XX:MaxDirectMemorySize=256m",
-                   f"-Dckptsim.planted={self._faults(index)}"]  # fmt: skip
+        options = [
+            f"-Xmx{self._heap}",
+            f"-Xms{self._heap}",
+            self._collector,
+            "-XX:MaxDirectMemorySize=256m",
+            f"-Dckptsim.planted={self._faults(index)}",
+        ]
         name = f"tm-{index}"
-        return self._start(name, "ckptsim.flink.Planted", [*configured, "-D", f"taskmanager.resource-id={name}"], options)
+        return self._start(
+            name, "ckptsim.flink.Planted", [*configured, "-D", f"taskmanager.resource-id={name}"], options
+        )
 
     def _faults(self, index: int) -> Path:
         return self.folder / f"tm-{index}.faults"
@@ -180,15 +222,23 @@ class Standalone:
     def _start(self, name: str, main: str, arguments: list[str], options: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.out").open("w") as out:
             process = subprocess.Popen(
-                self._command(name, main, arguments, options), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+                self._command(name, main, arguments, options),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
                 env={**os.environ, "FLINK_CONF_DIR": str(self.folder)},
-            )  # fmt: skip
+            )
         self._processes.append(process)
         return process
 
     def _command(self, name: str, main: str, arguments: list[str], options: list[str]) -> list[str]:
         nice = ["nice", "-n", str(self._nice)] if self._nice else []
-        own = [f"-Dlog.file={self.folder / name}.log", f"-Djava.io.tmpdir={self.folder / 'tmp'}", "-XX:TieredStopAtLevel=1"]
+        own = [
+            f"-Dlog.file={self.folder / name}.log",
+            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            "-XX:TieredStopAtLevel=1",
+        ]
         return [*nice, str(java()), *JAVA_OPTIONS, *own, *options, "-cp", self._jars, main, *arguments]
 
     def _await(self, happened: Any, within_s: float, otherwise: str) -> None:

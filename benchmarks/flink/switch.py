@@ -16,24 +16,23 @@ from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.measured import measured, simulated
 from benchmarks.flink.protocols import PROTOCOLS, Protocol
-from sim.advice.answer.configuration import difference
-from sim.advice.future.horizon import horizon
-from sim.advice.levers.catalogue import LEVERS
-from sim.advice.levers.lever import Situation
+from sim.advice.configuration import difference
+from sim.advice.horizon import horizon
+from sim.advice.levers import LEVERS
 from sim.advice.settings import todays_setting
-from sim.evidence.errors import join_observed_predicted
+from sim.advice.situation import Situation
+from sim.jobs.evidence.prediction import join_observed_predicted
+from sim.jobs.infer.scenario import infer_scenario
+from sim.jobs.source.fetching import fetch
+from sim.jobs.source.rest_answers import RestSnapshot
+from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Scenario
-from sim.recordings.infer.scenario import infer_scenario
-from sim.recordings.source.rest.fetching import fetch
-from sim.recordings.source.rest.job import RestJob
-from sim.recordings.source.rest.snapshot import RestSnapshot
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
-from sim.scenario.overrides import key_of
-from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import Reading
-from sim.scenario.text.writer import write
-from sim.sweeps.file.design import override
+from sim.model.schema.axes import key_of
+from sim.model.schema.study import loads
+from sim.model.schema.text import Reading, compose
+from sim.model.schema.writer import write
+from sim.runtime.simulate import simulate
+from sim.studies.sweeps.design import override
 
 __all__ = ["Experiment", "Outcome", "imported", "predict", "switch"]
 
@@ -64,7 +63,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    table: pd.DataFrame  # protocol, then the columns of sim.evidence.errors
+    table: pd.DataFrame  # protocol, then the columns of sim.jobs.evidence.prediction
     scenario: str  # as imported: a YAML file
     snapshots: dict[str, RestSnapshot]  # by protocol
 
@@ -87,10 +86,16 @@ def switch(
     predictions: dict[str, pd.DataFrame] = {}
     levers: dict[str, Pulled] = {}
     text = ""
-    with Cluster(task_managers=experiment.task_managers, slots=experiment.slots, options=experiment.cluster, nice=nice) as flink:
+    with Cluster(
+        task_managers=experiment.task_managers, slots=experiment.slots, options=experiment.cluster, nice=nice
+    ) as flink:
         savepoint = None
         for number, protocol in enumerate(protocols):
-            lever = {key: value for key, value in levers.get(protocol.name, _UNCHANGED).flink.items() if key not in protocol.options}
+            lever = {
+                key: value
+                for key, value in levers.get(protocol.name, _UNCHANGED).flink.items()
+                if key not in protocol.options
+            }
             job = flink.submit(experiment.job, experiment.options | protocol.options | lever, restore=savepoint)
             flink.await_running(job)
             report(f"{protocol.name}: the real job runs at {flink.url}")
@@ -139,7 +144,10 @@ def pulled(text: str, scenario: Scenario, lever: str) -> Pulled:
 
 def changed_job(text: str, scenario: Scenario, lever: Pulled, later_s: float) -> Scenario:
     """The imported job with a lever, and with the state that it has so much later."""
-    grown = {key_of(("job", state.vertex, "state", "size")): f"{state.after(later_s)} B" for state in horizon([scenario], None, 0).states}
+    grown = {
+        key_of(("job", state.vertex, "state", "size")): f"{state.after(later_s)} B"
+        for state in horizon([scenario], None, 0).states
+    }
     return _with(text, {**(grown if later_s else {}), **lever.point})
 
 
@@ -158,7 +166,8 @@ def imported(snapshot: RestSnapshot, answers: Mapping[str, Any] | None = None) -
 def _answered(document: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
     """The document with these values, sections merged key by key."""
     return {**document} | {
-        key: _answered(document.get(key, {}), value) if isinstance(value, Mapping) else value for key, value in answers.items()
+        key: _answered(document.get(key, {}), value) if isinstance(value, Mapping) else value
+        for key, value in answers.items()
     }
 
 
@@ -166,7 +175,12 @@ def predict(
     scenario: Scenario, protocol: Protocol, *, watch_s: float, settle_s: float = SETTLE_S, seeds: Iterable[int] = SEEDS
 ) -> pd.DataFrame:
     """What the job would show under a protocol if it were started afresh and watched as the real one is; all seeds together."""
-    options = replace(scenario.checkpoint, barriers=protocol.barriers, interruptible_timers=protocol.interruptible_timers)
+    options = replace(
+        scenario.checkpoint, barriers=protocol.barriers, interruptible_timers=protocol.interruptible_timers
+    )
     run = replace(scenario.run, duration_ns=round((settle_s + watch_s) * 1e9))
     runs = [replace(scenario, checkpoint=options, run=replace(run, seed=seed)) for seed in seeds]
-    return pd.concat([simulated(simulate(scenario, check=False), since_ms=round(settle_s * 1000)) for scenario in runs], ignore_index=True)
+    return pd.concat(
+        [simulated(simulate(scenario, check=False), since_ms=round(settle_s * 1000)) for scenario in runs],
+        ignore_index=True,
+    )

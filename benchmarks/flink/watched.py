@@ -14,9 +14,9 @@ from tempfile import mkdtemp
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.standalone import free_port
-from sim.verbs.listener import Listener
-from sim.verbs.watch import Watched, WatchOptions, watch
-from sim.watching.events import WatchEvent
+from sim.app.verbs.common import Listener
+from sim.app.verbs.watch import Watched, WatchOptions, watch
+from sim.jobs.watch.watcher import WatchEvent
 
 RATE = 2400
 """Records per second; the sink serves 4,000."""
@@ -51,9 +51,14 @@ class _Lines(Listener):
 
 
 def watched(
-    folder: Path, minutes: float, *, report: Callable[[str], None], pace: Pace = USUAL, scrape: Callable[[str], None] | None = None,
+    folder: Path,
+    minutes: float,
+    *,
+    report: Callable[[str], None],
+    pace: Pace = USUAL,
+    scrape: Callable[[str], None] | None = None,
     nice: int = 0,
-) -> Watched:  # fmt: skip
+) -> Watched:
     """Watch for so long; the load doubles in the middle.  `scrape` gets the address of the metrics while they are served."""
     middle_s = round(60 * minutes / 2)
     begun, port = time.monotonic(), free_port()
@@ -61,16 +66,32 @@ def watched(
     with Cluster(task_managers=2, options=options, nice=nice) as flink:
         # seconds count from when the source starts: the cluster's start and the first checkpoints are not of the watch
         job = flink.submit(
-            PacedJob(rate=RATE, then=2 * RATE, at=middle_s + round(pace.interval * SETTLED), record=200, sink=500, state=8_000_000),
+            PacedJob(
+                rate=RATE,
+                then=2 * RATE,
+                at=middle_s + round(pace.interval * SETTLED),
+                record=200,
+                sink=500,
+                state=8_000_000,
+            ),
             {"execution.checkpointing.interval": f"{pace.interval:g} s"},
         )
         flink.await_checkpoints(job, SETTLED, within_s=180)
         report(f"watched from {time.monotonic() - begun:.0f} s on; the load doubles {middle_s} s later")
         chosen = WatchOptions(
-            flink.url, folder, every=f"{pace.every:g} s", duration=f"{60 * minutes:g} s", sample=f"{pace.sample:g} s", limit="2 s",
+            flink.url,
+            folder,
+            every=f"{pace.every:g} s",
+            duration=f"{60 * minutes:g} s",
+            sample=f"{pace.sample:g} s",
+            limit="2 s",
             listen=None if scrape is None else str(port),
-        )  # fmt: skip
-        timer = None if scrape is None else threading.Timer(60 * minutes * 0.9, scrape, [f"http://127.0.0.1:{port}/metrics"])
+        )
+        timer = (
+            None
+            if scrape is None
+            else threading.Timer(60 * minutes * 0.9, scrape, [f"http://127.0.0.1:{port}/metrics"])
+        )
         if timer is not None:
             timer.start()
         found = watch(chosen, listener=_Lines(report))
@@ -88,10 +109,15 @@ def main() -> int:
     begun = time.monotonic()
     folder = chosen.out or Path(mkdtemp(prefix="ckptsim-watch-"))
     found = watched(
-        folder, chosen.minutes, report=lambda line: print(f"{time.monotonic() - begun:6.0f} s  {line}", flush=True), nice=chosen.nice
+        folder,
+        chosen.minutes,
+        report=lambda line: print(f"{time.monotonic() - begun:6.0f} s  {line}", flush=True),
+        nice=chosen.nice,
     )
     print(found.verdict)
-    print(f"{len(found.checkpoints)} checkpoints, {found.looks['requests'].sum()} requests in {len(found.looks)} looks: {folder}")
+    print(
+        f"{len(found.checkpoints)} checkpoints, {found.looks['requests'].sum()} requests in {len(found.looks)} looks: {folder}"
+    )
     return 0
 
 

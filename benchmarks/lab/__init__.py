@@ -1,10 +1,10 @@
-"""The lab: recordings of our own recorder, and what is learned from them.  Importing it lets `sim.recordings` read them.
+"""The lab: recordings of our own recorder, and what is learned from them.  Importing it lets `sim.jobs` read them.
 
 ``python -m benchmarks.lab`` is `ckptsim` with that format, and with `calibrate`.
 """
 
 from benchmarks.lab.recording import FORMAT, Recording, read, recording_of
-from sim.recordings.reading import FORMATS
+from sim.jobs.reading import FORMATS
 
 __all__ = ["Recording", "read"]
 

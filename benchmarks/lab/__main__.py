@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from benchmarks.lab.calibrate_command import VERB
-from sim import cli
-from sim.cli.console.overview import Overview
+from sim.app import cli
+from sim.app.cli.overview import Overview
 
 app = typer.Typer(name="python -m benchmarks.lab", cls=Overview, help=__doc__, epilog=cli.app.info.epilog)
 app.registered_commands += cli.app.registered_commands

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.recordings.source.files import parse
-from sim.recordings.source.rest.snapshot import RestSnapshot
+from sim.jobs.source.recorded_job import parse
+from sim.jobs.source.rest_answers import RestSnapshot
 
 _SHUFFLE = ("Input.Buffers.", "Output.Buffers.")
 """Metrics that Flink's REST API has below ``Shuffle.Netty``."""
@@ -37,7 +37,9 @@ def as_answers(path: Path) -> RestSnapshot:
     samples: dict[int, dict[str, Any]] = {}
     for name, metrics in recorded["metrics"].items():
         for i, time_ms in enumerate(metrics["t"]):
-            samples.setdefault(time_ms, {})[f"/jobs/{job}/vertices/{vertices[name]}/metrics"] = list(_sample(metrics, i))
+            samples.setdefault(time_ms, {})[f"/jobs/{job}/vertices/{vertices[name]}/metrics"] = list(
+                _sample(metrics, i)
+            )
     return RestSnapshot(str(path), job, answers, dict(sorted(samples.items())))
 
 
@@ -59,4 +61,6 @@ def _sample(metrics: Mapping[str, Any], i: int) -> Iterator[dict[str, str]]:
     for name, series in metrics.items():
         if name != "t" and series[i] is not None:
             long = f"Shuffle.Netty.{name}" if name.startswith(_SHUFFLE) else name
-            yield from ({"id": f"{k}.{long}", "value": str(value)} for k, value in enumerate(series[i]) if value is not None)
+            yield from (
+                {"id": f"{k}.{long}", "value": str(value)} for k, value in enumerate(series[i]) if value is not None
+            )

@@ -28,14 +28,17 @@ from benchmarks.blind import PAGE, ROOT, simulated
 from benchmarks.lab.as_answers import as_answers
 from benchmarks.lab.envelope_build import replaced
 from benchmarks.lab.what_ifs_learned import CrossPrediction, is_covered, is_promised, learned
-from sim.analysis.number_texts import ms_text
-from sim.evidence.backtest.backtest import NoHistoryError, backtest
-from sim.evidence.what_ifs.changes import KINDS, Kind, kinds_of
-from sim.evidence.what_ifs.factors import FILE, LEAST, Learned, Pair, what_if
+from sim.jobs.evidence.backtest import NoHistoryError, backtest
+from sim.jobs.evidence.what_ifs import FILE, KINDS, MIN_FACTOR, Kind, Learned, Pair, kinds_of, what_if
+from sim.jobs.observations import observed, to_recording
+from sim.jobs.reading import infer
+from sim.jobs.source.rest_answers import RestSnapshot
+from sim.jobs.source.saved import read_saved
 from sim.model.backtest import OtherSettings
-from sim.quantities.observed import NEGLIGIBLE_MS
-from sim.recordings import RestSnapshot, infer, observed, read_saved, to_recording
-from sim.scenario import loads, write
+from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from sim.results.formats import ms_text
 
 BEGIN, END = "<!-- verdicts: written by `python -m benchmarks.lab.backtest_verdicts --write` -->", "<!-- /verdicts -->"
 DATA = ROOT / "tests" / "data"
@@ -63,7 +66,9 @@ def imported(name: str) -> Imported:
     found = backtest(job, unbalanced=inference.unbalanced)
     assert found.other_settings is not None
     text = write(inference.document, inference.question, inference.comments)
-    return Imported(text, _quantiles(durations(observed(job))), int(job.ended_ms - job.started_ms), found.other_settings)
+    return Imported(
+        text, _quantiles(durations(observed(job))), int(job.ended_ms - job.started_ms), found.other_settings
+    )
 
 
 def _answers(path: Path) -> RestSnapshot:
@@ -83,11 +88,15 @@ def settings(rows: Sequence[Mapping[str, str]]) -> Iterator[CrossPrediction]:
             continue
         changes = [change for change in row["changes"].split("; ") if change]
         base, changed = (loads(here.text, overrides=overrides).scenarios[0] for overrides in ((), changes))
-        predicted = _quantiles(durations(pd.concat(list(simulated(changed, SEEDS, there.length_ms)), ignore_index=True)))
+        predicted = _quantiles(
+            durations(pd.concat(list(simulated(changed, SEEDS, there.length_ms)), ignore_index=True))
+        )
         off_by = tuple(factor(*sides) for sides in zip(there.observed_ms, predicted, strict=True))
         history = (here.history.p50, here.history.p90)
         names = (row["family"], row["imported"], row["predicted"])
-        yield CrossPrediction(*names, kinds_of(base, changed), there.observed_ms, predicted, (off_by[0], off_by[1]), history)
+        yield CrossPrediction(
+            *names, kinds_of(base, changed), there.observed_ms, predicted, (off_by[0], off_by[1]), history
+        )
 
 
 def factor(there: float, here: float) -> float:
@@ -102,7 +111,15 @@ def _quantiles(values: pd.Series[float]) -> Pair:
 def write_results(found: Sequence[CrossPrediction]) -> None:
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["family", "imported", "predicted", "kinds", *(f"{name}_{level}" for name in PAIRS for level in ("p50", "p90"))])
+        rows.writerow(
+            [
+                "family",
+                "imported",
+                "predicted",
+                "kinds",
+                *(f"{name}_{level}" for name in PAIRS for level in ("p50", "p90")),
+            ]
+        )
         for setting in found:
             numbers = [f"{value:.4g}" for name in PAIRS for value in getattr(setting, name)]
             rows.writerow([setting.family, setting.imported, setting.predicted, " ".join(setting.kinds), *numbers])
@@ -112,17 +129,23 @@ def read_results(path: Path = RESULTS) -> list[CrossPrediction]:
     with path.open(encoding="utf-8") as file:
         return [
             CrossPrediction(
-                row["family"], row["imported"], row["predicted"], tuple(kind for kind in KINDS if kind in row["kinds"].split()),
+                row["family"],
+                row["imported"],
+                row["predicted"],
+                tuple(kind for kind in KINDS if kind in row["kinds"].split()),
                 *((float(row[f"{name}_p50"]), float(row[f"{name}_p90"])) for name in PAIRS),
             )
             for row in csv.DictReader(file)
-        ]  # fmt: skip
+        ]
 
 
 def document(found: Sequence[CrossPrediction]) -> str:
     """The text of the file in the package."""
     rows = [{"changes": change, **asdict(row)} for change, row in learned(found).items() if len(change) < 2]
-    rounded = [{**row, "beyond": [_rounded_up(value) for value in row["beyond"]], "covered": _shares(row["covered"])} for row in rows]
+    rounded = [
+        {**row, "beyond": [_rounded_up(value) for value in row["beyond"]], "covered": _shares(row["covered"])}
+        for row in rows
+    ]
     recordings = len({setting.imported for setting in found})
     made_by = "python -m benchmarks.lab.backtest_verdicts --again --write"
     origin = f"{recordings} recordings in tests/data (Apache-2.0, made by this project), paired by what-ifs.csv"
@@ -142,12 +165,26 @@ def _shares(covered: Pair | None) -> list[float] | None:
 
 def table(found: Sequence[CrossPrediction]) -> str:
     """Markdown: a row per kind of what-if, and the settings that lie outside."""
-    head = ["what if", "settings", "jobs", "off by, p50 and p90 (median; worst)", "said: within (median)", "within, their job left out"]
+    head = [
+        "what if",
+        "settings",
+        "jobs",
+        "off by, p50 and p90 (median; worst)",
+        "said: within (median)",
+        "within, their job left out",
+    ]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    lines += [_row(change, row, [setting for setting in found if setting.kinds == change]) for change, row in learned(found).items()]
+    lines += [
+        _row(change, row, [setting for setting in found if setting.kinds == change])
+        for change, row in learned(found).items()
+    ]
     promised = [setting for setting in found if is_promised(setting, found)]
     missed = [setting for setting in promised if not all(is_covered(setting, found))]
-    nothing = f" For {len(found) - len(promised)} others nothing is promised without their job." if len(promised) < len(found) else ""
+    nothing = (
+        f" For {len(found) - len(promised)} others nothing is promised without their job."
+        if len(promised) < len(found)
+        else ""
+    )
     lines += ["", f"Outside, their job left out: {len(missed)} of {len(promised)}.{nothing}", ""]
     columns = ["imported", "predicted", "what if", "p50, recorded and predicted", "p90, recorded and predicted"]
     lines += [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
@@ -162,13 +199,15 @@ def _row(change: Sequence[Kind], row: Learned, own: Sequence[CrossPrediction]) -
     for level in (0, 1):
         factors = [setting.off_by[level] for setting in own]
         off.append(f"{median(factors):.2f}; {max(factors):.2f}")
-        claimed.append(f"{median(max(setting.history[level] * row.beyond[level], LEAST) for setting in own):.2f}")
+        claimed.append(f"{median(max(setting.history[level] * row.beyond[level], MIN_FACTOR) for setting in own):.2f}")
     inside = "nothing is promised" if row.covered is None else ", ".join(f"{share:.0%}" for share in row.covered)
     return f"| {name} | {row.settings} | {row.families} | {', '.join(off)} | {', '.join(claimed)} | {inside} |"
 
 
 def _missed_row(setting: CrossPrediction) -> str:
-    names = [Path(name).name.removesuffix(".zip").removesuffix(".json.gz") for name in (setting.imported, setting.predicted)]
+    names = [
+        Path(name).name.removesuffix(".zip").removesuffix(".json.gz") for name in (setting.imported, setting.predicted)
+    ]
     pairs = [", ".join(map(ms_text, pair)) for pair in zip(setting.observed_ms, setting.predicted_ms, strict=True)]
     return f"| {' | '.join([*names, what_if(setting.kinds), *pairs])} |"
 
@@ -176,7 +215,9 @@ def _missed_row(setting: CrossPrediction) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.backtest_verdicts", description=__doc__)
     parser.add_argument("--again", action="store_true", help="predict everything anew")
-    parser.add_argument("--write", action="store_true", help="put the factors into the package, and the table into docs/truth.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the factors into the package, and the table into docs/truth.md"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.again:
         with WHAT_IFS.open(encoding="utf-8") as file:

@@ -17,18 +17,16 @@ from benchmarks.lab.calibration.cross_validation import Fit, RecordingVotes, err
 from benchmarks.lab.calibration.environments import environment_text, head
 from benchmarks.lab.calibration.estimate import Estimate, estimates, votes
 from benchmarks.lab.calibration.estimators import CONSTANTS
-from sim.cells.local import cores, run_each
-from sim.evidence.folder import in_folder
-from sim.evidence.truth import truth, unmodelled
-from sim.recordings import RecordingError
-from sim.verbs.command_lines import command_line
-from sim.verbs.display import paragraph
-from sim.verbs.listener import Listener, Stopped
-from sim.whole_file import replace_text
+from sim.app.verbs.common import Listener, Stopped, command_line, paragraph
+from sim.app.verbs.validate import in_folder
+from sim.jobs.evidence.prediction import truth, unmodelled
+from sim.jobs.source.recorded_job import RecordingError
+from sim.model.files import replace_text
+from sim.studies.local import cores, run_each
 
 if TYPE_CHECKING:
     from benchmarks.lab.calibration.cross_validation import Prediction
-    from sim.cells.local import Progress
+    from sim.studies.local import Progress
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -44,7 +42,8 @@ class Calibration:
     def table(self) -> pd.DataFrame:
         """A row per constant: `value_ms`, `low_ms` and `high_ms` (95 %), `recordings` that tell it, `kept` (the default: few tell it)."""
         rows = [
-            {"constant": name.replace("_", "-"), **_plain(found), "meaning": CONSTANTS[name].what} for name, found in self.estimates.items()
+            {"constant": name.replace("_", "-"), **_plain(found), "meaning": CONSTANTS[name].what}
+            for name, found in self.estimates.items()
         ]
         return pd.DataFrame(rows)
 
@@ -110,7 +109,9 @@ def calibrate(places: Sequence[Path], out: Path | None = None, *, listener: List
     return calibration
 
 
-def cross_validate(places: Sequence[Path], *, seeds: int = 3, jobs: int | None = None, listener: Listener | None = None) -> CrossValidation:
+def cross_validate(
+    places: Sequence[Path], *, seeds: int = 3, jobs: int | None = None, listener: Listener | None = None
+) -> CrossValidation:
     """Predict each recording with constants from the others.  RecordingError: fewer than two recordings, or none that can be predicted."""
     listener = listener or Listener()
     recordings, skipped = _read(places, listener)

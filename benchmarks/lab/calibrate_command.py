@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, print_message, speaking
-from sim.cli.console.listener import Console
-from sim.cli.console.overview import Purpose, Verb
-from sim.cli.console.terminal import show
-from sim.cli.options import JobsOption
+from sim.app.cli.console import Console
+from sim.app.cli.errors import Code, UserError, print_message, speaking
+from sim.app.cli.options import JobsOption
+from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.terminal import show
 
 if TYPE_CHECKING:
     from benchmarks.lab.calibrate import Calibration, CrossValidation
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 
 
 def calibrate_environment(
-    recordings: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Recordings, or folders of them.", show_default=False)],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)] = None,
+    recordings: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER...", help="Recordings, or folders of them.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)
+    ] = None,
     cross_validate: Annotated[
-        bool, typer.Option("--cross-validate", help="Predict each recording with constants from the others; the file is not written.")
+        bool,
+        typer.Option(
+            "--cross-validate", help="Predict each recording with constants from the others; the file is not written."
+        ),
     ] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per prediction.")] = 3,
     jobs: JobsOption = None,
@@ -33,7 +40,9 @@ def calibrate_environment(
     """Estimate what no configuration says from recordings of one environment: one file for `environment:`, nothing is simulated."""
     with speaking():
         if cross_validate and out is not None:
-            raise UserError("--cross-validate estimates many times; write the file with another call, without it", Code.USAGE)
+            raise UserError(
+                "--cross-validate estimates many times; write the file with another call, without it", Code.USAGE
+            )
         from benchmarks.lab import calibrate as verb
 
         found: Calibration | CrossValidation
@@ -69,16 +78,30 @@ def _interval(row: Mapping[Hashable, Any]) -> str:
 
 def _show_errors(found: CrossValidation) -> None:
     from benchmarks.lab.calibration.cross_validation import WAYS
-    from sim.cli.truth_tables import share
+    from sim.app.cli.truth import share
 
     keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
     counted = ("quantity", "recordings", "rows")
-    rows = [[*(str(row[key]) for key in counted), *(share(row[key]) for key in keys)] for row in found.errors.to_dict("records")]
+    rows = [
+        [*(str(row[key]) for key in counted), *(share(row[key]) for key in keys)]
+        for row in found.errors.to_dict("records")
+    ]
     show([*counted, *(key if key.endswith("median") else "p90" for key in keys)], rows)
     print()
-    constants = [[name.replace("_", "-"), *_values(found.fitted, name), str(count), source] for name, source, count in found.sources]
+    constants = [
+        [name.replace("_", "-"), *_values(found.fitted, name), str(count), source]
+        for name, source, count in found.sources
+    ]
     show(
-        ["constant", "from all", "without the recording", "without the family", "recordings", "without the family it comes from"], constants
+        [
+            "constant",
+            "from all",
+            "without the recording",
+            "without the family",
+            "recordings",
+            "without the family it comes from",
+        ],
+        constants,
     )
     print_message(f"{found.predictions} different predictions")
 

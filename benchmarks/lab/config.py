@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from sim.recordings.source.graph import check_graph, is_read
+from sim.jobs.source.recorded_job import check_graph, is_read
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]

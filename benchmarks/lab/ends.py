@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.recordings.observe.tidy import RunValue
+from sim.jobs.observations import RunValue
 
 
 def of_the_end(recording: Recording) -> Iterator[RunValue]:

@@ -1,4 +1,4 @@
-"""What predictions are worth, from this project's recordings: writes sim/evidence/envelope/envelope.json and the block of docs/truth.md.
+"""What predictions are worth, from this project's recordings: writes sim/jobs/evidence/envelope.json and the block of docs/truth.md.
 
 `python -m benchmarks.lab.envelope [FOLDER...]`; without folders, `make envelope`, all recordings in tests/data.
 """
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.lab.envelope_build import block, document, envelope_text, judge, replaced
-from sim.evidence.envelope.validity import FILE, read_envelope
-from sim.recordings import read_any
+from sim.jobs.evidence.envelope import FILE, read_envelope
+from sim.jobs.reading import read_any
 
 __all__ = ["FOLDERS", "PAGE", "made", "main"]
 

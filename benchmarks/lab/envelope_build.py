@@ -1,4 +1,4 @@
-"""Recordings -> the validity envelope: the file in `sim/evidence/envelope`, and the block in docs/truth.md that displays it."""
+"""Recordings -> the validity envelope: the file in `sim/jobs/evidence`, and the block in docs/truth.md that displays it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sim.evidence.envelope.features import FEATURES, Value, features
-from sim.evidence.envelope.validity import QUANTITIES, Envelope, EnvelopeEvidence
-from sim.evidence.summary import summary
-from sim.evidence.truth import scenario_of, truth
-from sim.quantities.observed import QUANTITIES as OBSERVED
-from sim.recordings import RecordedJob
+from sim.jobs.evidence.envelope import FEATURES, QUANTITIES, Envelope, EnvelopeEvidence, Value, features
+from sim.jobs.evidence.prediction import scenario_of, summary, truth
+from sim.jobs.source.recorded_job import RecordedJob
+from sim.model.quantities import QUANTITIES as OBSERVED
 
 BEGIN, END = "<!-- envelope: written by `make envelope` -->", "<!-- /envelope -->"
 _DIGITS = 4
@@ -39,7 +37,9 @@ def document(judged: Sequence[Judged]) -> dict[str, Any]:
     return {
         "recordings": len(judged),
         "overall": _errors(judged),
-        "families": {family: _errors([recording for recording in judged if recording.family == family]) for family in families},
+        "families": {
+            family: _errors([recording for recording in judged if recording.family == family]) for family in families
+        },
         "features": {
             feature.name: {str(value): _errors(_with_value(judged, feature.name, value)) for value in values}
             for feature in FEATURES
@@ -58,7 +58,9 @@ def _errors(judged: Sequence[Judged]) -> dict[str, Any]:
     errors_of_quantity = summary(table).set_index("quantity")
     errors = {
         name: [int(row["recordings"]), round(float(row["median"]), _DIGITS), round(float(row["p90"]), _DIGITS)]
-        for name, row in errors_of_quantity.reindex([name for name in QUANTITIES if name in errors_of_quantity.index]).iterrows()
+        for name, row in errors_of_quantity.reindex(
+            [name for name in QUANTITIES if name in errors_of_quantity.index]
+        ).iterrows()
         if not math.isnan(row["median"])
     }
     return {"recordings": len(judged), "errors": errors}
@@ -70,7 +72,9 @@ def envelope_text(made: Mapping[str, Any]) -> str:
     def lines(values: Mapping[str, Any], indent: str) -> str:
         return ",\n".join(f"{indent}{json.dumps(name)}: {json.dumps(seen)}" for name, seen in values.items())
 
-    groups = ",\n".join(f"    {json.dumps(name)}: {{\n{lines(values, '      ')}\n    }}" for name, values in made["features"].items())
+    groups = ",\n".join(
+        f"    {json.dumps(name)}: {{\n{lines(values, '      ')}\n    }}" for name, values in made["features"].items()
+    )
     return (
         f'{{\n  "recordings": {made["recordings"]},\n  "overall": {json.dumps(made["overall"])},\n'
         f'  "families": {{\n{lines(made["families"], "    ")}\n  }},\n  "features": {{\n{groups}\n  }}\n}}\n'

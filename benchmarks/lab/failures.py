@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.model.catalogs.shipping import shipping_of
-from sim.recordings.observe.tidy import RunValue
+from sim.jobs.observations import RunValue
+from sim.model.job import shipping_of
 
 Numbers = npt.NDArray[np.float64]
 _CLOSED_MS = 500.0
@@ -29,7 +29,9 @@ def of_failures(recording: Recording) -> Iterator[RunValue]:
         return
     number = int(restored["chk"].max())
     yield "restored_checkpoint", "", number
-    first, closed, started = (_after(recording, kind, failed_ms) for kind in ("first_record", "source_close", "source_start"))
+    first, closed, started = (
+        _after(recording, kind, failed_ms) for kind in ("first_record", "source_close", "source_start")
+    )
     if not first.empty:
         yield "time_to_first_record", "", first["t"].min() - failed_ms
     if (runs_ms := _all_run_ms(recording, failed_ms)) is not None:
@@ -70,7 +72,9 @@ def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> fl
     config = recording.config
     ends = {node.id for node in config.nodes if not config.is_read(node.id)}
     served, snapshots = recording.event_table("sink_second"), recording.event_table("snapshot")
-    multiplied = any(node.selectivity != 1 or any(shipping_of(edge.exchange).copies for edge in node.inputs) for node in config.nodes)
+    multiplied = any(
+        node.selectivity != 1 or any(shipping_of(edge.exchange).copies for edge in node.inputs) for node in config.nodes
+    )
     if served.empty or snapshots.empty or multiplied:
         return None
     ours = served[served["node"].isin(ends)]
@@ -80,7 +84,9 @@ def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> fl
     sources = [node for node in config.nodes if node.kind == "source"]
     rate = sum(node.rate * node.parallelism for node in sources) if all(node.rate for node in sources) else 0.0
     seconds_ms = (counts.index.to_numpy(dtype=float) + 1) * 1000
-    return caught_up_ms(failed_ms, seconds_ms, counts.to_numpy(dtype=float), float(ours[before]["n"].sum()) - restored, rate)
+    return caught_up_ms(
+        failed_ms, seconds_ms, counts.to_numpy(dtype=float), float(ours[before]["n"].sum()) - restored, rate
+    )
 
 
 def caught_up_ms(failed_ms: float, times_ms: Numbers, served: Numbers, again: float, per_second: float) -> float | None:

@@ -6,29 +6,37 @@ from typing import Any
 
 from benchmarks.lab.recording import Recording
 from benchmarks.lab.scenario import to_document
-from sim.history.history import History, SubtaskId
-from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
-from sim.model.catalogs.shipping import shipping_of
-from sim.recordings.source.rest.answers import CheckpointConfig
-from sim.recordings.source.rest.job import RestInput, RestVertex
-from sim.units import MS, parse_flink_duration
+from sim.jobs.history.history import History, SubtaskId
+from sim.jobs.source.rest_answers import CheckpointConfig
+from sim.jobs.source.rest_job import RestInput, RestVertex
+from sim.model.checkpoint import ALIGNED_TIMEOUT, UNALIGNED
+from sim.model.job import shipping_of
+from sim.model.units import MS, parse_flink_duration
 
 
 def history_of_recording(recording: Recording) -> History:
     """Our own recorder knows what it configured."""
     config: dict[str, Any] = to_document(recording).document["flink"]
     timeout_ms = parse_flink_duration(config.get(ALIGNED_TIMEOUT, 0)) // MS
-    barriers = CheckpointConfig(unaligned_checkpoints=bool(config.get(UNALIGNED, False)), aligned_checkpoint_timeout=timeout_ms)
+    barriers = CheckpointConfig(
+        unaligned_checkpoints=bool(config.get(UNALIGNED, False)), aligned_checkpoint_timeout=timeout_ms
+    )
     vertices = tuple(
         RestVertex(
-            node.id, node.id, (node.id,), node.parallelism, -1,
+            node.id,
+            node.id,
+            (node.id,),
+            node.parallelism,
+            -1,
             tuple(RestInput(edge.upstream, shipping_of(edge.exchange).name.upper()) for edge in node.inputs),
         )
         for node in recording.config.nodes
-    )  # fmt: skip
+    )
     points = tuple(sorted(recording.checkpoints.list, key=lambda point: point.id))
     counted = sum(recording.checkpoints.counts.get(state, 0) for state in ("completed", "failed", "in_progress"))
-    return History(recording.name, recording.flink_version, vertices, points, barriers, _places(recording), counted=counted)
+    return History(
+        recording.name, recording.flink_version, vertices, points, barriers, _places(recording), counted=counted
+    )
 
 
 def _places(recording: Recording) -> dict[SubtaskId, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.lab.config import Configuration
 from benchmarks.lab.not_modelled import is_known_action
-from sim.units import format_duration
+from sim.model.units import format_duration
 
 
 def kills(config: Configuration) -> list[tuple[int, float]]:

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from benchmarks.lab.config import Configuration, Node
-from sim.model.catalogs.shipping import Shipping, shipping_of
+from sim.model.job import Shipping, shipping_of
 
 
 class _Flow(NamedTuple):
@@ -27,7 +27,9 @@ def mean_bytes(config: Configuration) -> dict[str, float]:
         if node.kind == "source":
             flows[node.id] = _Flow(node.rate * node.parallelism or math.inf, node.record_bytes)
         else:
-            flows[node.id] = _mixed(node, [_arriving(node, flows[edge.upstream], shipping_of(edge.exchange)) for edge in node.inputs])
+            flows[node.id] = _mixed(
+                node, [_arriving(node, flows[edge.upstream], shipping_of(edge.exchange)) for edge in node.inputs]
+            )
     return {name: flow.mean_bytes for name, flow in flows.items()}
 
 
@@ -51,7 +53,9 @@ def _served(node: Node, inputs: list[_Flow]) -> list[float]:
     rated = sum(flow.per_second * cost for flow, cost in zip(inputs, costs, strict=True) if flow.per_second < math.inf)
     scale = min(1.0, node.parallelism / rated) if rated else 1.0
     shares = [1.0 if node.kind == "join" else 1 / flow.mean_bytes for flow in inputs]
-    open_ended = sum(share * cost for flow, share, cost in zip(inputs, shares, costs, strict=True) if flow.per_second == math.inf)
+    open_ended = sum(
+        share * cost for flow, share, cost in zip(inputs, shares, costs, strict=True) if flow.per_second == math.inf
+    )
     left = max(0.0, node.parallelism - rated)
     return [
         flow.per_second * scale if flow.per_second < math.inf else left * share / open_ended

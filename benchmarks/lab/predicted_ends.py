@@ -1,4 +1,4 @@
-"""Ends and failures of a simulated run, in the rows of `sim.recordings.observe`."""
+"""Ends and failures of a simulated run, in the rows of `sim.jobs`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from benchmarks.lab.ends import completed_between, stopped_ms
 from benchmarks.lab.failures import caught_up_ms
-from sim.metrics.journal import Happening
-from sim.recordings.observe.tidy import RunValue
+from sim.jobs.observations import RunValue
+from sim.results.journal import Happening
 
 if TYPE_CHECKING:
-    from sim.runtime.run.result import Result
+    from sim.runtime.result import Result
 
 
 def of_ends_and_failures(result: Result) -> Iterator[RunValue]:
@@ -34,8 +34,16 @@ def _of_the_end(result: Result) -> Iterator[RunValue]:
         last = rows.groupby("index")["commit_timestamp"].max()
         heard_ms = {(str(vertex), index): time for index, time in zip(last.index.tolist(), last.tolist(), strict=True)}
         delays = [heard_ms[subtask] - ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()]
-        ended_ms = max(ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()) if delays else stopped_ms(result.checkpoints)
-        yield "checkpoints_to_commit", str(vertex), completed_between(result.checkpoints, ended_ms, rows["checkpoint"].max())
+        ended_ms = (
+            max(ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys())
+            if delays
+            else stopped_ms(result.checkpoints)
+        )
+        yield (
+            "checkpoints_to_commit",
+            str(vertex),
+            completed_between(result.checkpoints, ended_ms, rows["checkpoint"].max()),
+        )
         if delays:
             yield "tail_commit_delay", str(vertex), max(delays)
     if ends_ms:
@@ -70,8 +78,16 @@ def _caught_up_ms(result: Result, failed_ms: float, again: float) -> float | Non
     read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
     rows = result.series[~result.series["vertex"].isin(read) & (1000 * result.series["time"] > failed_ms)]
     served = rows.groupby("time")["numRecordsInPerSecond"].sum()
-    rates = [vertex.source.rates[-1].per_second if vertex.source.rates else 0 for vertex in vertices if vertex.source is not None]
+    rates = [
+        vertex.source.rates[-1].per_second if vertex.source.rates else 0
+        for vertex in vertices
+        if vertex.source is not None
+    ]
     widths = [vertex.emitting for vertex in vertices if vertex.source is not None]
-    rate = float(sum(per_second * width for per_second, width in zip(rates, widths, strict=True))) if all(rates) else 0.0
+    rate = (
+        float(sum(per_second * width for per_second, width in zip(rates, widths, strict=True))) if all(rates) else 0.0
+    )
     times_ms = 1000 * served.index.to_numpy(dtype=float)
-    return caught_up_ms(failed_ms, times_ms, served.to_numpy(dtype=float) * np.diff(times_ms, prepend=failed_ms) / 1000, again, rate)
+    return caught_up_ms(
+        failed_ms, times_ms, served.to_numpy(dtype=float) * np.diff(times_ms, prepend=failed_ms) / 1000, again, rate
+    )

@@ -12,13 +12,12 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from benchmarks.lab.config import Configuration, Node
-from sim.foreign import one_line
-from sim.recordings.source.files import LARGEST_BYTES, RecordingError, parse, summary
-from sim.recordings.source.recorded_job import ConfiguredJob, Import, Number
+from sim.jobs.source.recorded_job import LARGEST_BYTES, ConfiguredJob, Import, Number, RecordingError, parse, summary
+from sim.model.text import one_line
 
 if TYPE_CHECKING:
-    from sim.history.history import History
-    from sim.recordings.observe.tidy import RunValue
+    from sim.jobs.history.history import History
+    from sim.jobs.observations import RunValue
 
 FORMAT = "flink-lab/1"
 
@@ -72,7 +71,7 @@ class Recording(ConfiguredJob):
         from benchmarks.lab.ends import of_the_end
         from benchmarks.lab.failures import of_failures
         from benchmarks.lab.series import of_counted_series
-        from sim.recordings.observe.table import of_savepoints
+        from sim.jobs.observations import of_savepoints
 
         yield from of_counted_series(self)
         yield from of_savepoints(self)
@@ -105,7 +104,9 @@ def recording_of(document: Any, path: Path) -> Recording:
     if not isinstance(document, dict) or "format" not in document:
         raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
     if document["format"] != FORMAT:
-        raise RecordingError(f"{path}: has the format {one_line(repr(document['format']), 60)}; this version reads '{FORMAT}'")
+        raise RecordingError(
+            f"{path}: has the format {one_line(repr(document['format']), 60)}; this version reads '{FORMAT}'"
+        )
     try:
         return Recording.model_validate(document)
     except ValidationError as error:

@@ -15,11 +15,19 @@ from benchmarks.lab.not_modelled import TASK_MANAGERS, is_known_action, not_mode
 from benchmarks.lab.passed_on import mean_bytes
 from benchmarks.lab.recording import Recording
 from benchmarks.lab.startup import startup_ms
-from sim.model.catalogs.shipping import shipping_of
-from sim.recordings.infer.edges.names import input_names
-from sim.recordings.source.recorded_job import Import
-from sim.scenario.flink.keys import current_names
-from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
+from sim.jobs.infer.edges import input_names
+from sim.jobs.source.recorded_job import Import
+from sim.model.job import shipping_of
+from sim.model.schema.flink_keys import current_names
+from sim.model.units import (
+    format_byte_rate,
+    format_duration,
+    format_number,
+    format_rate,
+    format_share,
+    format_size,
+    parse_flink_duration,
+)
 
 SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
 # Bytes of the file that every subtask writes next to its keyed state, for the kinds of nodes of the recorded job.
@@ -54,13 +62,23 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
     document: dict[str, Any] = {"version": 1, "job": {node.id: _vertex(config, node) for node in config.nodes}}
     flink = _flink(config)
     if compare:
-        timeout = format_duration(parse_flink_duration(flink[TIMEOUT_OPTION])) if flink.get(TIMEOUT_OPTION) else ALIGNED_TIMEOUT
+        timeout = (
+            format_duration(parse_flink_duration(flink[TIMEOUT_OPTION]))
+            if flink.get(TIMEOUT_OPTION)
+            else ALIGNED_TIMEOUT
+        )
         document["checkpoint"] = {"barriers": ["aligned", "unaligned", {"aligned-timeout": timeout}]}
         flink = {key: value for key, value in flink.items() if key not in BARRIER_OPTIONS}
         if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
-            lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
+            lost.append(
+                "several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way"
+            )
     begun_ms = startup_ms(recording)
-    if actions := [_action(action, begun_ms) for action in config.actions if is_known_action(action) and action["do"] not in TASK_MANAGERS]:
+    if actions := [
+        _action(action, begun_ms)
+        for action in config.actions
+        if is_known_action(action) and action["do"] not in TASK_MANAGERS
+    ]:
         document["actions"] = actions
     if faults := _faults(config, begun_ms):
         document["faults"] = faults
@@ -68,23 +86,35 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
         document["restart"] = restart
     document |= {
         "flink": flink,
-        "cluster": {"placement": config.placement, "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x"},
+        "cluster": {
+            "placement": config.placement,
+            "profile": "1.20" if recording.flink_version.startswith("1.") else "2.x",
+        },
         "storage": _storage(config.fs),
         "run": {"duration": format_duration(round(config.duration_s * 10**9))},
     }
-    comments = [f"Imported from the recording '{recording.name}' of Flink {recording.flink_version}: its configuration, nothing observed."]
+    comments = [
+        f"Imported from the recording '{recording.name}' of Flink {recording.flink_version}: its configuration, nothing observed."
+    ]
     comments += [f"Not modelled: {what}." for what in lost]
     return Import(document, _question(recording, compare=compare), comments, lost)
 
 
 def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:
     """An action of a scenario.  The recorder asks for no format of savepoints, so they are canonical."""
-    what = {"savepoint": "canonical"} if action["do"] == "savepoint" else {"stop": "drain" if action.get("drain") else "no-drain"}
+    what = (
+        {"savepoint": "canonical"}
+        if action["do"] == "savepoint"
+        else {"stop": "drain" if action.get("drain") else "no-drain"}
+    )
     return what | {"at": _since_begun(float(str(action["at_s"])) * 1000, begun_ms)}
 
 
 def _faults(config: Configuration, begun_ms: float) -> list[dict[str, Any]]:
-    lost = [{"task-manager": number, "orderly": True, "at": _since_begun(at_s * 1000, begun_ms)} for number, at_s in kills(config)]
+    lost = [
+        {"task-manager": number, "orderly": True, "at": _since_begun(at_s * 1000, begun_ms)}
+        for number, at_s in kills(config)
+    ]
     return lost + [
         {"kill": f"{node.id}[{node.fail_subtask}]", "at": _since_begun(node.fail_at_ms, begun_ms)}
         for node in config.nodes
@@ -100,7 +130,9 @@ def _since_begun(submitted_ms: float, begun_ms: float) -> str:
 def _question(recording: Recording, *, compare: bool) -> str:
     if compare:
         job = re.sub(r"-(aligned|unaligned|timeout-\w+)$", "", recording.name)
-        return f"How would the recorded job '{job}' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+        return (
+            f"How would the recorded job '{job}' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+        )
     return f"How does the recorded job '{recording.name}' checkpoint, configured as it was?"
 
 
@@ -147,7 +179,10 @@ def _vertex(config: Configuration, node: Node) -> dict[str, Any]:
 
 def _source(node: Node) -> dict[str, Any]:
     rate = format_rate(_exact(node.rate)) if node.rate else "unlimited"
-    source: dict[str, Any] = {"rate-per-subtask": rate, "record": format_size(node.record_bytes + SOURCE_TIMESTAMP_BYTES)}
+    source: dict[str, Any] = {
+        "rate-per-subtask": rate,
+        "record": format_size(node.record_bytes + SOURCE_TIMESTAMP_BYTES),
+    }
     return source | ({"records-per-subtask": node.total} if node.total else {})
 
 
@@ -181,7 +216,10 @@ def _state(config: Configuration, node: Node) -> dict[str, Any]:
     if config.flink.get("state.backend.type") == "rocksdb":
         state["backend"] = "rocksdb"
         state["lsm"] = {"managed-memory": format_size(MANAGED_BYTES)}
-    return state | {"update": format_share(_exact(node.state_update_prob)), "value": format_size(node.state_value_bytes)}
+    return state | {
+        "update": format_share(_exact(node.state_update_prob)),
+        "value": format_size(node.state_value_bytes),
+    }
 
 
 def _snapshot(node: Node) -> dict[str, Any]:
@@ -213,7 +251,9 @@ def _record(config: Configuration, node: Node) -> int | None:
     """Size of the records that an operator emits [bytes]; None: that of the records it reads."""
     sizes = config.emitted_bytes()
     emitted = round(mean_bytes(config)[node.id]) + _timestamp(config, node)
-    read = {size + _timestamp(config, config.node(edge.upstream)) for edge in node.inputs for size in sizes[edge.upstream]}
+    read = {
+        size + _timestamp(config, config.node(edge.upstream)) for edge in node.inputs for size in sizes[edge.upstream]
+    }
     return None if read == {emitted} else emitted
 
 

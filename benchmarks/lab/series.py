@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.recordings.observe.series import SETTLED_AFTER, growth, of_series, window_of
-from sim.recordings.observe.tidy import RunValue
-from sim.recordings.source.graph import RecordedVertex
+from sim.jobs.observations import SETTLED_AFTER, RunValue, growth, of_series, window_of
+from sim.jobs.source.recorded_job import RecordedVertex
 
 
 def of_counted_series(recording: Recording) -> Iterator[RunValue]:

@@ -1,11 +1,12 @@
-"""The settings of a configured job, a value for each independent choice: recordings are compared by them (`sim.evidence.settings`)."""
+"""The settings of a configured job, a value for each independent choice: recordings are compared by them
+(`sim.jobs.evidence.prediction`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from benchmarks.lab.config import Configuration, Node
-from sim.evidence.settings import Settings
+from sim.jobs.evidence.prediction import Settings
 
 _UNALIGNED, _TIMEOUT = "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout"
 _PHASES = {"prepare_ms": "before the barrier", "snapshot_ms": "synchronous", "async_ms": "asynchronous"}
@@ -38,7 +39,9 @@ def _barriers(config: Configuration) -> str:
 def _of_nodes(nodes: tuple[Node, ...]) -> dict[str, Any]:
     """Each field of all vertices as one setting: an equal change of all vertices is one change."""
     fields = [field for node in nodes for field in node.model_dump() if field not in _APART]
-    found: dict[str, Any] = {field: {node.id: node.model_dump().get(field) for node in nodes} for field in dict.fromkeys(fields)}
+    found: dict[str, Any] = {
+        field: {node.id: node.model_dump().get(field) for node in nodes} for field in dict.fromkeys(fields)
+    }
     state = {node.id: node.state_keys * node.state_value_bytes // node.parallelism for node in nodes}
     work = {node.id: sum(getattr(node, phase) for phase in _PHASES) for node in nodes}
     place = {node.id: [name for phase, name in _PHASES.items() if getattr(node, phase)] for node in nodes}

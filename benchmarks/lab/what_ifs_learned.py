@@ -15,8 +15,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from sim.evidence.what_ifs.changes import KINDS, UNSEEN, Kind
-from sim.evidence.what_ifs.factors import ENOUGH, LEAST, MISSED_SHARE, Learned, Pair, combined
+from sim.jobs.evidence.what_ifs import (
+    KINDS,
+    MIN_FACTOR,
+    MIN_FAMILIES,
+    MISSED_SHARE,
+    UNSEEN,
+    Kind,
+    Learned,
+    Pair,
+    combined,
+)
 
 LEVELS = tuple(step / 20 for step in range(1, 20))
 """Where a distribution of ratios is kept."""
@@ -37,12 +46,16 @@ class CrossPrediction:
 
     def beyond(self, level: int) -> float:
         """0: it is inside of any factor."""
-        return self.off_by[level] / self.history[level] if self.off_by[level] > LEAST else 0.0
+        return self.off_by[level] / self.history[level] if self.off_by[level] > MIN_FACTOR else 0.0
 
 
 def learned(settings: Sequence[CrossPrediction]) -> dict[tuple[Kind, ...], Learned]:
     """A row for the job as it is, for each kind alone, and for each recorded combination of kinds."""
-    changes = [(), *((kind,) for kind in KINDS), *sorted({setting.kinds for setting in settings if len(setting.kinds) > 1})]
+    changes = [
+        (),
+        *((kind,) for kind in KINDS),
+        *sorted({setting.kinds for setting in settings if len(setting.kinds) > 1}),
+    ]
     return {change: _learned(change, settings) for change in changes}
 
 
@@ -60,14 +73,16 @@ def ratios(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> tup
     Of a family that was not among the recordings, the expected share beyond a level is at most one minus the level, as of `_controlled`.
     """
     own = [setting for setting in settings if setting.kinds == change]
-    if len({setting.family for setting in own}) < ENOUGH:
+    if len({setting.family for setting in own}) < MIN_FAMILIES:
         own = [setting for setting in settings if len(setting.kinds) == 1]
     units: dict[tuple[str, tuple[Kind, ...]], list[float]] = defaultdict(list)
     for setting in own:
         units[setting.family, setting.kinds].append(setting.observed_ms[1] / setting.predicted_ms[1])
     weighted = sorted((ratio, 1 / len(values)) for values in units.values() for ratio in values)
     cumulated = list(accumulate(weight for _, weight in weighted))
-    places = (next((i for i, sum_ in enumerate(cumulated) if sum_ >= level * (len(units) + 1) - 1e-9), -1) for level in LEVELS)
+    places = (
+        next((i for i, sum_ in enumerate(cumulated) if sum_ >= level * (len(units) + 1) - 1e-9), -1) for level in LEVELS
+    )
     return tuple(round(weighted[place][0], 3) for place in places)
 
 
@@ -91,7 +106,7 @@ def _beyond(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> Pa
         return combined([_beyond((kind,), settings) for kind in change])
     own = [setting for setting in settings if setting.kinds == change]
     changes = [setting for setting in settings if len(setting.kinds) == 1 and UNSEEN.isdisjoint(setting.kinds)]
-    if len({setting.family for setting in own}) >= ENOUGH:
+    if len({setting.family for setting in own}) >= MIN_FAMILIES:
         return _controlled(own, 0), _controlled(own, 1)
     judged = [*own, *changes] if UNSEEN.isdisjoint(change) else own
     p50, p90 = (max((setting.beyond(level) for setting in judged), default=math.inf) for level in (0, 1))

@@ -27,8 +27,8 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.measure import print_table
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
 
 __all__ = ["BARS", "compared", "published", "run"]
 
@@ -61,7 +61,9 @@ def compared(job: str, changelog: str, checkpoints: pd.DataFrame) -> pd.DataFram
     rows = rows[(rows.job == job) & (rows.changelog == changelog)]
     seen = [_quantity(checkpoints, row.quantity, row.quantile) for row in rows.itertuples()]
     pairs = list(zip(seen, rows.low, rows.high, strict=True))
-    return rows.assign(simulated=seen, error=[max(0.0, value / high - 1) + min(0.0, value / low - 1) for value, low, high in pairs])
+    return rows.assign(
+        simulated=seen, error=[max(0.0, value / high - 1) + min(0.0, value / low - 1) for value, low, high in pairs]
+    )
 
 
 def _quantity(checkpoints: pd.DataFrame, quantity: str, quantile: float) -> float:
@@ -79,15 +81,24 @@ def main() -> None:
         print_table(
             (job, "quantity", "quantile", "published", "simulated", "error %", "bar %", ""),
             [
-                (row.changelog, row.quantity, "" if pd.isna(row.quantile) else f"p{100 * row.quantile:g}",
-                 f"{row.low:g}" if row.low == row.high else f"[{row.low:g}, {row.high:g})", row.simulated, 100 * row.error,
-                 100 * BARS[row.quantity], row.use or ("" if abs(row.error) <= BARS[row.quantity] else "MISSED"))
+                (
+                    row.changelog,
+                    row.quantity,
+                    "" if pd.isna(row.quantile) else f"p{100 * row.quantile:g}",
+                    f"{row.low:g}" if row.low == row.high else f"[{row.low:g}, {row.high:g})",
+                    row.simulated,
+                    100 * row.error,
+                    100 * BARS[row.quantity],
+                    row.use or ("" if abs(row.error) <= BARS[row.quantity] else "MISSED"),
+                )
                 for row in rows.itertuples()
             ],
-        )  # fmt: skip
+        )
         p50 = rows[rows["quantile"] == 0.5].set_index(["quantity", "changelog"])
         for quantity, over, under in (("end_to_end_duration", "off", "on"), ("state_size", "on", "off")):
-            theirs, ours = (p50[column][quantity, over] / p50[column][quantity, under] for column in ("low", "simulated"))
+            theirs, ours = (
+                p50[column][quantity, over] / p50[column][quantity, under] for column in ("low", "simulated")
+            )
             print(f"{quantity} p50, {over} / {under}: {theirs:.2f} published, {ours:.2f} simulated")
         print()
 

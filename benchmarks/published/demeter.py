@@ -21,8 +21,8 @@ from benchmarks.measure import print_table
 from sim.model.faults import When
 from sim.model.job import Distribution, Rate
 from sim.model.scenario import Scenario
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
 
 __all__ = ["FITTED_MS", "Law", "by_interval", "fit", "profiles", "recovery_s", "reported_s"]
 
@@ -49,7 +49,9 @@ def profiles() -> pd.DataFrame:
     """Runs that kept up before the failure and were seen to recover; `cpus` = of all TaskManagers."""
     rows = pd.read_csv(ROOT / "data" / "demeter" / "profiles.csv")
     rows["cpus"] = rows.cpuVal * -(-rows.scaleOut // rows.taskSlots)
-    return rows[(rows.avgLat < _SATURATED_MS) & (rows.recTime > 0) & (rows.recTime < _OUT_OF_WINDOW_S)].reset_index(drop=True)
+    return rows[(rows.avgLat < _SATURATED_MS) & (rows.recTime > 0) & (rows.recTime < _OUT_OF_WINDOW_S)].reset_index(
+        drop=True
+    )
 
 
 def scenario(rate: float, capacity: float, interval_ms: int) -> Scenario:
@@ -63,14 +65,19 @@ def scenario(rate: float, capacity: float, interval_ms: int) -> Scenario:
     at_ns = 3 * interval_ns + base.overheads.first_trigger_ns - _BEFORE_NS
     return replace(
         base,
-        job=replace(base.job, vertices=(
-            replace(source, source=replace(source.source, rates=rates)),
-            replace(reader, service=service, inputs=tuple(replace(inlet, service=service) for inlet in reader.inputs)),
-        )),
+        job=replace(
+            base.job,
+            vertices=(
+                replace(source, source=replace(source.source, rates=rates)),
+                replace(
+                    reader, service=service, inputs=tuple(replace(inlet, service=service) for inlet in reader.inputs)
+                ),
+            ),
+        ),
         checkpoint=replace(base.checkpoint, interval_ns=interval_ns),
         faults=(replace(fault, when=When((at_ns,))),),
         run=replace(base.run, duration_ns=at_ns + _OUT_OF_WINDOW_S * _SECOND),
-    )  # fmt: skip
+    )
 
 
 def recovery_s(rate: float, capacity: float, interval_ms: int) -> float:
@@ -96,15 +103,21 @@ def fit(rows: pd.DataFrame) -> Law:
     known = rows[rows.chkInt.isin(FITTED_MS)]
 
     def error(law: Law) -> float:
-        predicted = [reported_s(formula_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in known.itertuples()]
+        predicted = [
+            reported_s(formula_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in known.itertuples()
+        ]
         return fmean(abs(value - seen) / seen for value, seen in zip(predicted, known.recTime, strict=True))
 
-    return min((Law(per_cpu, offset, floor_s) for per_cpu in range(6000, 16_001, 500) for offset in range(0, 81, 5)), key=error)
+    return min(
+        (Law(per_cpu, offset, floor_s) for per_cpu in range(6000, 16_001, 500) for offset in range(0, 81, 5)), key=error
+    )
 
 
 def predicted(rows: pd.DataFrame, law: Law) -> pd.DataFrame:
     """With a column `predicted` [s]."""
-    predicted = [reported_s(recovery_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in rows.itertuples()]
+    predicted = [
+        reported_s(recovery_s(row.avgThr, law.per_cpu * row.cpus, row.chkInt), law) for row in rows.itertuples()
+    ]
     return rows.assign(predicted=predicted)
 
 
@@ -112,24 +125,36 @@ def by_interval(rows: pd.DataFrame) -> pd.DataFrame:
     """Per interval: how many runs, mean recovery published and predicted [s], error of the mean, mean relative error of single runs."""
     rows = rows.assign(error=(rows.predicted - rows.recTime).abs() / rows.recTime)
     table = rows.groupby("chkInt").agg(
-        runs=("recTime", "size"), published=("recTime", "mean"), predicted=("predicted", "mean"), mape=("error", "mean"),
-    )  # fmt: skip
+        runs=("recTime", "size"),
+        published=("recTime", "mean"),
+        predicted=("predicted", "mean"),
+        mape=("error", "mean"),
+    )
     return table.assign(error=table.predicted / table.published - 1)
 
 
 def main() -> None:
     rows = profiles()
     law = fit(rows)
-    print(f"fitted on 10 s and 90 s: {law.per_cpu} records/s and CPU, detector {law.offset_s:g} s behind, never below {law.floor_s:g} s\n")
+    print(
+        f"fitted on 10 s and 90 s: {law.per_cpu} records/s and CPU, detector {law.offset_s:g} s behind, never below {law.floor_s:g} s\n"
+    )
     table = by_interval(predicted(rows, law))
     print_table(
         ("interval", "runs", "published s", "simulated s", "error %", "MAPE of runs %", ""),
         [
-            (f"{ms // 1000} s", int(row.runs), row.published, row.predicted, 100 * row.error, 100 * row.mape,
-             "fitted" if ms in FITTED_MS else "left out")
+            (
+                f"{ms // 1000} s",
+                int(row.runs),
+                row.published,
+                row.predicted,
+                100 * row.error,
+                100 * row.mape,
+                "fitted" if ms in FITTED_MS else "left out",
+            )
             for ms, row in table.iterrows()
         ],
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

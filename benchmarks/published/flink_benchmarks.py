@@ -18,8 +18,8 @@ import pandas as pd
 
 from benchmarks.measure import print_table
 from sim.model.scenario import Scenario
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
 
 __all__ = ["BAR", "ROOT", "Cell", "after", "cell", "cycle_ms", "disagreements", "published", "simulated"]
 
@@ -109,7 +109,7 @@ def main() -> None:
             (row.mode, row.sleep, row.ms, ms, ms / row.ms, "yes" if abs(ms / row.ms - 1) <= BAR else "NO")
             for row, ms in zip(seen.itertuples(), ours, strict=True)
         ],
-    )  # fmt: skip
+    )
     print(f"\norderings that differ: {disagreements(seen, ours) or 'none'}\n")
     print_table(("sink sleeps 10 ms", "ms per checkpoint"), [(name, simulated(case)) for name, case in after()])
 

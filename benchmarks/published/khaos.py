@@ -38,27 +38,39 @@ def compare(job: str, run: int = 1, *, jobs: int = 1, intervals: Sequence[int] =
     numbers, formula = fit(usable), formula_fit(usable)
     left_out = sorted({failure.interval_s for failure in usable})
     others = {left: [failure for failure in usable if failure.interval_s != left] for left in left_out}
-    fits, formulas = {left: fit(rest) for left, rest in others.items()}, {left: formula_fit(rest) for left, rest in others.items()}
+    fits, formulas = (
+        {left: fit(rest) for left, rest in others.items()},
+        {left: formula_fit(rest) for left, rest in others.items()},
+    )
     chosen = [failure for failure in everything if failure.interval_s in (intervals or others)]
-    cells = [(failure, numbers) for failure in chosen] + [(failure, fits[failure.interval_s]) for failure in chosen if not failure.note]
+    cells = [(failure, numbers) for failure in chosen] + [
+        (failure, fits[failure.interval_s]) for failure in chosen if not failure.note
+    ]
     unique = list(dict.fromkeys(cells))
     windows = dict(zip(unique, simulated_windows(unique, jobs), strict=True))
 
     def simulated_s(*cell: object) -> float:
         return recovery_s(windows[cell]["lag"], data.rule(cell[0])) if cell in windows else np.nan  # type: ignore[index, arg-type]
 
-    table = pd.DataFrame([
-        {
-            "interval": failure.interval_s, "rate": failure.rate, "note": failure.note, "published": failure.published_s,
-            "recorded": np.nan if failure.note.startswith("behind") else recorded_s(failure),
-            "formula": formula_s(failure, *formula), "simulated": simulated_s(failure, numbers),
-            "formula_left_out": formula_s(failure, *formulas[failure.interval_s]),
-            "left_out": simulated_s(failure, fits[failure.interval_s]),
-            "own_outage": expected_s(failure, replace(numbers, outage_s=float(outage_s(failure)))),
-            "failure": failure, "window": windows[failure, numbers],
-        }
-        for failure in chosen
-    ])  # fmt: skip
+    table = pd.DataFrame(
+        [
+            {
+                "interval": failure.interval_s,
+                "rate": failure.rate,
+                "note": failure.note,
+                "published": failure.published_s,
+                "recorded": np.nan if failure.note.startswith("behind") else recorded_s(failure),
+                "formula": formula_s(failure, *formula),
+                "simulated": simulated_s(failure, numbers),
+                "formula_left_out": formula_s(failure, *formulas[failure.interval_s]),
+                "left_out": simulated_s(failure, fits[failure.interval_s]),
+                "own_outage": expected_s(failure, replace(numbers, outage_s=float(outage_s(failure)))),
+                "failure": failure,
+                "window": windows[failure, numbers],
+            }
+            for failure in chosen
+        ]
+    )
     table.attrs.update(job=job, run=run, fit=numbers, formula=formula, fits=fits)
     return table
 
@@ -93,7 +105,9 @@ def between_runs(job: str = "iot") -> tuple[int, float, float]:
         near = [failure for failure in same if abs(failure.rate / second.rate - 1) < 0.05]
         if near:
             first = min(near, key=lambda failure: abs(failure.rate - second.rate))
-            rows.append((abs(second.published_s / first.published_s - 1), abs(recorded_s(second) / recorded_s(first) - 1)))
+            rows.append(
+                (abs(second.published_s / first.published_s - 1), abs(recorded_s(second) / recorded_s(first) - 1))
+            )
     differences = np.array(rows)
     return len(rows), *(float(x) for x in np.nanmean(differences, axis=0))
 
@@ -111,10 +125,15 @@ def splits(job: str, run: int = 1) -> list[tuple[object, ...]]:
         formula = formula_fit([failure for failure in published if failure.interval_s in chosen])
         found = {
             which: {failure: abs(time(failure) / failure.published_s - 1) for failure in published}
-            for which, time in (("ours", lambda f: expected_s(f, numbers)), ("formula", lambda f: formula_s(f, *formula)))  # noqa: B023
+            for which, time in (
+                ("ours", lambda f: expected_s(f, numbers)),  # noqa: B023
+                ("formula", lambda f: formula_s(f, *formula)),  # noqa: B023
+            )
         }
         errors = [
-            float(np.mean([error for failure, error in found[which].items() if (failure.interval_s in chosen) == there]))
+            float(
+                np.mean([error for failure, error in found[which].items() if (failure.interval_s in chosen) == there])
+            )
             for which in ("ours", "formula")
             for there in (True, False)
         ]
@@ -127,12 +146,31 @@ def _print_cells(table: pd.DataFrame) -> None:
         return "" if np.isnan(value) else round(value)
 
     rows = [
-        (row.interval, row.rate, *(rounded(x) for x in (row.published, row.recorded, row.formula, row.simulated)),
-         *("" if np.isnan(x) else f"{x:+.0%}" for x in (row.simulated / row.published - 1, row.simulated / row.recorded - 1)),
-         rounded(row.left_out), row.note)
+        (
+            row.interval,
+            row.rate,
+            *(rounded(x) for x in (row.published, row.recorded, row.formula, row.simulated)),
+            *(
+                "" if np.isnan(x) else f"{x:+.0%}"
+                for x in (row.simulated / row.published - 1, row.simulated / row.recorded - 1)
+            ),
+            rounded(row.left_out),
+            row.note,
+        )
         for row in table.itertuples()
-    ]  # fmt: skip
-    heads = ["interval s", "records/s", "published", "recorded", "formula", "simulated", "of publ.", "of rec.", "left out", ""]
+    ]
+    heads = [
+        "interval s",
+        "records/s",
+        "published",
+        "recorded",
+        "formula",
+        "simulated",
+        "of publ.",
+        "of rec.",
+        "left out",
+        "",
+    ]
     print_table(heads, rows)
 
 
@@ -153,7 +191,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cells", action="store_true", help="every failure")
-    parser.add_argument("--splits", action="store_true", help="only this: every choice of intervals to find the numbers with")
+    parser.add_argument(
+        "--splits", action="store_true", help="only this: every choice of intervals to find the numbers with"
+    )
     given = parser.parse_args()
     if given.splits:
         heads = ["run", "fitted on", "simulated", "left out", "formula", "formula left out"]
@@ -166,15 +206,29 @@ def main() -> None:
             _print_cells(table)
     print("\nMean errors of recovery times: of the published ones, then of those recorded, by our rule")
     heads = ["run", "interval", "n", "recorded", "formula", "simulated", "formula l. o.", "left out"]
-    print_table([*heads, "| simulated", "left out", "own outage"], [row for table in tables for row in _error_rows(table)])
+    print_table(
+        [*heads, "| simulated", "left out", "own outage"], [row for table in tables for row in _error_rows(table)]
+    )
     print("\nWhat was found from all failures")
-    print_table(["run", "outage s", "records/s", "lost s", "per checkpoint s", "formula: s", "records/s"], [
-        (f"{t.attrs['job']} {t.attrs['run']}", t.attrs["fit"].outage_s, round(t.attrs["fit"].capacity), t.attrs["fit"].lost_s,
-         t.attrs["fit"].checkpoint_s, t.attrs["formula"][0], round(t.attrs["formula"][1]))
-        for t in tables
-    ])  # fmt: skip
+    print_table(
+        ["run", "outage s", "records/s", "lost s", "per checkpoint s", "formula: s", "records/s"],
+        [
+            (
+                f"{t.attrs['job']} {t.attrs['run']}",
+                t.attrs["fit"].outage_s,
+                round(t.attrs["fit"].capacity),
+                t.attrs["fit"].lost_s,
+                t.attrs["fit"].checkpoint_s,
+                t.attrs["formula"][0],
+                round(t.attrs["formula"][1]),
+            )
+            for t in tables
+        ],
+    )
     pairs, published, rec = between_runs()
-    print(f"\nThe two runs of iot differ by {published:.1%} (published), {rec:.1%} (recorded) in {pairs} pairs of like load and interval.")
+    print(
+        f"\nThe two runs of iot differ by {published:.1%} (published), {rec:.1%} (recorded) in {pairs} pairs of like load and interval."
+    )
     ysb = tables[1]
     print("\nysb: 99 % of the lag over the day [records, mean over consumers]: interval, recorded, simulated")
     simulated, recorded_lag = p99_lag(ysb), data.p99_lag("ysb")
@@ -189,7 +243,9 @@ def _read_twice(table: pd.DataFrame) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for interval, part in table[table["note"] == ""].groupby("interval"):
         of = [offered.loc[failure.kill_epoch_s - 10 : failure.kill_epoch_s + 689] for failure in part["failure"]]
-        recorded_twice = np.median([read_twice_s(recorded(failure), rate) for failure, rate in zip(part["failure"], of, strict=True)])
+        recorded_twice = np.median(
+            [read_twice_s(recorded(failure), rate) for failure, rate in zip(part["failure"], of, strict=True)]
+        )
         found = np.median([read_twice_s(failure, rate) for failure, rate in zip(part["window"], of, strict=True)])
         rows.append((f"{table.attrs['job']} {table.attrs['run']}", interval, round(recorded_twice), round(found)))
     return rows

@@ -36,7 +36,9 @@ def failures(job: str, run: int = 1, *, all_of_them: bool = False) -> tuple[Fail
     """In the order of intervals and loads; without those that are not one failure of a job at rest."""
     table = pd.read_csv(DATA / "failures.csv", keep_default_na=False)
     rows = [
-        Failure(row.job, row.run, row.interval_s, row.kill_epoch_s, row.rate, float(row.published_s or np.nan), row.note)
+        Failure(
+            row.job, row.run, row.interval_s, row.kill_epoch_s, row.rate, float(row.published_s or np.nan), row.note
+        )
         for row in table.itertuples()
         if (row.job, row.run) == (job, run) and (all_of_them or not row.note)
     ]
@@ -75,4 +77,6 @@ def load(job: str, run: int = 1) -> pd.Series[float]:
 def p99_lag(job: str, run: int = 1) -> dict[int, int]:
     """interval -> 99 % of the lag (mean over consumers, records) over the whole recording."""
     table = pd.read_csv(DATA / "p99-lag.csv")
-    return dict(table[(table.job == job) & (table.run == run)][["interval_s", "p99_lag"]].itertuples(index=False, name=None))
+    return dict(
+        table[(table.job == job) & (table.run == run)][["interval_s", "p99_lag"]].itertuples(index=False, name=None)
+    )

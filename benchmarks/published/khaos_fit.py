@@ -24,7 +24,8 @@ __all__ = ["Fit", "caught_up_s", "expected_s", "fit", "formula_fit", "formula_s"
 
 GRID = {"iot": np.arange(33_000, 39_001, 250.0), "ysb": np.arange(125_000, 142_001, 1000.0)}  # records/s
 LOST_S = np.arange(6, 21, 1.0)
-CHECKPOINT_S = np.arange(0, 1.01, 0.25)  # more would show in the lag of a job at rest, which is a second at every interval
+# more would show in the lag of a job at rest, which is a second at every interval
+CHECKPOINT_S = np.arange(0, 1.01, 0.25)
 BLUR_S = (-6, -3, 0, 3, 6)
 """Recovery times come in steps of 30 s: what falls on one side of a step might as well have fallen on the other."""
 
@@ -45,7 +46,9 @@ def outage_s(failure: Failure) -> int:
 
 def caught_up_s(failure: Failure, numbers: Fit) -> float:
     """Second since the consumers read again in which the lag is normal again; NaN: within 15 minutes it is not."""
-    (value,) = _caught_up_s(failure, numbers.outage_s, *(np.array([x]) for x in (numbers.capacity, numbers.lost_s, numbers.checkpoint_s)))
+    (value,) = _caught_up_s(
+        failure, numbers.outage_s, *(np.array([x]) for x in (numbers.capacity, numbers.lost_s, numbers.checkpoint_s))
+    )
     return float(value)
 
 
@@ -54,7 +57,8 @@ def _caught_up_s(failure: Failure, outage: float, capacity: _Array, lost_s: _Arr
     begun = failure.kill_epoch_s + round(outage)
     backlog = np.full(len(capacity), offered.loc[failure.kill_epoch_s - failure.interval_s + 1 : begun - 1].sum())
     found = np.full(len(capacity), np.nan)
-    normal_s = np.maximum(1.5 * checkpoint_s, checkpoint_s + 0.25)  # what the rule allows a lag that every checkpoint causes
+    # what the rule allows a lag that every checkpoint causes
+    normal_s = np.maximum(1.5 * checkpoint_s, checkpoint_s + 0.25)
     for second, rate in enumerate(offered.loc[begun : begun + 899].to_numpy()):
         served = capacity * np.where(second < 2 * lost_s, 0.5, 1.0)
         if second and second % failure.interval_s == 0:  # one interval after the restart the first checkpoint
@@ -90,7 +94,9 @@ def fit(failures: Sequence[Failure], truth_s: Callable[[Failure], float] = recor
 @cache
 def _grid(job: str) -> tuple[_Array, _Array, _Array]:
     """capacity, lost_s and checkpoint_s of every point."""
-    capacity, lost_s, checkpoint_s = (axis.ravel() for axis in np.meshgrid(GRID[job], LOST_S, CHECKPOINT_S, indexing="ij"))
+    capacity, lost_s, checkpoint_s = (
+        axis.ravel() for axis in np.meshgrid(GRID[job], LOST_S, CHECKPOINT_S, indexing="ij")
+    )
     return capacity, lost_s, checkpoint_s
 
 
@@ -112,7 +118,9 @@ def formula_s(failure: Failure, downtime_s: float, capacity: float) -> float:
 def formula_fit(failures: Sequence[Failure]) -> tuple[float, float]:
     """(downtime, capacity) with the smallest mean error of published recovery times."""
     known = [failure for failure in failures if not np.isnan(failure.published_s)]
-    rate, interval, published = (np.array([getattr(f, name) for f in known], float) for name in ("rate", "interval_s", "published_s"))
+    rate, interval, published = (
+        np.array([getattr(f, name) for f in known], float) for name in ("rate", "interval_s", "published_s")
+    )
     best = (np.inf, 0.0, 0.0)
     for downtime in np.arange(40, 100, 0.5):
         for capacity in rate.max() * np.arange(1.1, 2.0, 0.005):

@@ -15,8 +15,8 @@ from benchmarks.published.khaos_data import MONITOR, Failure
 from benchmarks.published.khaos_fit import Fit, expected_s
 from benchmarks.published.recovery import Course, course
 from sim.model.scenario import Scenario
+from sim.model.schema.study import load
 from sim.plane import warm
-from sim.scenario import load
 
 __all__ = ["SCALE", "SCENARIOS", "scenario", "shown_lag", "shown_rate", "window", "windows"]
 
@@ -66,7 +66,8 @@ def shown_lag(happened: Course, scale: int) -> pd.Series[float]:
     lag.loc[: happened.gone_s - 1] = MONITOR.mean(lag_max(each_one.loc[: happened.gone_s - 1].to_numpy()))
     if happened.begun_s is not None:
         after = each_one.loc[happened.begun_s :].copy()
-        after.iloc[0] += happened.consumed[happened.begun_s] * scale / MONITOR.consumers  # what the first look at the log tells
+        # what the first look at the log tells
+        after.iloc[0] += happened.consumed[happened.begun_s] * scale / MONITOR.consumers
         lag.loc[happened.begun_s :] = MONITOR.mean(lag_max(after.to_numpy()))
     return lag
 
@@ -74,7 +75,10 @@ def shown_lag(happened: Course, scale: int) -> pd.Series[float]:
 def shown_rate(happened: Course, scale: int) -> pd.Series[float]:
     """The sum over those consumers that are there."""
     rate = pd.Series(0.0, happened.consumed.index)
-    for span in (rate.loc[: happened.gone_s - 1], rate.loc[happened.begun_s :] if happened.begun_s is not None else rate.loc[:-1]):
+    for span in (
+        rate.loc[: happened.gone_s - 1],
+        rate.loc[happened.begun_s :] if happened.begun_s is not None else rate.loc[:-1],
+    ):
         each_one = happened.consumed.loc[span.index] * scale / MONITOR.consumers
         rate.loc[span.index] = MONITOR.total(consumed_rate(each_one.to_numpy()))
     return rate

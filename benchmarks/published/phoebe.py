@@ -23,10 +23,20 @@ import pandas as pd
 from benchmarks.measure import print_table
 from sim.model.job import Distribution, Rate, Source
 from sim.model.scenario import Scenario
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
 
-__all__ = ["FITTED", "SERVICE_NS", "by_parallelism", "fit_ns", "overloaded", "predicted", "savepoint_s", "scenario", "shares"]
+__all__ = [
+    "FITTED",
+    "SERVICE_NS",
+    "by_parallelism",
+    "fit_ns",
+    "overloaded",
+    "predicted",
+    "savepoint_s",
+    "scenario",
+    "shares",
+]
 
 ROOT = Path(__file__).parents[2] / "scenarios" / "published"
 FITTED = 12
@@ -61,11 +71,21 @@ def scenario(parallelism: int, seed: int, service_ns: int = SERVICE_NS, rate: Fr
     source, reader = base.job.vertices
     log = Source() if rate is None else Source((Rate(0, rate),))
     (inlet,), service = reader.inputs, Distribution(service_ns)
-    return replace(base, job=replace(base.job, vertices=(
-        replace(source, parallelism=parallelism, source=log),
-        replace(reader, parallelism=parallelism, service=service,
-                inputs=(replace(inlet, weights=shares(parallelism, seed), service=service),)),
-    )))  # fmt: skip
+    return replace(
+        base,
+        job=replace(
+            base.job,
+            vertices=(
+                replace(source, parallelism=parallelism, source=log),
+                replace(
+                    reader,
+                    parallelism=parallelism,
+                    service=service,
+                    inputs=(replace(inlet, weights=shares(parallelism, seed), service=service),),
+                ),
+            ),
+        ),
+    )
 
 
 def savepoint_s(job: Scenario) -> float:
@@ -102,9 +122,18 @@ def main() -> None:
     rows = predicted(rows)
     print_table(
         ("parallelism", "savepoints", "published s", "simulated s", "error %", ""),
-        [(str(p), int(row.savepoints), row.published, row.predicted, 100 * row.error, "fitted" if p == FITTED else "")
-         for p, row in by_parallelism(rows).iterrows()],
-    )  # fmt: skip
+        [
+            (
+                str(p),
+                int(row.savepoints),
+                row.published,
+                row.predicted,
+                100 * row.error,
+                "fitted" if p == FITTED else "",
+            )
+            for p, row in by_parallelism(rows).iterrows()
+        ],
+    )
     for name, column in (("published", rows.seconds), ("simulated", rows.predicted)):
         print(f"{name}: median {median(column):.0f} s, p90 {column.quantile(0.9):.0f} s, of all {len(rows)}")
     print(f"rank correlation {rows.seconds.corr(rows.predicted, 'spearman'):.2f}")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sim.model.faults import TaskManagerLost
 from sim.model.scenario import Scenario
-from sim.runtime.run.simulate import simulate
+from sim.runtime.simulate import simulate
 
 __all__ = ["Course", "Rule", "course", "recovery_s"]
 
@@ -56,7 +56,9 @@ class Course:
 
 def course(scenario: Scenario, *, source: str) -> Course:
     """Simulate a scenario in which one TaskManager is lost once."""
-    (failed_ns,) = (at_ns for fault in scenario.faults if isinstance(fault.what, TaskManagerLost) for at_ns in fault.when.at_ns)
+    (failed_ns,) = (
+        at_ns for fault in scenario.faults if isinstance(fault.what, TaskManagerLost) for at_ns in fault.when.at_ns
+    )
     result = simulate(scenario, check=False)
     recovery = result.recoveries.iloc[0]
     of_source = result.series.loc[result.series["vertex"] == source].copy()

@@ -1,27 +1,32 @@
-"""The job that advice is about, made ready for trials.  Actions, faults and the end of bounded sources are taken out: they are no settings.
-
-The option `--load` replaces what the sources emit.
-"""
+"""The job that advice is about, and the sweep file that answers the rest."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from sim.advice.future.horizon import AHEAD_NS, horizon
-from sim.advice.future.load import arriving
-from sim.advice.trials import TASK_MANAGER, Bench, Failure
-from sim.model.instances import Instances
-from sim.model.scenario import Scenario
-from sim.scenario import ScenarioError, load
-from sim.scenario.history.file import write_parted
-from sim.scenario.overrides import apply, key_of
-from sim.scenario.text.plain import compose, read_text
-from sim.scenario.text.problems import Reading
-from sim.sweeps.file.design import Point
+from sim.advice.horizon import AHEAD_NS, arriving, horizon
+from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial
+from sim.model.catalog import Kind
+from sim.model.files import replace_text
+from sim.model.scenario import Instances, Scenario
+from sim.model.schema.axes import apply, key_of, path_of
+from sim.model.schema.flink_text import option_values
+from sim.model.schema.history_file import write_parted
+from sim.model.schema.study import load
+from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, read_text
+from sim.model.units import format_duration, format_size
+from sim.studies.sweeps.design import Point
 
-ENDLESS = 10**12
+# ---- The job that advice is about, made ready for trials.  Actions, faults and the end of bounded sources are taken out: they are no
+# settings.
+#
+# The option `--load` replaces what the sources emit.
+
+UNBOUNDED_RECORDS = 10**12
 """Records of a source that does not end."""
 
 
@@ -34,9 +39,14 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
 
 
 def prepared(
-    file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None, ahead_ns: int = AHEAD_NS,
+    file: Path,
+    overrides: Sequence[str],
+    load_files: Sequence[str],
+    *,
+    recovery_ms: float | None,
+    ahead_ns: int = AHEAD_NS,
     failure: Failure = TASK_MANAGER,
-) -> Bench:  # fmt: skip
+) -> Bench:
     """The bench for trials.  `overrides` are ``key=value`` of the scenario, `load_files` are ``source=file.csv:column``.
 
     `ahead_ns`: for how long the limits have to be kept.  `failure`: what recovery is judged by.
@@ -55,10 +65,14 @@ def prepared(
     unasked = _unasked_updates(scenario, plain)
     common = {**unasked, **_override_values(overrides), **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
-    bench = Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure)
+    bench = Bench(
+        file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure
+    )
     bench.warnings = study.warnings
     bench.unasked_updates = tuple(unasked)
-    bench.horizon = horizon([bench.load(bench.common | changes) for changes in bench.worlds.values()], study.backtest, ahead_ns)
+    bench.horizon = horizon(
+        [bench.load(bench.common | changes) for changes in bench.worlds.values()], study.backtest, ahead_ns
+    )
     return bench
 
 
@@ -78,7 +92,12 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     for vertex in scenario.job.vertices:
         state = vertex.state
         written = plain["job"].get(vertex.name, {}).get("state")  # committers and compactors stand in no file
-        if state is not None and state.ttl is None and isinstance(written, Mapping) and not {"update", "growth"} & set(written):
+        if (
+            state is not None
+            and state.ttl is None
+            and isinstance(written, Mapping)
+            and not {"update", "growth"} & set(written)
+        ):
             point[key_of(("job", vertex.name, "state", "update"))] = "100 %"
     return point
 
@@ -96,6 +115,91 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     for vertex in scenario.job.vertices:
         if vertex.source is not None and vertex.source.total is not None:
             is_total = "records" in plain["job"][vertex.name]["source"]
-            key, records = ("records", ENDLESS * vertex.parallelism) if is_total else ("records-per-subtask", ENDLESS)
+            key, records = (
+                ("records", UNBOUNDED_RECORDS * vertex.parallelism)
+                if is_total
+                else ("records-per-subtask", UNBOUNDED_RECORDS)
+            )
             point[f"job.{vertex.name}.source.{key}"] = records
     return point
+
+
+# ---- The trials of an advice as a sweep file, for users to inspect and repeat: ``ckptsim sweep sweep.yaml``.
+
+
+def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
+    """Write the file.  `trials`: the replications of each; `assumed`: present values of further keys that trials vary."""
+    text = "".join(f"{line}\n" for line in _lines(file, bench, trials, assumed))
+    replace_text(file, text)
+
+
+def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> list[str]:
+    rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    now = _Present(bench, {**_todays(bench.load(bench.common)), **assumed})
+    head = [
+        "# What was tried to advise on this job: every setting undisturbed, and with a failure late in an interval.",
+        f"# Again: ckptsim sweep {file.name} --out .",
+        f"scenario: {json.dumps(relpath(bench.file, file.parent))}",
+        "together:",
+    ]
+    columns = []
+    for i, key in enumerate(keys):
+        values = ", ".join(json.dumps(row[key] if key in row else now.value(key), default=str) for row in rows)
+        columns.append(f"  {'- ' if not i else '  '}{json.dumps(key)}: [{values}]")
+    return [*head, *columns]
+
+
+class _Present:
+    """The present values of keys: of the setting, of the job's file, or the defaults."""
+
+    def __init__(self, bench: Bench, settings: Mapping[str, Any]) -> None:
+        self.settings = settings
+        self.plain = compose(read_text(bench.file), Reading(str(bench.file)))
+        self.scenario = bench.load(bench.common)
+
+    def value(self, key: str) -> Any:
+        if key in self.settings:
+            return self.settings[key]
+        path = path_of(key)
+        node = self.plain
+        for step in path:
+            node = node.get(step) if isinstance(node, Mapping) else None
+        return self._default(path) if node is None else node
+
+    def _default(self, path: DocumentPath) -> Any:
+        if path[0] == "job":
+            vertex = self.scenario.job.vertex(str(path[1]))
+            defaults: dict[str, Any] = {"changelog": "off", "service": f"{vertex.service.mean} ns", "update": "0 %"}
+            return defaults[str(path[-1])]
+        raise KeyError(".".join(map(str, path)))
+
+
+def _todays(scenario: Scenario) -> dict[str, Any]:
+    """The present values of the keys that a trial may leave unchanged."""
+    options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
+    values = option_values(scenario, without_effect=True)
+    present = {own.key: own.written(own.value) for own in values if own.option.record.kind is not Kind.OWN}
+    interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
+    barriers: Any = options.barriers.kind
+    if options.barriers.record.has_deadline:
+        barriers = {barriers: format_duration(options.barriers.timeout_ns)}
+    debloat: Any = "off"
+    if network.debloat is not None:
+        target, period = format_duration(network.debloat.target_ns), format_duration(network.debloat.period_ns)
+        debloat = {
+            "target": target,
+            "period": period,
+            "samples": network.debloat.samples,
+            "threshold": f"{network.debloat.threshold_percent} %",
+            "min": format_size(network.debloat.min_bytes),
+        }
+    return present | {
+        "checkpoint.interval": interval,
+        "checkpoint.barriers": barriers,
+        "cluster.network.debloat": debloat,
+        "checkpoint.operator-io": options.operator_io,
+        "storage.file-merging": "off",
+        "storage.object-store.prefixes": 1 if store is None else store.prefixes,
+        "cluster.network.floating-buffers-per-gate": network.floating_per_gate,
+    }

@@ -20,18 +20,18 @@ import numpy as np
 import pandas as pd
 
 from sim.advice.settings import protocols
-from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
-from sim.analysis.sweeps.answers import Limit
-from sim.analysis.sweeps.observed import ended
-from sim.quantities.prices import S3_STANDARD, USE, Prices
-from sim.units import parse_duration
+from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
+from sim.model.quantities import S3_STANDARD, USE, Prices
+from sim.model.units import parse_duration
+from sim.results.sweep_answers import Limit
+from sim.results.sweep_effects import ended
 
-SAME, NEGLIGIBLE = 0.02, 0.001
+EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
 """Losses that differ by less count as equal: relatively, and as a share of time."""
-ALIKE, NOTABLE = 0.05, 0.01
+EQUAL_SHORTFALL, NOTABLE_LOSS_SHARE = 0.05, 0.01
 """Without room: a lack of it that counts as equal, and a share of time that is too much for a little more of it."""
-DRAWS = 400
-ROUGH = {"loss": (0.0, 0.003)}
+RESAMPLES = 400
+ASSUMED_SPREAD = {"loss": (0.0, 0.003)}
 """Assumed spread of a single run: (relative, absolute) standard deviation.  Throughput spreads far less than all other columns."""
 ROUGH_ELSE = (0.1, 0.0)
 
@@ -42,10 +42,21 @@ KEEPS_UP = 0.005
 """A backlog that grows by a smaller share of what is served is none: the rest of a pause at the end of the time observed."""
 
 MEASURED = (
-    "checkpoint_ms", "checkpoint_p50_ms", "loss", "visible_ms", "recovery_ms", "again_ms", "replayed", "completed", "persisted_bytes",
-    "written_per_hour", "per_second", "longest_ms",
-    "checkpoint_p90_ms", "storage_cost",
-)  # fmt: skip
+    "checkpoint_ms",
+    "checkpoint_p50_ms",
+    "loss",
+    "visible_ms",
+    "recovery_ms",
+    "again_ms",
+    "replayed",
+    "completed",
+    "persisted_bytes",
+    "written_per_hour",
+    "per_second",
+    "longest_ms",
+    "checkpoint_p90_ms",
+    "storage_cost",
+)
 _AT = {column: i for i, column in enumerate(MEASURED)}
 _LOSING = ("recovery_ms", "again_ms", "replayed", "per_second", "loss")
 _Array = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -95,8 +106,11 @@ class Limits:
 
     def of_means(self) -> list[Limit]:
         bounds = {
-            "recovery_ms": self.recovery_ms, "checkpoint_ms": self.checkpoint_ms, "loss": self.loss, "visible_ms": self.visible_ms,
-        }  # fmt: skip
+            "recovery_ms": self.recovery_ms,
+            "checkpoint_ms": self.checkpoint_ms,
+            "loss": self.loss,
+            "visible_ms": self.visible_ms,
+        }
         return [Limit(column, at_most=bound) for column, bound in bounds.items() if bound is not None]
 
 
@@ -152,7 +166,12 @@ def _observed_s(name: _Name) -> float:
 
 
 def measured(
-    results: pd.DataFrame, *, now: str, unlimited: bool, prices: Prices = S3_STANDARD, observed: Callable[[_Name], float] = _observed_s
+    results: pd.DataFrame,
+    *,
+    now: str,
+    unlimited: bool,
+    prices: Prices = S3_STANDARD,
+    observed: Callable[[_Name], float] = _observed_s,
 ) -> Trials:
     """The values of every setting that ran.
 
@@ -169,27 +188,34 @@ def measured(
     seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
-    served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)  # restarts may take back more than is served
-    table = pd.DataFrame({
-        "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
-        "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
-        "loss": 1 - served / bare,
-        "visible_ms": steady["visible_p99_ms"],
-        "recovery_ms": recoveries_ms(failed, steady["throughput_per_second"], unlimited=unlimited),
-        "again_ms": again_ms,
-        "replayed": failed["replayed_records"],
-        "completed": steady["completed"],
-        "persisted_bytes": steady["persisted_bytes"],
-        "written_per_hour": steady["checkpointed_mean_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
-        "per_second": served,
-        "longest_ms": steady["end_to_end_max_ms"],
-        "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
-        "storage_cost": _storage_cost(steady, prices),
-    })[list(MEASURED)]  # fmt: skip
+    # restarts may take back more than is served
+    served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
+    table = pd.DataFrame(
+        {
+            "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
+            "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
+            "loss": 1 - served / bare,
+            "visible_ms": steady["visible_p99_ms"],
+            "recovery_ms": recoveries_ms(failed, steady["throughput_per_second"], unlimited=unlimited),
+            "again_ms": again_ms,
+            "replayed": failed["replayed_records"],
+            "completed": steady["completed"],
+            "persisted_bytes": steady["persisted_bytes"],
+            "written_per_hour": steady["checkpointed_mean_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
+            "per_second": served,
+            "longest_ms": steady["end_to_end_max_ms"],
+            "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where(
+                (expired == 0) & (steady["completed"] > 0), math.inf
+            ),
+            "storage_cost": _storage_cost(steady, prices),
+        }
+    )[list(MEASURED)]
     found: dict[_Name, dict[str, list[list[float]]]] = {}
     for (world, interval, protocol, _), values in zip(table.index, table.to_numpy(dtype=float).tolist(), strict=True):
         found.setdefault((interval, protocol), {}).setdefault(world, []).append(values)
-    return {name: {world: _pooled(np.array(values)) for world, values in worlds.items()} for name, worlds in found.items()}
+    return {
+        name: {world: _pooled(np.array(values)) for world, values in worlds.items()} for name, worlds in found.items()
+    }
 
 
 def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
@@ -218,7 +244,9 @@ def _pooled(values: _Values) -> _Values:
     if not np.isfinite(own).all() or not np.isfinite(longest).all():
         return values
     largest = np.sort(np.concatenate([own, longest]))[::-1]
-    values[:, _AT["checkpoint_ms"]] += largest[min(int(values[:, _AT["completed"]].sum()) // 100, len(largest) - 1)] - own.mean()
+    values[:, _AT["checkpoint_ms"]] += (
+        largest[min(int(values[:, _AT["completed"]].sum()) // 100, len(largest) - 1)] - own.mean()
+    )
     return values
 
 
@@ -226,7 +254,10 @@ def judged(
     trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf, margins: Margins = no_margin
 ) -> tuple[Setting, ...]:
     """The settings in the order of the trials.  `patience_ms`: how long a trial waits for the recovery."""
-    means = {name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()} for name, worlds in trials.items()}
+    means = {
+        name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()}
+        for name, worlds in trials.items()
+    }
     known = _known(means, limits)
     settings = []
     for (interval, protocol), worlds in means.items():
@@ -234,12 +265,24 @@ def judged(
         found = dict(zip(MEASURED, worst[0].tolist(), strict=True))
         breaks = tuple(limit.column for limit in known if not limit.kept(found[limit.column]))
         own = trials[(interval, protocol)]
-        tight = tuple(_tight(limit, found[limit.column], own, margins((interval, protocol), limit.column))
-                      for limit in known if limit.column not in breaks)  # fmt: skip
+        tight = tuple(
+            _tight(limit, found[limit.column], own, margins((interval, protocol), limit.column))
+            for limit in known
+            if limit.column not in breaks
+        )
         runs, without_room = min(map(len, own.values())), tuple(limit for limit in tight if limit.room < limit.needed)
         seen = min(int(values[:, _AT["completed"]].sum()) for values in own.values())
         settings.append(
-            Setting(interval, protocol, runs, **found, lost=float(lost[0]), breaks=breaks, tight=without_room, checkpoints=seen)
+            Setting(
+                interval,
+                protocol,
+                runs,
+                **found,
+                lost=float(lost[0]),
+                breaks=breaks,
+                tight=without_room,
+                checkpoints=seen,
+            )
         )
     return tuple(settings)
 
@@ -269,9 +312,14 @@ def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting
 
 
 def redrawn(
-    trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Name, int], *, patience_ms: float = math.inf,
+    trials: Trials,
+    limits: Limits,
+    mtbf_s: float,
+    changes: Mapping[_Name, int],
+    *,
+    patience_ms: float = math.inf,
     margins: Margins = no_margin,
-) -> Choice:  # fmt: skip
+) -> Choice:
     """How often the choice would be the same if all were run again.
 
     Means are drawn from their distribution given the replications (Student's t).  All settings share the draws: they met the same random
@@ -293,11 +341,13 @@ def redrawn(
             lack = np.fmax(lack, np.where(values > 0, needed, 1.0) * values / limit.at_most)
     counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, kept, lack, names, changes))
     alike = sum(count for name, count in counted.items() if name == own or (name and own and name[1] == own[1]))
-    others = tuple((name, count / DRAWS) for name, count in counted.most_common() if name != own)
-    return Choice(own, counted[own] / DRAWS, alike / DRAWS, others)
+    others = tuple((name, count / RESAMPLES) for name, count in counted.most_common() if name != own)
+    return Choice(own, counted[own] / RESAMPLES, alike / RESAMPLES, others)
 
 
-def _picked(lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:
+def _picked(
+    lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], changes: Mapping[_Name, int]
+) -> list[int]:
     """The index of the setting to advise, for each row; -1: none is allowed.  `lack`: of room, as a factor; 1: none."""
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
@@ -312,16 +362,16 @@ def _picked(lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], 
 def _with_room(lost: _Values, roomy: _Flags) -> _Flags:
     """The settings that lose about as little time as the best one."""
     lost = np.where(roomy, lost, np.inf)
-    good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + SAME) + NEGLIGIBLE)
+    good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE)
     return good
 
 
 def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
     """The settings that lack about as little room as the best one, among those that do not lose notably more time."""
     lost = np.where(kept, lost, np.inf)
-    cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE)
+    cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE_LOSS_SHARE)
     lack = np.where(cheap, lack, np.inf)
-    good: _Flags = cheap & (lack <= lack.min(axis=1, keepdims=True) * (1 + ALIKE))
+    good: _Flags = cheap & (lack <= lack.min(axis=1, keepdims=True) * (1 + EQUAL_SHORTFALL))
     return good
 
 
@@ -333,12 +383,16 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
     for (world, interval, protocol, replication), value in zip(names, own, strict=True):
         if not math.isnan(value) and ("debloating" not in protocol or "debloating" in now):
             like.setdefault((world, interval, replication), value)
-    return np.array([like.get((world, interval, k), value) for (world, interval, _, k), value in zip(names, own, strict=True)])
+    return np.array(
+        [like.get((world, interval, k), value) for (world, interval, _, k), value in zip(names, own, strict=True)]
+    )
 
 
 def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> list[Limit]:
     """The limits that apply: without a transactional sink, output is visible at once."""
-    visible = any(np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values())
+    visible = any(
+        np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values()
+    )
     return [limit for limit in limits.of_means() if limit.column != "visible_ms" or visible]
 
 
@@ -359,11 +413,15 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
     again_ms = np.where(np.isnan(again_ms), patience_ms, again_ms)  # down for as long as the trial waits, or for longer
     replayed = np.nan_to_num(replayed)
-    seen = np.where(np.isinf(recovery_ms), np.maximum(again_ms, patience_ms if math.isfinite(patience_ms) else again_ms), recovery_ms)
+    seen = np.where(
+        np.isinf(recovery_ms),
+        np.maximum(again_ms, patience_ms if math.isfinite(patience_ms) else again_ms),
+        recovery_ms,
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         replay_ms = np.where(per_second > 0, replayed / per_second * 1e3, 0.0)
     down_ms = np.maximum(again_ms - replay_ms, 0.0)
-    usual_ms = down_ms + (seen - down_ms) * LATE[1] / LATE[0] / 2
+    usual_ms = down_ms + (seen - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
     lost: _Array = (np.maximum(loss, 0.0) + usual_ms / 1e3 / mtbf_s).mean(axis=0)
     return lost
 
@@ -372,12 +430,12 @@ def _drawn(trials: Trials) -> dict[_Name, dict[str, _Values]]:
     """A row of means per draw, for each setting and world."""
     random = np.random.default_rng(1)
     most = max((len(values) for worlds in trials.values() for values in worlds.values()), default=1)
-    normal = random.standard_normal((DRAWS, most))
-    spread = {n: np.sqrt((n - 1) / random.chisquare(n - 1, size=DRAWS)) for n in range(2, most + 1)}
-    rough = np.array([ROUGH.get(column, ROUGH_ELSE) for column in MEASURED])
+    normal = random.standard_normal((RESAMPLES, most))
+    spread = {n: np.sqrt((n - 1) / random.chisquare(n - 1, size=RESAMPLES)) for n in range(2, most + 1)}
+    rough = np.array([ASSUMED_SPREAD.get(column, ROUGH_ELSE) for column in MEASURED])
     found: dict[_Name, dict[str, _Values]] = {}
     for name, worlds in trials.items():
-        alone = random.standard_normal((DRAWS, len(MEASURED)))
+        alone = random.standard_normal((RESAMPLES, len(MEASURED)))
         found[name] = {}
         for world, values in worlds.items():
             n, mean = len(values), values.mean(axis=0)

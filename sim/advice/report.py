@@ -9,32 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
-from sim.advice.answer.build import advised_scenario, answer
-from sim.advice.answer.configuration import difference
-from sim.advice.answer.numbers import numbers
-from sim.advice.answer.summary import lines_below
-from sim.advice.chances import chances
-from sim.advice.course import run_until_sure
-from sim.advice.doubts import capped, doubts, remarks
-from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions, unasked_updates
+from sim.advice.answer import advised_scenario, answer, lines_below, numbers
+from sim.advice.candidates import Race, RunTrials, chances
+from sim.advice.configuration import difference
+from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
-from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
-from sim.advice.levers.lever import Change
-from sim.advice.levers.requirements import requirements
-from sim.advice.levers.search import Levers
-from sim.advice.race import Race, RunTrials
-from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget
+from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
+from sim.advice.questions import assumptions, greatest_rates, marked_unknowns, questions, unasked_updates
+from sim.advice.requirements import requirements
+from sim.advice.search import Levers
 from sim.advice.sensitivity import Sensitivity, sensitivity, shortlist
 from sim.advice.settings import Candidate
-from sim.advice.sweep_file import write_sweep
-from sim.advice.trials import Bench
-from sim.analysis.json_ready import json_ready
-from sim.analysis.number_texts import ms_text
-from sim.analysis.section import TextTable
-from sim.analysis.theory import daly, renewal, young
+from sim.advice.situation import Change
+from sim.advice.trials import Affords, Bench, Lack, any_amount, over_budget
+from sim.advice.uncertainty import capped, doubts, remarks
 from sim.model.scenario import Scenario
-from sim.scenario.flink.text import flink_text
-from sim.scenario.history.verdict import missed_failures
+from sim.model.schema.flink_text import flink_text
+from sim.model.schema.history_file import missed_failures
+from sim.results.estimates import daly, renewal, young
+from sim.results.formats import TextTable, json_ready, ms_text
 
 ASSUMED_MTBF_MS = 86_400_000.0
 
@@ -55,18 +48,30 @@ class Report:
 
 
 def report(
-    bench: Bench, limits: Limits, mtbf_ms: float | None, run: RunTrials, folder: Path, *, max_replications: int,
-    affords: Affords = any_amount, lack: Lack = over_budget, vary: bool,
-) -> Report:  # fmt: skip
+    bench: Bench,
+    limits: Limits,
+    mtbf_ms: float | None,
+    run: RunTrials,
+    folder: Path,
+    *,
+    max_replications: int,
+    affords: Affords = any_amount,
+    lack: Lack = over_budget,
+    vary: bool,
+) -> Report:
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
     levers = Levers()
     seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
     seen_ms = None if seen is None else seen.mtbf_ms
-    race = Race(bench, limits, (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers)
+    race = Race(
+        bench, limits, (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers
+    )
     run_until_sure(race)
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
-    planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
+    planned = {
+        trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)
+    } | race.long_trials
     planned |= race.failing_tasks
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
@@ -78,22 +83,35 @@ def report(
     given_answer = answer(race, levers, chosen, line_count, enough, planned)
     cut = enough if len(given_answer.screen.splitlines()) >= line_count else []  # the screen may hold not all of it
     parts: list[str | TextTable | None] = [
-        first, given_answer.screen, *others, horizon_sentence(bench.horizon), lasting_sentence(race, lasts),
-        *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *cut,
-    ]  # fmt: skip
+        first,
+        given_answer.screen,
+        *others,
+        horizon_sentence(bench.horizon),
+        lasting_sentence(race, lasts),
+        *remarks(bench.backtest, limits),
+        texts.comparison_with_today(race),
+        *given_answer.parts,
+        *cut,
+    ]
     if configured:
         parts.append(configured)
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
     rates = greatest_rates(race, marked) if vary else {}
     least_known = {unknown.name: unknown.least.written() for unknown in marked if unknown.least is not None}
-    unmarked = [*assumptions(race.scenario, marked), *unasked_updates(race, shortlist(race) if race.settings else ())] if vary else []
+    unmarked = (
+        [*assumptions(race.scenario, marked), *unasked_updates(race, shortlist(race) if race.settings else ())]
+        if vary
+        else []
+    )
     assumed |= {unknown.key: unknown.assumed for unknown in unmarked}
     found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
     parts += _remarks(race)
     if seen is not None and seen_ms is not None:
         times = "once" if seen.job_failures == 1 else f"{seen.job_failures} times"
-        parts.append(f"The job failed {times} in the {ms_text(seen.ran_ns / 1e6)} of its history: a failure every {ms_text(seen_ms)}.")
+        parts.append(
+            f"The job failed {times} in the {ms_text(seen.ran_ns / 1e6)} of its history: a failure every {ms_text(seen_ms)}."
+        )
     parts += questions(race, marked, found, rates, mtbf_ms or seen_ms)
     parts += texts.tables_of_settings(race)
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
@@ -113,7 +131,14 @@ def report(
 def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
     """The report on a job whose history contradicts its simulation: nothing is tried, and nothing advised.  `reasons`: what to do first."""
     first = f"No advice: {missed_failures(bench.backtest)}."
-    data = {"advised": None, "today": None, "limits": asdict(limits), "configuration": "", "settings": [], "no_advice": [first, *reasons]}
+    data = {
+        "advised": None,
+        "today": None,
+        "limits": asdict(limits),
+        "configuration": "",
+        "settings": [],
+        "no_advice": [first, *reasons],
+    }
     return Report(None, None, [first, *filter(None, [" ".join(reasons)])], data)
 
 
@@ -122,10 +147,16 @@ def _remarks(race: Race) -> list[str | TextTable | None]:
     if race.today is None:
         remarks.append("Today there are no checkpoints: a failure begins the job anew.")
     if race.unlimited:
-        remarks.append("A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace.")
+        remarks.append(
+            "A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace."
+        )
     if len(race.bench.worlds) > 1:
-        names = " and ".join(f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items())
-        remarks.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
+        names = " and ".join(
+            f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items()
+        )
+        remarks.append(
+            f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means."
+        )
     if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
         remarks.append("No sink is transactional: output is visible at once under any setting.")
     remarks += [f"Not run: {reason}." for reason in race.given_up]
@@ -137,11 +168,17 @@ def _configuration(race: Race, chosen: Setting, changes: Sequence[Change]) -> st
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
     others = [item for item in difference(race.scenario, scenario, changes) if item.advised and item.key not in text]
-    return _with_head("\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in others)]), scenario, race, chosen)
+    return _with_head(
+        "\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in others)]), scenario, race, chosen
+    )
 
 
 def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> str:
-    where = "flink-conf.yaml" if scenario.cluster.profile == "1.15" else "config.yaml (2.x, 1.19 and later) or flink-conf.yaml (1.x)"
+    where = (
+        "flink-conf.yaml"
+        if scenario.cluster.profile == "1.15"
+        else "config.yaml (2.x, 1.19 and later) or flink-conf.yaml (1.x)"
+    )
     lines = [f"# {where}", text.rstrip()]
     if not race.protocols[chosen.protocol].is_configuration:
         lines.append("# and what no option says: operators write their files behind the barrier (FLINK-37375)")
@@ -172,7 +209,11 @@ def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str
 
 def _plain(sensitivity: Sensitivity) -> dict[str, Any]:
     ends = [
-        {"value": str(value), "so_far": None if own is None else asdict(own), "advised": None if other is None else other.name}
+        {
+            "value": str(value),
+            "so_far": None if own is None else asdict(own),
+            "advised": None if other is None else other.name,
+        }
         for value, own, other in sensitivity.ends
     ]
     data = {"name": sensitivity.name, "question": sensitivity.question, "assumed": str(sensitivity.assumed)}

@@ -11,24 +11,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.inputs.unknowns import Unknown, plausible
+from sim.advice.candidates import Race
 from sim.advice.judgement import Setting
-from sim.advice.race import Race
-from sim.advice.running.bounds import ALL, BudgetUsedError
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
-from sim.advice.trials import UNDISTURBED, Trial
-from sim.analysis.number_texts import NONE
-from sim.analysis.section import TextTable
+from sim.advice.trials import ALL, UNDISTURBED, BudgetUsedError, Trial
+from sim.advice.unknowns import Unknown, plausible
 from sim.model.scenario import Scenario
-from sim.scenario import ScenarioError
-from sim.sweeps.file.design import Point
-from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
-from sim.units import parse_duration
+from sim.model.schema.text import ScenarioError
+from sim.model.units import parse_duration
+from sim.results.formats import MISSING, TextTable
+from sim.studies.sweeps.design import ParsedQuantity, Point, QuantityError
 
 HALVINGS = 2
 """Bisection steps between the assumed value and one that changes the advice."""
-SHORT = 6
+MAX_LISTED_INPUTS = 6
 QUANTITIES = ("checkpoint_ms", "recovery_ms", "loss", "visible_ms")
 NOTICED = 0.1
 """Smaller moves of a quantity are not listed."""
@@ -58,7 +55,9 @@ class Sensitivity:
     @property
     def largest_move(self) -> float:
         """The largest factor by which a quantity of the advised setting moves, as a logarithm."""
-        return max((abs(moved) for _, setting, _ in self.ends for moved in _moved(self.base, setting).values()), default=0.0)
+        return max(
+            (abs(moved) for _, setting, _ in self.ends for moved in _moved(self.base, setting).values()), default=0.0
+        )
 
 
 def shortlist(race: Race) -> list[Candidate]:
@@ -70,13 +69,20 @@ def shortlist(race: Race) -> list[Candidate]:
     near = intervals[max(at - 1, 0) : at + 2]
     others = sorted(
         (setting for setting in settings if setting.name != chosen.name and parse_duration(setting.interval) in near),
-        key=lambda setting: (bool(setting.breaks), setting.interval != chosen.interval, setting.protocol != chosen.protocol, setting.lost),
+        key=lambda setting: (
+            bool(setting.breaks),
+            setting.interval != chosen.interval,
+            setting.protocol != chosen.protocol,
+            setting.lost,
+        ),
     )
     names = [chosen.name, *([race.today.name] if race.today else []), *(setting.name for setting in others)]
-    return [race.candidate_of(name) for name in list(dict.fromkeys(names))[:SHORT]]
+    return [race.candidate_of(name) for name in list(dict.fromkeys(names))[:MAX_LISTED_INPUTS]]
 
 
-def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]) -> list[Sensitivity]:
+def sensitivity(
+    race: Race, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]
+) -> list[Sensitivity]:
     """A row per unknown, the most important first; `planned` collects the trials that run.
 
     Every value is tried by a single run of each listed setting, so the assumed value is judged by the first run of each as well.
@@ -86,12 +92,18 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
     for unknown in marked:
         values = plausible(unknown, served.get(unknown.vertex, 0.0))
         try:
-            ends = tuple((value, *advised) for value in values if (advised := advise_if(race, listed, {unknown.key: value}, planned)))
+            ends = tuple(
+                (value, *advised)
+                for value in values
+                if (advised := advise_if(race, listed, {unknown.key: value}, planned))
+            )
         except BudgetUsedError:
             left_out.append(unknown.name)
             continue
         if ends:
-            found.append((unknown, Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base, _name(own))))
+            found.append(
+                (unknown, Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base, _name(own)))
+            )
     race.noted(f"other values of {', '.join(left_out)}", covered=not left_out)
     rows = [replace(row, threshold=_threshold(race, listed, unknown, row, own, planned)) for unknown, row in found]
     return sorted(rows, key=lambda row: (not row.changes_advice, -row.largest_move))
@@ -115,15 +127,28 @@ def section(found: Sequence[Sensitivity]) -> TextTable:
     moving = [column for column in QUANTITIES if any(_moves(row, column) for row in found)]
     header = ["input", "assumed", "varied", *(LIMITED[column] for column in moving), "advice"]
     rows = [
-        [row.name, str(row.assumed), " ... ".join(str(value) for value, _, _ in row.ends),
-         *(_quantity(row, column) for column in moving), _advice(row)]
+        [
+            row.name,
+            str(row.assumed),
+            " ... ".join(str(value) for value, _, _ in row.ends),
+            *(_quantity(row, column) for column in moving),
+            _advice(row),
+        ]
         for row in found
-    ]  # fmt: skip
-    return TextTable("UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows)
+    ]
+    return TextTable(
+        "UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows
+    )
 
 
 def advise_if(
-    race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int], ahead_s: float | None = None, *, long: bool = False
+    race: Race,
+    listed: Sequence[Candidate],
+    extra: Point,
+    planned: dict[Trial, int],
+    ahead_s: float | None = None,
+    *,
+    long: bool = False,
 ) -> tuple[Setting | None, Setting | None] | None:
     """(the first of the listed settings, the setting to advise) under a changed job; None: the change makes no scenario.
 
@@ -131,7 +156,9 @@ def advise_if(
     BudgetUsedError: the budget does not cover the runs.
     """
     try:
-        longer = [(trial, race.bench.scenario(trial)) for trial in race.bench.long_trials(listed[0], extra)] if long else []
+        longer = (
+            [(trial, race.bench.scenario(trial)) for trial in race.bench.long_trials(listed[0], extra)] if long else []
+        )
         trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra, ahead_s=ahead_s)]
         loaded = [(trial, race.bench.scenario(trial)) for trial in trials]
     except ScenarioError:
@@ -150,7 +177,12 @@ def advise_if(
 
 
 def _threshold(
-    race: Race, listed: Sequence[Candidate], unknown: Unknown, found: Sensitivity, own: Setting | None, planned: dict[Trial, int]
+    race: Race,
+    listed: Sequence[Candidate],
+    unknown: Unknown,
+    found: Sensitivity,
+    own: Setting | None,
+    planned: dict[Trial, int],
 ) -> str:
     """The value where the advice changes: ``above about 4 GB``; empty: it never changes, or the range is too narrow to halve."""
     places = []
@@ -211,8 +243,10 @@ def _moves(found: Sensitivity, column: str) -> bool:
 def _quantity(found: Sensitivity, column: str) -> str:
     """``20 s ... 3 min``, if it moves."""
     if not _moves(found, column):
-        return NONE
-    return " ... ".join(value_text(column, getattr(setting, column)) for _, setting, _ in found.ends if setting is not None)
+        return MISSING
+    return " ... ".join(
+        value_text(column, getattr(setting, column)) for _, setting, _ in found.ends if setting is not None
+    )
 
 
 def _advice(found: Sensitivity) -> str:

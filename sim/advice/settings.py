@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sim.model.catalogs.barriers import BARRIERS, BarrierKind
-from sim.model.catalogs.sinks import SINKS, SinkKind
-from sim.protocol.coordinator.timer import effective_interval_ns
-from sim.units import SECOND, format_duration
+from sim.model.checkpoint import BARRIERS, BarrierKind
+from sim.model.sinks import SINKS, SinkKind
+from sim.model.units import SECOND, format_duration
+from sim.protocol.coordinator import effective_interval_ns
 
 if TYPE_CHECKING:
     from sim.model.checkpoint import CheckpointOptions
     from sim.model.scenario import Scenario
-    from sim.sweeps.file.design import Point
+    from sim.studies.sweeps.design import Point
 
 INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
 NICE_NS = tuple(seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
@@ -70,8 +70,9 @@ def dangers(scenario: Scenario) -> list[str]:
     return [
         f"'{vertex}' writes to {kind.title}, which {kind.verdict} if barriers overtake data ({kind.source}): {kind.why}. "
         f"Instead: {kind.instead}"
-        for vertex, kind in sinks_of(scenario).items() if kind is not None and kind.verdict
-    ]  # fmt: skip
+        for vertex, kind in sinks_of(scenario).items()
+        if kind is not None and kind.verdict
+    ]
 
 
 def allowed(scenario: Scenario) -> tuple[Protocol, ...]:
@@ -83,7 +84,11 @@ def allowed(scenario: Scenario) -> tuple[Protocol, ...]:
 def _advised(kind: BarrierKind, debloat: str) -> Protocol:
     name = f"{kind.name} {kind.advised_deadline}" if kind.has_deadline else kind.name
     value: Any = {kind.name: kind.advised_deadline} if kind.has_deadline else kind.name
-    return Protocol(f"{name}, debloating" if debloat == "on" else name, {_BARRIERS: value, _DEBLOAT: debloat}, aligned=not kind.overtakes)
+    return Protocol(
+        f"{name}, debloating" if debloat == "on" else name,
+        {_BARRIERS: value, _DEBLOAT: debloat},
+        aligned=not kind.overtakes,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,8 @@ def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: floa
     today_ns, _ = todays_setting(scenario)
     found = {*INTERVALS_NS, *([today_ns] if today_ns else [])}
     for bound_ms in (recovery_ms, visible_ms):
-        if bound_ms is not None:  # a whole interval is lost, or waited for, at worst: half the limit leaves room for all else
+        # a whole interval is lost, or waited for, at worst: half the limit leaves room for all else
+        if bound_ms is not None:
             fitting = [interval_ns for interval_ns in NICE_NS if interval_ns <= bound_ms * 1e6 / 2]
             found |= {fitting[-1]} if fitting else set()
     return sorted(found)
@@ -162,7 +168,9 @@ def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
 def writes_changes(scenario: Scenario, vertex: str) -> bool:
     """Whether checkpoints write what has changed of a state, and not all of it."""
     state = scenario.job.vertex(vertex).state
-    return state is not None and (state.changelog is not None or (scenario.checkpoint.state.incremental and state.kind.keeps_files))
+    return state is not None and (
+        state.changelog is not None or (scenario.checkpoint.state.incremental and state.kind.keeps_files)
+    )
 
 
 def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -> float:

@@ -5,28 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sim.advice.answer.differences import TAIL, against_today
-from sim.advice.answer.lost import other_failure
-from sim.advice.chances import chances
-from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
-from sim.advice.excess import COMPARED
-from sim.advice.judgement import ALIKE, Choice, Limits, Setting, Tight
-from sim.advice.levers.cautions import condition
-from sim.advice.race import LONG_RUNS, Race
+from sim.advice.candidates import COMPARED, LONG_RUNS, Race, chances
+from sim.advice.configuration import TAIL, against_today
+from sim.advice.constraints import condition
+from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight
 from sim.advice.settings import PAUSE
-from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_text
-from sim.analysis.section import TextTable
-from sim.analysis.strategies.storage_use import unlimited_text
-from sim.analysis.sweeps.answers import Limit
-from sim.analysis.theory import daly, renewal, young
-from sim.prose import capitalised, listed
-from sim.units import parse_duration
+from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, kept_but_for_the_tail
+from sim.advice.warnings import other_failure
+from sim.model.text import capitalised, listed
+from sim.model.units import parse_duration
+from sim.results.estimates import daly, renewal, young
+from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text
+from sim.results.stored import unlimited_text
+from sim.results.sweep_answers import Limit
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
-LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
-_SHORT = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
+LIMITED = {
+    "checkpoint_ms": "checkpoints",
+    "loss": "throughput loss",
+    "visible_ms": "output visible",
+    "recovery_ms": "recovery",
+}
+_REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """In a remark beside numbers."""
-FEW = 3
+MIN_RUNS_FOR_RESAMPLING = 3
 """So many runs have a spread that nothing can be drawn from again."""
 COUNTED = 0.005
 """Rarer alternatives are not listed."""
@@ -48,10 +50,16 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     elif not race.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it keeps the limits ({bounds}){but}."
     elif chosen.name == today:
-        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}" if bounds else f"{name_of(chosen.name)} is good"
+        now = (
+            f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}"
+            if bounds
+            else f"{name_of(chosen.name)} is good"
+        )
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
-        advice = f"{capitalised(use)} {name}." + (f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given.")
+        advice = f"{capitalised(use)} {name}." + (
+            f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given."
+        )
     if unlimited := unlimited_text(race.scenario.unlimited_bytes):
         advice = f"{advice[:-1]}; {unlimited}."
     return [advice, *binding(race), *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
@@ -77,7 +85,9 @@ def binding(race: Race) -> list[str]:
         period, p50 = ms_text(race.period_ns(today) / 1e6), ms_text(today.checkpoint_p50_ms)
         number = "one at a time" if options.max_concurrent == 1 else f"{options.max_concurrent} at a time"
         after = f", with a min-pause of {pause}" if options.min_pause_ns else ""
-        found.append(f"Today a checkpoint begins every {period}, not every {today.interval}: each takes {p50}, {number}{after}.")
+        found.append(
+            f"Today a checkpoint begins every {period}, not every {today.interval}: each takes {p50}, {number}{after}."
+        )
     return found
 
 
@@ -111,17 +121,25 @@ def room_text(race: Race, setting: Setting) -> str:
 def _lacking(race: Race, setting: Setting, tight: Tight) -> str:
     if tight.column != "checkpoint_ms" or (found := chances(race, setting)) is None:
         return f"{share(tight.room)} room of the {share(tight.needed)} by which it may be off"
-    return f"which {share(found.kept)} of recorded changes like it would keep (four of five: {ms_text(found.likely_ms)})"
+    return (
+        f"which {share(found.kept)} of recorded changes like it would keep (four of five: {ms_text(found.likely_ms)})"
+    )
 
 
 def _why_not(race: Race, chosen: Setting) -> list[str]:
     """The best setting of every other protocol that keeps the limits, and why it is not the choice."""
     fitting = [
-        setting for setting in race.settings
-        if setting.completed and not setting.breaks and setting.protocol != chosen.protocol and bool(setting.tight) == bool(chosen.tight)
+        setting
+        for setting in race.settings
+        if setting.completed
+        and not setting.breaks
+        and setting.protocol != chosen.protocol
+        and bool(setting.tight) == bool(chosen.tight)
         and race.permits(setting.name)
-    ]  # fmt: skip
-    best = {setting.protocol: setting for setting in sorted(fitting, key=lambda setting: (-setting.lack, -setting.lost))}
+    ]
+    best = {
+        setting.protocol: setting for setting in sorted(fitting, key=lambda setting: (-setting.lack, -setting.lost))
+    }
     roomier = min(_roomier(race, chosen), key=lambda setting: setting.lost, default=None)
     if roomier is not None:
         best[roomier.protocol] = roomier
@@ -134,17 +152,19 @@ def _why_not(race: Race, chosen: Setting) -> list[str]:
 
 def _roomier(race: Race, chosen: Setting) -> list[Setting]:
     """Settings with more room than the choice, which has too little: they lose notably more time."""
-    kept = [setting for setting in race.settings if setting.completed and not setting.breaks and race.permits(setting.name)]
-    return [setting for setting in kept if setting.lack * (1 + ALIKE) < chosen.lack]
+    kept = [
+        setting for setting in race.settings if setting.completed and not setting.breaks and race.permits(setting.name)
+    ]
+    return [setting for setting in kept if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack]
 
 
 def reason_against(setting: Setting, chosen: Setting) -> str:
     """Why a setting that keeps the limits is not chosen."""
     more_lost = setting.lost - chosen.lost
     loses = f"loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
-    if setting.lack * (1 + ALIKE) < chosen.lack:
+    if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack:
         return f"it has more room, and {loses}"
-    if setting.lack > chosen.lack * (1 + ALIKE):
+    if setting.lack > chosen.lack * (1 + EQUAL_SHORTFALL):
         return "it has less room"
     return f"it {loses}" if more_lost > COUNTED / 10 else "it loses about as much time, and changes more"
 
@@ -166,7 +186,11 @@ def _seen(race: Race, chosen: Setting) -> list[str]:
     if race.limits.checkpoint_ms is None:
         return []
     count = race.seen(chosen.name)
-    few = "" if count >= LONG_RUNS * ENOUGH else f": fewer than {LONG_RUNS * ENOUGH} show no 99 % quantile with 95 % confidence"
+    few = (
+        ""
+        if count >= LONG_RUNS * MIN_CHECKPOINTS_FOR_P99
+        else f": fewer than {LONG_RUNS * MIN_CHECKPOINTS_FOR_P99} show no 99 % quantile with 95 % confidence"
+    )
     unknown = (
         ""
         if chosen.name in race.longer_ms
@@ -181,7 +205,7 @@ def _sure(race: Race, choice: Choice) -> str:
             f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
             f"because the simulation of the job as it is is off from its history ({reasons})."
         )
-    if race.chosen is not None and race.chosen.runs <= FEW:
+    if race.chosen is not None and race.chosen.runs <= MIN_RUNS_FOR_RESAMPLING:
         return f"How sure: too few runs to tell ({race.chosen.runs} of the advised setting)."
     alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
     next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
@@ -219,7 +243,7 @@ def quantity_of(column: str, setting: Setting) -> str:
 
 
 def _is_p99(setting: Setting) -> bool:
-    return setting.checkpoints >= ENOUGH and not setting.ran_long
+    return setting.checkpoints >= MIN_CHECKPOINTS_FOR_P99 and not setting.ran_long
 
 
 def checkpoint_text(setting: Setting) -> str:
@@ -257,7 +281,10 @@ def tables_of_settings(race: Race) -> list[TextTable]:
     settings = sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
     repeated = [setting for setting in settings if setting.runs > 1 or setting.ran_long]
     short = [setting for setting in settings if setting not in repeated]
-    titles = ("What was tried more than once, on the mean of all runs", "Tried once: few checkpoints show that a limit is broken, not kept")
+    titles = (
+        "What was tried more than once, on the mean of all runs",
+        "Tried once: few checkpoints show that a limit is broken, not kept",
+    )
     visible = any(math.isfinite(setting.visible_ms) for setting in settings)
     return [_settings(race, title, own, visible) for title, own in zip(titles, (repeated, short), strict=True) if own]
 
@@ -267,12 +294,19 @@ def _settings(race: Race, title: str, settings: Sequence[Setting], visible: bool
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
         [
-            name_of(setting.name), str(setting.runs), checkpoint_text(setting), ms_text(setting.checkpoint_p50_ms),
-            bytes_text(setting.persisted_bytes), change_text(-setting.loss), ms_text(setting.recovery_ms),
-            *([ms_text(setting.visible_ms)] if visible else []), share(setting.lost), "; ".join(_remarks(setting, race)),
+            name_of(setting.name),
+            str(setting.runs),
+            checkpoint_text(setting),
+            ms_text(setting.checkpoint_p50_ms),
+            bytes_text(setting.persisted_bytes),
+            change_text(-setting.loss),
+            ms_text(setting.recovery_ms),
+            *([ms_text(setting.visible_ms)] if visible else []),
+            share(setting.lost),
+            "; ".join(_remarks(setting, race)),
         ]
         for setting in settings
-    ]  # fmt: skip
+    ]
     return TextTable(title, header, rows)
 
 
@@ -287,14 +321,16 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     if setting.breaks:
         yield breaks_text(setting, race.limits)
     for tight in setting.tight:
-        yield f"{_SHORT[tight.column]}: {share(tight.room)} room of {share(tight.needed)}"
+        yield f"{_REMARK_NAMES[tight.column]}: {share(tight.room)} room of {share(tight.needed)}"
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
     """``p99 6.3 s > 2 s``, and ``recovery not ended (limit 60 s)``."""
-    broken = [(limit, float(getattr(setting, limit.column))) for limit in limits.of_means() if limit.column in setting.breaks]
+    broken = [
+        (limit, float(getattr(setting, limit.column))) for limit in limits.of_means() if limit.column in setting.breaks
+    ]
     return ", ".join(
-        f"{_SHORT[limit.column]} {close_value(limit.column, value, limit.at_most)} "
+        f"{_REMARK_NAMES[limit.column]} {close_value(limit.column, value, limit.at_most)} "
         + (f"> {_bound(limit)}" if math.isfinite(value) else f"(limit {_bound(limit)})")
         for limit, value in broken
     )
@@ -345,7 +381,9 @@ def changed_by_failures(race: Race) -> list[tuple[float, Setting | None]]:
 
 def unknown_failures(race: Race) -> tuple[str, bool]:
     """(question about the rate of failures, whether its answer would change the advice)."""
-    question = f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    question = (
+        f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    )
     changes = [
         f"{'more rarely' if mtbf_s > race.mtbf_s else 'more often'} than every {ms_text(1e3 * mtbf_s)} "
         f"{name_of(None if other is None else other.name)}"

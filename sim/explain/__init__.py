@@ -1,4 +1,1 @@
-"""What `ckptsim explain` does: a run again, watched closely, and the critical path of a checkpoint in sentences.
-
-The commands `explain`, `timeline` and `report` call it.  It knows how a run goes, and decides nothing about it.
-"""
+"""Why a checkpoint of a run took as long as it did, and what would have changed it."""

@@ -1,23 +1,77 @@
-"""Part of a critical path -> where it is spent and why, in words."""
+"""Causes of a long checkpoint, slow files among them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
-from sim.analysis.number_texts import bytes_text
-from sim.explain.slow_files import SlowPlace, slow_file
-from sim.foreign import one_line
-from sim.metrics.critical_path import PathKind, PathPart
-from sim.metrics.journal import Happening
-from sim.plane.seam.positions import channels_out
+from sim.model.text import one_line
+from sim.model.units import SECOND, format_duration
+from sim.plane.interface import channels_out
+from sim.results.critical_path import PathKind, PathPart
+from sim.results.formats import bytes_text
+from sim.results.journal import Happening
 from sim.storage.ledger import FileId
-from sim.units import SECOND, format_duration
+from sim.storage.media.dfs import DistributedFileSystem
+from sim.storage.media.flat import FlatStorage
+from sim.storage.media.object_store import ObjectStorage
+from sim.storage.media.slow_nodes import slowness
 
 if TYPE_CHECKING:
     from sim.explain.close_up import ObservedInstance
-    from sim.metrics.stats import CheckpointStats
+    from sim.model.storage import SlowPlaces
+    from sim.results.tables import CheckpointStats
+    from sim.runtime.context import Context
     from sim.storage.ledger import StoredFile
+
+
+# ---- Why a file took long: a slow node of a distributed file system, a slow prefix of an object store, or a slow stream of flat storage.
+
+_MOST_BLOCKS = 1000
+
+
+class SlowPlace(NamedTuple):
+    """A slow place that a file had to pass."""
+
+    factor: Fraction  # what the bandwidth is divided by
+    place: str  # in words: which node, or the stream itself
+
+
+def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
+    """The slowest place that the bytes of a file had to pass; None: nothing was slower than it should be."""
+    if file.disk:
+        return None
+    medium = context.storage.medium
+    physical = file if file.inside is None else context.storage.files[file.inside]
+    if isinstance(medium, FlatStorage):
+        factor = medium.slowness(physical.name)
+        return SlowPlace(Fraction(factor), "the stream was a slow one") if factor > 1 else None
+    if isinstance(medium, DistributedFileSystem) and medium.options.slow is not None:
+        return _slowest(medium.options.slow, medium.seed, _nodes(medium, physical), "node", physical)
+    if isinstance(medium, ObjectStorage) and medium.options.slow is not None:
+        return _slowest(medium.options.slow, medium.seed, {medium.prefix(physical.name)}, "prefix", physical)
+    return None
+
+
+def _nodes(dfs: DistributedFileSystem, file: StoredFile) -> set[int]:
+    blocks = min(_MOST_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
+    return {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
+
+
+def _slowest(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
+    end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
+    moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
+    slowest: SlowPlace | None = None
+    for number in sorted(numbers):
+        history = slowness(slow, seed, number)
+        factor = max(history.at(moment)[0] for moment in moments)
+        if factor > 1 and (slowest is None or factor > slowest.factor):
+            slowest = SlowPlace(factor, f"{title} {number} was slow")
+    return slowest
+
+
+# ---- Part of a critical path -> where it is spent and why, in words.
 
 _FILES = (PathKind.UPLOAD, PathKind.FLUSH)
 
@@ -54,9 +108,7 @@ class Causes:
                 return self._queue(part)
             case PathKind.TIMEOUT:
                 allowed = options.barriers.timeout_ns or 0
-                return (
-                    f"{self._ahead(part)}; the barrier may overtake only {format_duration(allowed)} after the trigger (alignment timeout)"
-                )
+                return f"{self._ahead(part)}; the barrier may overtake only {format_duration(allowed)} after the trigger (alignment timeout)"
             case PathKind.ALIGNMENT:
                 return self._alignment(part)
             case PathKind.END_OF_INPUT:
@@ -74,7 +126,9 @@ class Causes:
             case PathKind.UPLOAD:
                 return self._written(parts)
             case PathKind.OUTPUT:
-                return "its own barriers had not left its output queues, and what they overtake belongs to the checkpoint"
+                return (
+                    "its own barriers had not left its output queues, and what they overtake belongs to the checkpoint"
+                )
             case PathKind.CHANNEL_STATE:
                 return self._channel_state(part)
             case PathKind.ACKNOWLEDGEMENT:
@@ -91,7 +145,9 @@ class Causes:
 
     def _ahead(self, part: PathPart) -> str:
         channels = [part.channel] if part.channel >= 0 else list(self._outputs(part.task))
-        queued = [row for channel in channels if (row := self.instance.before_barrier(self.checkpoint, channel)) is not None]
+        queued = [
+            row for channel in channels if (row := self.instance.before_barrier(self.checkpoint, channel)) is not None
+        ]
         total = sum(row.total for row in queued)
         if not total:
             return "no data lay before it"
@@ -123,9 +179,7 @@ class Causes:
         arrivals = [entry for entry in story if entry.happening is Happening.BARRIER_ARRIVED]
         text = ""
         if arrivals and arrivals[0].number != part.channel:
-            text = (
-                f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
-            )
+            text = f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
         if self._overtook(part):
             return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}"
         sent_ns = self._time(Happening.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
@@ -164,7 +218,11 @@ class Causes:
         """The share of an upload that compactions rewrote, in words; empty: it is small."""
         names = self.instance.compacted(self.checkpoint, task)
         anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
-        return f", of which a compaction wrote {bytes_text(anew)} anew" if 2 * anew > sum(file.size_bytes for file in files) else ""
+        return (
+            f", of which a compaction wrote {bytes_text(anew)} anew"
+            if 2 * anew > sum(file.size_bytes for file in files)
+            else ""
+        )
 
     def _async_work(self, part: PathPart) -> str:
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
@@ -176,20 +234,24 @@ class Causes:
                 return "the changelog in memory is sent with the acknowledgement"
             return "the task waits for files of the changelog"
         form = self._stats.savepoint_format
-        return f"state is serialised for the {form} savepoint" if form else "work of the asynchronous part, beside its files"
+        return (
+            f"state is serialised for the {form} savepoint"
+            if form
+            else "work of the asynchronous part, beside its files"
+        )
 
     def _channel_state(self, part: PathPart) -> str:
         group = self.instance.path_finder().graph.groups
         members = [self._task(task) for task, number in enumerate(group) if number == group[part.task]]
         rows = [
-            self._stats.subtasks[task] for task, number in enumerate(group) if number == group[part.task] and task in self._stats.subtasks
+            self._stats.subtasks[task]
+            for task, number in enumerate(group)
+            if number == group[part.task] and task in self._stats.subtasks
         ]
         size = bytes_text(sum(row.persisted_bytes for row in rows))
         if len(members) == 1:
             return f"{size} of in-flight data are written to the file of channel state"
-        return (
-            f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {members[-1]} and the others await"
-        )
+        return f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {members[-1]} and the others await"
 
     def _files(self, parts: Sequence[PathPart]) -> list[StoredFile]:
         return [self.context.storage.files[FileId(part.file)] for part in parts if part.file >= 0]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.plane.seam.positions import channels_out
-from sim.runtime.observe.paths import Paths
-from sim.runtime.run.simulate import simulate
-from sim.state.lsm import TreeImage
+from sim.plane.interface import channels_out
+from sim.runtime.sampling import Paths
+from sim.runtime.simulate import simulate
+from sim.storage.lsm import TreeImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.runtime.contents import StateSnapshot, TaskSnapshot
-    from sim.runtime.context import Context
-    from sim.runtime.run.job_instance import JobInstance
-    from sim.runtime.run.result import Result
+    from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
+    from sim.runtime.job_instance import JobInstance
+    from sim.runtime.result import Result
 
 
 class Queued(NamedTuple):
@@ -42,9 +41,12 @@ class ObservedInstance:
     """The observations of one job instance: queues before barriers, records that windows hold, files below level 0."""
 
     context: Context
-    queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns
-    waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (checkpoint, task that cuts, reader): records in its window
-    merged: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)  # (checkpoint, task): tables below level 0
+    # (checkpoint, task): by output channel, two columns
+    queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
+    # (checkpoint, task that cuts, reader): records in its window
+    waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    # (checkpoint, task): tables below level 0
+    merged: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)
     paths: Paths | None = None
 
     def path_finder(self) -> Paths:
@@ -84,9 +86,12 @@ class CloseUp:
 
 
 def look(
-    scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None,
+    scenario: Scenario,
+    *,
+    engine: Engine = "compiled",
+    progress: Callable[[int], None] | None = None,
     attach: Callable[[JobInstance], None] = lambda _: None,
-) -> CloseUp:  # fmt: skip
+) -> CloseUp:
     """Simulate again: the run is the same, as observers change nothing.  `attach`: a further observer."""
     instances: list[ObservedInstance] = []
 
@@ -115,7 +120,9 @@ def _watched(job: JobInstance) -> ObservedInstance:
 
     def stored(checkpoint: int, task: int, files: StateSnapshot) -> None:
         if isinstance(files.keyed.image, TreeImage):
-            instance.merged[checkpoint, task] = frozenset(table.name for level in files.keyed.image.levels[1:] for table in level)
+            instance.merged[checkpoint, task] = frozenset(
+                table.name for level in files.keyed.image.levels[1:] for table in level
+            )
 
     job.contents.on_cut, job.contents.on_stored = cut, stored
     return instance

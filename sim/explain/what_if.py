@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from sim.metrics.critical_path import PathKind, PathPart
-from sim.model.catalogs.barriers import Barriers
+from sim.model.checkpoint import Barriers
 from sim.model.scenario import Scenario
 from sim.model.storage import Storage
+from sim.results.critical_path import PathKind, PathPart
 
 if TYPE_CHECKING:
-    from sim.explain.slow_files import SlowPlace
+    from sim.explain.causes import SlowPlace
     from sim.model.job import Vertex
     from sim.runtime.context import Context
 
@@ -96,7 +96,11 @@ def _without_constant(part: Literal["freeze_ns", "upload_ns"]) -> _Change:
 
     def change(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
         if vertex is not None and vertex.state is not None:
-            lsm = replace(vertex.state.lsm, freeze_ns=0) if part == "freeze_ns" else replace(vertex.state.lsm, upload_ns=0)
+            lsm = (
+                replace(vertex.state.lsm, freeze_ns=0)
+                if part == "freeze_ns"
+                else replace(vertex.state.lsm, upload_ns=0)
+            )
             vertex = replace(vertex, state=replace(vertex.state, lsm=lsm))
         return _without_work(scenario, vertex)
 
@@ -107,7 +111,11 @@ def _instant_commit(scenario: Scenario, vertex: Vertex | None) -> Scenario | Non
     if vertex is None:
         return None
     writer = scenario.job.vertex(vertex.committer_of) if vertex.committer_of else vertex
-    return None if writer.commit is None else _with_vertex(scenario, replace(writer, commit=replace(writer.commit, time_ns=0)))
+    return (
+        None
+        if writer.commit is None
+        else _with_vertex(scenario, replace(writer, commit=replace(writer.commit, time_ns=0)))
+    )
 
 
 def _with_vertex(scenario: Scenario, changed: Vertex) -> Scenario:
@@ -116,7 +124,9 @@ def _with_vertex(scenario: Scenario, changed: Vertex) -> Scenario:
 
 
 def _instant_storage(scenario: Scenario, _: Vertex | None) -> Scenario | None:
-    storage = Storage(metadata_ns=scenario.storage.metadata_ns, inline_threshold_bytes=scenario.storage.inline_threshold_bytes)
+    storage = Storage(
+        metadata_ns=scenario.storage.metadata_ns, inline_threshold_bytes=scenario.storage.inline_threshold_bytes
+    )
     return replace(scenario, storage=storage, overheads=replace(scenario.overheads, file_ns=0))
 
 
@@ -124,7 +134,14 @@ def _healthy(scenario: Scenario) -> Scenario | None:
     storage = scenario.storage
     dfs = None if storage.dfs is None else replace(storage.dfs, slow=None)
     objects = None if storage.object_store is None else replace(storage.object_store, slow=None)
-    healthy = replace(storage, slow_probability=0.0, slow_factor=1, dfs=dfs, object_store=objects, disk=replace(storage.disk, slow=None))
+    healthy = replace(
+        storage,
+        slow_probability=0.0,
+        slow_factor=1,
+        dfs=dfs,
+        object_store=objects,
+        disk=replace(storage.disk, slow=None),
+    )
     return replace(scenario, storage=healthy)
 
 
@@ -133,7 +150,9 @@ def _instant(field: str) -> _Change:
 
 
 def _instant_metadata(scenario: Scenario, _: Vertex | None) -> Scenario | None:
-    return replace(scenario, storage=replace(scenario.storage, metadata_ns=0), overheads=replace(scenario.overheads, complete_ns=0))
+    return replace(
+        scenario, storage=replace(scenario.storage, metadata_ns=0), overheads=replace(scenario.overheads, complete_ns=0)
+    )
 
 
 _RULES: dict[PathKind, tuple[str, _Change]] = {

@@ -1,4 +1,1 @@
-"""The nouns of a scenario, frozen: job, state, storage, cluster, faults, random streams, and the catalogs of what can be added.
-
-It is called from every room.  It knows units, and nothing of time, protocols or files.
-"""
+"""The nouns of a scenario with units and defaults, and randomness as a function of a seed."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sim.model.quantities import Level
     from sim.model.scenario import Scenario
-    from sim.quantities.observed import Level
 
 
-LONGEST = 20
+MAX_KEPT_DURATIONS = 20
 """Durations of the history that are kept: enough for its 99 % quantile over 2,000 checkpoints."""
 
 
@@ -60,7 +60,7 @@ class OtherSettings:
     """Factors by which durations under other settings may be off.  Infinite: nothing is known of them.
 
     Those of a history alone are chance in so few checkpoints, the machine, and what the backtest is off by.  How far a what-if goes
-    beyond that depends on what it changes (`sim.evidence`).
+    beyond that depends on what it changes (`sim.jobs.evidence`).
     """
 
     p50: float
@@ -102,7 +102,8 @@ class Backtest:
     simulated_ns: int = 0  # each of the runs
     other_settings: OtherSettings | None = None  # of the history alone; None: written before this was known
     failures: SeenFailures | None = None  # None: neither checkpoints nor the job failed
-    imported: Scenario | None = field(default=None, compare=False, repr=False)  # the job as the file has it, before anything is changed
+    # the job as the file has it, before anything is changed
+    imported: Scenario | None = field(default=None, compare=False, repr=False)
 
     def of(self, quantity: str) -> ComparedQuantity | None:
         return next((compared for compared in self.compared if compared.quantity == quantity), None)

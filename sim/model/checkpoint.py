@@ -1,16 +1,83 @@
-"""Checkpoint options: one concrete strategy.  Names and defaults are Flink's (execution.checkpointing.*)."""
+"""Barrier modes and the settings of checkpoints."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, MODE, UNALIGNED, Barriers
-from sim.model.catalogs.option import Flink, Kind, option
+from sim.model.catalog import Catalog, Flink, Kind, option
 from sim.model.state import StateOptions
 
-__all__ = ["Barriers", "CheckpointOptions"]
+# ---- The ways barriers travel: one record each, with the facts that other rooms need.
+#
+# What tasks do is a page of `sim.protocol.barrier_modes` with the same name; documents, Flink's keys, advice and envelope read the
+# record.
+
+MODE, UNALIGNED = "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled"
+ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
+DEADLINE = "DEADLINE"
+"""Stands in `flink` for the time after which barriers go unaligned."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierKind:
+    """A way that barriers travel."""
+
+    name: str  # as a scenario writes it
+    flink: Mapping[str, str] = field(hash=False)  # the lines of Flink's configuration that ask for it
+    exactly_once: bool = True  # no record counts twice after a restore
+    # barriers may overtake data, at once or after the deadline: Flink runs such checkpoints one by one
+    overtakes: bool = False
+    has_deadline: bool = False  # written {name: 5 s}: aligned until so long after the trigger
+    advised: tuple[str, ...] = ()  # values of cluster.network.debloat with which advice tries it
+    advised_deadline: str = ""  # ... and its deadline there
+
+
+BARRIERS: Catalog[BarrierKind] = Catalog(
+    BarrierKind("aligned", {UNALIGNED: "false"}, advised=("off", "on")),
+    BarrierKind(
+        "aligned-timeout",
+        {UNALIGNED: "true", ALIGNED_TIMEOUT: DEADLINE},
+        overtakes=True,
+        has_deadline=True,
+        advised=("off", "on"),
+        advised_deadline="1 s",
+    ),
+    BarrierKind("unaligned", {UNALIGNED: "true"}, overtakes=True, advised=("off",)),
+    BarrierKind("at-least-once", {MODE: "AT_LEAST_ONCE", UNALIGNED: "false"}, exactly_once=False),
+)
+"""From what changes least about a job to what changes most."""
+
+
+def barriers_of(*, unaligned: bool, has_deadline: bool, exactly_once: bool = True) -> BarrierKind:
+    """The kind that these settings of Flink ask for; at least once it switches unaligned off (CheckpointConfig)."""
+    overtakes = unaligned and exactly_once
+    keys = {UNALIGNED: str(overtakes).lower()}
+    keys |= {} if exactly_once else {MODE: "AT_LEAST_ONCE"}
+    keys |= {ALIGNED_TIMEOUT: DEADLINE} if overtakes and has_deadline else {}
+    return next(kind for kind in BARRIERS.values() if kind.flink == keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Barriers:
+    """The way of barriers in one run.  A kind with a deadline starts aligned and goes unaligned `timeout_ns` after the trigger."""
+
+    kind: str = "aligned"  # a name of BARRIERS
+    timeout_ns: int = 0  # with a deadline only ...
+    # ... False: barriers that wait in sender queues stay aligned, as before FLINK-27251 (1.16)
+    reaches_output: bool = True
+
+    @property
+    def record(self) -> BarrierKind:
+        return BARRIERS[self.kind]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.timeout_ns / 1e9:g} s" if self.record.has_deadline else self.kind
+
+
+# ---- Checkpoint options: one concrete strategy.  Names and defaults are Flink's (execution.checkpointing.*).
 
 _E, _SECOND = "execution.checkpointing", 1_000_000_000
 
@@ -20,41 +87,65 @@ class CheckpointOptions:
     """The checkpoint options of one run."""
 
     interval_ns: int | None = option(
-        Kind.INTERVAL, MISSING, "Between two triggers; `off`: no periodic checkpoints.", zero_is_none=True, flink=f"{_E}.interval"
+        Kind.INTERVAL,
+        MISSING,
+        "Between two triggers; `off`: no periodic checkpoints.",
+        zero_is_none=True,
+        flink=f"{_E}.interval",
     )
     interval_during_backlog_ns: int | None = option(  # 0: none then; None: no other one
-        Kind.INTERVAL, None,
+        Kind.INTERVAL,
+        None,
         "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",
-        usually="the interval", flink=f"{_E}.interval-during-backlog", keyword=True,
-    )  # fmt: skip
+        usually="the interval",
+        flink=f"{_E}.interval-during-backlog",
+        keyword=True,
+    )
     barriers: Barriers = option(
-        Kind.OWN, Barriers(), "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.", usually="aligned",
+        Kind.OWN,
+        Barriers(),
+        "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.",
+        usually="aligned",
         flink=(
             Flink(UNALIGNED, older={f"{_E}.unaligned": "1.16"}, form="boolean"),
             Flink(ALIGNED_TIMEOUT, older={f"{_E}.alignment-timeout": "1.13"}, form="duration"),
             Flink(MODE, form="mode"),
         ),
-    )  # fmt: skip
-    timeout_ns: int = option(Kind.DURATION, 600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout")
+    )
+    timeout_ns: int = option(
+        Kind.DURATION, 600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout"
+    )
     min_pause_ns: int = option(
         Kind.DURATION, 0, "Least time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
     )
-    max_concurrent: int = option(Kind.POSITIVE, 1, "Checkpoints under way at a time.", flink=f"{_E}.max-concurrent-checkpoints")
+    max_concurrent: int = option(
+        Kind.POSITIVE, 1, "Checkpoints under way at a time.", flink=f"{_E}.max-concurrent-checkpoints"
+    )
     tolerable_failed: int = option(
-        Kind.NATURAL, 0, "Failed checkpoints in a row that do not fail the job.", flink=f"{_E}.tolerable-failed-checkpoints"
+        Kind.NATURAL,
+        0,
+        "Failed checkpoints in a row that do not fail the job.",
+        flink=f"{_E}.tolerable-failed-checkpoints",
     )
     num_retained: int = option(
-        Kind.POSITIVE, 1, "Completed checkpoints kept.", flink=Flink(f"{_E}.num-retained", {"state.checkpoints.num-retained": "1.19"})
+        Kind.POSITIVE,
+        1,
+        "Completed checkpoints kept.",
+        flink=Flink(f"{_E}.num-retained", {"state.checkpoints.num-retained": "1.19"}),
     )
     subtasks_per_channel_state_file: int = option(
-        Kind.POSITIVE, 5, "Subtasks of a task manager whose in-flight data share a file.",
-        usually="5; 1 with the profile 1.15", flink=f"{_E}.unaligned.max-subtasks-per-channel-state-file",
-    )  # fmt: skip
+        Kind.POSITIVE,
+        5,
+        "Subtasks of a task manager whose in-flight data share a file.",
+        usually="5; 1 with the profile 1.15",
+        flink=f"{_E}.unaligned.max-subtasks-per-channel-state-file",
+    )
     operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
-        Kind.WORD, "pre-barrier",
+        Kind.WORD,
+        "pre-barrier",
         "When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase.",
         keyword=True,
-    )  # fmt: skip
+    )
     abort_policy: Literal["survive", "reupload", "drop"] = option(  # ... and this what an abort does to its uploads
         Kind.WORD, "survive", "What an abort does to asynchronous uploads; drop is known to be wrong.", keyword=True
     )
@@ -67,26 +158,35 @@ class CheckpointOptions:
         Kind.SHARE, Fraction(0), "Share of the notifications of a completed checkpoint that never reach their task."
     )
     finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = option(
-        Kind.WORD, "flink",
+        Kind.WORD,
+        "flink",
         "How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished.",
-        flink=Flink(f"{_E}.checkpoints-after-tasks-finish", {f"{_E}.checkpoints-after-tasks-finish.enabled": "1.19"}, form="finish"),
-    )  # fmt: skip
+        flink=Flink(
+            f"{_E}.checkpoints-after-tasks-finish",
+            {f"{_E}.checkpoints-after-tasks-finish.enabled": "1.19"},
+            form="finish",
+        ),
+    )
     interruptible_timers: bool = option(
-        Kind.SWITCH, False,
+        Kind.SWITCH,
+        False,
         "With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443).",
         flink=f"{_E}.unaligned.interruptible-timers.enabled",
-    )  # fmt: skip
+    )
     recover_output_on_downstream: bool = option(
-        Kind.SWITCH, False,
+        Kind.SWITCH,
+        False,
         "Captured output is recovered by the tasks that read it, not sent again by those that wrote it; Flink 2.3, default: off.",
         flink=f"{_E}.unaligned.recover-output-on-downstream.enabled",
-    )  # fmt: skip
+    )
     during_recovery: bool = option(
-        Kind.SWITCH, False,
+        Kind.SWITCH,
+        False,
         "Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.\n"
         "It needs recover-output-on-downstream.",
-        flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}),  # older: of the release notes
-    )  # fmt: skip
+        # older: of the release notes
+        flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}),
+    )
     forced_aligned: tuple[tuple[str, str], ...] = option(
         Kind.OWN, (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
     )

@@ -1,15 +1,100 @@
-"""Where the job runs: task managers, network, Flink's version profile.  Frozen."""
+"""Versions of Flink, and the cluster: slots, cores, network, buffers."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
-from sim.model.catalogs.option import Flink, Kind, option
-from sim.model.storage import Storage
-from sim.units import MS
+from sim.model.catalog import Flink, Kind, option
+from sim.model.units import MS
 
-__all__ = ["Cluster", "Debloating", "NetworkMemory", "Storage"]
+# ---- Versions of Flink and of its connectors, in their order.
+#
+# A version is a span: 1.20.1 is one release, 1.20 and 2.x are all releases of a branch, and so is the build of a vendor (1.15.2-csa1),
+# who may have patched it.
+
+OLDEST_PROFILE: Final = "1.15"
+
+_Key = tuple[int, ...]
+"""Four numbers, then 1 for a release, or 0 and a number for what came before it (1.1.0-rc2)."""
+
+_FORM = re.compile(
+    r"v?(\d{1,9}(?:\.\d{1,9}){0,3})(\.x)?(?:-?(rc|snapshot|alpha|beta)[-.]?(\d{0,9}))?(?:-[\d.]+)?([-+].*)?"
+)
+_LATEST = (10**9,)
+
+
+class Span(NamedTuple):
+    """Versions from `low` up to `high`, which is not one of them."""
+
+    low: _Key
+    high: _Key
+
+    def is_in(self, others: Sequence[Span]) -> bool | None:
+        """Whether all of it is in one of the others; None: a part of it is."""
+        touched = [other for other in others if self.low < other.high and other.low < self.high]
+        return (
+            (any(other.low <= self.low and self.high <= other.high for other in touched) or None) if touched else False
+        )
+
+
+def version_span(text: str) -> Span:
+    """The versions that are meant by 1.20.1, 1.20, 2.x, 1.1.0-rc1, 2.3-SNAPSHOT or 3.2.0-1.19 (of a connector).  ValueError: none is."""
+    match = _FORM.fullmatch(text.strip().lower().replace("_", "."))
+    if match is None:
+        raise ValueError(f"'{text[:40]}' is not a version: write 1.20.1, or 1.20 if the patch release is not known")
+    given, branch_only, early, number, vendor = match.groups()
+    numbers = tuple(map(int, given.split(".")))
+    whole = (*numbers, 0, 0, 0)[:4]
+    if early:
+        return Span((*whole, 0, int(number or 0)), (*whole, 0, int(number or 0), 0))
+    if len(numbers) > 2 and not branch_only and not vendor:
+        return Span((*whole, 1), (*whole, 1, 0))
+    return Span((*(*numbers[:2], 0, 0, 0)[:4], 1), _behind(numbers[:2]))
+
+
+def spans_from(versions: Sequence[str]) -> list[Span]:
+    """What has a change that came with each of these: the rest of its branch (1.19.3), and of the newest all later versions, too."""
+    lows = sorted(version_span(text).low for text in versions)
+    return [Span(low, _LATEST if low == lows[-1] else _behind(low[:2])) for low in lows]
+
+
+def _behind(branch: _Key) -> _Key:
+    return (*branch[:-1], branch[-1] + 1)
+
+
+def profile_of(version: str) -> str:
+    """The profile of `cluster:` whose constants hold in a version of Flink."""
+    low = version_span(version).low
+    return "2.x" if low >= (2,) else "1.20" if low >= (1, 16) else OLDEST_PROFILE
+
+
+class OlderDefault(NamedTuple):
+    """The default of an option in releases before `since`, where it differs from the oldest profile's."""
+
+    since: str
+    section: str
+    key: str
+    value: str | int
+    why: str
+
+
+OLDER_DEFAULTS = (
+    OlderDefault(
+        "1.15", "checkpoint", "finish", "off", "checkpoints after tasks finished, FLIP-147, are on since 1.15"
+    ),
+    OlderDefault("1.14", "restart", "heartbeat-failures", 0, "refused heartbeats count since 1.14, FLINK-23209"),
+)
+
+
+def older_defaults(version: str) -> list[OlderDefault]:
+    """Those that hold in all releases that the version can mean."""
+    return [older for older in OLDER_DEFAULTS if version_span(version).high <= version_span(older.since).low]
+
+
+# ---- Where the job runs: task managers, network, Flink's version profile.  Frozen.
 
 _MEMORY = "taskmanager.network.memory"
 _DEBLOAT = f"{_MEMORY}.buffer-debloat"
@@ -20,52 +105,83 @@ class Debloating:
     """taskmanager.network.memory.buffer-debloat.*"""
 
     target_ns: int = option(
-        Kind.DURATION, 1_000 * MS, "Time that the buffered data should take to be processed.", above_zero=True, flink=f"{_DEBLOAT}.target"
+        Kind.DURATION,
+        1_000 * MS,
+        "Time that the buffered data should take to be processed.",
+        above_zero=True,
+        flink=f"{_DEBLOAT}.target",
     )
-    period_ns: int = option(Kind.DURATION, 200 * MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period")
+    period_ns: int = option(
+        Kind.DURATION, 200 * MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period"
+    )
     samples: int = option(Kind.POSITIVE, 20, "Measurements that are averaged.", flink=f"{_DEBLOAT}.samples")
     threshold_percent: int = option(
         Kind.PERCENT, 25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
     )
-    min_bytes: int = option(Kind.SIZE, 256, "Smallest buffer.", above_zero=True, flink="taskmanager.memory.min-segment-size")
+    min_bytes: int = option(
+        Kind.SIZE, 256, "Smallest buffer.", above_zero=True, flink="taskmanager.memory.min-segment-size"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkMemory:
     """Buffers as Flink counts them (taskmanager.network.memory.*).  Four of its keys became constants in 2.0 (FLINK-33750)."""
 
-    segment_bytes: int = option(Kind.SIZE, 32768, "Size of a network buffer.", key="segment-size", flink="taskmanager.memory.segment-size")
+    segment_bytes: int = option(
+        Kind.SIZE, 32768, "Size of a network buffer.", key="segment-size", flink="taskmanager.memory.segment-size"
+    )
     starting_segment_bytes: int = option(
-        Kind.SIZE, 32768, "First buffer size with debloating on.", key="starting-segment-size",
-        usually="1 KiB; the segment-size in 1.x", flink="taskmanager.memory.starting-segment-size",
-    )  # fmt: skip
+        Kind.SIZE,
+        32768,
+        "First buffer size with debloating on.",
+        key="starting-segment-size",
+        usually="1 KiB; the segment-size in 1.x",
+        flink="taskmanager.memory.starting-segment-size",
+    )
     exclusive_per_channel: int = option(
-        Kind.NATURAL, 2, "Exclusive buffers of a channel of an input gate.", key="buffers-per-channel",
+        Kind.NATURAL,
+        2,
+        "Exclusive buffers of a channel of an input gate.",
+        key="buffers-per-channel",
         flink=Flink(f"{_MEMORY}.buffers-per-channel", {"taskmanager.network.num-buffers-per-channel": ""}, last="1.20"),
-    )  # fmt: skip
+    )
     floating_per_gate: int = option(
-        Kind.POSITIVE, 8, "Buffers that the channels of a gate share.", key="floating-buffers-per-gate",
+        Kind.POSITIVE,
+        8,
+        "Buffers that the channels of a gate share.",
+        key="floating-buffers-per-gate",
         flink=Flink(f"{_MEMORY}.floating-buffers-per-gate", last="1.20"),
-    )  # fmt: skip
+    )
     max_per_channel: int = option(
-        Kind.POSITIVE, 10, "Buffers of one channel of an output, at most.", key="max-buffers-per-channel",
+        Kind.POSITIVE,
+        10,
+        "Buffers of one channel of an output, at most.",
+        key="max-buffers-per-channel",
         flink=Flink(f"{_MEMORY}.max-buffers-per-channel", last="1.20"),
-    )  # fmt: skip
+    )
     overdraft: int = option(
-        Kind.NATURAL, 20, "Buffers that a task may take beyond its pool to finish a record.",
-        usually="20; 5 in 1.20, none in 1.15", flink=Flink(f"{_MEMORY}.max-overdraft-buffers-per-gate", last="1.20"),
-    )  # fmt: skip
+        Kind.NATURAL,
+        20,
+        "Buffers that a task may take beyond its pool to finish a record.",
+        usually="20; 5 in 1.20, none in 1.15",
+        flink=Flink(f"{_MEMORY}.max-overdraft-buffers-per-gate", last="1.20"),
+    )
     buffer_timeout_ns: int = option(
-        Kind.BUFFER_TIMEOUT, 100 * MS, "0 s: after each record; or `never`.",
+        Kind.BUFFER_TIMEOUT,
+        100 * MS,
+        "0 s: after each record; or `never`.",
         flink=(
             Flink("execution.buffer-timeout.enabled", form="boolean"),
             Flink("execution.buffer-timeout.interval", {"execution.buffer-timeout": "1.16"}, form="duration"),
         ),
-    )  # fmt: skip
+    )
     debloat: Debloating | None = option(
-        Kind.OWN, None, "on: buffers shrink to what is processed in the target time.", usually="off",
+        Kind.OWN,
+        None,
+        "on: buffers shrink to what is processed in the target time.",
+        usually="off",
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean"),
-    )  # fmt: skip
+    )
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
 
@@ -77,44 +193,59 @@ class Cluster:
     """
 
     placement: Literal["isolated", "spread", "single"] = option(
-        Kind.WORD, "spread",
+        Kind.WORD,
+        "spread",
         "spread: slots are shared, as in Flink: subtask i of every vertex is in slot i; single: one task manager in all;\n"
         "isolated: a task manager per subtask, as if no vertex shared its slots.",
-    )  # fmt: skip
+    )
     slots: int | None = option(  # None: not written, one as in Flink
-        Kind.POSITIVE, None, "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.",
-        usually="1", flink="taskmanager.numberOfTaskSlots",
-    )  # fmt: skip
+        Kind.POSITIVE,
+        None,
+        "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.",
+        usually="1",
+        flink="taskmanager.numberOfTaskSlots",
+    )
     latency_ns: int = option(Kind.DURATION, 0, "One way, between task managers.")
     barrier_wake_up_ns: int = option(
-        Kind.DURATION, 0,
+        Kind.DURATION,
+        0,
         "The first barrier of a checkpoint has reached a task -> the task takes it; default: 0 s. Code that runs once is slow.",
         keyword=True,
-    )  # fmt: skip
+    )
     nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Outgoing, per task manager.")
     cores: int | None = option(
-        Kind.POSITIVE, None,
+        Kind.POSITIVE,
+        None,
         "Each host has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core.",
         usually="nothing waits for a core",
-    )  # fmt: skip
+    )
     hosts: int | None = option(
-        Kind.POSITIVE, None,
+        Kind.POSITIVE,
+        None,
         "So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager.",
-        usually="one per task manager", needs=("cores", ()),
-    )  # fmt: skip
+        usually="one per task manager",
+        needs=("cores", ()),
+    )
     tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
-        Kind.OWN, None,
+        Kind.OWN,
+        None,
         "How services were measured.  idle-core: task threads that want more than `cores` slow each other down.\n"
-        "side-by-side (the default): they have done so already.", key="services", usually="side-by-side",
-    )  # fmt: skip
+        "side-by-side (the default): they have done so already.",
+        key="services",
+        usually="side-by-side",
+    )
     profile: Literal["1.15", "1.20", "2.x"] = option(
-        Kind.WORD, "2.x",
+        Kind.WORD,
+        "2.x",
         "Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues.",
-    )  # fmt: skip
+    )
     version: str = option(  # empty: neither it nor a profile is written
-        Kind.OWN, "", "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
-        usually="the profile, if that is written", keyword=True,
-    )  # fmt: skip
+        Kind.OWN,
+        "",
+        "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
+        usually="the profile, if that is written",
+        keyword=True,
+    )
     network: NetworkMemory = option(Kind.OWN, NetworkMemory(), "Buffers between tasks.")
 
     def host(self, task_manager: int) -> int:

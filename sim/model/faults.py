@@ -1,15 +1,48 @@
-"""Faults, their times, and restarts of the job.  Frozen nouns; the runtime plays them."""
+"""Restart strategies, faults and the times at which they strike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp, gamma, log, sqrt
+from statistics import NormalDist
 from typing import Literal
 
-from sim.model.catalogs.option import Flink, Kind, option
-from sim.model.catalogs.restarts import RESTARTS
+from sim.model.catalog import Catalog, Flink, Kind, option
 from sim.model.job import Distribution
-from sim.units import MS, SECOND
+from sim.model.randomness import Stream, draw
+from sim.model.units import MS, SECOND
+
+# ---- The restart strategies of Flink: one record each, with the facts that other rooms need.
+#
+# What a strategy decides is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read the record.
+
+
+@dataclass(frozen=True, slots=True)
+class RestartKind:
+    """A restart strategy."""
+
+    name: str  # as a scenario writes it
+    limit: str = ""  # the option of `restart:` that says when it gives up; empty: it restarts nothing
+    delays: tuple[str, ...] = ()  # options that say how long it waits, the longest first
+    also: tuple[str, ...] = ()  # other words of Flink's for it (RestartStrategyOptions)
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """What Flink's configuration may call it, with hyphens as underscores."""
+        return tuple(dict.fromkeys((self.name.replace("-", ""), self.name.replace("-", "_"), *self.also)))
+
+
+RESTARTS: Catalog[RestartKind] = Catalog(
+    RestartKind("none", also=("off", "disable")),
+    RestartKind("fixed-delay", "attempts", ("delay",)),
+    RestartKind("exponential-delay", "attempts", ("max", "initial")),
+    RestartKind("failure-rate", "rate", ("delay",)),
+)
+
+
+# ---- Faults, their times, and restarts of the job.  Frozen nouns; the runtime plays them.
 
 _EXPONENTIAL = ("strategy", ("exponential-delay",))
 _ADAPTIVE = ("scheduler", ("adaptive",))
@@ -22,7 +55,7 @@ class FaultLaw:
     """Time from one fault to the next [ns].  `weibull`: `shape` < 1 = bursts, > 1 = wear; `lognormal`: `cv` = deviation / mean."""
 
     mean_ns: int
-    kind: str = "constant"  # or a name of sim.model.randomness.fault_times
+    kind: str = "constant"  # or a name of sim.model.faults
     shape: float = 1.0  # weibull
     cv: float = 1.0  # lognormal
 
@@ -115,52 +148,84 @@ class Restart:
     """
 
     strategy: str = option(
-        Kind.WORD, "exponential-delay", "Default: exponential-delay.", choices=lambda: RESTARTS,
+        Kind.WORD,
+        "exponential-delay",
+        "Default: exponential-delay.",
+        choices=lambda: RESTARTS,
         flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
-    )  # fmt: skip
+    )
     delay_ns: int = option(
-        Kind.DURATION, SECOND, "fixed-delay, failure-rate.", needs=("strategy", ("fixed-delay", "failure-rate")),
+        Kind.DURATION,
+        SECOND,
+        "fixed-delay, failure-rate.",
+        needs=("strategy", ("fixed-delay", "failure-rate")),
         flink=(
             Flink("restart-strategy.fixed-delay.delay", when="fixed-delay"),
             Flink("restart-strategy.failure-rate.delay", when="failure-rate"),
         ),
-    )  # fmt: skip
+    )
     attempts: int | None = option(
-        Kind.NATURAL, None, "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
-        needs=("strategy", ("fixed-delay", "exponential-delay")), usually="without end",
+        Kind.NATURAL,
+        None,
+        "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
+        needs=("strategy", ("fixed-delay", "exponential-delay")),
+        usually="without end",
         flink=(
             Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
             Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts"),
         ),
-    )  # fmt: skip
+    )
     initial_ns: int = option(
-        Kind.DURATION, SECOND, "exponential-delay: the first delay.", needs=_EXPONENTIAL,
+        Kind.DURATION,
+        SECOND,
+        "exponential-delay: the first delay.",
+        needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.initial-backoff",
-    )  # fmt: skip
+    )
     multiplier: Fraction = option(
-        Kind.NUMBER, Fraction(3, 2), "exponential-delay: from one delay to the next.", needs=_EXPONENTIAL,
+        Kind.NUMBER,
+        Fraction(3, 2),
+        "exponential-delay: from one delay to the next.",
+        needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.backoff-multiplier",
-    )  # fmt: skip
+    )
     max_ns: int = option(
-        Kind.DURATION, 60 * SECOND, "exponential-delay: the longest delay.", needs=_EXPONENTIAL,
+        Kind.DURATION,
+        60 * SECOND,
+        "exponential-delay: the longest delay.",
+        needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.max-backoff",
-    )  # fmt: skip
+    )
     jitter: Fraction = option(
-        Kind.SHARE, Fraction(1, 10), "exponential-delay: of the delay, either way.", needs=_EXPONENTIAL,
+        Kind.SHARE,
+        Fraction(1, 10),
+        "exponential-delay: of the delay, either way.",
+        needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.jitter-factor",
-    )  # fmt: skip
+    )
     reset_ns: int = option(
-        Kind.DURATION, 3600 * SECOND, "exponential-delay: so long without a failure, and it begins anew.", needs=_EXPONENTIAL,
+        Kind.DURATION,
+        3600 * SECOND,
+        "exponential-delay: so long without a failure, and it begins anew.",
+        needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.reset-backoff-threshold",
-    )  # fmt: skip
+    )
     rate: int = option(
-        Kind.POSITIVE, 1, "failure-rate: failures tolerated ...", needs=("strategy", ("failure-rate",)),
+        Kind.POSITIVE,
+        1,
+        "failure-rate: failures tolerated ...",
+        needs=("strategy", ("failure-rate",)),
         flink="restart-strategy.failure-rate.max-failures-per-interval",
-    )  # fmt: skip
+    )
     rate_interval_ns: int = option(
-        Kind.DURATION, 60 * SECOND, "... within.", key="within", needs=("strategy", ("failure-rate",)), above_zero=True,
+        Kind.DURATION,
+        60 * SECOND,
+        "... within.",
+        key="within",
+        needs=("strategy", ("failure-rate",)),
+        above_zero=True,
         flink="restart-strategy.failure-rate.failure-rate-interval",
-    )  # fmt: skip
+    )
     failover: Literal["region", "full"] = option(
         Kind.WORD,
         "region",
@@ -175,36 +240,53 @@ class Restart:
         flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
     heartbeat_interval_ns: int = option(
-        Kind.DURATION, 10 * SECOND, "Between two heartbeats; at most the timeout.", above_zero=True,
+        Kind.DURATION,
+        10 * SECOND,
+        "Between two heartbeats; at most the timeout.",
+        above_zero=True,
         flink=Flink("heartbeat.interval", form="milliseconds"),
-    )  # fmt: skip
+    )
     heartbeat_failures: int | None = option(
-        Kind.NATURAL, 2, "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
-        zero_is_none=True, flink=Flink("heartbeat.rpc-failure-threshold", form="threshold"),
-    )  # fmt: skip
-    connection_reset_ns: int = option(Kind.DURATION, 150 * MS, "A process is killed -> those who read from it report that.")
+        Kind.NATURAL,
+        2,
+        "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
+        zero_is_none=True,
+        flink=Flink("heartbeat.rpc-failure-threshold", form="threshold"),
+    )
+    connection_reset_ns: int = option(
+        Kind.DURATION, 150 * MS, "A process is killed -> those who read from it report that."
+    )
     provider: Literal["standalone", "kubernetes", "yarn"] = option(
-        Kind.WORD, "standalone",
+        Kind.WORD,
+        "standalone",
         "Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats.",
-    )  # fmt: skip
+    )
     replacement: Distribution = option(
-        Kind.DURATION_LAW, Distribution(0),
+        Kind.DURATION_LAW,
+        Distribution(0),
         "A task manager is lost -> another one offers its slots; a time or a law of times; default: there are spare ones.",
-    )  # fmt: skip
-    slot_check_ns: int = option(Kind.DURATION, 50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay")
+    )
+    slot_check_ns: int = option(
+        Kind.DURATION, 50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay"
+    )
     ask_timeout_ns: int = option(
-        Kind.DURATION, 10 * SECOND, "A machine is silent -> a deployment to it is given up.",
+        Kind.DURATION,
+        10 * SECOND,
+        "A machine is silent -> a deployment to it is given up.",
         flink=Flink("pekko.ask.timeout", older={"akka.ask.timeout": "1.17"}),
-    )  # fmt: skip
+    )
     fresh_start_ns: int = option(  # 0.8 to 1.7 s in recordings of ours, beside overheads: deploy
-        Kind.DURATION, SECOND,
+        Kind.DURATION,
+        SECOND,
         "A task's first deployment on a process in place of a lost one -> it begins to restore; the process loads classes and libraries.",
-    )  # fmt: skip
+    )
     state_start_ns: int = option(
-        Kind.DURATION, 0,
+        Kind.DURATION,
+        0,
         "A restarted task with keyed state initializes -> it begins to read it: classes of the backend and of its serializers are loaded\n"
-        "again; default: 0 s.", keyword=True,
-    )  # fmt: skip
+        "again; default: 0 s.",
+        keyword=True,
+    )
     cancellation_timeout_ns: int = option(
         Kind.DURATION,
         180 * SECOND,
@@ -221,40 +303,73 @@ class Restart:
         Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.", needs=("warm-up", ())
     )
     scheduler: Literal["default", "adaptive"] = option(
-        Kind.WORD, "default",
+        Kind.WORD,
+        "default",
         "adaptive: the job restarts with the slots there are, and is rescaled when others come; spare slots are used by it.",
-        flink=Flink("jobmanager.scheduler", form="scheduler"), keyword=True,
-    )  # fmt: skip
-    reactive: bool = option(
-        Kind.SWITCH, False, "adaptive: it starts with any slots at once, and waits for the first one without end.",
-        needs=_ADAPTIVE, flink=Flink("scheduler-mode", form="reactive"), keyword=True,
-    )  # fmt: skip
-    stabilization_ns: int = option(
-        Kind.DURATION, 10 * SECOND, "adaptive: after a failure it waits so long for more slots than there are.",
-        needs=_ADAPTIVE, keyword=True,
-        flink=Flink(
-            f"{_OF_ADAPTIVE}.submission.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.resource-stabilization-timeout": "1.20"}
-        ),
-    )  # fmt: skip
-    resource_wait_ns: int | None = option(
-        Kind.DURATION, 300 * SECOND, "adaptive: without any slot for so long it fails; 0 s: never.", needs=_ADAPTIVE,
-        zero_is_none=True, keyword=True,
-        flink=Flink(f"{_OF_ADAPTIVE}.submission.resource-wait-timeout", {f"{_OF_ADAPTIVE}.resource-wait-timeout": "1.20"}, form="wait"),
-    )  # fmt: skip
-    cooldown_ns: int = option(
-        Kind.DURATION, 30 * SECOND, "adaptive: it runs at least so long before it is rescaled.", needs=_ADAPTIVE, keyword=True,
-        flink=Flink(f"{_OF_ADAPTIVE}.executing.cooldown-after-rescaling", {f"{_OF_ADAPTIVE}.scaling-interval.min": "1.20"}),
-    )  # fmt: skip
-    rescale_stabilization_ns: int = option(
-        Kind.DURATION, 60 * SECOND, "adaptive: slots are back, but not all: so long it waits for the others.", needs=_ADAPTIVE,
+        flink=Flink("jobmanager.scheduler", form="scheduler"),
         keyword=True,
-        flink=Flink(f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}),
-    )  # fmt: skip
+    )
+    reactive: bool = option(
+        Kind.SWITCH,
+        False,
+        "adaptive: it starts with any slots at once, and waits for the first one without end.",
+        needs=_ADAPTIVE,
+        flink=Flink("scheduler-mode", form="reactive"),
+        keyword=True,
+    )
+    stabilization_ns: int = option(
+        Kind.DURATION,
+        10 * SECOND,
+        "adaptive: after a failure it waits so long for more slots than there are.",
+        needs=_ADAPTIVE,
+        keyword=True,
+        flink=Flink(
+            f"{_OF_ADAPTIVE}.submission.resource-stabilization-timeout",
+            {f"{_OF_ADAPTIVE}.resource-stabilization-timeout": "1.20"},
+        ),
+    )
+    resource_wait_ns: int | None = option(
+        Kind.DURATION,
+        300 * SECOND,
+        "adaptive: without any slot for so long it fails; 0 s: never.",
+        needs=_ADAPTIVE,
+        zero_is_none=True,
+        keyword=True,
+        flink=Flink(
+            f"{_OF_ADAPTIVE}.submission.resource-wait-timeout",
+            {f"{_OF_ADAPTIVE}.resource-wait-timeout": "1.20"},
+            form="wait",
+        ),
+    )
+    cooldown_ns: int = option(
+        Kind.DURATION,
+        30 * SECOND,
+        "adaptive: it runs at least so long before it is rescaled.",
+        needs=_ADAPTIVE,
+        keyword=True,
+        flink=Flink(
+            f"{_OF_ADAPTIVE}.executing.cooldown-after-rescaling", {f"{_OF_ADAPTIVE}.scaling-interval.min": "1.20"}
+        ),
+    )
+    rescale_stabilization_ns: int = option(
+        Kind.DURATION,
+        60 * SECOND,
+        "adaptive: slots are back, but not all: so long it waits for the others.",
+        needs=_ADAPTIVE,
+        keyword=True,
+        flink=Flink(
+            f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}
+        ),
+    )
     rescale_delay_ns: int | None = option(
-        Kind.DURATION, None, "adaptive: it waits so long for the checkpoint to be rescaled with; default: three intervals.",
-        needs=_ADAPTIVE, usually="three intervals", keyword=True,
+        Kind.DURATION,
+        None,
+        "adaptive: it waits so long for the checkpoint to be rescaled with; default: three intervals.",
+        needs=_ADAPTIVE,
+        usually="three intervals",
+        keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
-    )  # fmt: skip
+    )
 
     @property
     def most_restarts(self) -> int | None:
@@ -276,3 +391,43 @@ class Rescale:
     at_ns: int
     parallelism: tuple[tuple[str, int], ...]
     savepoint: bool = False  # take one first and restart from it, instead of from the latest completed checkpoint
+
+
+# ---- When faults happen: a law of the time between them, drawn as a function of the seed (`sim.model.randomness`).
+
+_SQUARE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """A law of the time from one fault to the next.  The section `every:`, its schema and the times read the record."""
+
+    name: str  # as a scenario writes it
+    sentence: str
+    factor: Callable[[float, FaultLaw], float]  # the time at a share of the law, as a multiple of its mean
+    parameter: str = ""  # the field of FaultLaw that is written beside the mean
+
+
+def _weibull(u: float, law: FaultLaw) -> float:
+    return float((-log(u)) ** (1 / law.shape) / gamma(1 + 1 / law.shape))
+
+
+def _lognormal(u: float, law: FaultLaw) -> float:
+    variance = log(1 + law.cv**2)
+    return exp(sqrt(variance) * NormalDist().inv_cdf(u) - variance / 2)
+
+
+FAULT_KINDS: Catalog[FaultKind] = Catalog(
+    FaultKind("exponential", "Mean.", lambda u, _: -log(u)),
+    FaultKind("weibull", "Faults that come in bursts, or wear out.", _weibull, "shape"),
+    FaultKind("lognormal", "A long tail.", _lognormal, "cv"),
+)
+"""A constant time is none of them: it is written alone."""
+
+
+def gap_ns(law: FaultLaw, key: Stream, k: int) -> int:
+    """The time from fault k - 1 (or the start) to fault k [ns], at least 1 ns; its mean over k is the law's."""
+    # in (0, 1): two draws reach far into the tail
+    u = ((draw(key, 2 * k) << 32) + draw(key, 2 * k + 1) + 0.5) / _SQUARE
+    factor = 1.0 if law.kind == "constant" else FAULT_KINDS[law.kind].factor(u, law)
+    return max(1, round(law.mean_ns * factor))

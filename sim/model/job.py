@@ -1,4 +1,4 @@
-"""The job as its author sees it: vertices, edges, service, state.  Frozen; knows nothing of time or protocols."""
+"""The job graph: vertices, edges, sources, how records are shipped, key groups."""
 
 from __future__ import annotations
 
@@ -9,29 +9,117 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from sim.model.catalogs.option import Kind, option
-from sim.model.catalogs.shipping import SHIPPING, Shipping
-from sim.model.catalogs.sinks import SINKS, recognised
-from sim.model.catalogs.sources import SOURCES
-from sim.model.key_groups import Excess, dealt
-from sim.model.sink import Commit, Flush
+from sim.model.catalog import Catalog, Kind, option
+from sim.model.sinks import SINKS, Commit, Flush, recognised
 from sim.model.state import State
 
-__all__ = [
-    "Alignment",
-    "AsyncIO",
-    "Backlog",
-    "Distribution",
-    "Input",
-    "Job",
-    "Rate",
-    "Snapshot",
-    "Source",
-    "State",
-    "Vertex",
-    "Watermark",
-    "Window",
-]
+# ---- The ways to ship records over an edge, Flink's ship strategies: one record each.
+#
+# What the plane does is one of its routings; documents, recordings, recovery and envelope read the record.
+
+
+@dataclass(frozen=True, slots=True)
+class Shipping:
+    """A way to ship records over an edge."""
+
+    name: str  # as a scenario writes it; capitals in Flink's plans
+    routing: str  # of the plane: a name of its Ship
+    pointwise: bool = False  # a writer reaches some of the readers only
+    one_to_one: bool = False  # ... exactly one: between unequal parallelisms Flink takes rebalance instead
+    keyed: bool = False  # the reader of a record is the owner of its key group
+    copies: bool = False  # every reader gets every record
+    to_one: bool = False  # the first reader gets every record
+    overtaken: bool = True  # its channels can store in-flight data: unaligned barriers are supported
+    answers_to: tuple[str, ...] = ()  # what programs call it, in small letters
+
+
+SHIPPING: Catalog[Shipping] = Catalog(
+    Shipping("forward", "FORWARD", pointwise=True, one_to_one=True, overtaken=False),
+    Shipping("rescale", "RESCALE", pointwise=True, overtaken=False),
+    Shipping("rebalance", "REBALANCE"),
+    Shipping("hash", "HASH", keyed=True, answers_to=("keyby", "keyed")),
+    Shipping("broadcast", "BROADCAST", copies=True, overtaken=False),
+    Shipping("global", "GLOBAL", to_one=True),
+)
+
+
+def shipping_of(word: str) -> Shipping:
+    """The way that a scenario or a program calls so.  StopIteration: there is none."""
+    return next(way for way in SHIPPING.values() if word in (way.name, *way.answers_to))
+
+
+# ---- What jobs read from: the connectors that a source vertex may name (`connector:`), each with its component of the known defects.
+
+SOURCES = {
+    "kafka-source": "flink-connector-kafka",
+    "pulsar-source": "pulsar",
+    "jdbc-source": "flink-connector-jdbc",
+    "flink-cdc": "flink-cdc",
+    "iceberg-source": "iceberg",
+    "paimon-source": "paimon",
+    "hudi-source": "hudi",
+    "delta-source": "delta",
+}
+
+
+# ---- How many key groups there are, and which belong to which subtask, before and after rescaling (KeyGroupRangeAssignment).
+
+Excess = Literal["one-key", "key-groups"]
+"""What a subtask reads beyond the least of them: one key of its own, or spread evenly over its key groups."""
+
+
+def default_max_parallelism(parallelism: int) -> int:
+    """Key groups when none are given (computeDefaultMaxParallelism)."""
+    return min(max(1 << (parallelism + parallelism // 2 - 1).bit_length(), 128), 32768)
+
+
+def key_groups(index: int, parallelism: int, groups: int) -> range:
+    """The key groups of one subtask."""
+    return range((index * groups + parallelism - 1) // parallelism, ((index + 1) * groups - 1) // parallelism + 1)
+
+
+def owners(parallelism: int, groups: int) -> tuple[int, ...]:
+    """The subtask of each key group (computeOperatorIndexForKeyGroup): whose keys are in it, and so whose records."""
+    return tuple(group * parallelism // groups for group in range(groups))
+
+
+def overlap(index: int, parallelism: int, before: int, groups: int) -> dict[int, Fraction]:
+    """Subtask of the `before` ones -> share of its key groups that go to this subtask; those without any are left out."""
+    own = key_groups(index, parallelism, groups)
+    shares = {}
+    for old in range(before):
+        theirs = key_groups(old, before, groups)
+        common = min(own.stop, theirs.stop) - max(own.start, theirs.start)
+        if common > 0:
+            shares[old] = Fraction(common, len(theirs))
+    return shares
+
+
+def dealt(
+    shares: Sequence[Fraction], parallelism: int, groups: int, excess: Excess = "one-key"
+) -> tuple[Fraction, ...]:
+    """Shares of the records by subtask, counted at a parallelism of `len(shares)` -> those at another one.  They add up to 1.
+
+    Weights live on key groups.  All groups have the same part of what every subtask reads at least.  The rest of a subtask's records is
+    one hot key in the middle group of its own, or spread over its groups.
+    """
+    total, counted = sum(shares), len(shares)
+    if counted == parallelism:
+        return tuple(share / total for share in shares)
+    ranges = [key_groups(i, counted, groups) for i in range(counted)]
+    per_group = [share / total / len(own) for share, own in zip(shares, ranges, strict=True)]
+    common = min(per_group) if excess == "one-key" else None
+    by_reader = [Fraction(0)] * parallelism
+    for i, own in enumerate(ranges):
+        even = per_group[i] if common is None else common
+        for reader in range(own[0] * parallelism // groups, own[-1] * parallelism // groups + 1):
+            theirs = key_groups(reader, parallelism, groups)
+            by_reader[reader] += even * (min(own.stop, theirs.stop) - max(own.start, theirs.start))
+        by_reader[own[len(own) // 2] * parallelism // groups] += (per_group[i] - even) * len(own)
+    return tuple(by_reader)
+
+
+# ---- The job as its author sees it: vertices, edges, service, state.  Frozen; knows nothing of time or protocols.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +130,7 @@ class Distribution:
     """
 
     mean: int  # ns or bytes, as its owner says
-    kind: str = "constant"  # or a name of sim.model.randomness.distributions
+    kind: str = "constant"  # or a name of sim.model.randomness
     cv: float = 1.0  # of kinds that have it written beside the mean; others ignore it
     terms: int = 1
 
@@ -65,15 +153,22 @@ class Alignment:
     """Watermark alignment: subtasks of a group that are ahead of the others stop reading (withWatermarkAlignment, FLIP-182)."""
 
     group: str = option(Kind.OWN, MISSING, "Name of the group; sources of several vertices may be in one.")
-    drift_ns: int = option(Kind.DURATION, MISSING, "So far a watermark may be ahead of the least one of the group.", key="max-drift")
+    drift_ns: int = option(
+        Kind.DURATION, MISSING, "So far a watermark may be ahead of the least one of the group.", key="max-drift"
+    )
     every_ns: int = option(
-        Kind.DURATION, 1_000_000_000, "From one report and announcement to the next; default: 1 s, as in Flink.", key="update-interval"
+        Kind.DURATION,
+        1_000_000_000,
+        "From one report and announcement to the next; default: 1 s, as in Flink.",
+        key="update-interval",
     )
     buffer: int = option(  # a limit judges the watermark that many intervals ago; 0: the latest
-        Kind.COUNT, 3,
+        Kind.COUNT,
+        3,
         "Update intervals by which a pause is late (pipeline.watermark-alignment.buffer-size); default: 3.  0: as before Flink 2.3.",
-        key="buffer-size", flink="pipeline.watermark-alignment.buffer-size",
-    )  # fmt: skip
+        key="buffer-size",
+        flink="pipeline.watermark-alignment.buffer-size",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +176,34 @@ class Watermark:
     """The watermarks of a source."""
 
     interval_ns: int = option(
-        Kind.DURATION, 200_000_000, "Between two watermarks of a subtask; default: 200 ms.", flink="pipeline.auto-watermark-interval"
+        Kind.DURATION,
+        200_000_000,
+        "Between two watermarks of a subtask; default: 200 ms.",
+        flink="pipeline.auto-watermark-interval",
     )
     lateness_ns: int = option(  # bounded out-of-orderness
         Kind.DURATION, 0, "How far they stay behind the latest record; default: 0."
     )
     idle_timeout_ns: int | None = option(
-        Kind.DURATION, None,
+        Kind.DURATION,
+        None,
         "A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).\n"
-        "Default: 0 s, never.", zero_is_none=True, usually="never", flink="table.exec.source.idle-timeout",
-    )  # fmt: skip
-    alignment: Alignment | None = option(Kind.OWN, None, "The group of sources that it keeps in step with; default: none.")
+        "Default: 0 s, never.",
+        zero_is_none=True,
+        usually="never",
+        flink="table.exec.source.idle-timeout",
+    )
+    alignment: Alignment | None = option(
+        Kind.OWN, None, "The group of sources that it keeps in step with; default: none."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """The rule by which a source reports that it reads a backlog (FLIP-309).  One of the two is given."""
 
-    records: int | None = None  # of each subtask: history that is read first (HybridSource, snapshots of change data capture)
+    # of each subtask: history that is read first (HybridSource, snapshots of change data capture)
+    records: int | None = None
     lag_ns: int | None = None  # while a record that is due has waited longer; what a connector of one's own may do
 
 
@@ -114,17 +219,22 @@ class Source:
     """A source reads a log.  Records that are due and not yet emitted wait there, and the source catches up on them."""
 
     rates: Sequence[Rate] = ()  # per subtask; empty: unlimited
-    total: int | None = option(Kind.OWN, None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask")
+    total: int | None = option(
+        Kind.OWN, None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask"
+    )
     silent: int = option(
-        Kind.COUNT, 0,
+        Kind.COUNT,
+        0,
         "Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0.",
         keyword=True,
-    )  # fmt: skip
+    )
     waits: Literal["mailbox", "poll", "lock"] = option(
-        Kind.WORD, "mailbox",
+        Kind.WORD,
+        "mailbox",
         "mailbox (the default): checkpoints begin at once.  poll: the reader blocks in pollNext until a record is due.\n"
-        "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output.", keyword=True,
-    )  # fmt: skip
+        "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output.",
+        keyword=True,
+    )
     watermark: Watermark = option(Kind.OWN, Watermark(), "Watermarks that the source emits.")
     backlog: Backlog | None = option(Kind.OWN, None, "A backlog that the source reads first.")  # None: it reports none
 
@@ -133,20 +243,26 @@ class Source:
 class Snapshot:
     """An operator's own part of a snapshot, beside its keyed state.  Each piece of work is paid with `probability`."""
 
-    pre_barrier_ns: int = option(Kind.DURATION, 0, "Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier).")
+    pre_barrier_ns: int = option(
+        Kind.DURATION, 0, "Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier)."
+    )
     sync_ns: int = option(Kind.DURATION, 0, "Task thread, after the barrier (snapshotState).")
     async_ns: int = option(Kind.DURATION, 0, "Asynchronous phase.")
     probability: Fraction = option(
-        Kind.SHARE, Fraction(1), "Each snapshot of a subtask pays the three above with this probability; default: 100 %."
+        Kind.SHARE,
+        Fraction(1),
+        "Each snapshot of a subtask pays the three above with this probability; default: 100 %.",
     )
     operator_state_bytes: int = option(  # after the keyed state; 0 = no such file
         Kind.SIZE, 0, "Per subtask, written as a file of its own."
     )
-    after_in_flight: bool = option(  # OperatorSnapshotFinalizer, one operator of a chain after the other, in the order of a hash map
-        Kind.SWITCH, False,
+    # OperatorSnapshotFinalizer, one operator of a chain after the other, in the order of a hash map
+    after_in_flight: bool = option(
+        Kind.SWITCH,
+        False,
         "State is written when the in-flight data of its task manager is: a chain whose last operator happens to be finalized first.",
         keyword=True,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +270,11 @@ class UnionState:
     """Union list state: its size is `snapshot: {operator-state: ...}`, and each subtask restores that of all (getUnionListState)."""
 
     clears: bool = option(
-        Kind.SWITCH, True,
+        Kind.SWITCH,
+        True,
         "true: a restored subtask keeps its own elements and drops the others.  false: it snapshots the whole union again, so that the\n"
         "state is multiplied by the parallelism at each restart (apache/paimon#1732).",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +283,16 @@ class Input:
 
     upstream: str
     ship: str = "hash"  # a name of SHIPPING
-    weights: tuple[Fraction, ...] = ()  # hash: share of each of so many subtasks, see Vertex.shares; empty: its share of the key groups
+    # hash: share of each of so many subtasks, see Vertex.shares; empty: its share of the key groups
+    weights: tuple[Fraction, ...] = ()
     excess: Excess = "one-key"  # how weights are dealt out if the reader has another number of subtasks
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
-    union: str = ""  # of a join: inputs that follow each other and have the same word are one input; empty: one by itself
+    # of a join: inputs that follow each other and have the same word are one input; empty: one by itself
+    union: str = ""
     output: str = ""  # tag of the side output that it reads; empty: the main one
-    fan_out: Fraction | None = None  # records on this edge per record that its upstream reads or, a source, emits; None: the upstream's
+    # records on this edge per record that its upstream reads or, a source, emits; None: the upstream's
+    fan_out: Fraction | None = None
 
     @property
     def shipping(self) -> Shipping:
@@ -187,7 +307,9 @@ class AsyncIO:
     """
 
     latency: Distribution = option(Kind.DURATION_LAW, MISSING, "Request -> answer.")
-    capacity: int = option(Kind.POSITIVE, 100, "Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink.")
+    capacity: int = option(
+        Kind.POSITIVE, 100, "Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,23 +330,29 @@ class Window:
     )
     record_bytes: int = option(Kind.SIZE, 0, "Keyed state per record held; default: none.", key="state-per-record")
     api: Literal["sql", "datastream"] = option(
-        Kind.WORD, "sql",
+        Kind.WORD,
+        "sql",
         "Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never.\n"
         "Of sliding windows SQL keeps a record once, the WindowOperator once for each of its windows.",
-    )  # fmt: skip
+    )
     flush_ns: int = option(
-        Kind.DURATION, 0,
+        Kind.DURATION,
+        0,
         "Time of the task thread for each record buffered since the last flush: before each barrier, and before a window of SQL fires.\n"
-        "Default: none.", keyword=True,
-    )  # fmt: skip
+        "Default: none.",
+        keyword=True,
+    )
     every_ns: int = option(Kind.DURATION, 0, "sliding only: from one end to the next one.", usually="the size")
     hold_ns: int = 0
     early: bool = False  # what is held leaves before each barrier, too
     bundle: int = option(
-        Kind.COUNT, 0,
+        Kind.COUNT,
+        0,
         "mini-batch only: with so many records a bundle leaves at once (table.exec.mini-batch.size, python.fn-execution.bundle.size).\n"
-        "Default: no bound.", key="size", usually="no bound",
-    )  # fmt: skip
+        "Default: no bound.",
+        key="size",
+        usually="no bound",
+    )
 
     @property
     def step_ns(self) -> int:
@@ -243,45 +371,62 @@ class Vertex:
 
     name: str
     joined: bool = option(
-        Kind.OWN, False,
+        Kind.OWN,
+        False,
         "How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join).",
-        key="combine", usually="union", keyword=True,
-    )  # fmt: skip
+        key="combine",
+        usually="union",
+        keyword=True,
+    )
     parallelism: int = option(Kind.PARALLELISM, 1, "Subtasks.", flink="parallelism.default")
     max_parallelism: int = option(
-        Kind.PARALLELISM, 128,
+        Kind.PARALLELISM,
+        128,
         "Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;\n"
         "where the parallelism does not divide them, some own one group more than others.",
-        usually="Flink's choice from the parallelism", flink="pipeline.max-parallelism",
-    )  # fmt: skip
+        usually="Flink's choice from the parallelism",
+        flink="pipeline.max-parallelism",
+    )
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
-    service: Distribution = option(Kind.DURATION_LAW, Distribution(1000), "Time per record (sources: per emitted record).", keyword=True)
+    service: Distribution = option(
+        Kind.DURATION_LAW, Distribution(1000), "Time per record (sources: per emitted record).", keyword=True
+    )
     service_factors: tuple[tuple[int, Fraction], ...] = option(
-        Kind.OWN, (),
+        Kind.OWN,
+        (),
         "Subtask -> how many times as long its services and firings take, 0.01 to 100; default: 1.\n"
-        "After a rescale the subtask of the same number has it.", key="service-factor", keyword=True,
-    )  # fmt: skip
-    fan_out: Fraction = option(Kind.NUMBER, Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True)
+        "After a rescale the subtask of the same number has it.",
+        key="service-factor",
+        keyword=True,
+    )
+    fan_out: Fraction = option(
+        Kind.NUMBER, Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True
+    )
     async_io: AsyncIO | None = option(Kind.OWN, None, "Requests under way beside the task thread.", keyword=True)
     window: Window | None = option(Kind.OWN, None, "Records are held and fired at the end of a window.", keyword=True)
     state: State | None = option(Kind.OWN, None, "Keyed state of the vertex.", keyword=True)
     union_state: UnionState | None = option(
-        Kind.OWN, None,
+        Kind.OWN,
+        None,
         "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
-        "checkpoint completes while some of its tasks have finished and others have not.", usually="false", keyword=True,
-    )  # fmt: skip
+        "checkpoint completes while some of its tasks have finished and others have not.",
+        usually="false",
+        keyword=True,
+    )
     snapshot: Snapshot = option(Kind.OWN, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
     flush: Flush | None = option(Kind.OWN, None, "Files that the operator writes for a snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
         Kind.OWN, None, "two-phase, as-connector, or its details.", usually="none", keyword=True
     )
     connector: str = option(
-        Kind.OWN, "",
+        Kind.OWN,
+        "",
         "What it writes to, or a source reads: commit begins with its options, and advice asks it whether barriers may overtake data.\n"
         "{name: hudi, version: 1.1.0} says the version, by which known defects are judged.",
-        choices=lambda: (*SINKS, *SOURCES), keyword=True,
-    )  # fmt: skip
+        choices=lambda: (*SINKS, *SOURCES),
+        keyword=True,
+    )
     connector_version: str = ""
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
 
@@ -307,12 +452,16 @@ class Vertex:
         """How many gates each input of a join has: edges of one union follow each other."""
         if not self.joined:
             return ()
-        return tuple(len(list(edges)) for _, edges in groupby(range(len(self.inputs)), lambda i: self.inputs[i].union or i))
+        return tuple(
+            len(list(edges)) for _, edges in groupby(range(len(self.inputs)), lambda i: self.inputs[i].union or i)
+        )
 
     @property
     def owes_outputs(self) -> bool:
         """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
-        return self.async_io is not None or (self.window is not None and (self.window.time == "event" or self.window.early))
+        return self.async_io is not None or (
+            self.window is not None and (self.window.time == "event" or self.window.early)
+        )
 
     @property
     def work_ns(self) -> int | None:
@@ -353,7 +502,9 @@ class Job:
     @cached_property
     def event_time_windows(self) -> tuple[Window, ...]:
         """Windows that watermarks end, of all vertices."""
-        return tuple(vertex.window for vertex in self.vertices if vertex.window is not None and vertex.window.time == "event")
+        return tuple(
+            vertex.window for vertex in self.vertices if vertex.window is not None and vertex.window.time == "event"
+        )
 
     def vertex(self, name: str) -> Vertex:
         return next(v for v in self.vertices if v.name == name)

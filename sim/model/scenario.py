@@ -1,4 +1,4 @@
-"""One concrete run: a job on a cluster with one checkpoint strategy.  What `simulate` takes."""
+"""A scenario: job, cluster, checkpoints, faults, planned actions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,53 @@ import math
 from dataclasses import MISSING, dataclass
 from typing import Literal
 
-from sim.model.actions import Action
-from sim.model.catalogs.option import Kind, option
+from sim.model.catalog import Kind, option
 from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import Cluster, Storage
-from sim.model.directories import Directories
+from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
-from sim.model.instances import Instances
 from sim.model.job import Job
-from sim.model.residuals import Residuals
+from sim.model.randomness import Residuals
+from sim.model.storage import ClaimMode, Directories, Storage
+
+# ---- Requests to a running job: savepoints, and its end.  Frozen.
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A savepoint; with `stop` the job stops with it.
+
+    drain: sources end, operators finish, and the savepoint holds that (`flink stop --drain`).
+    no-drain: the savepoint holds the job as it stands.
+    savepoint-then-finish: as before FLIP-147, operators finish after the savepoint and nothing holds what they emit.
+    """
+
+    at_ns: int
+    format: Literal["canonical", "native"] = "canonical"
+    stop: Literal["drain", "no-drain", "savepoint-then-finish"] | None = None
+
+
+# ---- Job instances that follow one another: each begins from a snapshot of the one before it.  Frozen.
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """The job instances of a run, which share its duration."""
+
+    count: int = option(Kind.POSITIVE, 1, "Jobs, one after the other.")
+    claim: ClaimMode = option(  # execution.state-recovery.claim-mode
+        Kind.WORD, "no-claim", "Who owns the snapshot a job starts from (FLIP-193)."
+    )
+    start_from: Literal["checkpoint", "savepoint"] = option(
+        Kind.WORD, "checkpoint", "The latest retained checkpoint, or the latest savepoint (see actions).", key="from"
+    )
+    copied: Literal["nothing", "own", "job", "root"] = option(
+        Kind.WORD,
+        "nothing",
+        "Only a copy of this is left, elsewhere: the snapshot's own directory, its job's, or all of them.  nothing: all is where it was.",
+    )
+
+
+# ---- One concrete run: a job on a cluster with one checkpoint strategy.  What `simulate` takes.
 
 AUTO_WARM_UP = -1
 """A warm-up that ends where the run has settled: the results tell."""
@@ -25,17 +63,23 @@ class Overheads:
     """What no configuration says [ns]: constants of an environment, the same for all its runs.
 
     The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `benchmarks.lab calibrate` measures others.
-    How each was estimated, and how sure it is: sim/scenario/environments/flink-2-loopback.yaml.
+    How each was estimated, and how sure it is: sim/model/schema/environments/flink-2-loopback.yaml.
     """
 
     trigger_ns: int = option(Kind.DURATION, 3_000_000, "Trigger timestamp -> trigger call executed by a source.")
-    acknowledge_ns: int = option(Kind.DURATION, 3_000_000, "End of the asynchronous phase -> acknowledgement processed by the coordinator.")
-    complete_ns: int = option(Kind.DURATION, 6_000_000, "Last acknowledgement -> next trigger possible, beside writing _metadata.")
+    acknowledge_ns: int = option(
+        Kind.DURATION, 3_000_000, "End of the asynchronous phase -> acknowledgement processed by the coordinator."
+    )
+    complete_ns: int = option(
+        Kind.DURATION, 6_000_000, "Last acknowledgement -> next trigger possible, beside writing _metadata."
+    )
     notify_ns: int = option(Kind.DURATION, 500_000, "Coordinator -> task.")
-    first_trigger_ns: int = option(Kind.DURATION, 21_000_000, "All tasks running -> first trigger, in Flink 2.x.")  # beside the min-pause
+    # beside the min-pause
+    first_trigger_ns: int = option(Kind.DURATION, 21_000_000, "All tasks running -> first trigger, in Flink 2.x.")
     close_ns: int = option(Kind.DURATION, 9_500_000, "A task's last wait is over -> its outputs are closed.")
     fail_ns: int = option(Kind.DURATION, 20_000_000, "A task's exception -> the job counts as RESTARTING.")
-    restart_ns: int = option(Kind.DURATION, 34_000_000, "Restart delay over -> deployment begins.")  # tasks are cancelled by then
+    # tasks are cancelled by then
+    restart_ns: int = option(Kind.DURATION, 34_000_000, "Restart delay over -> deployment begins.")
     deploy_ns: int = option(Kind.DURATION, 99_000_000, "Deployment begins -> a task begins to initialize.")
     file_ns: int = option(Kind.DURATION, 1_000_000, "A file of flat storage, beside its file-latency and its bytes.")
     start_ns: int = option(Kind.DURATION, 1_100_000_000, "Submission -> all tasks run.")  # where it was not measured
@@ -50,20 +94,24 @@ class Run:
 
     duration_ns: int = option(Kind.DURATION, MISSING, "Simulated time.")
     warmup_ns: int = option(  # or AUTO_WARM_UP
-        Kind.WARM_UP, 0,
+        Kind.WARM_UP,
+        0,
         "Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule).",
-    )  # fmt: skip
+    )
     cold_start_ns: int = option(
-        Kind.DURATION, 0,
+        Kind.DURATION,
+        0,
         "The job has just been submitted: after so long its tasks run, and are slow at first (restart: warm-up); what is due meanwhile\n"
-        "waits in the log.  Default: 0 s, the run shows a job that has been running for long.", keyword=True,
-    )  # fmt: skip
+        "waits in the log.  Default: 0 s, the run shows a job that has been running for long.",
+        keyword=True,
+    )
     seed: int = option(Kind.NATURAL, 1, "The seed of all random numbers; a list is an axis.")
     replications: int = option(Kind.POSITIVE, 1, "Runs of each combination, with seeds of their own.")
     until: Literal["duration", "caught-up"] = option(
-        Kind.WORD, "duration",
+        Kind.WORD,
+        "duration",
         "What ends it: its duration, or caught-up: the job has caught up after a failure. It then lasts for its duration at most.",
-    )  # fmt: skip
+    )
 
     @property
     def finds_warm_up(self) -> bool:
@@ -105,15 +153,26 @@ class Scenario:
     @property
     def first_fault_s(self) -> float:
         """When something is first planned to go wrong, or to change [s]; inf: nothing is."""
-        planned = [at_ns for fault in self.faults for at_ns in fault.when.at_ns] + [rescale.at_ns for rescale in self.rescale]
+        planned = [at_ns for fault in self.faults for at_ns in fault.when.at_ns] + [
+            rescale.at_ns for rescale in self.rescale
+        ]
         return min(planned, default=math.inf) / 1e9
 
     @property
     def unlimited_bytes(self) -> int:
         """The most that a subtask writes in no time: its share of keyed state, or files of a sink; 0: storage has a bandwidth."""
         storage = self.storage
-        if storage.nic_bytes_per_second is not None or getattr(storage.options or storage, "bytes_per_second", 0) is not None:
+        if (
+            storage.nic_bytes_per_second is not None
+            or getattr(storage.options or storage, "bytes_per_second", 0) is not None
+        ):
             return 0
         states = [(own.state, own.parallelism) for own in self.job.vertices if own.state is not None]
-        written = [own.bytes // number for own, number in states if own.changelog is None and own.serialize_bytes_per_second is None]
-        return max([*written, *(vertex.flush.bytes for vertex in self.job.vertices if vertex.flush is not None)], default=0)
+        written = [
+            own.bytes // number
+            for own, number in states
+            if own.changelog is None and own.serialize_bytes_per_second is None
+        ]
+        return max(
+            [*written, *(vertex.flush.bytes for vertex in self.job.vertices if vertex.flush is not None)], default=0
+        )

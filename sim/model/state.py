@@ -1,4 +1,4 @@
-"""Keyed state as its author configures it: how much, in which backend, how often it is rewritten.  Frozen."""
+"""State of an operator: backends, sizes, growth, updates."""
 
 from __future__ import annotations
 
@@ -6,9 +6,90 @@ from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalogs.backends import BACKENDS, ROCKSDB_FREEZE, ROCKSDB_UPLOAD, BackendKind
-from sim.model.catalogs.option import Flink, Kind, option
-from sim.units import SECOND
+from sim.model.catalog import Catalog, Flink, Kind, option
+from sim.model.units import MS, SECOND
+
+# ---- The state backends: one record each, with the facts that other rooms need.
+#
+# What a backend does is a file of `sim.storage`; documents, Flink's keys, advice and envelope read the record.
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A constant of a backend as recordings have it: the median, and the range."""
+
+    likely: int
+    least: int
+    most: int
+    source: str
+
+
+ROCKSDB_FREEZE = Measured(
+    50 * MS,
+    20 * MS,
+    80 * MS,
+    "sync duration less the flushed bytes at 200 MB/s: 20 to 80 ms in 8 runs on local disks (Checkpoint::CreateCheckpoint syncs its files)",
+)
+"""Median of 20, 29, 35, 42, 60, 68, 78 and 80 ms: tests/data/users-jobs J3 and R4, tests/data/backends, and one report."""
+ROCKSDB_UPLOAD = Measured(
+    40 * MS,
+    0,
+    150 * MS,
+    "async duration less a file's latency and bytes: 0 to 150 ms in 8 runs on local disks (RocksDBStateUploader: a pool of threads each)",
+)
+"""Median of 0, 40, 42, 45, 50, 114, 116 and 150 ms: of the same runs."""
+HEAP_SERIALIZE = Measured(
+    380_000_000,
+    150_000_000,
+    500_000_000,
+    "asynchronous part of 11 to 225 MB in one stream to a local disk, 8 jobs (CopyOnWriteStateTableSnapshot writes entry by entry)",
+)
+"""Bytes per second and core: tests/data/users-jobs J1, J2, R6, tests/data/heap-restores, tests/data/backends."""
+_ENTRY_NS, _BYTES_PER_SECOND = 220, 400_000_000
+"""Serialising an entry, beside its bytes, and these: 112 B 220 MB/s, 672 B 382 MB/s, 1 kB 361 MB/s, 10 kB 390 MB/s."""
+
+
+def heap_rate(entry: float) -> float:
+    """Bytes per second at which a core serialises entries of so many bytes."""
+    return entry * SECOND / (_ENTRY_NS + entry * SECOND / _BYTES_PER_SECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendKind:
+    """A state backend."""
+
+    name: str  # as a scenario and Flink's state.backend.type write it
+    keeps_files: bool = False  # on the local disk: a snapshot links them, an incremental one writes the new ones only
+    sections: tuple[str, ...] = ()  # keys of `state:` that only it reads
+    older: tuple[str, ...] = ()  # names of it in state.backend of 1.x (StateBackendLoader)
+    answers_to: tuple[str, ...] = ()  # parts of the names of its classes, in small letters
+
+
+BACKENDS: Catalog[BackendKind] = Catalog(
+    BackendKind(
+        "hashmap",
+        sections=("serialize", "ttl-checks", "ttl-filter"),
+        older=("filesystem", "jobmanager"),
+        answers_to=("hashmap", "fsstate", "memory"),
+    ),
+    BackendKind("rocksdb", keeps_files=True, sections=("lsm",), answers_to=("rocksdb",)),
+)
+"""The first one is the default."""
+
+
+def backend_named(text: str) -> str | None:
+    """The backend that Flink calls so: by a name of its configuration, or by a class or its factory.  None: there is none here."""
+    word = text.strip().lower()
+    is_class = word.endswith(("backend", "backendfactory"))
+    for kind in BACKENDS.values():
+        if word in (kind.name, *kind.older) or (
+            is_class and any(part in word.rpartition(".")[2] for part in kind.answers_to)
+        ):
+            return kind.name
+    return None
+
+
+# ---- Keyed state as its author configures it: how much, in which backend, how often it is rewritten.  Frozen.
 
 _MIB = 1 << 20
 
@@ -23,41 +104,64 @@ class Lsm:
     """A log-structured merge tree with the defaults of RocksDB (Options: write_buffer_size, level0_file_num_compaction_trigger ...)."""
 
     memtable_bytes: int = option(
-        Kind.SIZE, 64 * _MIB, "A full one becomes a file of level 0.", above_zero=True, flink="state.backend.rocksdb.writebuffer.size"
+        Kind.SIZE,
+        64 * _MIB,
+        "A full one becomes a file of level 0.",
+        above_zero=True,
+        flink="state.backend.rocksdb.writebuffer.size",
     )
     managed_bytes: int | None = option(  # None: the memtable is the only limit
-        Kind.SIZE, None, "Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it.", key="managed-memory",
-        above_zero=True, usually="the memtable is the only limit", flink="state.backend.rocksdb.memory.fixed-per-slot",
-    )  # fmt: skip
+        Kind.SIZE,
+        None,
+        "Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it.",
+        key="managed-memory",
+        above_zero=True,
+        usually="the memtable is the only limit",
+        flink="state.backend.rocksdb.memory.fixed-per-slot",
+    )
     level0_files: int = option(Kind.POSITIVE, 4, "So many start a compaction.")
     base_bytes: int = option(
-        Kind.SIZE, 256 * _MIB, "Level 1 is compacted when it is larger.", above_zero=True,
+        Kind.SIZE,
+        256 * _MIB,
+        "Level 1 is compacted when it is larger.",
+        above_zero=True,
         flink="state.backend.rocksdb.compaction.level.max-size-level-base",
-    )  # fmt: skip
+    )
     multiplier: int = option(Kind.POSITIVE, 10, "From the size of one level to that of the next.")
     table_bytes: int = option(
-        Kind.SIZE, 64 * _MIB, "Size of one file below level 0.", above_zero=True,
+        Kind.SIZE,
+        64 * _MIB,
+        "Size of one file below level 0.",
+        above_zero=True,
         flink="state.backend.rocksdb.compaction.level.target-file-size-base",
-    )  # fmt: skip
+    )
     flush_bytes_per_second: int = option(Kind.BYTE_RATE, 200_000_000, "Memtable to local disk, on the task thread.")
     compaction_bytes_per_second: int = option(Kind.BYTE_RATE, 100_000_000, "Merged by the background thread.")
     compaction_thread: Literal["subtask", "task-manager"] = option(
-        Kind.WORD, "subtask",
-        "Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB.", keyword=True,
-    )  # fmt: skip
+        Kind.WORD,
+        "subtask",
+        "Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB.",
+        keyword=True,
+    )
     freeze_ns: int = option(
-        Kind.DURATION, ROCKSDB_FREEZE.likely, "Synchronous part of a snapshot beside flush and links: files are forced to disk.",
+        Kind.DURATION,
+        ROCKSDB_FREEZE.likely,
+        "Synchronous part of a snapshot beside flush and links: files are forced to disk.",
         keyword=True,
-    )  # fmt: skip
+    )
     upload_ns: int = option(
-        Kind.DURATION, ROCKSDB_UPLOAD.likely, "Asynchronous part beside its files: threads are started, the folder is listed and removed.",
+        Kind.DURATION,
+        ROCKSDB_UPLOAD.likely,
+        "Asynchronous part beside its files: threads are started, the folder is listed and removed.",
         keyword=True,
-    )  # fmt: skip
+    )
     link_ns: int = option(Kind.DURATION, 100_000, "Hard link of one file, on the task thread.")
     wait: Fraction = option(
-        Kind.SHARE, Fraction(0),
-        "Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %).", keyword=True,
-    )  # fmt: skip
+        Kind.SHARE,
+        Fraction(0),
+        "Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %).",
+        keyword=True,
+    )
 
     @property
     def memtable_limit_bytes(self) -> int:
@@ -80,43 +184,75 @@ class Changelog:
     """
 
     materialize_ns: int = option(
-        Kind.DURATION, 600 * SECOND, "Between two snapshots of the backend, which truncate the log.", above_zero=True,
-        flink=Flink("state.changelog.periodic-materialize.interval", {"state.backend.changelog.periodic-materialize.interval": ""}),
-    )  # fmt: skip
+        Kind.DURATION,
+        600 * SECOND,
+        "Between two snapshots of the backend, which truncate the log.",
+        above_zero=True,
+        flink=Flink(
+            "state.changelog.periodic-materialize.interval",
+            {"state.backend.changelog.periodic-materialize.interval": ""},
+        ),
+    )
     preemptive_bytes: int = option(
-        Kind.SIZE, 5 * _MIB, "So much log is uploaded without being asked.", key="threshold", above_zero=True,
+        Kind.SIZE,
+        5 * _MIB,
+        "So much log is uploaded without being asked.",
+        key="threshold",
+        above_zero=True,
         flink=_dstl("preemptive-persist-threshold"),
-    )  # fmt: skip
+    )
     batch_delay_ns: int = option(
-        Kind.DURATION, 10_000_000, "Waited for more, of all subtasks of the task manager, before an upload.",
+        Kind.DURATION,
+        10_000_000,
+        "Waited for more, of all subtasks of the task manager, before an upload.",
         flink=_dstl("batch.persist-delay"),
-    )  # fmt: skip
+    )
     batch_bytes: int = option(
-        Kind.SIZE, 10 * _MIB, "So much is not waited with.", key="batch-size", flink=_dstl("batch.persist-size-threshold")
+        Kind.SIZE,
+        10 * _MIB,
+        "So much is not waited with.",
+        key="batch-size",
+        flink=_dstl("batch.persist-size-threshold"),
     )
     upload_threads: int = option(Kind.POSITIVE, 5, "Threads of a task manager.", flink=_dstl("upload.num-threads"))
     upload_timeout_ns: int | None = option(
-        Kind.DURATION, SECOND, "Then another attempt begins beside the one that hangs; 0 s: it has all the time.", zero_is_none=True,
+        Kind.DURATION,
+        SECOND,
+        "Then another attempt begins beside the one that hangs; 0 s: it has all the time.",
+        zero_is_none=True,
         flink=_dstl("upload.timeout"),
-    )  # fmt: skip
+    )
     upload_attempts: int = option(Kind.POSITIVE, 3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))
     reports_materialized: bool = option(
-        Kind.SWITCH, False,
+        Kind.SWITCH,
+        False,
         "Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3).",
-    )  # fmt: skip
+    )
     storage: Literal["filesystem", "memory"] = option(
-        Kind.WORD, "filesystem", "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
+        Kind.WORD,
+        "filesystem",
+        "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
         keyword=True,
-        flink=Flink("state.changelog.storage", {"state.backend.changelog.storage": ""}, form="changelog", default="memory"),
-    )  # fmt: skip
+        flink=Flink(
+            "state.changelog.storage", {"state.backend.changelog.storage": ""}, form="changelog", default="memory"
+        ),
+    )
     copy_ns: int = option(  # the costs are measured: docs/protocols.md, "The changelog"
-        Kind.DURATION, 3_000, "memory only: to copy one change, on the task thread.", key="change-copy", keyword=True,
+        Kind.DURATION,
+        3_000,
+        "memory only: to copy one change, on the task thread.",
+        key="change-copy",
+        keyword=True,
         needs=("storage", ("memory",)),
-    )  # fmt: skip
+    )
     ship_ns: int = option(
-        Kind.DURATION, 3_000, "memory only: to send one change with the acknowledgement, and to read it.", key="change-send", keyword=True,
+        Kind.DURATION,
+        3_000,
+        "memory only: to send one change with the acknowledgement, and to read it.",
+        key="change-send",
+        keyword=True,
         needs=("storage", ("memory",)),
-    )  # fmt: skip
+    )
 
     @property
     def in_memory(self) -> bool:
@@ -128,19 +264,25 @@ class Ttl:
     """The time to live of keys (StateTtlConfig).  Expired keys leave when an access or a compaction meets them."""
 
     after_ns: int = option(
-        Kind.OWN, MISSING,
-        "A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never.", key="ttl", usually="never",
+        Kind.OWN,
+        MISSING,
+        "A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never.",
+        key="ttl",
+        usually="never",
         flink=Flink("table.exec.state.ttl", form="duration"),  # of the operators of a SQL job
-    )  # fmt: skip
+    )
     checks: int = option(  # five when it reads state, five when it writes (cleanupIncrementally)
-        Kind.NATURAL, 10,
+        Kind.NATURAL,
+        10,
         "hashmap only: entries looked at per record, of which expired ones leave; default 10: five when state is read, five when written.",
         key="ttl-checks",
-    )  # fmt: skip
+    )
     filters_snapshots: bool = option(
-        Kind.SWITCH, False,
-        "hashmap only: snapshots leave out expired entries that are still there (cleanupFullSnapshot); default false.", key="ttl-filter",
-    )  # fmt: skip
+        Kind.SWITCH,
+        False,
+        "hashmap only: snapshots leave out expired entries that are still there (cleanupFullSnapshot); default false.",
+        key="ttl-filter",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,26 +291,43 @@ class State:
 
     bytes: int = option(Kind.SIZE, MISSING, "The sum over all subtasks.", key="size")
     backend: str = option(
-        Kind.WORD, "hashmap", "Where state lives: on the heap or in RocksDB.", choices=lambda: BACKENDS,
+        Kind.WORD,
+        "hashmap",
+        "Where state lives: on the heap or in RocksDB.",
+        choices=lambda: BACKENDS,
         flink=Flink("state.backend.type", {"state.backend": "1.16"}, form="backend"),
-    )  # fmt: skip
-    update_share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the records that rewrite an entry.", key="update")
+    )
+    update_share: Fraction = option(
+        Kind.SHARE, Fraction(0), "Share of the records that rewrite an entry.", key="update"
+    )
     value_bytes: int = option(Kind.SIZE, 1000, "Size of the entry rewritten.")
     lsm: Lsm = option(Kind.OWN, Lsm(), "rocksdb only.")
     changelog: Changelog | None = option(
-        Kind.OWN, None, "on: changes are logged and uploaded as they happen.", usually="off",
+        Kind.OWN,
+        None,
+        "on: changes are logged and uploaded as they happen.",
+        usually="off",
         flink=Flink("state.changelog.enabled", {"state.backend.changelog.enabled": ""}, form="boolean"),
-    )  # fmt: skip
-    sync_ns: int = option(Kind.DURATION, 0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze")
-    serialize_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "hashmap only: processor's part of writing it, per subtask.")
+    )
+    sync_ns: int = option(
+        Kind.DURATION, 0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze"
+    )
+    serialize_bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, None, "hashmap only: processor's part of writing it, per subtask."
+    )
     growth_bytes: int = option(
-        Kind.SIZE, 0, "Every record served adds so much in new keys, on average; default: records rewrite entries that are there."
+        Kind.SIZE,
+        0,
+        "Every record served adds so much in new keys, on average; default: records rewrite entries that are there.",
     )
     limit_bytes: int | None = option(
-        Kind.SIZE, None,
+        Kind.SIZE,
+        None,
         "What all of its keys take together: growth slows down as they come, and ends.  They stay, whatever ttl says.\n"
-        "Default, and 0 B: new keys never cease to come.", zero_is_none=True, usually="new keys never cease to come",
-    )  # fmt: skip
+        "Default, and 0 B: new keys never cease to come.",
+        zero_is_none=True,
+        usually="new keys never cease to come",
+    )
     ttl: Ttl | None = None  # keys go some time after they were last written
 
     @property
@@ -208,31 +367,44 @@ class StateOptions:
     """The options of state, the same for the whole job."""
 
     incremental: bool = option(
-        Kind.SWITCH, False, "rocksdb: write only the files that are not stored yet.",
+        Kind.SWITCH,
+        False,
+        "rocksdb: write only the files that are not stored yet.",
         flink=Flink("execution.checkpointing.incremental", {"state.backend.incremental": "1.19"}),
-    )  # fmt: skip
+    )
     transfer_threads: int = option(
-        Kind.POSITIVE, 4, "Per subtask, for the files of rocksdb.", flink="state.backend.rocksdb.checkpoint.transfer.thread.num"
+        Kind.POSITIVE,
+        4,
+        "Per subtask, for the files of rocksdb.",
+        flink="state.backend.rocksdb.checkpoint.transfer.thread.num",
     )
     savepoint_bytes_per_second: int | None = option(  # entries sorted and serialised per slot
-        Kind.BYTE_RATE, 30_000_000, "Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one.",
-        key="savepoint-rate", keyword=True,
-    )  # fmt: skip
+        Kind.BYTE_RATE,
+        30_000_000,
+        "Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one.",
+        key="savepoint-rate",
+        keyword=True,
+    )
     savepoint_cpu: Fraction = option(
         Kind.SHARE, Fraction(0), "Share of its processor that a subtask loses while it writes one.", keyword=True
     )
     savepoints_keep_base: bool = option(
-        Kind.SWITCH, True, "false: after a savepoint the next incremental checkpoint writes everything again (before FLINK-23949).",
-        key="savepoint-keeps-base", keyword=True,
-    )  # fmt: skip
+        Kind.SWITCH,
+        True,
+        "false: after a savepoint the next incremental checkpoint writes everything again (before FLINK-23949).",
+        key="savepoint-keeps-base",
+        keyword=True,
+    )
     local_recovery: bool = option(
-        Kind.SWITCH, False, "A second copy on the task manager's disk, restored from there.",
+        Kind.SWITCH,
+        False,
+        "A second copy on the task manager's disk, restored from there.",
         flink=(
             Flink("execution.checkpointing.local-backup.enabled"),
             Flink("execution.state-recovery.from-local"),
             Flink("state.backend.local-recovery", last="1.19"),  # it is both
         ),
-    )  # fmt: skip
+    )
     load_bytes_per_second: int | None = option(
         Kind.BYTE_RATE, None, "Entries deserialised per subtask, beside reading the files.", key="restore-rate"
     )

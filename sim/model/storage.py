@@ -1,18 +1,20 @@
-"""Checkpoint storage as a scenario describes it: what kind, how fast, what is slow, how often a request is tried.  Frozen.
-
-Flat unless `dfs` or `object_store` is given.  Latencies are distributions of ns, drawn by the names of files.
-"""
+"""Kinds of storage, files that are stored, and directories of checkpoints."""
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
-from typing import Literal
+from hashlib import blake2b
+from typing import Literal, NamedTuple
 
-from sim.model.catalogs.catalog import Catalog
-from sim.model.catalogs.option import Flink, Kind, option
+from sim.model.catalog import Catalog, Flink, Kind, option
 from sim.model.job import Distribution
-from sim.units import MS, SECOND
+from sim.model.units import MS, SECOND
+
+# ---- Checkpoint storage as a scenario describes it: what kind, how fast, what is slow, how often a request is tried.  Frozen.
+#
+# Flat unless `dfs` or `object_store` is given.  Latencies are distributions of ns, drawn by the names of files.
 
 _MIB = 1 << 20
 _MERGING = "execution.checkpointing.file-merging"
@@ -26,7 +28,10 @@ class Retry:
     backoff_ns: int = option(Kind.DURATION, 500 * MS, "Before the second attempt; doubles.")
     most_backoff_ns: int = option(Kind.DURATION, 30 * SECOND, "Longest wait between two attempts.", key="max-backoff")
     timeout_ns: int | None = option(
-        Kind.DURATION, None, "Longest attempt at a request, block or part; default: it waits for ever.", usually="it waits for ever"
+        Kind.DURATION,
+        None,
+        "Longest attempt at a request, block or part; default: it waits for ever.",
+        usually="it waits for ever",
     )
 
 
@@ -36,7 +41,8 @@ class SlowTrace:
 
     machines: tuple[tuple[tuple[int, Fraction], ...], ...]  # each begins at 0
     length_ns: int
-    begin_ns: int | None = None  # nodes are the machines in turn, from then on; None: each is one of them, from a moment of its own on
+    # nodes are the machines in turn, from then on; None: each is one of them, from a moment of its own on
+    begin_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +53,19 @@ class SlowPlaces:
     """
 
     share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the time that each is slow; 100 %: always.")
-    factor: int = option(Kind.POSITIVE, 1, "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too.")
+    factor: int = option(
+        Kind.POSITIVE, 1, "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too."
+    )
     lasts: Distribution = option(  # healthy episodes are exponential
-        Kind.DURATION_LAW, Distribution(1800 * SECOND, "exponential"),
+        Kind.DURATION_LAW,
+        Distribution(1800 * SECOND, "exponential"),
         "An episode; a duration alone is the mean of an exponential one.",
-    )  # fmt: skip
+    )
     first: int | None = option(
-        Kind.POSITIVE, None, "Only the first so many are ever slow: 1 is node, prefix or task manager 0; default: any.", usually="any"
+        Kind.POSITIVE,
+        None,
+        "Only the first so many are ever slow: 1 is node, prefix or task manager 0; default: any.",
+        usually="any",
     )
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
 
@@ -63,7 +75,9 @@ class Dfs:
     """A distributed file system of the HDFS family: files are blocks, a block is written through a pipeline of replicas."""
 
     nodes: int = option(Kind.POSITIVE, MISSING, "Data nodes.")
-    bytes_per_second: int | None = option(Kind.BYTE_RATE, 120_000_000, "Rate of the disk of each node, shared fairly.", key="bandwidth")
+    bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, 120_000_000, "Rate of the disk of each node, shared fairly.", key="bandwidth"
+    )
     nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Rate of each node, in and out apart.")
     stream_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Rate of one open file.", key="stream-bandwidth")
     replication: int = option(Kind.POSITIVE, 3, "Copies of a block.")  # dfs.replication
@@ -71,7 +85,9 @@ class Dfs:
     latency: Distribution = option(  # of create, block, close, delete
         Kind.DURATION_LAW, Distribution(10 * MS), "Latency of each request to the metadata server, beside waiting."
     )
-    requests_per_second: int | None = option(Kind.RECORD_RATE, None, "Served by the metadata server, one after the other.")
+    requests_per_second: int | None = option(
+        Kind.RECORD_RATE, None, "Served by the metadata server, one after the other."
+    )
     service: Literal["constant", "exponential"] = option(
         Kind.WORD, "exponential", "How long a request keeps the metadata server: always the same, or exponential."
     )
@@ -88,19 +104,28 @@ class ObjectStore:
         Kind.DURATION_LAW, Distribution(72 * MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
     )
     part_bytes: int = option(
-        Kind.SIZE, 5 * _MIB, "Files larger than this go in parts (s3.upload.min.part.size).", key="part", above_zero=True,
+        Kind.SIZE,
+        5 * _MIB,
+        "Files larger than this go in parts (s3.upload.min.part.size).",
+        key="part",
+        above_zero=True,
         flink="s3.upload.min.part.size",
-    )  # fmt: skip
+    )
     parallel_parts: int = option(
-        Kind.POSITIVE, 4, "Parts of one file at once (s3.upload.max.concurrent.uploads).", flink="s3.upload.max.concurrent.uploads"
+        Kind.POSITIVE,
+        4,
+        "Parts of one file at once (s3.upload.max.concurrent.uploads).",
+        flink="s3.upload.max.concurrent.uploads",
     )
     requests_per_second: int | None = option(  # 503 Slow Down; S3: about 3500 writes
         Kind.RECORD_RATE, None, "Per prefix; more are turned away and retried."
     )
     client: Literal["hadoop", "presto"] = option(  # HEAD and LIST, or HEAD
-        Kind.WORD, "hadoop",
-        "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).", keyword=True,
-    )  # fmt: skip
+        Kind.WORD,
+        "hadoop",
+        "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).",
+        keyword=True,
+    )
     prefixes: int = option(Kind.POSITIVE, 1, "Files are spread over so many (s3.entropy.key).")
     slow: SlowPlaces | None = option(Kind.OWN, None, "Some prefixes are slow, for a while.")
 
@@ -119,13 +144,23 @@ class FileMerging:
     """Several small files of one checkpoint share a physical one (FLIP-306, execution.checkpointing.file-merging.*)."""
 
     max_file_bytes: int = option(
-        Kind.SIZE, 32 * _MIB, "A physical file is not longer.", key="max-file-size", above_zero=True, flink=f"{_MERGING}.max-file-size"
+        Kind.SIZE,
+        32 * _MIB,
+        "A physical file is not longer.",
+        key="max-file-size",
+        above_zero=True,
+        flink=f"{_MERGING}.max-file-size",
     )
     across: bool = option(
-        Kind.ON_OFF, False, "Files of several checkpoints share a physical one.", key="across-checkpoints",
+        Kind.ON_OFF,
+        False,
+        "Files of several checkpoints share a physical one.",
+        key="across-checkpoints",
         flink=f"{_MERGING}.across-checkpoint-boundary",
-    )  # fmt: skip
-    max_space_amplification: Fraction = option(Kind.NUMBER, Fraction(2), "Below 1: no limit.", flink=f"{_MERGING}.max-space-amplification")
+    )
+    max_space_amplification: Fraction = option(
+        Kind.NUMBER, Fraction(2), "Below 1: no limit.", flink=f"{_MERGING}.max-space-amplification"
+    )
 
 
 NOT_FLAT = ("storage.dfs", "storage.object-store")
@@ -136,44 +171,70 @@ NOT_FLAT = ("storage.dfs", "storage.object-store")
 class Storage:
     """Checkpoint storage.  Flat: every open file is one stream, nothing is shared."""
 
-    bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT)
+    bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT
+    )
     read_bytes_per_second: int | None = option(
         Kind.BYTE_RATE, None, "Reading, per open file.", key="read-bandwidth", excludes=NOT_FLAT, keyword=True
     )
     close_ns: int = option(Kind.DURATION, 0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
-    slow_probability: float = option(Kind.OWN, 0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True)
+    slow_probability: float = option(
+        Kind.OWN, 0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
+    )
     slow_factor: int = 1  # ... bandwidth divided, latency multiplied
     metadata_ns: int = option(  # beside what the kind of storage adds
         Kind.DURATION, 0, "Latency of the _metadata file the coordinator writes.", key="metadata-latency", keyword=True
     )
     inline_threshold_bytes: int = option(
-        Kind.SIZE, 20 * 1024, "Smaller state travels in the acknowledgement, no file.", keyword=True,
+        Kind.SIZE,
+        20 * 1024,
+        "Smaller state travels in the acknowledgement, no file.",
+        keyword=True,
         flink=Flink(
             "execution.checkpointing.data-inline-threshold",
             {"state.storage.fs.memory-threshold": "1.19", "state.backend.fs.memory-threshold": ""},
         ),
-    )  # fmt: skip
+    )
     nic_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, None,
-        "Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage.", keyword=True,
-    )  # fmt: skip
+        Kind.BYTE_RATE,
+        None,
+        "Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage.",
+        keyword=True,
+    )
     dfs: Dfs | None = option(
-        Kind.OWN, None, "A distributed file system instead of flat storage.", excludes=("storage.object-store",), keyword=True
+        Kind.OWN,
+        None,
+        "A distributed file system instead of flat storage.",
+        excludes=("storage.object-store",),
+        keyword=True,
     )
     object_store: ObjectStore | None = option(
-        Kind.OWN, None, "An object store instead of flat storage.", excludes=("storage.dfs", "storage.file-merging"), keyword=True
+        Kind.OWN,
+        None,
+        "An object store instead of flat storage.",
+        excludes=("storage.dfs", "storage.file-merging"),
+        keyword=True,
     )
     in_flight_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, None,
+        Kind.BYTE_RATE,
+        None,
         "In-flight data: one thread writes that of a group of subtasks, buffer by buffer, and no faster than so.  Default: as other files.",
-        key="in-flight-bandwidth", usually="as other files", keyword=True,
-    )  # fmt: skip
+        key="in-flight-bandwidth",
+        usually="as other files",
+        keyword=True,
+    )
     disk: Disk = option(Kind.OWN, Disk(), "The local disk of a task manager.", keyword=True)
     retry: Retry = option(Kind.OWN, Retry(), "How long a client insists.", keyword=True)
     merging: FileMerging | None = option(
-        Kind.OWN, None, "Small files of a checkpoint share a physical one.", key="file-merging", usually="off", keyword=True,
-        excludes=("storage.object-store",), flink=Flink(f"{_MERGING}.enabled", form="boolean"),
-    )  # fmt: skip
+        Kind.OWN,
+        None,
+        "Small files of a checkpoint share a physical one.",
+        key="file-merging",
+        usually="off",
+        keyword=True,
+        excludes=("storage.object-store",),
+        flink=Flink(f"{_MERGING}.enabled", form="boolean"),
+    )
     other: object | None = None  # options of a kind that has no field here
 
     @property
@@ -191,7 +252,7 @@ class Storage:
 class StorageKind:
     """A kind of storage that is not flat.
 
-    How it works is a file of `sim.storage`, how it is written a file of `sim.scenario.storage`.
+    How it works is a file of `sim.storage`, how it is written a file of `sim.model.schema.storage`.
     """
 
     name: str  # its key in `storage:`
@@ -204,3 +265,144 @@ STORAGES: Catalog[StorageKind] = Catalog(
     StorageKind("dfs", Dfs, "dfs"),
     StorageKind("object-store", ObjectStore, "object store", appends=False),
 )
+
+
+# ---- What lies in checkpoint storage, as nouns: a state file, a completed snapshot, and how a job takes one over.
+#
+# Storage and runtime write them; `sim.protocol.snapshot_store` decides when they go.
+
+Scope = Literal["exclusive", "shared", "savepoint"]
+"""Where a file lies (CheckpointedStateScope): in the directory of its checkpoint, in the job's directory of shared files, or in the
+directory of its savepoint."""
+
+SnapshotType = Literal["checkpoint", "full", "canonical", "native"]
+"""CheckpointType.CHECKPOINT (reuses files, may be reused), FULL_CHECKPOINT (reuses nothing, may be reused), and two savepoint formats.
+
+Savepoints have exclusive files only (SavepointType): canonical ones a sorted key-value file, native ones the files of the state backend."""
+
+ClaimMode = Literal["claim", "no-claim", "legacy"]
+"""Who owns the snapshot a job starts from (RecoveryClaimMode, FLIP-193)."""
+
+
+class StateFile(NamedTuple):
+    """One file of a snapshot; (instance, number) names it."""
+
+    instance: int  # the job instance that wrote it, from 0: its owner
+    number: int  # among the files of that instance
+    checkpoint: int  # the snapshot it was written for
+    scope: Scope
+    size_bytes: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.instance, self.number
+
+
+class StoredSnapshot(NamedTuple):
+    """A completed checkpoint or savepoint: the files its metadata names."""
+
+    instance: int
+    checkpoint: int
+    type: SnapshotType
+    files: tuple[StateFile, ...]
+
+    @property
+    def is_savepoint(self) -> bool:
+        return self.type in ("canonical", "native")
+
+    def owns(self, file: StateFile) -> bool:
+        """Whether a file lies in the directory of this snapshot."""
+        return file.scope != "shared" and (file.instance, file.checkpoint) == (self.instance, self.checkpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The dependencies of one snapshot."""
+
+    files_total: int  # that its metadata names
+    bytes_total: int
+    files_outside_chk_dir: int
+    files_outside_job_dir: int  # a savepoint: outside its own directory
+    owners: tuple[int, ...]  # job instances that wrote one of the files
+    chain_length: int  # owners older than the snapshot's own job
+    absolute_paths: int
+    self_contained: bool  # every file lies in its own directory
+    relocatable_own_dir: bool  # restorable from a copy of its own directory alone
+    relocatable_job_dir: bool | None  # ... of its job's directory alone; None: a savepoint does not lie in one
+
+
+# ---- Where the files of snapshots lie, and how their metadata names them.
+#
+# Paths as Flink lays them out (`<root>/<job>/{chk-<n>, shared}`, FLINK-8531) and writes them into metadata: relative only for files in
+# the
+# snapshot's own directory, and only if no entropy is injected (FsCheckpointStreamFactory#createCheckpointStateOutputStream).  The two
+# other
+# policies are FLINK-24149's proposals: everything relative to the metadata, or to the directory of the job.
+
+PathPolicy = Literal["absolute", "relative-to-metadata", "relative-to-job"]
+"""How metadata names files.  absolute: as Flink does, relative only inside the snapshot's own directory; relative-to-metadata: all of them;
+relative-to-job: all inside the job's directory, absolute beyond it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """The layout of a checkpoint storage, the same for all jobs that share it."""
+
+    paths: PathPolicy = option(
+        Kind.WORD, "absolute", "absolute: Flink's way, relative only inside a snapshot's own directory."
+    )
+    root: str = "/checkpoints"  # execution.checkpointing.dir
+    savepoints: str = "/savepoints"  # execution.checkpointing.savepoint-dir
+    entropy: bool = option(  # of state files
+        Kind.ON_OFF, False, "A random component at the front of each path (s3.entropy.key).", keyword=True
+    )
+    create_subdir: bool = option(
+        Kind.ON_OFF,
+        True,
+        "false: all jobs share one directory.",
+        flink=Flink("execution.checkpointing.create-subdir", {"state.checkpoints.create-subdir": "1.19"}),
+    )
+
+    def job_directory(self, instance: int) -> str:
+        return f"{self.root}/job-{instance}" if self.create_subdir else self.root
+
+    def directory(self, snapshot: StoredSnapshot) -> str:
+        """The directory of its metadata; entropy is taken out of that path."""
+        return self._own(snapshot.instance, snapshot.checkpoint, savepoint=snapshot.is_savepoint)
+
+    def path(self, file: StateFile) -> str:
+        shared = file.scope == "shared"
+        own = "" if shared else self._own(file.instance, file.checkpoint, savepoint=file.scope == "savepoint")
+        folder = f"{self.job_directory(file.instance)}/shared" if shared else own
+        entropy = f"/{blake2b(repr(file.key).encode(), digest_size=2).hexdigest()}" if self.entropy else ""
+        return f"{entropy}{folder}/{file.instance}-{file.number}"
+
+    def reference(self, path: str, snapshot: StoredSnapshot) -> str:
+        """A file as the snapshot's metadata names it: absolute, or relative to the metadata or the job's directory (see `_base`)."""
+        own = self.directory(snapshot)
+        if self.paths == "relative-to-metadata":
+            return posixpath.relpath(path, own)
+        base = self._base(own, snapshot)
+        return posixpath.relpath(path, base) if inside(path, base) else path
+
+    def resolved(self, reference: str, directory: str, snapshot: StoredSnapshot) -> str:
+        """What a reference means to a reader that found the metadata in `directory`."""
+        base = directory if self.paths == "relative-to-metadata" else self._base(directory, snapshot)
+        return posixpath.normpath(posixpath.join(base, reference))
+
+    def _base(self, directory: str, snapshot: StoredSnapshot) -> str:
+        """A job's directory is the one above its checkpoints; savepoints lie in none."""
+        return (
+            posixpath.dirname(directory) if self.paths == "relative-to-job" and not snapshot.is_savepoint else directory
+        )
+
+    def _own(self, instance: int, checkpoint: int, *, savepoint: bool) -> str:
+        return (
+            f"{self.savepoints}/savepoint-{instance}-{checkpoint}"
+            if savepoint
+            else f"{self.job_directory(instance)}/chk-{checkpoint}"
+        )
+
+
+def inside(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")

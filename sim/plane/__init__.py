@@ -1,6 +1,6 @@
 """The data plane moves buffers and markers between tasks; `build` makes one.
 
-The hosts of `sim.runtime` call the verbs of `sim.plane.seam` and take its notices; the kernel stands behind them, compiled or interpreted.
+The hosts of `sim.runtime` call the verbs of `sim.plane` and take its notices; the kernel stands behind them, compiled or interpreted.
 ``RULES.md`` says what it does.  It knows no checkpoint, no barrier, no storage and no clock but its own.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from sim.plane.seam.interface import DataPlane, PlaneSpec, SourceSpec, VertexSpec
+from sim.plane.interface import DataPlane
+from sim.plane.spec import PlaneSpec, SourceSpec, VertexSpec
 
 __all__ = ["Engine", "PlaneFactory", "build", "compiled_kernel", "warm"]
 
@@ -24,7 +25,7 @@ def build(spec: PlaneSpec, engine: Engine | PlaneFactory = "compiled") -> DataPl
         return engine(spec)
     if engine not in get_args(Engine):
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(get_args(Engine))}")
-    from sim.plane.kernel.plane import KernelPlane
+    from sim.plane.kernel import KernelPlane
 
     return KernelPlane(spec, engine)
 
@@ -34,7 +35,7 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
 
     `kernel`: the machine code of another process, which spares the compiler if it fits.  Returns whether this process compiled.
     """
-    from sim.plane.kernel import machine_code
+    from sim.plane import machine_code
 
     if kernel:
         machine_code.receive(*kernel)
@@ -44,6 +45,6 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
 
 def compiled_kernel() -> tuple[str, bytes] | None:
     """The kernel's machine code, under a name of text and processor, for other processes.  None: there is no compiler here."""
-    from sim.plane.kernel import machine_code
+    from sim.plane import machine_code
 
     return machine_code.portable()

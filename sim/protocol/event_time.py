@@ -1,13 +1,14 @@
-"""Event time of a task: the least watermark of its channels, and which records belong to windows that it has passed.
-
-Flink: StatusWatermarkValve, WatermarksWithIdleness, BoundedOutOfOrdernessWatermarks.
-"""
+"""Watermarks of a task, and the alignment of sources by watermarks."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+
+# ---- Event time of a task: the least watermark of its channels, and which records belong to windows that it has passed.
+#
+# Flink: StatusWatermarkValve, WatermarksWithIdleness, BoundedOutOfOrdernessWatermarks.
 
 
 def last_end(size_ns: int, phase_ns: int, time_ns: int) -> int:
@@ -86,7 +87,9 @@ class Valve:
     def _rise(self) -> bool:
         if not self._uncounted:
             return self._reach(min(self._reached.values()))
-        return self._reach(min((time for channel, time in self._reached.items() if channel not in self._uncounted), default=0))
+        return self._reach(
+            min((time for channel, time in self._reached.items() if channel not in self._uncounted), default=0)
+        )
 
     def _reach(self, time_ns: int) -> bool:
         before, self.time_ns = self.time_ns, max(self.time_ns, time_ns)
@@ -104,7 +107,8 @@ class WindowContents:
         self.phase_ns = phase_ns
         self.hold_ns = hold_ns
         self.fired_ns = 0  # the end of the last window fired
-        self._read: dict[int, list[tuple[int, int]]] = {channel: [] for channel in channels}  # (end, records read before it), oldest first
+        # (end, records read before it), oldest first
+        self._read: dict[int, list[tuple[int, int]]] = {channel: [] for channel in channels}
         self._idle: dict[int, int] = {}  # channels that are idle: records read before
 
     def note(self, channel: int, time_ns: int, records: int) -> None:
@@ -166,3 +170,49 @@ class Slices:
         for age, (before, after) in enumerate(reversed([*pairwise(begins)]), 1):
             kept += (after - before) * (windows - age if self.copies else 1)
         return kept
+
+
+# Watermarks of sources kept in step: what the coordinator of a group announces, and when a subtask stops reading (FLIP-182, FLINK-37399).
+#
+# Flink: SourceCoordinator#announceCombinedWatermark, SourceOperator#checkWatermarkAlignment, WatermarkSampler.  A subtask reads one
+# split,
+# so that pausing it and pausing its splits (FLIP-217) are the same.
+
+NO_LIMIT = 1 << 62
+"""Above every watermark."""
+
+
+class Group:
+    """The watermarks that the subtasks of one group have reported.  A subtask that has never reported is neither waited for nor limited."""
+
+    def __init__(self) -> None:
+        self.reported: dict[int, int] = {}
+
+    def report(self, task: int, watermark_ns: int) -> None:
+        """An idle subtask, and one whose data has ended, report NO_LIMIT."""
+        self.reported[task] = watermark_ns
+
+    def limit(self, drift_ns: int) -> int:
+        """How far watermarks may come."""
+        return min(NO_LIMIT, min(self.reported.values(), default=NO_LIMIT) + drift_ns)
+
+
+class AlignedReading:
+    """The decision of one subtask whether to read.
+
+    A limit judges the watermark that was latest `delay` samples ago; 0: the latest one.
+    """
+
+    def __init__(self, delay: int) -> None:
+        self.limit_ns = NO_LIMIT  # no part of a snapshot: a restored source reads on before the first announcement
+        self._samples: deque[int] = deque(maxlen=delay)
+
+    def sample(self, watermark_ns: int) -> None:
+        """Take a sample of the watermark, once per interval."""
+        self._samples.append(watermark_ns)
+
+    def waits(self, watermark_ns: int) -> bool:
+        """Whether the watermark is beyond the limit."""
+        if self._samples.maxlen == 0:
+            return watermark_ns > self.limit_ns
+        return len(self._samples) == self._samples.maxlen and self._samples[0] > self.limit_ns

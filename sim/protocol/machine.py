@@ -1,10 +1,26 @@
-"""What all machines share: the story of a machine, and the error that tells it."""
+"""State machines: values with a log of their last events."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, dataclass_transform
+
+# ---- Values whose fields the type checker makes read-only.  Nothing refuses an assignment while a simulation runs.
+#
+# `dataclass(frozen=True)` would refuse it, but makes each value slower: it sets every field through a function.
+# A checkpoint makes forty such values per task.
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def value_class(kind: type[T]) -> type[T]:
+    """A dataclass with slots and a hash of its fields.  mypy refuses assignments to them."""
+    return dataclass(slots=True, unsafe_hash=True)(kind)
+
+
+# ---- What all machines share: the story of a machine, and the error that tells it.
 
 _Machine = TypeVar("_Machine")
 _COPIERS: dict[type, Callable[..., Any]] = {}
@@ -12,12 +28,15 @@ _COPIERS: dict[type, Callable[..., Any]] = {}
 STORY_LENGTH = 40
 
 
-class InvalidTransition(Exception):  # noqa: N818 -- a phrase, like the states
+class InvalidTransition(Exception):
     """An event that is impossible in the state of a machine.  The message tells the earlier events."""
 
     def __init__(self, machine: str, state: object, event: object, story: Iterable[object] = (), why: str = "") -> None:
         self.state, self.event, self.story = state, event, tuple(story)
-        lines = [f"{machine}: {event} cannot happen in {state}" + (f": {why}" if why else ""), "what led here, oldest first:"]
+        lines = [
+            f"{machine}: {event} cannot happen in {state}" + (f": {why}" if why else ""),
+            "what led here, oldest first:",
+        ]
         lines += [f"  {earlier}" for earlier in self.story] or ["  nothing"]
         super().__init__("\n".join(lines))
 
@@ -62,6 +81,6 @@ def _copier(kind: type) -> Callable[..., Any]:
     lines += [f"    _after.{name} = _machine.{name} if {name} is _SAME else {name}" for name in names]
     text = "\n".join([*lines, "    return _after"])
     written: dict[str, Any] = {}
-    exec(text, {"_SAME": object(), "_new": object.__new__, "_kind": kind}, written)  # noqa: S102 -- of our own field names
+    exec(text, {"_SAME": object(), "_new": object.__new__, "_kind": kind}, written)
     copier: Callable[..., Any] = written["copier"]
     return copier

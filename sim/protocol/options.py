@@ -1,15 +1,50 @@
-"""How one barrier travels: the options inside it.  They travel *in* the barrier and may differ per edge.
-
-Source: Flink's CheckpointOptions and its AlignmentType; which edge rewrites them is `forced.py`.
-"""
+"""Options of barriers and coordinator, and why a checkpoint is declined or aborted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
-from sim.model.stored import SnapshotType
-from sim.protocol.machine import changed
-from sim.protocol.value_class import value_class
+from sim.model.job import Job, Vertex
+from sim.model.storage import SnapshotType
+from sim.protocol.machine import changed, value_class
+
+# ---- Why a checkpoint fails, and which of these failures count (CheckpointFailureReason, CheckpointFailureManager).
+
+COUNTS = True
+
+
+class FailureReason(Enum):
+    """Flink's names and texts; a reason that `counts` does so against tolerable-failed-checkpoints."""
+
+    def __init__(self, text: str, counts: bool = False) -> None:
+        self.text = text
+        self.counts = counts
+
+    # before a checkpoint has an id
+    TOO_MANY_CHECKPOINT_REQUESTS = "The maximum number of queued checkpoint requests exceeded"
+    MINIMUM_TIME_BETWEEN_CHECKPOINTS = "The minimum time between checkpoints is still pending."
+    NOT_ALL_REQUIRED_TASKS_RUNNING = "Not all required tasks are currently running."
+    NO_JOB_MANAGER = "There is no JobManager: the client gets an error."  # ours: Flink's client cannot connect
+    IO_EXCEPTION = "An Exception occurred while triggering the checkpoint. IO-problem detected.", COUNTS
+    # a pending checkpoint
+    CHECKPOINT_EXPIRED = "Checkpoint expired before completing.", COUNTS
+    CHECKPOINT_SUBSUMED = "Checkpoint has been subsumed."
+    CHECKPOINT_DECLINED = "Checkpoint was declined.", COUNTS
+    CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task is closing)"
+    CHECKPOINT_DECLINED_SUBSUMED = "Checkpoint was canceled because a barrier from newer checkpoint was received."
+    CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER = "Task received cancellation from one of its inputs"
+    CHECKPOINT_DECLINED_INPUT_END_OF_STREAM = "Checkpoint was declined because one input stream is finished"
+    CHECKPOINT_ASYNC_EXCEPTION = "Asynchronous task checkpoint failed.", COUNTS
+    FINALIZE_CHECKPOINT_FAILURE = "Failure to finalize checkpoint.", COUNTS
+    CHECKPOINT_COORDINATOR_SHUTDOWN = "CheckpointCoordinator shutdown."
+    CHECKPOINT_COORDINATOR_SUSPEND = "Checkpoint Coordinator is suspending."
+    JOB_FAILOVER_REGION = "FailoverRegion is restarting."
+
+
+# ---- How one barrier travels: the options inside it.  They travel *in* the barrier and may differ per edge.
+#
+# Source: Flink's CheckpointOptions and its AlignmentType; which edge rewrites them is `forced.py`.
 
 
 class Ending(Enum):
@@ -17,7 +52,8 @@ class Ending(Enum):
 
     DRAIN = "drain"
     NO_DRAIN = "no-drain"
-    AFTERWARDS = "savepoint-then-finish"  # as before FLIP-147: finish() follows the savepoint, and nothing holds what it emits
+    # as before FLIP-147: finish() follows the savepoint, and nothing holds what it emits
+    AFTERWARDS = "savepoint-then-finish"
 
 
 class AlignmentType(Enum):
@@ -111,3 +147,43 @@ class BarrierOptions:
             return self
         meant = AlignmentType.UNALIGNED if self.aligned_timeout_ns is None else AlignmentType.ALIGNED
         return changed(self, alignment=meant)
+
+
+# ---- Which edges cannot carry unaligned barriers: their barriers are forced to align there.
+#
+# An edge lacks support if it is pointwise (its channels cannot be redistributed after rescaling) or a broadcast
+# (StreamPartitioner#isSupportsUnalignedCheckpoint).  Since Flink 2.0 one that leads to a sink's committer lacks it, too
+# (FLINK-36287).  One such input edge disables all input edges of its vertex (StreamGraphGenerator).  Where FLINK-37870 is not
+# fixed, a committer behind an exchange disables all edges of the job.
+
+
+def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:
+    """(upstream, downstream) of every forced edge; `also` names further ones (e.g. from a sink's writer on, FLINK-36287)."""
+    named = frozenset(also)
+    unknown = named - {(i.upstream, v.name) for v in job.vertices for i in v.inputs}
+    if unknown:
+        raise ValueError(f"no such edges: {sorted(unknown)}")
+    exchanges = {
+        vertex.commit.exchange
+        for vertex in job.vertices
+        if vertex.commit is not None and vertex.commit.committer == "global"
+    }
+    if "aligns-job" in exchanges:
+        return frozenset((inlet.upstream, vertex.name) for vertex in job.vertices for inlet in vertex.inputs)
+    forced = {
+        vertex.name
+        for vertex in job.vertices
+        for inlet in vertex.inputs
+        if not inlet.shipping.overtaken or (inlet.upstream, vertex.name) in named or _is_sealed(job, vertex)
+    }
+    return frozenset(
+        (inlet.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for inlet in vertex.inputs
+    )
+
+
+def _is_sealed(job: Job, vertex: Vertex) -> bool:
+    """Whether it is a committer that barriers reach in order only."""
+    if not vertex.committer_of:
+        return False
+    commit = job.vertex(vertex.committer_of).commit
+    return commit is None or commit.exchange != "as-job"

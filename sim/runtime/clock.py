@@ -1,21 +1,24 @@
-"""One clock for two planes: a SimPy environment that lets the data plane catch up before each control event.
-
-Control events due at t run before data events at t; a notice suspends the data plane until nothing more is due at t
-(rule E3 of ``sim/plane/RULES.md``).  Time is integer nanoseconds: a float delay is a TypeError.
-"""
+"""The clock of a simulation, and work in the background."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import simpy
 
-from sim.plane.seam.interface import DataPlane, Notice, NoticeKind
+from sim.plane.interface import DataPlane, Notice, NoticeKind
+from sim.storage.ledger import StorageFailed
+from sim.storage.requests import Work, go_on
 
-FOREVER = 1 << 61
+# ---- One clock for two planes: a SimPy environment that lets the data plane catch up before each control event.
+#
+# Control events due at t run before data events at t; a notice suspends the data plane until nothing more is due at t
+# (rule E3 of ``sim/plane/RULES.md``).  Time is integer nanoseconds: a float delay is a TypeError.
+
+END_OF_TIME_NS = 1 << 61
 """Later than any run [ns]: so far the data plane goes on when no control event is scheduled."""
 NO_INTEGER = "a delay is an integer number of nanoseconds, not {!r}"
 
@@ -42,7 +45,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         if queue and type(queue[0][3]) is _Looks:  # type: ignore[comparison-overlap]  # no event
             self._look()
             return
-        while (notice := advance(queue[0][0] if queue else FOREVER)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
+        while (notice := advance(queue[0][0] if queue else END_OF_TIME_NS)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
             self._now = notice.time
             self.on_notice(notice)
         kind = type(queue[0][3]) if queue else None
@@ -81,7 +84,9 @@ class TwoPlaneEnvironment(simpy.Environment):
         """
         self._queue_next(_Repetition(period_ns, action))
 
-    def look_every(self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]) -> None:
+    def look_every(
+        self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
+    ) -> None:
         """`call_every` for a look at the records that each task has served: `look` gets times and rows of several at once.
 
         `left`: so many more looks may be told together.
@@ -92,7 +97,8 @@ class TwoPlaneEnvironment(simpy.Environment):
         """The next entries of the queue are looks.  The data plane takes all that come before another event, up to a notice."""
         queue = self._queue
         first, _, _, looks = queue[0]
-        following = min(queue[1][0], queue[2 if len(queue) > 2 else 1][0]) if len(queue) > 1 else FOREVER  # it is a heap
+        # it is a heap
+        following = min(queue[1][0], queue[2 if len(queue) > 2 else 1][0]) if len(queue) > 1 else END_OF_TIME_NS
         times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # type: ignore[attr-defined]  # no event
         rows, notice = self.plane.look(first, looks.period_ns, times)  # type: ignore[arg-type, attr-defined]
         if len(rows):
@@ -172,3 +178,42 @@ class _Looks(NamedTuple):
     period_ns: int
     look: Callable[[Sequence[int], np.ndarray], None]
     left: Callable[[], int]
+
+
+# ---- Work that runs beside everything else and calls back: begun in the caller's turn, a process only if it takes time.
+
+T = TypeVar("T")
+
+
+def begin(
+    env: simpy.Environment,
+    work: Work[T],
+    done: Callable[[T], None],
+    failed: Callable[[StorageFailed], None] | None = None,
+) -> simpy.Process | None:
+    """Do the work, then call `done` with what it returns, or `failed` if storage gave up (None: a failure has no consequence).
+
+    Returns the process, which may be interrupted (then neither is called), or None if all is over already.
+    """
+    try:
+        awaited = next(work)
+    except StopIteration as end:
+        done(end.value)
+        return None
+    except StorageFailed as failure:
+        if failed is not None:
+            failed(failure)
+        return None
+    return env.process(_to_its_end(go_on(work, awaited), done, failed))
+
+
+def _to_its_end(work: Work[T], done: Callable[[T], None], failed: Callable[[StorageFailed], None] | None) -> Work[None]:
+    try:
+        value = yield from work
+    except simpy.Interrupt:
+        return
+    except StorageFailed as failure:
+        if failed is not None:
+            failed(failure)
+        return
+    done(value)

@@ -1,9 +1,17 @@
-"""The loop of a host: one event after the other.  An event that a command causes waits until all earlier commands are carried out."""
+"""The loop of a host: events to a machine, commands from it; speed and parallelism of tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Generic, TypeVar
+
+from sim.model.job import Job, Vertex
+from sim.model.scenario import Scenario
+from sim.plane.interface import DataPlane
+
+# ---- The loop of a host: one event after the other.  An event that a command causes waits until all earlier commands are carried out.
 
 M = TypeVar("M")
 E = TypeVar("E")
@@ -31,7 +39,8 @@ class HostLoop(Generic[M, E, C]):
         self._on = on
         self._carry_out = carry_out
         self._late = late
-        self._events: list[E] = []  # the first one is being heard; few: an empty deque has room for 64, and every task has loops
+        # the first one is being heard; few: an empty deque has room for 64, and every task has loops
+        self._events: list[E] = []
 
     @property
     def busy(self) -> bool:
@@ -53,3 +62,85 @@ class HostLoop(Generic[M, E, C]):
                     break
                 self._carry_out(command)
             del events[0]
+
+
+# ---- How fast tasks work: everything that slows one down at the moment, multiplied.
+
+_MAX_RATIO_TERM = 1 << 20
+"""The largest value of either number of a factor (`DataPlane.scale`)."""
+
+
+class Speed:
+    """The factors by which tasks are slowed down, by task and cause."""
+
+    def __init__(self, plane: DataPlane) -> None:
+        self.plane = plane
+        self._factors: dict[int, dict[str, Fraction]] = {}
+
+    def slow(self, task: int, cause: str, factor: Fraction) -> None:
+        """From the next record on service takes `factor` times as long, for this cause; 1: no longer."""
+        factors = self._factors.setdefault(task, {})
+        factors[cause] = factor
+        product = Fraction(1)
+        for cause_factor in factors.values():
+            product *= cause_factor
+        product = (
+            product.limit_denominator(max(1, min(1 << 10, int(_MAX_RATIO_TERM / product))))
+            if product < _MAX_RATIO_TERM
+            else Fraction(_MAX_RATIO_TERM)
+        )
+        self.plane.scale(task, product.numerator, product.denominator)
+
+
+# ---- A job with another parallelism than it is written with, or on fewer task managers.
+#
+# On fewer it has as many subtasks as there are slots (SlotSharingSlotAllocator).  Sources keep theirs, each of
+# which reads its own part of the log: the task managers that are left share them.
+
+
+def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
+    """The job with another parallelism of these vertices; forward between unequal ones becomes rebalance, as in Flink."""
+    vertices = {
+        vertex.name: replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism))
+        for vertex in job.vertices
+    }
+    for name, vertex in vertices.items():
+        inputs = tuple(
+            replace(inlet, ship="rebalance")
+            if inlet.shipping.one_to_one and vertices[inlet.upstream].parallelism != vertex.parallelism
+            else inlet
+            for inlet in vertex.inputs
+        )
+        vertices[name] = replace(vertex, inputs=inputs)
+    return Job(tuple(vertices.values()))
+
+
+def on_fewer(scenario: Scenario, hosts: Sequence[int], missing: Collection[int]) -> Scenario | None:
+    """The scenario without these of its task managers.  None: a vertex has no slot, or cannot be rescaled.
+
+    `hosts`: the task manager of each task.
+    """
+    if not missing:
+        return scenario
+    here, shared = iter(hosts), scenario.cluster.placement != "isolated"
+    left = {v.name: sum(next(here) not in missing for _ in range(v.parallelism)) for v in scenario.job.vertices}
+    most = max(left.values())
+    slots = {v.name: min(v.parallelism, most if shared else left[v.name]) for v in scenario.job.vertices}
+    fewer = {v.name: slots[v.name] for v in scenario.job.vertices if slots[v.name] < v.parallelism and v.source is None}
+    if not min(slots.values()) or any(not _is_dealt_out(v) for v in scenario.job.vertices if v.name in fewer):
+        return None
+    job = with_parallelism(scenario.job, fewer)
+    managers = len(set(hosts) - set(missing))
+    widest = max(vertex.parallelism for vertex in job.vertices)
+    return replace(
+        scenario,
+        job=job,
+        cluster=replace(scenario.cluster, slots=max(scenario.cluster.slots or 1, -(-widest // managers))),
+    )
+
+
+def _is_dealt_out(vertex: Vertex) -> bool:
+    """What its subtasks hold can be dealt out to others."""
+    return (
+        vertex.commit is None and not vertex.committer_of and (vertex.window is None or vertex.window.time == "event")
+    )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from sim.checkers.state import Brought
-from sim.protocol.options import BarrierOptions
-from sim.protocol.reasons import FailureReason
-from sim.protocol.task.finishing import Finishing, TaskEnd
-from sim.runtime.contents import StateSnapshot, TaskSnapshot
-from sim.state.files import Handle
-from sim.storage.work import Work
+from sim.invariants.state import Brought
+from sim.protocol.options import BarrierOptions, FailureReason
+from sim.protocol.task_finishing import Finishing, TaskEnd
+from sim.runtime.context import StateSnapshot, TaskSnapshot
+from sim.storage.requests import Work
+from sim.storage.state_files import Handle
 
 
 class JobManagerPort(Protocol):

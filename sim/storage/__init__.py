@@ -3,15 +3,22 @@
 The hosts of `sim.runtime` call it.  It knows names and bytes of files, and no checkpoint that they belong to.
 """
 
-from sim.model.catalogs.catalog import pages
+from sim.model.catalog import pages
 from sim.storage import media
-from sim.storage.failures import DiskFull, StorageFailed
-from sim.storage.filesystem import CheckpointStorage, FileSystem
-from sim.storage.ledger import FileId, FileLedger, StoredFile
+from sim.storage.filesystem import CheckpointStorage, FileStream, FileSystem
+from sim.storage.ledger import DiskFull, FileId, FileLedger, StorageFailed, StoredFile
 from sim.storage.medium import MEDIA, MediumPage
-from sim.storage.stream import FileStream
 
-__all__ = ["CheckpointStorage", "DiskFull", "FileId", "FileLedger", "FileStream", "FileSystem", "StorageFailed", "StoredFile"]
+__all__ = [
+    "CheckpointStorage",
+    "DiskFull",
+    "FileId",
+    "FileLedger",
+    "FileStream",
+    "FileSystem",
+    "StorageFailed",
+    "StoredFile",
+]
 
 for _page in pages(media, MediumPage):
     MEDIA.add(_page)

@@ -1,28 +1,218 @@
-"""Checkpoint storage as its users see it: write, open, read, delete.  The medium decides what that costs.
-
-It knows bytes and files, and not their content.
-"""
+"""File systems: streams of files, checkpoint storage, file merging."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol, TypeVar
 
 import simpy
 
-from sim.model.storage import Disk, Retry, Storage
-from sim.storage.attempts import Attempts
-from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.disk import LocalDisk
-from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
-from sim.storage.failures import StorageFailed
-from sim.storage.ledger import DeletionLine, FileId, FileLedger
+from sim.model.storage import Disk, FileMerging, Retry, Storage
+from sim.storage.ledger import DeletionLine, FileId, FileLedger, Name, StorageFailed, StoredFile
 from sim.storage.media.flat import FlatStorage
 from sim.storage.media.slow_nodes import SlowLink, slowness
-from sim.storage.medium import MEDIA, Medium
-from sim.storage.merging import MergedFiles
-from sim.storage.parallel import in_parallel
-from sim.storage.stream import FileStream
-from sim.storage.work import Work
+from sim.storage.medium import MEDIA, Medium, Sink
+from sim.storage.network import Cards, Link, LocalDisk, SharedNetwork, Steady
+from sim.storage.requests import Attempts, Work, in_parallel, outlasting
+
+# ---- A file that is being written, from its first byte to its last.  The ledger notes what the medium does to it.
+
+T = TypeVar("T")
+
+
+class FileStream:
+    """A file that is being written, piece by piece.  It exists from the first byte on, and is durable once it is closed."""
+
+    def __init__(
+        self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool
+    ) -> None:
+        self.name = name
+        self.host = host
+        self._sink = sink
+        self._files = files
+        self._clock = clock
+        self._disk = disk
+        self._stored: StoredFile | None = None
+
+    @property
+    def file(self) -> StoredFile:
+        if self._stored is None:
+            self._stored = self._files.create(self.name, self.host, self._clock(), disk=self._disk)
+        return self._stored
+
+    def write(self, size_bytes: int) -> Work[None]:
+        """Process: `size_bytes` more.  Raises StorageFailed."""
+        stored = self.file
+        yield from self._or_give_up(self._sink.write(size_bytes))
+        stored.size_bytes += size_bytes
+
+    def close(self) -> Work[FileId]:
+        """Process: make it durable.  Raises StorageFailed."""
+        stored = self.file
+        yield from self._or_give_up(self._sink.close())
+        self._files.close(stored, self._clock())
+        return stored.id
+
+    def closed(self, size_bytes: int) -> FileId:
+        """The file is durable with this size, and took no time of the medium."""
+        self.file.size_bytes = size_bytes
+        self._files.close(self.file, self._clock())
+        return self.file.id
+
+    def give_up(self) -> None:
+        """Stop before it is closed; what was written stays half-written.  What is under way goes on to its end, for nothing."""
+        if self._stored is not None and not self._stored.complete and self._stored.given_up_ns is None:
+            self._stored.given_up_ns = self._clock()
+            self._sink.give_up()
+
+    def _or_give_up(self, work: Work[T]) -> Work[T]:
+        try:
+            return (yield from work)
+        except BaseException:  # interrupted, failed for good, or its waiter is gone
+            self.give_up()
+            raise
+
+
+# ---- Several small files of one checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
+#
+# A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back.  What it appended
+# is
+# durable then (the stream is flushed, not closed).  A physical file is closed when it is large enough or its checkpoint is over, and
+# deleted when nothing in it is needed any more.  If too much of the space is wasted, the files that waste most are not referred to again.
+
+
+class PhysicalFiles(Protocol):
+    """The storage of physical files.  `FileSystem` implements it."""
+
+    @property
+    def attempts(self) -> Attempts: ...
+
+    @property
+    def files(self) -> FileLedger: ...
+
+    def open(self, *name: str | int, host: int = 0) -> FileStream: ...
+
+    def delete(self, files: Iterable[FileId], *, host: int = -1) -> Work[None]: ...
+
+
+class _Group(NamedTuple):
+    """The key of small files that may share a physical file."""
+
+    host: int
+    by: int | None  # checkpoint; None: across their boundaries
+    owner: str  # a subtask; empty: all of the task manager
+
+
+class MergedFiles:
+    """The logical files of a job and the physical files that hold them."""
+
+    def __init__(self, system: PhysicalFiles, options: FileMerging) -> None:
+        self.system = system
+        self.options = options
+        self._idle: dict[_Group, list[FileStream]] = {}
+        self._over: set[int] = set()  # checkpoints nothing more comes for
+        self._made = 0
+        self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> the logical ones in it that are needed
+        self._worn: set[FileId] = set()  # physical files that waste too much
+
+    def takes(self, size_bytes: int) -> bool:
+        """Whether a file is small enough to share."""
+        return size_bytes < self.options.max_file_bytes
+
+    def write(self, size_bytes: int, name: Name, host: int, by: int, owner: str) -> Work[FileId]:
+        """Process: a logical file, appended to a physical one.  Raises StorageFailed."""
+        group = _Group(host, None if self.options.across else by, owner)
+        idle = self._idle.setdefault(group, [])
+        physical = idle.pop(0) if idle else self._create(group)
+        logical = self.system.files.create(
+            name, host, self.system.attempts.now, disk=physical.file.disk, inside=physical.file.id
+        )
+        try:
+            yield from physical.write(size_bytes)
+        except BaseException:
+            logical.given_up_ns = self.system.attempts.now
+            raise
+        logical.size_bytes = size_bytes
+        self._inside.setdefault(physical.file.id, []).append(logical)
+        self.system.files.close(logical, self.system.attempts.now)
+        if physical.file.size_bytes < self.options.max_file_bytes and group.by not in self._over:
+            idle.append(physical)
+            return logical.id
+        try:
+            yield from outlasting(self._close(physical))
+        except BaseException:  # no handle names the logical file; the physical one may hold others
+            self._discard(logical, physical.file.id)
+            raise
+        return logical.id
+
+    def end(self, by: int) -> Work[None]:
+        """Process: a checkpoint is subsumed or aborted; its physical files are closed, wasted space is looked at."""
+        self._over.add(by)
+        for group in [group for group in self._idle if group.by == by]:
+            for physical in self._idle.pop(group):
+                yield from self._close(physical)
+        for host in sorted({self.system.files[physical].host for physical in self._inside}):
+            self._control_space(host)
+
+    def delete(self, logical: StoredFile, physical: FileId, host: int) -> Work[None]:
+        """Process: the physical file goes with the last logical file in it, once it is closed."""
+        if physical not in self._inside:  # an older job wrote the file
+            needed = (file for file in self.system.files if file.inside == physical and file.deleted_ns is None)
+            self._inside[physical] = [*needed, logical]
+        self._inside[physical].remove(logical)
+        if self.system.files[physical].complete and not self._inside[physical]:
+            yield from self._delete(physical, host)
+
+    def may_reuse(self, file: FileId) -> bool:
+        """Whether a later checkpoint may refer to the file; if not, its bytes are written again, so that space becomes free."""
+        return self.system.files[file].inside not in self._worn
+
+    def _control_space(self, host: int) -> None:
+        """Wear out the files that waste most until the rest is within bounds (FileMergingSnapshotManagerBase#controlSpace)."""
+        most = self.options.max_space_amplification
+        if most < 1:
+            return
+        files = self.system.files
+        needed = {
+            p: sum(logical.size_bytes for logical in inside)
+            for p, inside in self._inside.items()
+            if files[p].host == host
+        }
+        goal = most * sum(needed.values())
+        alive = sum(files[p].size_bytes for p in needed if p not in self._worn)
+        wasted = {p: files[p].size_bytes - needed[p] for p in needed if files[p].complete and p not in self._worn}
+        for physical in sorted(wasted, key=lambda p: -wasted[p]):
+            if alive <= goal:
+                return
+            if needed[physical] * most < files[physical].size_bytes:
+                self._worn.add(physical)
+                alive -= wasted[physical]
+
+    def _discard(self, logical: StoredFile, physical: FileId) -> None:
+        logical.deleted_ns = logical.removed_ns = self.system.attempts.now
+        if logical in self._inside.get(physical, ()):
+            self._inside[physical].remove(logical)
+
+    def _close(self, physical: FileStream) -> Work[None]:
+        file = yield from physical.close()
+        if not self._inside.get(file):  # all that was in it has been deleted in the meantime
+            yield from self._delete(file, physical.host)
+
+    def _delete(self, physical: FileId, host: int) -> Work[None]:
+        self._inside.pop(physical, None)
+        self._worn.discard(physical)
+        yield from self.system.delete([physical], host=host)
+
+    def _create(self, group: _Group) -> FileStream:
+        self._made += 1
+        return self.system.open(
+            "merged", -1 if group.by is None else group.by, group.owner, self._made, host=group.host
+        )
+
+
+# ---- Checkpoint storage as its users see it: write, open, read, delete.  The medium decides what that costs.
+#
+# It knows bytes and files, and not their content.
 
 
 class FileSystem:
@@ -37,9 +227,13 @@ class FileSystem:
 
     def open(self, *name: str | int, host: int = 0) -> FileStream:
         """A file to write to, piece by piece."""
-        return FileStream(self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk)
+        return FileStream(
+            self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk
+        )
 
-    def write(self, size_bytes: int, *name: str | int, host: int = 0, merge: int | None = None, owner: str = "") -> Work[FileId]:
+    def write(
+        self, size_bytes: int, *name: str | int, host: int = 0, merge: int | None = None, owner: str = ""
+    ) -> Work[FileId]:
         """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
 
         With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a physical file.
@@ -64,7 +258,9 @@ class FileSystem:
         files = list(files)
         self.files.to_delete.update(dict.fromkeys(files, DeletionLine(self.attempts.now)))
         failures: list[StorageFailed] = []
-        yield from in_parallel(self.attempts.env, [self._try_to_delete(file, host, failures) for file in files], threads)
+        yield from in_parallel(
+            self.attempts.env, [self._try_to_delete(file, host, failures) for file in files], threads
+        )
         for failure in failures:
             raise failure
 
@@ -157,7 +353,9 @@ class Disks:
     def of(self, host: int) -> FileSystem:
         if host not in self._systems:
             attempts = Attempts(self.env, Retry())  # of its own: outages of storage do not reach it
-            self._systems[host] = FileSystem(attempts, LocalDisk(attempts, self.options, self._link(host)), self.files, disk=True)
+            self._systems[host] = FileSystem(
+                attempts, LocalDisk(attempts, self.options, self._link(host)), self.files, disk=True
+            )
         return self._systems[host]
 
     def _link(self, host: int) -> Link | None:

@@ -1,4 +1,4 @@
-"""The ledger of all files of a run: when each became durable, was deleted, or was given up half-written."""
+"""The ledger of stored files, and failures of storage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NewType
+
+# ---- The ledger of all files of a run: when each became durable, was deleted, or was given up half-written.
 
 Name = tuple[str | int, ...]
 """(kind, vertex, index, checkpoint, ...).  Random properties of a file are functions of its name and the seed."""
@@ -86,3 +88,30 @@ class FileLedger:
     def delete(self, file: FileId, now: int) -> None:
         if self._files[file].deleted_ns is None:
             self._files[file].deleted_ns = now
+
+
+# ---- Failures of storage: transient ones, after which a client tries again, and final ones.
+
+
+class Transient(Exception):  # it is not an error yet: it is tried again
+    """An attempt has failed.  The client tries again."""
+
+
+class Unreachable(Transient):
+    """Storage is down."""
+
+
+class TimedOut(Transient):
+    """A request has had no answer within its time limit."""
+
+
+class Refused(Transient):
+    """Storage turns a request away, as there are too many (S3's 503 Slow Down)."""
+
+
+class StorageFailed(Exception):  # named like the event it brings about
+    """All attempts have failed.  The file being written is given up."""
+
+
+class DiskFull(StorageFailed):
+    """A local disk has no space left."""

@@ -1,6 +1,6 @@
 """What a kind of storage has to do: take bytes, make them durable, give them back, remove them.  Every verb is a process.
 
-A medium knows time and space; names, ids and what becomes of a file are noted by `sim.storage.stream` and the ledger.
+A medium knows time and space; names, ids and what becomes of a file are noted by `sim.storage.filesystem` and the ledger.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sim.model.catalogs.catalog import Catalog
-from sim.storage.attempts import Attempts
-from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import SharedNetwork
+from sim.model.catalog import Catalog
 from sim.storage.ledger import Name
-from sim.storage.work import Work
+from sim.storage.network import Cards, SharedNetwork
+from sim.storage.requests import Attempts, Work
 
 
 class Sink(Protocol):
@@ -46,7 +44,8 @@ class MediumPage:
     """A kind of storage: each file of `media` defines one, for a kind of `STORAGES`."""
 
     name: str
-    make: Callable[[Attempts, SharedNetwork, Cards, Any, int], Medium]  # with the options of the kind, and the seed of the run
+    # with the options of the kind, and the seed of the run
+    make: Callable[[Attempts, SharedNetwork, Cards, Any, int], Medium]
 
 
 MEDIA: Catalog[MediumPage] = Catalog()

@@ -1,17 +1,133 @@
-"""The requests that an object store has answered, second by second: what its price list counts."""
+"""Requests to a storage: work that takes time, in parallel, with retries; counts for price lists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from sim.storage.ledger import Name
-from sim.units import SECOND
+import simpy
+
+from sim.model.storage import Retry
+from sim.model.units import SECOND
+from sim.storage.ledger import Name, StorageFailed, TimedOut, Transient, Unreachable
+
+# ---- Work that takes time: generators of events, begun in the caller's turn.
+
+T = TypeVar("T")
+Work = Generator[simpy.Event, Any, T]
+"""A process in the making: what it yields it waits for."""
+
+
+def go_on(
+    work: Work[T],
+    awaited: simpy.Event,
+    watch: Callable[[simpy.Event], None] = lambda _: None,
+    *,
+    outlasts: bool = False,
+) -> Work[T]:
+    """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it.
+
+    `watch` is told of each event before the work waits for it.  `outlasts`: an interrupt does not reach the work; see `outlasting`.
+    """
+    try:
+        while True:
+            watch(awaited)
+            try:
+                value = yield awaited
+            except BaseException as failure:  # handed on
+                if outlasts and isinstance(failure, simpy.Interrupt):
+                    rest = _to_its_end(work, awaited)
+                    carry_on(rest, next(rest))
+                    raise
+                awaited = work.throw(failure)
+            else:
+                awaited = work.send(value)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def outlasting(work: Work[T]) -> Work[T]:
+    """The same work.  If its waiter is interrupted it goes on by itself, and what fails then concerns no waiter."""
+    try:
+        awaited = next(work)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    return (yield from go_on(work, awaited, outlasts=True))
+
+
+def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
+    with suppress(StorageFailed):
+        yield from go_on(work, awaited)
+
+
+def in_own_turn(env: simpy.Environment, action: Callable[[], None]) -> None:
+    """Have `action` called in a turn of its own, before anything else of this instant."""
+    turn = simpy.Event(env)
+    turn._ok, turn._value = True, None  # noqa: SLF001  # as `simpy.events` makes those of its own that no component triggers
+    turn.callbacks.append(lambda _: action())
+    env.schedule(turn, simpy.events.URGENT, 0)
+
+
+class Carried:
+    """A work that goes on by itself: less than a process, in that no process can wait for it.  Its beginning and its end are no events."""
+
+    def __init__(self, work: Work[None]) -> None:
+        self._work = work
+        self._awaited: simpy.Event | None = None
+
+    def wait_for(self, event: simpy.Event) -> None:
+        """Go on when the event has happened: at once if it is over."""
+        if event.callbacks is None:
+            self._go_on(event)
+        else:
+            self._awaited = event
+            event.callbacks.append(self._go_on)
+
+    def break_off(self) -> None:
+        """The work hears of it as `simpy.Interrupt`, unless it is over."""
+        if self._awaited is not None:
+            self._awaited.callbacks.remove(self._go_on)
+            self._proceed(lambda: self._work.throw(simpy.Interrupt(None)))
+
+    def _go_on(self, event: simpy.Event) -> None:
+        self._proceed(lambda: self._hear(event))
+
+    def _proceed(self, step: Callable[[], simpy.Event]) -> None:
+        self._awaited = None
+        with suppress(StopIteration):
+            awaited = step()
+            while awaited.callbacks is None:
+                awaited = self._hear(awaited)
+            self.wait_for(awaited)
+
+    def _hear(self, event: simpy.Event) -> simpy.Event:
+        """Tell the work what became of the event; what it waits for next."""
+        event.defused = True
+        return self._work.send(event.value) if event.ok else self._work.throw(event.value)  # type: ignore[arg-type]  # a failure
+
+
+def carry_on(work: Work[None], awaited: simpy.Event) -> Carried:
+    """The rest of a work that was begun with `next(work)`."""
+    carried = Carried(work)
+    carried.wait_for(awaited)
+    return carried
+
+
+# ---- The requests that an object store has answered, second by second: what its price list counts.
 
 PRICED_AS = {
-    "put": "put", "initiate": "put", "part": "put", "complete": "put", "list": "list", "get": "get", "head": "get", "exists": "get",
+    "put": "put",
+    "initiate": "put",
+    "part": "put",
+    "complete": "put",
+    "list": "list",
+    "get": "get",
+    "head": "get",
+    "exists": "get",
     "delete": "delete",
-}  # fmt: skip
+}
 """Request -> the class of the price list that it belongs to (S3: PUT, COPY, POST; LIST; GET and all others; DELETE is free)."""
 
 
@@ -64,3 +180,162 @@ class RequestLog:
         if not self._seconds or self._seconds[-1].time != time:
             self._seconds.append(RequestSecond(time, stored=self._stored_bytes))
         return self._seconds[-1]
+
+
+# ---- Time in storage, and what breaks it: waits that an outage ends early, attempts with a time limit, retries with backoff.
+#
+# A client tries each request, block or part again (`Retry`) until its attempts are used up; then `StorageFailed` is raised.
+
+
+class Done(simpy.Event):
+    """An event whose waiters go on in the very turn in which it fires, not in a later turn of the same instant."""
+
+    def fire(self) -> None:
+        if not self.triggered:
+            self._ok, self._value = True, None
+            waiters, self.callbacks = self.callbacks, None  # type: ignore[assignment]  # simpy's mark of a processed event
+            for waiter in waiters:
+                waiter(self)
+
+    def break_off(self, failure: Exception) -> None:
+        """A waiter learns of the failure in a turn of its own.  It may be gone by then: a failure without a waiter is no error."""
+        if not self.triggered:
+            self.fail(failure)
+            self.defused = True
+
+
+class Attempts:
+    """The clock of one storage.  All its waiting is done here, so that an outage or a time limit can end it."""
+
+    def __init__(self, env: simpy.Environment, retry: Retry) -> None:
+        self.env = env
+        self.retry = retry
+        self.down_until_ns = 0  # the end of the last outage
+        self._pending: dict[Done, None] = {}  # in the order they were begun
+
+    @property
+    def now(self) -> int:
+        return int(self.env.now)
+
+    def wait(self, delay_ns: int) -> Done:
+        """An event `delay_ns` from now, or the end of the attempt."""
+        done = self.pending()
+        self.env.timeout(delay_ns).callbacks.append(lambda _: self.fire(done))
+        return done
+
+    def pending(self) -> Done:
+        """An event that the caller, or the next outage, will fire."""
+        done = Done(self.env)
+        self._pending[done] = None
+        return done
+
+    def fire(self, done: Done) -> None:
+        self._pending.pop(done, None)
+        done.fire()
+
+    def forget(self, done: Done) -> None:
+        """Drop an event that will not fire any more."""
+        self._pending.pop(done, None)
+
+    def fail_until(self, until_ns: int) -> None:
+        """An outage begins: what is under way breaks off now, and nothing is reached before `until_ns`."""
+        self.down_until_ns = max(self.down_until_ns, until_ns)
+        pending, self._pending = self._pending, {}
+        for done in pending:
+            done.break_off(Unreachable(f"storage is down until {until_ns / 1e9:g} s"))
+
+    def insist(self, attempt: Callable[[int], Work[T]]) -> Work[T]:
+        """Process: `attempt(0)`, and again with the next number after each failure that may pass."""
+        for number in range(self.retry.attempts):
+            try:
+                if self.now < self.down_until_ns:
+                    raise Unreachable(f"storage is down until {self.down_until_ns / 1e9:g} s")
+                work = attempt(number)
+                return (
+                    yield from (work if self.retry.timeout_ns is None else self._limited(work, self.retry.timeout_ns))
+                )
+            except Transient as failure:
+                last = failure
+            if number + 1 < self.retry.attempts:
+                yield self.env.timeout(min(self.retry.backoff_ns << number, self.retry.most_backoff_ns))
+        raise StorageFailed(f"{last} ({self.retry.attempts} attempts)")
+
+    def _limited(self, work: Work[T], limit_ns: int) -> Work[T]:
+        """The same process; what it waits for fails when its time is up."""
+        awaited: simpy.Event | None = None
+
+        def expire(_: simpy.Event) -> None:
+            if isinstance(awaited, Done):
+                awaited.break_off(TimedOut(f"no answer within {limit_ns / 1e9:g} s"))
+
+        def wait(event: simpy.Event) -> None:
+            nonlocal awaited
+            awaited = event
+
+        self.env.timeout(limit_ns).callbacks.append(expire)
+        try:
+            return (yield from go_on(work, next(work), wait))
+        except StopIteration as end:  # the work takes no time
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            awaited = None
+
+
+# ---- Several pieces of work by a few threads: each thread takes the next piece when it is done with one (list scheduling).
+
+
+def in_parallel(env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> Work[None]:
+    """Process: all of them, begun in the order given.  The first failure stops everything, and is raised."""
+    if threads <= 1 or len(works) <= 1:
+        for work in works:
+            yield from work
+    else:
+        yield from _Threads(env, works, threads).all()
+
+
+class _Threads:
+    """Threads that take pieces of work from one list."""
+
+    def __init__(self, env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> None:
+        self.env = env
+        self.works = works
+        self.threads = min(threads, len(works))
+        self._next = 0
+        self._done = 0
+        self._running: list[Carried] = []
+        self._over = Done(env)  # all done, or one failed
+
+    def all(self) -> Work[None]:
+        in_own_turn(self.env, self._begin)
+        try:
+            yield self._over
+        except BaseException:
+            in_own_turn(self.env, self._break_off)
+            raise
+
+    def _begin(self) -> None:
+        """Most pieces are small, and over at once: no thread is a process of its own."""
+        for _ in range(self.threads):
+            if self._next == len(self.works):
+                break  # the threads before have taken all
+            thread = self._thread()
+            if (awaited := next(thread, None)) is not None:
+                self._running.append(carry_on(thread, awaited))
+
+    def _break_off(self) -> None:
+        for thread in self._running:
+            thread.break_off()
+
+    def _thread(self) -> Work[None]:
+        try:
+            while self._next < len(self.works):
+                work, self._next = self.works[self._next], self._next + 1
+                yield from work
+                self._done += 1
+        except StorageFailed as failure:
+            self._over.break_off(failure)  # the waiter may be stopped in this very instant
+        except simpy.Interrupt:
+            return
+        else:
+            if self._done == len(self.works) and not self._over.triggered:
+                self._over.succeed()

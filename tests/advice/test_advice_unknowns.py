@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.inputs.unknowns import Unknown, plausible, unknowns
+from sim.advice.unknowns import Unknown, plausible, unknowns
 
 TEXT = """\
 # A question.
@@ -30,15 +30,15 @@ def test_marks_are_found_where_they_belong():
     """At the end of a line, or above it; questions go over several lines."""
     found = unknowns(TEXT)
 
-    assert ["job.src.source.rate", "job.src.source.record", "checkpoint.interval"] == [unknown.key for unknown in found]
-    assert ["unlimited", "1 kB", "4 s"] == [unknown.assumed for unknown in found]
-    assert "How many records per second arrive here?" == found[0].question
-    assert "src: source rate" == found[0].name
-    assert [False, False, True] == [unknown.is_setting for unknown in found]
+    assert [unknown.key for unknown in found] == ["job.src.source.rate", "job.src.source.record", "checkpoint.interval"]
+    assert [unknown.assumed for unknown in found] == ["unlimited", "1 kB", "4 s"]
+    assert found[0].question == "How many records per second arrive here?"
+    assert found[0].name == "src: source rate"
+    assert [unknown.is_setting for unknown in found] == [False, False, True]
 
 
 def test_names_with_dots_can_be_overridden():
-    assert 'job."my.sink".state.size' == Unknown(("job", "my.sink", "state", "size"), "1 MB", "?").key
+    assert Unknown(("job", "my.sink", "state", "size"), "1 MB", "?").key == 'job."my.sink".state.size'
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,9 @@ RATE = "at least the 1,186.1/s it emits (metrics that changed 5 times in 56 s); 
 
 def marked(value, known):
     """The only UNKNOWN of a text, with a remark."""
-    (found,) = unknowns(f"job:\n  a:\n    source:\n      rate: {value}  # UNKNOWN: How many? Assumed: it. What is known: {known}\n")
+    (found,) = unknowns(
+        f"job:\n  a:\n    source:\n      rate: {value}  # UNKNOWN: How many? Assumed: it. What is known: {known}\n"
+    )
     return found
 
 
@@ -88,7 +90,8 @@ def test_bounds_are_those_of_the_remark(value, known, bounds):
     ("value", "known", "served", "values"),
     [
         ("unlimited", RATE, 2000.0, ["1186.1/s", "1543/s", "1.9k/s"]),
-        ("unlimited", RATE, 1190.0, []),  # 95 % of what it serves are less than arrive: it has a backlog whatever the rate
+        # 95 % of what it serves are less than arrive: it has a backlog whatever the rate
+        ("unlimited", RATE, 1190.0, []),
         ("500 B", "at least 400 B, at most 1 kB.", 0.0, ["400 B", "1 kB"]),
         ("500 B", "at least 500 B.", 0.0, ["2.5 kB"]),
         (0.6, "between 0.5 and 0.7 of them.", 0.0, [0.5, 0.7]),

@@ -4,14 +4,12 @@ import re
 
 import pytest
 
-from sim.advice.course import run_until_sure
+from sim.advice.candidates import Race
 from sim.advice.judgement import Limits
-from sim.advice.race import Race
-from sim.advice.running.bounds import NothingRanError
-from sim.advice.running.trial_runner import TrialRunner
+from sim.advice.optimizer import run_until_sure
 from sim.advice.texts import verdict
-from sim.advice.trials import Bench
-from sim.cells.time_left import TimeLeft
+from sim.advice.trials import Bench, NothingRanError, TrialRunner
+from sim.studies.local import TimeLeft
 from tests.advice.made_up import DAY_S, JOB, row
 
 
@@ -38,8 +36,19 @@ class BusyMachine:
                 watch(place, 0)
             self.ran += 1
             axes = dict(cell.scenario.axes) or {"interval": "30 s"}
-            found = row(axes, cell.replication, 100.0) | {"cell": cell.id, "error": "", "violations": 0, "violation": "", "restarts": 0.0}
-            yield found | {"host": "here", "attempt": 0, "cpu_s": self.slowness(self.ran), "wall_s": self.slowness(self.ran)}
+            found = row(axes, cell.replication, 100.0) | {
+                "cell": cell.id,
+                "error": "",
+                "violations": 0,
+                "violation": "",
+                "restarts": 0.0,
+            }
+            yield found | {
+                "host": "here",
+                "attempt": 0,
+                "cpu_s": self.slowness(self.ran),
+                "wall_s": self.slowness(self.ran),
+            }
 
 
 def race_of(folder, slowness, within_s, budget_s=1e6):
@@ -50,7 +59,13 @@ def race_of(folder, slowness, within_s, budget_s=1e6):
     runner.workers = BusyMachine(clock, slowness)
     runner.watch = lambda _finished, _ns: lines.append((clock.now_s, runner.progress()))
     race = Race(
-        Bench(folder / "job.yaml", {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, runner.run, 12, runner.affords, runner.lack
+        Bench(folder / "job.yaml", {}, patience_ns=0),
+        Limits(checkpoint_ms=1000),
+        DAY_S,
+        runner.run,
+        12,
+        runner.affords,
+        runner.lack,
     )
     run_until_sure(race)
     return race, runner, clock, lines
@@ -64,7 +79,11 @@ def test_the_answer_comes_in_time(tmp_path, slowness):
     assert clock.now_s <= 200.5
     assert race.today.name in race.trials
     assert {candidate.name for candidate in race.runs} == set(race.trials)
-    assert all(len(values) == race.runs[race.candidate_of(name)] for name, worlds in race.trials.items() for values in worlds.values())
+    assert all(
+        len(values) == race.runs[race.candidate_of(name)]
+        for name, worlds in race.trials.items()
+        for values in worlds.values()
+    )
 
 
 @pytest.mark.parametrize("budget_s", [4.0, 12.0, 1e6])
@@ -97,7 +116,7 @@ def test_a_setting_counts_with_the_runs_that_are_whole(tmp_path):
     race, *_ = race_of(tmp_path, lambda ran: 1.0 if ran < 6 else 1000.0, within_s=60.0)
 
     assert [race.today.name] == list(race.trials)
-    assert ("30 s", "aligned") == race.chosen.name
+    assert race.chosen.name == ("30 s", "aligned")
 
 
 def test_no_time_at_all_is_an_error_that_says_what_to_do(tmp_path):
@@ -131,9 +150,9 @@ def test_a_promise_is_broken_once_for_each_reason():
         clock.now_s = now_s
         texts.append(left.text(estimate_s, lambda: "others work here, too"))
 
-    assert ["at most 1 min 40 s left", "at most 1 min 30 s left"] == texts[:2]
-    assert "at most 1 min 40 s left, 20 s more than promised: others work here, too" == texts[2]
-    assert ["at most 1 min 25 s left", "at most 1 min 0 s left"] == texts[3:]
+    assert texts[:2] == ["at most 1 min 40 s left", "at most 1 min 30 s left"]
+    assert texts[2] == "at most 1 min 40 s left, 20 s more than promised: others work here, too"
+    assert texts[3:] == ["at most 1 min 25 s left", "at most 1 min 0 s left"]
 
 
 def folder_of(place, name):

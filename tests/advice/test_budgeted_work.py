@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.running.work import CELL_S, work_s
-from sim.scenario import loads
+from sim.advice.trials import CELL_S, work_s
+from sim.model.schema.study import loads
 from tests.advice.made_up import JOB
 
 

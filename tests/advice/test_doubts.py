@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sim.advice.doubts import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
-from sim.evidence.what_ifs.chances import within
+from sim.advice.uncertainty import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
+from sim.jobs.evidence.what_ifs import within
 from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
@@ -16,9 +16,13 @@ ALWAYS = Choice(TODAY, 0.98, 1.0, ())
 # A window of seven seconds fires in front of every other checkpoint: seven of 14 took longer than a second, simulated none does.
 LONGEST = (2200.0, 2180.0, 2100.0, 1900.0, 1500.0, 1200.0, 1100.0, 140.0, 130.0, 120.0, 110.0, 110.0, 100.0, 100.0)
 WINDOW = Backtest(
-    (ComparedQuantity("end-to-end", Quantiles(620, 2180, 2200, 14), Quantiles(110, 133, 140, 42), off=("p90",)),), LONGEST, tail=2180 / 133
+    (ComparedQuantity("end-to-end", Quantiles(620, 2180, 2200, 14), Quantiles(110, 133, 140, 42), off=("p90",)),),
+    LONGEST,
+    tail=2180 / 133,
 )
-HOLDS = Backtest((ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(110, 133, 140, 42)),), LONGEST[7:] * 2)
+HOLDS = Backtest(
+    (ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(110, 133, 140, 42)),), LONGEST[7:] * 2
+)
 
 
 def trials(*durations_ms, completed=5.0):
@@ -46,8 +50,8 @@ def test_a_history_that_breaks_the_limit_is_broken_by_today():
     found = settings(corrected(trials(100.0, 120.0), WINDOW, TODAY, {}))
 
     assert ("checkpoint_ms",) == found[TODAY].breaks == found[OTHER].breaks
-    assert 2200 == found[TODAY].checkpoint_ms
-    assert 110 * 2180 / 133 == pytest.approx(found[OTHER].checkpoint_ms)
+    assert found[TODAY].checkpoint_ms == 2200
+    assert pytest.approx(found[OTHER].checkpoint_ms) == 110 * 2180 / 133
 
 
 def test_todays_setting_is_at_least_as_slow_as_its_history():
@@ -55,7 +59,7 @@ def test_todays_setting_is_at_least_as_slow_as_its_history():
     hiccups = Backtest(HOLDS.compared, (1300.0, 1200.0, *HOLDS.longest_ms))
     found = settings(corrected(trials(100.0), hiccups, TODAY, {}))
 
-    assert (("checkpoint_ms",), ()) == (found[TODAY].breaks, found[OTHER].breaks)
+    assert (found[TODAY].breaks, found[OTHER].breaks) == (("checkpoint_ms",), ())
 
 
 def test_a_history_that_agrees_changes_nothing():
@@ -63,15 +67,15 @@ def test_a_history_that_agrees_changes_nothing():
     after = corrected(before, HOLDS, TODAY, {})
 
     assert all(np.array_equal(before[name][""], after[name][""], equal_nan=True) for name in before)
-    assert ALWAYS == capped(ALWAYS, HOLDS, LIMIT)
-    assert "" == doubts(HOLDS, LIMIT)
+    assert capped(ALWAYS, HOLDS, LIMIT) == ALWAYS
+    assert doubts(HOLDS, LIMIT) == ""
 
 
 def test_a_file_without_a_history_changes_nothing():
     before = trials(150.0)
 
     assert np.array_equal(before[TODAY][""], corrected(before, None, TODAY, {})[TODAY][""], equal_nan=True)
-    assert ALWAYS == capped(ALWAYS, None, LIMIT)
+    assert capped(ALWAYS, None, LIMIT) == ALWAYS
     assert [] == remarks(None, LIMIT) == kept_but_for_the_tail((), None, LIMIT)
 
 
@@ -79,33 +83,37 @@ def test_the_result_of_a_long_run_counts():
     """Its 99 % quantile is what the setting is judged by, if it is longer."""
     found = settings(corrected(trials(100.0), None, TODAY, {TODAY: 3000.0, OTHER: 10.0}))
 
-    assert (3000, 100) == (found[TODAY].checkpoint_ms, found[OTHER].checkpoint_ms)
+    assert (found[TODAY].checkpoint_ms, found[OTHER].checkpoint_ms) == (3000, 100)
 
 
 def test_confidence_is_capped_by_the_agreement():
     """By the tail only if a limit is on it."""
     slow = ComparedQuantity("throughput", Quantiles(100, 100, 100, 1), Quantiles(40, 40, 40, 3), off=("p50",))
 
-    assert 133 / 2180 == pytest.approx(capped(ALWAYS, WINDOW, LIMIT).same_setting)
-    assert 0.98 == capped(ALWAYS, WINDOW, Limits()).same_setting
-    assert 0.4 == capped(ALWAYS, Backtest((slow,)), Limits()).same_setting
-    assert "throughput p50 -60 %" == doubts(Backtest((slow,)), Limits())
-    assert "end-to-end p90 -94 %, tail -94 %" == doubts(WINDOW, LIMIT)
+    assert pytest.approx(capped(ALWAYS, WINDOW, LIMIT).same_setting) == 133 / 2180
+    assert capped(ALWAYS, WINDOW, Limits()).same_setting == 0.98
+    assert capped(ALWAYS, Backtest((slow,)), Limits()).same_setting == 0.4
+    assert doubts(Backtest((slow,)), Limits()) == "throughput p50 -60 %"
+    assert doubts(WINDOW, LIMIT) == "end-to-end p90 -94 %, tail -94 %"
 
 
 def test_a_simulation_without_checkpoints_allows_no_confidence():
-    nothing = Backtest((ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(), off=("p50", "p90")),), LONGEST[7:])
+    nothing = Backtest(
+        (ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(), off=("p50", "p90")),), LONGEST[7:]
+    )
 
-    assert 0.0 == capped(ALWAYS, nothing, Limits()).same_setting
+    assert capped(ALWAYS, nothing, Limits()).same_setting == 0.0
 
 
 def test_what_the_history_says_of_the_limit():
     history, tail = remarks(WINDOW, LIMIT)
 
-    assert "History: 7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s; fewer than 100 show" in history
+    assert (
+        "History: 7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s; fewer than 100 show" in history
+    )
     assert "Tails are taken 16 times as long as simulated" in tail
     assert "an assumption" in tail
-    assert [] == remarks(WINDOW, Limits())
+    assert remarks(WINDOW, Limits()) == []
 
 
 def test_what_only_the_tail_of_the_history_breaks_is_unknown():
@@ -114,7 +122,7 @@ def test_what_only_the_tail_of_the_history_breaks_is_unknown():
     slow = tuple(settings(corrected(trials(1100.0), WINDOW, TODAY, {})).values())
 
     assert OTHER in {setting.name for setting in kept_but_for_the_tail(fast, WINDOW, LIMIT)}
-    assert [] == kept_but_for_the_tail(slow, WINDOW, LIMIT)
+    assert kept_but_for_the_tail(slow, WINDOW, LIMIT) == []
 
 
 def test_predictions_may_be_off_as_the_history_says():
@@ -127,9 +135,11 @@ def test_predictions_may_be_off_as_the_history_says():
     assert (0.0, other) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
     assert (pytest.approx(0.25), other) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
     assert other != slower == margins(jobs[0], TODAY, changed("storage", "load"), no_range)(OTHER, "checkpoint_ms")
-    assert (0.0, RECOVERY) == (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms"))
-    assert 0.7 == margins(None, None, changed(), lambda _: 0.7)(OTHER, "recovery_ms")  # as wide as heartbeats make it
-    assert (0.0, RECOVERY) == tuple(margins(None, None, changed(), no_range)(OTHER, column) for column in ("checkpoint_ms", "recovery_ms"))
+    assert (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms")) == (0.0, RECOVERY)
+    assert margins(None, None, changed(), lambda _: 0.7)(OTHER, "recovery_ms") == 0.7  # as wide as heartbeats make it
+    assert tuple(
+        margins(None, None, changed(), no_range)(OTHER, column) for column in ("checkpoint_ms", "recovery_ms")
+    ) == (0.0, RECOVERY)
 
 
 def test_a_history_without_its_longest_checkpoints_says_so():
@@ -137,4 +147,4 @@ def test_a_history_without_its_longest_checkpoints_says_so():
     (line,) = remarks(Backtest(HOLDS.compared), LIMIT)
 
     assert "History: its longest checkpoints are not known" in line
-    assert 150.0 == settings(corrected(trials(150.0), Backtest(HOLDS.compared), TODAY, {}))[TODAY].checkpoint_ms
+    assert settings(corrected(trials(150.0), Backtest(HOLDS.compared), TODAY, {}))[TODAY].checkpoint_ms == 150.0

@@ -5,24 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.answer.build import answer
-from sim.advice.answer.configuration import difference
-from sim.advice.answer.lost import FailingTask
-from sim.advice.course import run_until_sure
-from sim.advice.failures import slots_ms
+from sim.advice.answer import answer
+from sim.advice.candidates import Race
+from sim.advice.configuration import difference
 from sim.advice.judgement import MEASURED, SPREAD_RUNS, Limits
-from sim.advice.levers.catalogue import ranked
-from sim.advice.levers.lever import OUTAGE, REPLAY, RESTORE
-from sim.advice.levers.outage import HEARTBEATS, RESTARTS
-from sim.advice.levers.search import Levers
-from sim.advice.levers.situation import dominant, recovery_parts, situation_of
-from sim.advice.race import Race
+from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
+from sim.advice.optimizer import run_until_sure
+from sim.advice.search import Levers
 from sim.advice.settings import candidate, protocols
-from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench
+from sim.advice.situation import OUTAGE, REPLAY, RESTORE, dominant, recovery_parts, situation_of
+from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
+from sim.advice.warnings import FailingTask
 from sim.model.faults import Kill, TaskManagerLost
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
-from sim.sweeps.file.design import override
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
+from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import DAY_S, JOB
@@ -40,7 +37,9 @@ class SlowToRecover(MadeUp):
 
 
 def raced(job, run, levers=None, failure=TASK_MANAGER, most=12, **limits):
-    found = Race(Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), DAY_S, run, most, levers=levers or Levers())
+    found = Race(
+        Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), DAY_S, run, most, levers=levers or Levers()
+    )
     run_until_sure(found)
     return found
 
@@ -68,14 +67,16 @@ def test_a_recovery_has_room_for_all_heartbeats_until_enough_runs_show_them(job)
 
     assert 5_000 < most - least < 30_000
     assert pytest.approx((most - least) / 35_000) == once.recovery_range(name) == once.margins(name, "recovery_ms")
-    assert 0.0 == often.recovery_range(name)
-    assert 0.0 == raced(job, MadeUp({"aligned": 100.0}), failure=TASK, most=1, recovery_ms=120_000).recovery_range(name)
+    assert often.recovery_range(name) == 0.0
+    assert raced(job, MadeUp({"aligned": 100.0}), failure=TASK, most=1, recovery_ms=120_000).recovery_range(name) == 0.0
 
 
 def test_a_job_that_may_fail_for_good_does_not_recover(job):
     """Three attempts are used up before heartbeats tell that slots are gone, though this trial recovered."""
     job.write_text(f"{JOB}{STUBBORN}\n")
-    found, failing = (raced(job, MadeUp({"aligned": 100.0}), failure=failure, recovery_ms=120_000) for failure in (TASK_MANAGER, TASK))
+    found, failing = (
+        raced(job, MadeUp({"aligned": 100.0}), failure=failure, recovery_ms=120_000) for failure in (TASK_MANAGER, TASK)
+    )
 
     assert failing.chosen is not None
     column = MEASURED.index("recovery_ms")
@@ -91,17 +92,22 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
 
     assert "recovery, task manager lost 35 s (limit 2 min" in found_answer.screen
     assert "14 s to 21 s until there are slots; a failing task: 35 s" in found_answer.screen
-    assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(part for part in found_answer.parts if isinstance(part, str))
-    assert {"slots_ms": (least, most), "recovery_ms": 35_000.0, "today_ms": None, "today_gives_up": False} == found_answer.data[
-        "other_failure"
-    ]
+    assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(
+        part for part in found_answer.parts if isinstance(part, str)
+    )
+    assert {
+        "slots_ms": (least, most),
+        "recovery_ms": 35_000.0,
+        "today_ms": None,
+        "today_gives_up": False,
+    } == found_answer.data["other_failure"]
     assert {trial.kind for trial in found.failing_tasks} == {FAILING_TASK}
 
 
 def test_a_strategy_that_gives_up_is_named():
     assert (
-        "the restart strategy gives up before there are slots; a failing task: 7 s -> not ended"
-        == FailingTask(None, math.inf, 7000.0).short()
+        FailingTask(None, math.inf, 7000.0).short()
+        == "the restart strategy gives up before there are slots; a failing task: 7 s -> not ended"
     )
     sentence = FailingTask((2300.0, 4400.0), 6200.0, 5900.0, today_gives_up=True).sentence()
     assert "Today it fails the job: the restart strategy gives up before there are slots." in sentence
@@ -118,14 +124,21 @@ def outage(text):
     [
         ("", {"restart.heartbeat-interval": "2 s"}, {"restart.max": "2 s"}),
         ("restart: {heartbeat-interval: 1 s, max: 1 s}", None, None),
-        ("restart: {heartbeat-failures: 0, initial: 5 s}", {"restart.heartbeat-interval": "2 s", "restart.heartbeat-failures": 2},
-         {"restart.max": "2 s", "restart.initial": "2 s"}),
+        (
+            "restart: {heartbeat-failures: 0, initial: 5 s}",
+            {"restart.heartbeat-interval": "2 s", "restart.heartbeat-failures": 2},
+            {"restart.max": "2 s", "restart.initial": "2 s"},
+        ),
         (STUBBORN, {"restart.heartbeat-interval": "2 s"}, {"restart.attempts": 2**31 - 1}),
         ("restart: {strategy: failure-rate}", {"restart.heartbeat-interval": "2 s"}, {"restart.rate": 100}),
-        ("restart: {strategy: fixed-delay, delay: 10 s}", {"restart.heartbeat-interval": "2 s"}, {"restart.delay": "2 s"}),
+        (
+            "restart: {strategy: fixed-delay, delay: 10 s}",
+            {"restart.heartbeat-interval": "2 s"},
+            {"restart.delay": "2 s"},
+        ),
         ("restart: {strategy: none}", {"restart.heartbeat-interval": "2 s"}, {"restart.strategy": "exponential-delay"}),
     ],
-)  # fmt: skip
+)
 def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbeats, restarts):
     """No strategy gives up that did not before; Flink reads what the difference says, and it is the same."""
     text = f"{ON_HEAP}{restart}\n"
@@ -149,18 +162,20 @@ def test_a_lever_is_called_by_all_that_it_changes():
     """Failing heartbeats count only where they did not."""
     names = [outage(f"{ON_HEAP}{text}\n")[HEARTBEATS][0].name for text in ("", "restart: {heartbeat-failures: 0}")]
 
-    assert ["heartbeats every 2 s", "heartbeats every 2 s, failing heartbeats count"] == names
+    assert names == ["heartbeats every 2 s", "heartbeats every 2 s, failing heartbeats count"]
 
 
 def test_the_restart_strategy_of_the_job_is_tried_before_an_option_of_the_cluster():
     """Heartbeats are those of all jobs of a cluster."""
-    assert [RESTARTS, HEARTBEATS] == list(outage(f"{ON_HEAP}{STUBBORN}\n"))
+    assert list(outage(f"{ON_HEAP}{STUBBORN}\n")) == [RESTARTS, HEARTBEATS]
 
 
 def _all_restart_keys(scenario):
-    from sim.scenario.flink.text import flink_lines
+    from sim.model.schema.flink_text import flink_lines
 
-    return {key: value for key, value in flink_lines(scenario).items() if key.startswith(("restart-strategy", "heartbeat"))}
+    return {
+        key: value for key, value in flink_lines(scenario).items() if key.startswith(("restart-strategy", "heartbeat"))
+    }
 
 
 def test_nothing_calls_for_heartbeats_where_slots_are_there_at_once():
@@ -192,7 +207,7 @@ def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
     found = raced(job, SlowToRecover({"aligned": 100.0}), recovery_ms=20_000)
     where = situation_of(found, ("30 s", "aligned"))
 
-    assert ("recovery_ms",) == where.breaks
+    assert where.breaks == ("recovery_ms",)
     assert dominant(where).endswith("of recovery: until a lost task manager's slots are replaced")
     assert where.shares[OUTAGE] > where.shares[RESTORE]
     assert pytest.approx(25_000 - sum(slots_ms(found.scenario)) / 2) == where.recovery[RESTORE]

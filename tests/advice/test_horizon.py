@@ -5,17 +5,16 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.advice.course import run_until_sure
-from sim.advice.future import horizon as horizons
-from sim.advice.future.horizon import GrowingState, Horizon
+from sim.advice import horizon as horizons
+from sim.advice.candidates import Race
+from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.lasting import Lasting, horizon_sentence, lasting, lasting_sentence, to_json
-from sim.advice.race import Race
+from sim.advice.optimizer import Lasting, horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
 from sim.advice.settings import candidate, protocols
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 from tests.advice.made_up import row
 
 S = 1_000_000_000
@@ -54,15 +53,19 @@ def test_every_trial_is_about_the_state_of_the_horizon(job, ahead_s):
     """40 kB/s from 1 MB on; a trial that lasts longer than the horizon has no more, and none grows."""
     bench = bench_of(job, ahead_s)
     setting = candidate(bench.load({}), 30 * S, protocols()[0])
-    states = [bench.scenario(trial).job.vertices[-1].state for trial in [*bench.trials(setting), *bench.long_trials(setting)]]
+    states = [
+        bench.scenario(trial).job.vertices[-1].state for trial in [*bench.trials(setting), *bench.long_trials(setting)]
+    ]
 
-    assert 3 == len(states)
+    assert len(states) == 3
     assert {states[0]} == set(states)
     assert 1e6 + 40_000 * ahead_s == pytest.approx(states[0].bytes, rel=0.02)
-    assert (0, None) == (states[0].growth_bytes, states[0].ttl)
+    assert (states[0].growth_bytes, states[0].ttl) == (0, None)
 
 
-@pytest.mark.parametrize(("keys", "written"), [("growth: 100 B", 100), ("growth: 100 B, update: 20 %", 300), ("growth: 2500 B", 2500)])
+@pytest.mark.parametrize(
+    ("keys", "written"), [("growth: 100 B", 100), ("growth: 100 B, update: 20 %", 300), ("growth: 2500 B", 2500)]
+)
 def test_held_state_is_rewritten_as_fast_as_the_job_writes(job, keys, written):
     """New keys and rewritten entries of 1 kB: an incremental checkpoint and a log hold as many bytes per record."""
     job.write_text(JOB.replace("growth: 100 B", keys))
@@ -82,8 +85,8 @@ def test_another_job_has_another_state_at_the_horizon(job):
         (size,) = {bench.scenario(trial).job.vertices[-1].state.bytes for trial in bench.trials(setting, extra)}
         return size
 
-    assert 1e6 + 80_000 * 3600 == pytest.approx(size_of({"job.source.source.rate": "800/s"}), rel=0.02)
-    assert 1e6 + 80_000 * 3600 == pytest.approx(size_of({"job.sink.state.growth": "200 B"}), rel=0.02)
+    assert pytest.approx(size_of({"job.source.source.rate": "800/s"}), rel=0.02) == 1e6 + 80_000 * 3600
+    assert pytest.approx(size_of({"job.sink.state.growth": "200 B"}), rel=0.02) == 1e6 + 80_000 * 3600
     assert size_of({}) == size_of({"storage.bandwidth": "1 GB/s"})
 
 
@@ -96,10 +99,12 @@ def test_a_job_whose_state_stays_as_it_is_is_not_run_for_that(job, monkeypatch):
 
 def test_edges_with_a_fan_out_of_their_own_do_not_count_twice(job):
     """A source emits 400 records per second, whatever number of copies each edge writes."""
-    job.write_text(JOB.replace("{input: {source: hash}, service", "{input: {source: {ship: hash, fan-out: 0.25}}, service"))
+    job.write_text(
+        JOB.replace("{input: {source: hash}, service", "{input: {source: {ship: hash, fan-out: 0.25}}, service")
+    )
 
     rates = horizons.served(bench_of(job, 3600).load({}), 10 * S)
-    assert {"source": 400.0, "sink": 100.0} == pytest.approx(rates, rel=0.02)
+    assert pytest.approx(rates, rel=0.02) == {"source": 400.0, "sink": 100.0}
 
 
 def test_the_horizon_begins_at_the_end_of_the_history(job):
@@ -127,7 +132,8 @@ def test_a_limit_that_growing_state_breaks_is_refused(job):
     lasts = lasting(found, {})
 
     assert found.chosen is None
-    assert (0.0, 112.5) == (lasts.kept_s, lasts.broken_s)  # an eighth of the hour is 450 s, and the gap to now is halved twice
+    # an eighth of the hour is 450 s, and the gap to now is halved twice
+    assert (lasts.kept_s, lasts.broken_s) == (0.0, 112.5)
     assert "keeps the limits for about" in lasting_sentence(found, lasts)
 
 
@@ -138,7 +144,7 @@ def test_advice_says_when_it_breaks(job):
 
     assert found.chosen is not None
     assert planned
-    assert (200.0, 250.0) == (lasts.kept_s, lasts.broken_s)  # twice the horizon is 400 s, and the gap is halved twice
+    assert (lasts.kept_s, lasts.broken_s) == (200.0, 250.0)  # twice the horizon is 400 s, and the gap is halved twice
     assert "checkpoints pass 10 s at sink" in lasting_sentence(found, lasts)
 
 
@@ -161,12 +167,17 @@ def test_nothing_is_tried_without_a_limit_or_growth(job):
 def test_what_grows_is_said():
     found = Horizon(7200 * S, (GrowingState("count", 10**8, 1e6),))
 
-    assert "the state of 2 h from now, which every trial keeps: that of count from 100 MB to 7.3 GB." in horizon_sentence(found)
+    assert (
+        "the state of 2 h from now, which every trial keeps: that of count from 100 MB to 7.3 GB."
+        in horizon_sentence(found)
+    )
     assert not horizon_sentence(replace(found, states=()))
-    assert {"now_bytes": 10**8, "then_bytes": 73 * 10**8} == to_json(found, None)["growing"]["count"]
+    assert to_json(found, None)["growing"]["count"] == {"now_bytes": 10**8, "then_bytes": 73 * 10**8}
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0, 1_000_000), (50, 1_500_000), (100, 2_000_000), (7200, 2_000_000)])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, 1_000_000), (50, 1_500_000), (100, 2_000_000), (7200, 2_000_000)]
+)
 def test_state_whose_keys_expire_comes_to_its_limit(seconds, expected):
     """20 kB/s for 100 s are 2 MB.  Until then the keys of now go, as old as they are."""
     assert expected == GrowingState("sink", 1_000_000, 20_000.0, ttl_s=100.0).after(seconds)
@@ -185,11 +196,15 @@ def test_the_horizon_knows_when_keys_expire():
     assert (100.0, pytest.approx(4_000_000, rel=0.05)) == (state.ttl_s, state.after(7200))
 
 
-@pytest.mark.parametrize("keys", ["growth: 100 B, ttl: 100 s, update: 10 %", "growth: 100 B, ttl: 100 s, ttl-checks: 1"])
+@pytest.mark.parametrize(
+    "keys", ["growth: 100 B, ttl: 100 s, update: 10 %", "growth: 100 B, ttl: 100 s, ttl-checks: 1"]
+)
 def test_the_horizon_has_the_size_that_a_run_until_then_comes_to(job, keys):
     """Rewritten keys stay longer, and expired ones that the cleanup has not met are in snapshots as well."""
     job.write_text(JOB.replace("growth: 100 B", keys))
     (state,) = bench_of(job, 600).horizon.states
-    found = simulate(loads(job.read_text().replace("duration: 3 s", "duration: 10 min"), "s").scenarios[0]).tables["checkpoints"]
+    found = simulate(loads(job.read_text().replace("duration: 3 s", "duration: 10 min"), "s").scenarios[0]).tables[
+        "checkpoints"
+    ]
 
     assert found["state_size"].iloc[-1] == pytest.approx(state.after(600), rel=0.05)

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from sim.advice.judgement import (
-    ALIKE,
-    DRAWS,
+    EQUAL_LOSS_RELATIVE,
+    EQUAL_LOSS_SHARE,
+    EQUAL_SHORTFALL,
     KEEPS_UP,
     MEASURED,
-    NEGLIGIBLE,
-    NOTABLE,
-    SAME,
+    NOTABLE_LOSS_SHARE,
+    RESAMPLES,
     Limits,
     Tight,
     _drawn,
@@ -23,15 +23,26 @@ from sim.advice.judgement import (
     measured,
     redrawn,
 )
-from sim.quantities.prices import S3_STANDARD, USE
+from sim.model.quantities import S3_STANDARD, USE
 
 DAY_S = 86_400.0
 NAME = ("30 s", "aligned")
 PLAIN = {
-    "checkpoint_ms": 400.0, "checkpoint_p50_ms": 100.0, "loss": 0.0, "visible_ms": math.nan, "recovery_ms": 35_000.0, "again_ms": 35_000.0,
-    "replayed": 12_000.0, "completed": 4.0, "persisted_bytes": 1e6, "written_per_hour": 1e9, "per_second": 400.0, "longest_ms": 400.0,
-    "checkpoint_p90_ms": 200.0, "storage_cost": math.nan,
-}  # fmt: skip
+    "checkpoint_ms": 400.0,
+    "checkpoint_p50_ms": 100.0,
+    "loss": 0.0,
+    "visible_ms": math.nan,
+    "recovery_ms": 35_000.0,
+    "again_ms": 35_000.0,
+    "replayed": 12_000.0,
+    "completed": 4.0,
+    "persisted_bytes": 1e6,
+    "written_per_hour": 1e9,
+    "per_second": 400.0,
+    "longest_ms": 400.0,
+    "checkpoint_p90_ms": 200.0,
+    "storage_cost": math.nan,
+}
 
 
 def values(*runs):
@@ -55,11 +66,22 @@ def rows(**others):
     """An undisturbed run and one with a failure, of one setting, with today's network."""
     common = {"status": "ok", "strategy": "x", "world": "", "interval": "30 s", "protocol": "aligned", "replication": 0}
     steady = {
-        "trial": "undisturbed", "throughput_per_second": 380.0, "throughput_change": -0.05, "failed": 3, "interrupted": 3, "completed": 2,
-        "end_to_end_p99_ms": 190.0, "end_to_end_p50_ms": 100.0, "end_to_end_p90_ms": 170.0, "end_to_end_max_ms": 200.0,
-        "visible_p99_ms": 30.0, "checkpointed_bytes": 5e6, "checkpointed_mean_bytes": 5e6,
-        "persisted_bytes": 7e6, "backlog_growth": math.inf,
-    } | dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))  # fmt: skip
+        "trial": "undisturbed",
+        "throughput_per_second": 380.0,
+        "throughput_change": -0.05,
+        "failed": 3,
+        "interrupted": 3,
+        "completed": 2,
+        "end_to_end_p99_ms": 190.0,
+        "end_to_end_p50_ms": 100.0,
+        "end_to_end_p90_ms": 170.0,
+        "end_to_end_max_ms": 200.0,
+        "visible_p99_ms": 30.0,
+        "checkpointed_bytes": 5e6,
+        "checkpointed_mean_bytes": 5e6,
+        "persisted_bytes": 7e6,
+        "backlog_growth": math.inf,
+    } | dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))
     failure = {"trial": "failure", "downtime_ms": 4000.0, "replayed_records": 9500.0, "caught_up_ms": 41_000.0}
     return pd.DataFrame([common | steady | others, common | failure])
 
@@ -74,24 +96,40 @@ def test_each_column_has_its_place():
     """25 s at 380/s are done again after 4 s down; two checkpoints of 5 MB in the minute that is observed are 600 MB in an hour."""
     own = found(rows())
 
-    assert own == pytest.approx({
-        "checkpoint_ms": 200.0, "checkpoint_p50_ms": 100.0, "loss": 0.05, "visible_ms": 30.0, "recovery_ms": 41_000.0, "again_ms": 29_000.0,
-        "replayed": 9500.0, "completed": 2.0, "persisted_bytes": 7e6, "written_per_hour": 6e8, "per_second": 380.0, "longest_ms": 200.0,
-        "checkpoint_p90_ms": 170.0, "storage_cost": S3_STANDARD.cost_per_month(dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))),
-    })  # fmt: skip
-    assert 29_000.0 == found(rows(), unlimited=True)["recovery_ms"]
+    assert own == pytest.approx(
+        {
+            "checkpoint_ms": 200.0,
+            "checkpoint_p50_ms": 100.0,
+            "loss": 0.05,
+            "visible_ms": 30.0,
+            "recovery_ms": 41_000.0,
+            "again_ms": 29_000.0,
+            "replayed": 9500.0,
+            "completed": 2.0,
+            "persisted_bytes": 7e6,
+            "written_per_hour": 6e8,
+            "per_second": 380.0,
+            "longest_ms": 200.0,
+            "checkpoint_p90_ms": 170.0,
+            "storage_cost": S3_STANDARD.cost_per_month(dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))),
+        }
+    )
+    assert found(rows(), unlimited=True)["recovery_ms"] == 29_000.0
     assert math.isnan(found(rows().drop(columns=[USE[0]]))["storage_cost"])
 
 
 @pytest.mark.parametrize(
     ("others", "column", "expected"),
     [
-        ({"failed": 4}, "checkpoint_ms", math.inf), ({"failed": 4}, "checkpoint_p90_ms", math.inf), ({"failed": 4}, "longest_ms", 200.0),
-        ({"completed": 0}, "checkpoint_ms", math.inf), ({"completed": 0}, "checkpoint_p90_ms", math.inf),
+        ({"failed": 4}, "checkpoint_ms", math.inf),
+        ({"failed": 4}, "checkpoint_p90_ms", math.inf),
+        ({"failed": 4}, "longest_ms", 200.0),
+        ({"completed": 0}, "checkpoint_ms", math.inf),
+        ({"completed": 0}, "checkpoint_p90_ms", math.inf),
         ({"completed": 1}, "checkpoint_p90_ms", 170.0),
         ({"checkpointed_mean_bytes": math.nan}, "written_per_hour", 0.0),
     ],
-)  # fmt: skip
+)
 def test_checkpoints_that_expire_take_for_ever(others, column, expected):
     """Interrupted ones do not count as expired."""
     assert expected == found(rows(**others))[column]
@@ -99,11 +137,11 @@ def test_checkpoints_that_expire_take_for_ever(others, column, expected):
 
 def test_a_backlog_that_hardly_grows_is_none():
     """380/s for a minute are 22,800 records; half a per cent of them, 114, may be left over."""
-    assert 114 == pytest.approx(KEEPS_UP * 380 * 60)
+    assert pytest.approx(KEEPS_UP * 380 * 60) == 114
     kept, late = (found(rows(backlog_growth=growth)) for growth in (113.0, 115.0))
 
-    assert [(400.0, 0.0), (380.0, 0.05)] == [(own["per_second"], pytest.approx(own["loss"])) for own in (kept, late)]
-    assert 380.0 == found(rows(backlog_growth=0.0), unlimited=True)["per_second"]
+    assert [(own["per_second"], pytest.approx(own["loss"])) for own in (kept, late)] == [(400.0, 0.0), (380.0, 0.05)]
+    assert found(rows(backlog_growth=0.0), unlimited=True)["per_second"] == 380.0
 
 
 def test_what_failed_or_is_no_trial_is_not_measured():
@@ -111,20 +149,27 @@ def test_what_failed_or_is_no_trial_is_not_measured():
     table = rows()
     others = [table.assign(status="failed"), table.assign(strategy="none"), table.assign(trial=None)]
 
-    trials = measured(pd.concat([table, table, *(own.assign(protocol="unaligned") for own in others)]), now="aligned", unlimited=False)
-    assert {NAME: 1} == {name: len(worlds[""]) for name, worlds in trials.items()}
+    trials = measured(
+        pd.concat([table, table, *(own.assign(protocol="unaligned") for own in others)]), now="aligned", unlimited=False
+    )
+    assert {name: len(worlds[""]) for name, worlds in trials.items()} == {NAME: 1}
 
 
 def test_losses_are_held_against_the_network_of_today():
     """Where it debloats today, the baseline that debloats counts; a baseline that is missing is that of the same run."""
-    both = pd.concat([rows(), rows(throughput_per_second=330.0, throughput_change=0.1).assign(protocol="aligned, debloating")])
+    both = pd.concat(
+        [rows(), rows(throughput_per_second=330.0, throughput_change=0.1).assign(protocol="aligned, debloating")]
+    )
     plain, debloating = (
-        {name: worlds[""][0][MEASURED.index("loss")] for name, worlds in measured(both[::order], now=now, unlimited=False).items()}
+        {
+            name: worlds[""][0][MEASURED.index("loss")]
+            for name, worlds in measured(both[::order], now=now, unlimited=False).items()
+        }
         for now, order in (("aligned", 1), ("aligned, debloating", -1))
     )
 
-    assert {NAME: 0.05, ("30 s", "aligned, debloating"): 1 - 330 / 400} == pytest.approx(plain)
-    assert {NAME: 1 - 380 / 300, ("30 s", "aligned, debloating"): -0.1} == pytest.approx(debloating)
+    assert pytest.approx(plain) == {NAME: 0.05, ("30 s", "aligned, debloating"): 1 - 330 / 400}
+    assert pytest.approx(debloating) == {NAME: 1 - 380 / 300, ("30 s", "aligned, debloating"): -0.1}
 
 
 @pytest.mark.parametrize(
@@ -135,10 +180,11 @@ def test_losses_are_held_against_the_network_of_today():
         ({"recovery_ms": math.inf}, 5 + 30 / 1.8, math.inf),  # at the job's own pace
         ({"recovery_ms": math.inf}, 5 + 95 / 1.8, 100_000.0),  # as long as the trial waits, at least
         ({"recovery_ms": math.inf}, 5 + 30 / 1.8, 10_000.0),
-        ({"recovery_ms": math.inf, "again_ms": math.nan, "replayed": math.nan}, 100.0, 100_000.0),  # down for as long as it waits
+        # down for as long as it waits
+        ({"recovery_ms": math.inf, "again_ms": math.nan, "replayed": math.nan}, 100.0, 100_000.0),
         ({"per_second": 0.0, "recovery_ms": 35_000.0}, 35.0, math.inf),
     ],
-)  # fmt: skip
+)
 def test_a_failure_costs_its_downtime_and_half_of_what_the_worst_one_repeats(run, lost_s, patience_ms):
     assert lost_s / DAY_S == pytest.approx(judged_alone(run, patience_ms=patience_ms).lost)
     assert lost_s / 3600 == pytest.approx(judged_alone(run, patience_ms=patience_ms, mtbf_s=3600.0).lost)
@@ -153,44 +199,57 @@ def test_what_checkpoints_cost_is_lost_all_the_time():
 
 
 def test_the_worst_of_several_worlds_counts_and_the_mean_of_what_they_lose():
-    worlds = {"busiest": values({"checkpoint_ms": 900.0, "completed": 3.0, "loss": 0.04}, {"checkpoint_ms": 500.0, "completed": 2.0}),
-              "usual": values({"recovery_ms": 50_000.0, "completed": 9.0}, {"recovery_ms": 50_000.0, "completed": 9.0})}  # fmt: skip
+    worlds = {
+        "busiest": values(
+            {"checkpoint_ms": 900.0, "completed": 3.0, "loss": 0.04}, {"checkpoint_ms": 500.0, "completed": 2.0}
+        ),
+        "usual": values({"recovery_ms": 50_000.0, "completed": 9.0}, {"recovery_ms": 50_000.0, "completed": 9.0}),
+    }
     own = judged_alone(worlds=worlds)
 
-    assert (700.0, 50_000.0, 2.5, 0.02) == (own.checkpoint_ms, own.recovery_ms, own.completed, own.loss)
-    assert (2, 5) == (own.runs, own.checkpoints)
-    assert (0.02 / 2) + (5 + (30 + 45) / 2 / 1.8) / DAY_S == pytest.approx(own.lost)
+    assert (own.checkpoint_ms, own.recovery_ms, own.completed, own.loss) == (700.0, 50_000.0, 2.5, 0.02)
+    assert (own.runs, own.checkpoints) == (2, 5)
+    assert pytest.approx(own.lost) == (0.02 / 2) + (5 + (30 + 45) / 2 / 1.8) / DAY_S
     uneven = worlds | {"usual": values({}, {}, {})}
-    assert 2 == judged_alone(worlds=uneven).runs
+    assert judged_alone(worlds=uneven).runs == 2
 
 
 @pytest.mark.parametrize(
     ("limits", "breaks"),
     [
-        (Limits(), ()), (Limits(recovery_ms=35_000.0, checkpoint_ms=400.0, loss=0.0, visible_ms=1.0), ()),
-        (Limits(recovery_ms=34_999.0), ("recovery_ms",)), (Limits(checkpoint_ms=399.0), ("checkpoint_ms",)), (Limits(loss=-0.1), ("loss",)),
+        (Limits(), ()),
+        (Limits(recovery_ms=35_000.0, checkpoint_ms=400.0, loss=0.0, visible_ms=1.0), ()),
+        (Limits(recovery_ms=34_999.0), ("recovery_ms",)),
+        (Limits(checkpoint_ms=399.0), ("checkpoint_ms",)),
+        (Limits(loss=-0.1), ("loss",)),
         (Limits(recovery_ms=1.0, checkpoint_ms=1.0), ("recovery_ms", "checkpoint_ms")),
     ],
-)  # fmt: skip
+)
 def test_a_limit_is_kept_up_to_its_value(limits, breaks):
     """Without a transactional sink output has none."""
     assert breaks == judged_alone(limits=limits).breaks
-    assert ("visible_ms",) == judged_alone({"visible_ms": 2.0}, limits=Limits(visible_ms=1.0)).breaks
+    assert judged_alone({"visible_ms": 2.0}, limits=Limits(visible_ms=1.0)).breaks == ("visible_ms",)
 
 
 def test_a_limit_is_tight_where_less_room_is_left_than_is_needed():
     """35 s for 42 s leave a fifth; the tail of checkpoints has no spread of its own, for a long run decides on it."""
     limits, spread = Limits(recovery_ms=42_000.0), [{"recovery_ms": ms} for ms in (33_000.0, 35_000.0, 37_000.0)]
-    of_predictions, enough = (judged_alone(limits=limits, margins=lambda _name, _column, needed=needed: needed) for needed in (0.21, 0.19))
+    of_predictions, enough = (
+        judged_alone(limits=limits, margins=lambda _name, _column, needed=needed: needed) for needed in (0.21, 0.19)
+    )
 
     assert [("recovery_ms", pytest.approx(0.2), 0.21)] == list(of_predictions.tight)
-    assert 1.21 / 1.2 == pytest.approx(of_predictions.lack)
-    assert ((), 1.0) == (enough.tight, enough.lack)
+    assert pytest.approx(of_predictions.lack) == 1.21 / 1.2
+    assert (enough.tight, enough.lack) == ((), 1.0)
     (tight,) = judged_alone(*spread, limits=Limits(recovery_ms=38_000.0)).tight  # 2 s of deviation, twice
-    assert 4 / 35 == pytest.approx(tight.needed)
-    assert () == judged_alone(*spread[::2], limits=Limits(recovery_ms=36_000.0)).tight  # two runs show no spread
-    assert () == judged_alone(*({"checkpoint_ms": ms} for ms in (100.0, 400.0, 700.0)), limits=Limits(checkpoint_ms=401.0)).tight
-    assert () == judged_alone({"loss": 0.0}, limits=Limits(loss=0.0), margins=lambda _name, _column: 9.0).tight  # nothing has all room
+    assert pytest.approx(tight.needed) == 4 / 35
+    assert judged_alone(*spread[::2], limits=Limits(recovery_ms=36_000.0)).tight == ()  # two runs show no spread
+    assert (
+        judged_alone(*({"checkpoint_ms": ms} for ms in (100.0, 400.0, 700.0)), limits=Limits(checkpoint_ms=401.0)).tight
+        == ()
+    )
+    # nothing has all room
+    assert judged_alone({"loss": 0.0}, limits=Limits(loss=0.0), margins=lambda _name, _column: 9.0).tight == ()
 
 
 def test_the_worst_spread_of_any_world_counts():
@@ -198,7 +257,7 @@ def test_the_worst_spread_of_any_world_counts():
     near, far = ([{"recovery_ms": 35_000.0 + off} for off in (-by, 0.0, by)] for by in (2000.0, 6000.0))
     (tight,) = judged_alone(worlds={"a": values(*near), "b": values(*far)}, limits=Limits(recovery_ms=36_000.0)).tight
 
-    assert 12 / 35 == pytest.approx(tight.needed)
+    assert pytest.approx(tight.needed) == 12 / 35
 
 
 A, B, C = ("30 s", "aligned"), ("10 s", "unaligned"), ("60 s", "aligned, debloating")
@@ -206,19 +265,29 @@ A, B, C = ("30 s", "aligned"), ("10 s", "unaligned"), ("60 s", "aligned, debloat
 
 @pytest.mark.parametrize(
     ("lost", "expected"),
-    [(0.05 * (1 + SAME) + NEGLIGIBLE - 1e-6, A), (0.05 * (1 + SAME) + NEGLIGIBLE + 1e-6, B), (0.05205, B), (0.05195, A)],
-)  # fmt: skip
+    [
+        (0.05 * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE - 1e-6, A),
+        (0.05 * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE + 1e-6, B),
+        (0.05205, B),
+        (0.05195, A),
+    ],
+)
 def test_a_loss_counts_as_equal_up_to_two_per_cent_and_a_per_mille(lost, expected):
     """Beside 5 % a loss of 5.2 % does: then the setting that changes nothing stays."""
     assert expected == choose([setting(A, lost), setting(B, 0.05)], {A: 0, B: 2}).name
 
 
-@pytest.mark.parametrize(("lack", "expected"), [(1.2 * (1 + ALIKE) - 1e-6, A), (1.2 * (1 + ALIKE) + 1e-6, B), (1.255, A), (1.265, B)])
+@pytest.mark.parametrize(
+    ("lack", "expected"),
+    [(1.2 * (1 + EQUAL_SHORTFALL) - 1e-6, A), (1.2 * (1 + EQUAL_SHORTFALL) + 1e-6, B), (1.255, A), (1.265, B)],
+)
 def test_a_lack_of_room_counts_as_equal_up_to_five_per_cent(lack, expected):
     assert expected == choose([setting(A, lack=lack), setting(B, lack=1.2)], {A: 0, B: 2}).name
 
 
-@pytest.mark.parametrize(("extra", "expected"), [(NOTABLE - 1e-6, B), (NOTABLE + 1e-6, A), (0.0099, B), (0.0101, A)])
+@pytest.mark.parametrize(
+    ("extra", "expected"), [(NOTABLE_LOSS_SHARE - 1e-6, B), (NOTABLE_LOSS_SHARE + 1e-6, A), (0.0099, B), (0.0101, A)]
+)
 def test_room_is_worth_a_per_cent_of_time(extra, expected):
     assert expected == choose([setting(A, 0.01, lack=1.5), setting(B, 0.01 + extra, lack=1.1)], {A: 0, B: 2}).name
 
@@ -238,7 +307,7 @@ def test_room_is_worth_a_per_cent_of_time(extra, expected):
         ([setting(A, lost=math.inf)], {}, None),
         ([setting(A, lack=1.2), setting(B, lost=0.5)], {}, B),  # room, whatever it costs
     ],
-)  # fmt: skip
+)
 def test_the_choice_among_settings(settings, changes, expected):
     chosen = choose(settings, changes)
 
@@ -247,16 +316,22 @@ def test_the_choice_among_settings(settings, changes, expected):
 
 def test_means_are_drawn_from_their_distribution():
     """The mean of 90, 100 and 110 is 100, off by 10 / sqrt(3) times Student's t of two degrees; a single run is off by a tenth."""
-    own = _drawn({A: {"": values(*({"recovery_ms": ms} for ms in (90.0, 100.0, 110.0)))}, B: {"": values({"recovery_ms": 100.0})}})
+    own = _drawn(
+        {
+            A: {"": values(*({"recovery_ms": ms} for ms in (90.0, 100.0, 110.0)))},
+            B: {"": values({"recovery_ms": 100.0})},
+        }
+    )
     of_three, alone = (own[name][""][:, MEASURED.index("recovery_ms")] for name in (A, B))
     loss = own[B][""][:, MEASURED.index("loss")]
 
-    assert (DRAWS, len(MEASURED)) == own[A][""].shape
-    assert 100 == pytest.approx(np.median(of_three), abs=1)
+    assert (RESAMPLES, len(MEASURED)) == own[A][""].shape
+    assert pytest.approx(np.median(of_three), abs=1) == 100
     quartiles = np.quantile(of_three, [0.25, 0.75])
-    assert 2 * 0.816 * 10 / math.sqrt(3) == pytest.approx(quartiles[1] - quartiles[0], rel=0.1)  # quartiles of t lie at 0.816
-    assert (100, 10) == (pytest.approx(alone.mean(), abs=1), pytest.approx(alone.std(), rel=0.1))
-    assert (0.0, 0.003) == (pytest.approx(loss.mean(), abs=5e-4), pytest.approx(loss.std(), rel=0.1))
+    # quartiles of t lie at 0.816
+    assert 2 * 0.816 * 10 / math.sqrt(3) == pytest.approx(quartiles[1] - quartiles[0], rel=0.1)
+    assert (pytest.approx(alone.mean(), abs=1), pytest.approx(alone.std(), rel=0.1)) == (100, 10)
+    assert (pytest.approx(loss.mean(), abs=5e-4), pytest.approx(loss.std(), rel=0.1)) == (0.0, 0.003)
     assert np.isnan(own[A][""][:, MEASURED.index("visible_ms")]).all()
     assert {100.0} == set(own[A][""][:, MEASURED.index("checkpoint_p50_ms")])  # three equal runs are sure
 
@@ -264,10 +339,12 @@ def test_means_are_drawn_from_their_distribution():
 def test_settings_share_the_draws():
     """Effects that all met cancel: the difference of two settings that spread alike is sure."""
     spread = (90.0, 100.0, 110.0)
-    own = _drawn({name: {"": values(*({"recovery_ms": ms + offset} for ms in spread))} for name, offset in ((A, 0.0), (B, 7.0))})
+    own = _drawn(
+        {name: {"": values(*({"recovery_ms": ms + offset} for ms in spread))} for name, offset in ((A, 0.0), (B, 7.0))}
+    )
     before, after = (own[name][""][:, MEASURED.index("recovery_ms")] for name in (A, B))
 
-    assert 7 == pytest.approx(after - before)
+    assert pytest.approx(after - before) == 7
     several = _drawn({A: {world: values(*({"recovery_ms": ms} for ms in spread)) for world in ("a", "b")}})[A]
     assert np.array_equal(several["a"], several["b"], equal_nan=True)
 
@@ -277,14 +354,14 @@ def test_shares_of_the_choice_add_up():
     trials = {A: {"": values({"recovery_ms": 100_000.0})}, B: {"": values({"recovery_ms": 10_000.0, "loss": 0.3})}}
     choice = redrawn(trials, Limits(recovery_ms=105_000.0), DAY_S, {A: 0, B: 1})
 
-    assert A == choice.chosen
-    assert 0.69 == pytest.approx(choice.same_setting, abs=0.05)
+    assert choice.chosen == A
+    assert pytest.approx(choice.same_setting, abs=0.05) == 0.69
     assert ((B, pytest.approx(1 - choice.same_setting)),) == choice.others
     assert choice.same_setting == choice.same_protocol
     alike = {A: trials[A], ("10 s", "aligned"): trials[B]}
-    assert 1.0 == redrawn(alike, Limits(recovery_ms=105_000.0), DAY_S, {}).same_protocol
+    assert redrawn(alike, Limits(recovery_ms=105_000.0), DAY_S, {}).same_protocol == 1.0
     nothing = redrawn({A: trials[A]}, Limits(recovery_ms=1.0), DAY_S, {})
-    assert (None, 1.0, 1.0, ()) == (nothing.chosen, nothing.same_setting, nothing.same_protocol, nothing.others)
+    assert (nothing.chosen, nothing.same_setting, nothing.same_protocol, nothing.others) == (None, 1.0, 1.0, ())
 
 
 def test_draws_know_the_room_that_is_needed():
@@ -293,6 +370,8 @@ def test_draws_know_the_room_that_is_needed():
     trials = {A: {"": values(*sure)}, B: {"": values(*({"recovery_ms": 50_000.0, "loss": 0.05},) * 3)}}
 
     def chosen(margin):
-        return redrawn(trials, Limits(recovery_ms=110_000.0), DAY_S, {A: 0, B: 1}, margins=lambda _name, _column: margin).chosen
+        return redrawn(
+            trials, Limits(recovery_ms=110_000.0), DAY_S, {A: 0, B: 1}, margins=lambda _name, _column: margin
+        ).chosen
 
-    assert [A, A, B] == [chosen(margin) for margin in (0.0, 0.09, 0.11)]
+    assert [chosen(margin) for margin in (0.0, 0.09, 0.11)] == [A, A, B]

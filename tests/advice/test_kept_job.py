@@ -1,8 +1,8 @@
 """The job that advice is about stands in the folder of its results, as `import` writes it."""
 
 from sim.advice.job import job_file
-from sim.scenario import load, loads
-from tests.scenario.test_history_file import INLINE
+from sim.model.schema.study import load, loads
+from tests.model.schema.test_history_file import INLINE
 
 
 def test_an_imported_job_is_kept_in_two_files(tmp_path):
@@ -15,4 +15,4 @@ def test_an_imported_job_is_kept_in_two_files(tmp_path):
 
 def test_a_scenario_stays_where_it_is(tmp_path):
     assert tmp_path / "mine.yaml" == job_file(tmp_path / "mine.yaml", None, tmp_path)
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []

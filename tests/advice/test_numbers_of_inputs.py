@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.excess import excess
-from sim.advice.future.horizon import GrowingState, Horizon
-from sim.advice.inputs.unknowns import Unknown, plausible, unknowns
+from sim.advice.candidates import excess
+from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
-from sim.advice.lasting import Lasting, horizon_sentence, lasting_sentence, to_json
+from sim.advice.optimizer import Lasting, horizon_sentence, lasting_sentence, to_json
 from sim.advice.sensitivity import Sensitivity, section
 from sim.advice.texts import changed_by_failures, share, unknown_failures, value_text
-from sim.sweeps.file.quantity import ParsedQuantity
+from sim.advice.unknowns import Unknown, plausible, unknowns
+from sim.studies.sweeps.design import ParsedQuantity
 
 S = 10**9
 
@@ -22,16 +22,23 @@ S = 10**9
 @pytest.mark.parametrize(
     ("path", "assumed", "values"),
     [
-        (("storage", "file-latency"), "20 ms", ["2 ms", "200 ms"]), (("storage", "metadata-latency"), "20 ms", ["2 ms", "200 ms"]),
-        (("job", "a", "state", "value"), "1 kB", ["100 B", "10 kB"]), (("job", "a", "state", "limit"), "1 GB", ["2 GB"]),
-        (("job", "a", "source", "record"), "1 kB", ["200 B", "5 kB"]), (("job", "a", "parallelism"), 4, [2, 8]),
-        (("job", "a", "state", "update"), "50 %", ["5 %", "100 %"]), (("storage", "nic"), "1 GB/s", ["500 MB/s", "2 GB/s"]),
-        (("job", "a", "service"), "1 ns", ["2 ns"]), (("job", "a", "state", "size"), "3 B", ["1 B", "30 B"]),
-        (("cluster", "profile"), "1.20", ["2.x"]), (("cluster", "profile"), "1.15", ["2.x", "1.20"]),
-        (("job", "b", "input", "a"), "forward", ["hash", "rebalance"]), (("checkpoint", "timeout"), "10 min", []),
+        (("storage", "file-latency"), "20 ms", ["2 ms", "200 ms"]),
+        (("storage", "metadata-latency"), "20 ms", ["2 ms", "200 ms"]),
+        (("job", "a", "state", "value"), "1 kB", ["100 B", "10 kB"]),
+        (("job", "a", "state", "limit"), "1 GB", ["2 GB"]),
+        (("job", "a", "source", "record"), "1 kB", ["200 B", "5 kB"]),
+        (("job", "a", "parallelism"), 4, [2, 8]),
+        (("job", "a", "state", "update"), "50 %", ["5 %", "100 %"]),
+        (("storage", "nic"), "1 GB/s", ["500 MB/s", "2 GB/s"]),
+        (("job", "a", "service"), "1 ns", ["2 ns"]),
+        (("job", "a", "state", "size"), "3 B", ["1 B", "30 B"]),
+        (("cluster", "profile"), "1.20", ["2.x"]),
+        (("cluster", "profile"), "1.15", ["2.x", "1.20"]),
+        (("job", "b", "input", "a"), "forward", ["hash", "rebalance"]),
+        (("checkpoint", "timeout"), "10 min", []),
         (("checkpoint", "savepoint-rate"), "10 MB/s", ["5 MB/s", "20 MB/s"]),
     ],
-)  # fmt: skip
+)
 def test_other_values_are_as_far_away_as_what_is_known_of_them(path, assumed, values):
     """State and bandwidth by ten, records by five, all else by two; whole numbers stay whole."""
     assert values == plausible(Unknown(path, assumed, "?"), 0.0)
@@ -41,19 +48,23 @@ def test_keys_that_expire_may_go_on_coming():
     """Without the limit growth and time to live count."""
     limit = Unknown(("job", "a", "state", "limit"), "1 GB", "Do its keys expire?")
 
-    assert ["0 B"] == plausible(limit, 0.0)
-    assert ["125 MB/s", "x"] == plausible(Unknown(("storage", "nic"), "unlimited", "?", others=("125 MB/s", "x")), 0.0)
+    assert plausible(limit, 0.0) == ["0 B"]
+    assert plausible(Unknown(("storage", "nic"), "unlimited", "?", others=("125 MB/s", "x")), 0.0) == ["125 MB/s", "x"]
 
 
 @pytest.mark.parametrize(
     ("least", "most", "served", "values"),
     [
-        (None, None, 1000.0, ["800/s", "950/s"]), (None, "900/s", 1000.0, ["800/s", "900/s"]), (None, "700/s", 1000.0, []),
-        ("850/s", None, 1000.0, ["850/s", "900/s", "950/s"]), ("950/s", None, 1000.0, []),
+        (None, None, 1000.0, ["800/s", "950/s"]),
+        (None, "900/s", 1000.0, ["800/s", "900/s"]),
+        (None, "700/s", 1000.0, []),
+        ("850/s", None, 1000.0, ["850/s", "900/s", "950/s"]),
+        ("950/s", None, 1000.0, []),
         ("949/s", "960/s", 1000.0, ["949/s", "949.5/s", "950/s"]),
-        ("1 kB", None, 1000.0, ["800/s", "950/s"]), (None, None, 0.0, []),
+        ("1 kB", None, 1000.0, ["800/s", "950/s"]),
+        (None, None, 0.0, []),
     ],
-)  # fmt: skip
+)
 def test_rates_that_a_job_keeps_up_with(least, most, served, values):
     """Four fifths and nineteen twentieths of what it serves, between what is known; a bound of another kind is none."""
     bounds = [None if bound is None else ParsedQuantity.parse(bound) for bound in (least, most)]
@@ -66,42 +77,53 @@ def test_a_mark_above_a_value_goes_over_comment_lines():
     text = f"job:\n  a:\n    {above}\n    rate: 5/s\n    b: 1  # UNKNOWN: And this?\n# UNKNOWN: nothing\n"
     first, second = unknowns(text)
 
-    assert (("job", "a", "rate"), "How many?", "3 MB/s") == (first.path, first.question, first.most.written())
-    assert (("job", "a", "b"), 1, "And this?", None) == (second.path, second.assumed, second.question, second.most)
-    assert ["a", "", "a"] == [own.vertex for own in (first, Unknown(("storage", "nic"), 1, "?"), second)]
-    assert ["a: rate", "storage nic", "a: state size"] == [
-        first.name, Unknown(("storage", "nic"), 1, "?").name, Unknown(("job", "a", "state", "size"), 1, "?").name
-    ]  # fmt: skip
+    assert (first.path, first.question, first.most.written()) == (("job", "a", "rate"), "How many?", "3 MB/s")
+    assert (second.path, second.assumed, second.question, second.most) == (("job", "a", "b"), 1, "And this?", None)
+    assert [own.vertex for own in (first, Unknown(("storage", "nic"), 1, "?"), second)] == ["a", "", "a"]
+    assert [
+        first.name,
+        Unknown(("storage", "nic"), 1, "?").name,
+        Unknown(("job", "a", "state", "size"), 1, "?").name,
+    ] == ["a: rate", "storage nic", "a: state size"]
 
 
 def test_keys_that_expire_leave_one_after_the_other():
     """1 MB of all ages up to 100 s: after 25 s three quarters are left, and 20 kB/s have come."""
     state = GrowingState("sink", 1_000_000, 20_000.0, ttl_s=100.0)
 
-    assert [1_000_000, 750_000 + 500_000, 2_000_000, 2_000_000] == [state.after(seconds) for seconds in (0, 25, 100, 300)]
-    assert 1_000_000 + 20_000 * 300 == replace(state, ttl_s=math.inf).after(300)
+    assert [state.after(seconds) for seconds in (0, 25, 100, 300)] == [
+        1_000_000,
+        750_000 + 500_000,
+        2_000_000,
+        2_000_000,
+    ]
+    assert replace(state, ttl_s=math.inf).after(300) == 1_000_000 + 20_000 * 300
 
 
 def test_expired_entries_lie_there_until_the_cleanup_meets_them():
     """2 MB live for 100 s: 20 kB/s expire; a cleanup of 30 kB/s is ahead by 40 kB/s, and leaves 20 kB/s x 2 MB / 40 kB/s."""
     state = GrowingState("sink", 2_000_000, 20_000.0, ttl_s=100.0, checked_per_second=30_000.0)
 
-    assert 2_000_000 + 1_000_000 == state.after(1000)
-    assert 2_000_000 + 20_000 * 30 == state.after(30)  # no more than have expired by then
-    assert 2_000_000 + 20_000 * 1000 == replace(state, checked_per_second=10_000.0).after(1000)  # it never catches up
-    assert 2_000_000 == replace(state, checked_per_second=math.inf).after(1000)
+    assert state.after(1000) == 2_000_000 + 1_000_000
+    assert state.after(30) == 2_000_000 + 20_000 * 30  # no more than have expired by then
+    assert replace(state, checked_per_second=10_000.0).after(1000) == 2_000_000 + 20_000 * 1000  # it never catches up
+    assert replace(state, checked_per_second=math.inf).after(1000) == 2_000_000
 
 
 def test_state_is_written_as_it_is_in_the_job():
     """300 bytes a record are entries of 1 kB rewritten by three of ten records, 2500 are entries of as many bytes by each."""
     state = GrowingState("my.sink", 10**6, 1000.0, written_per_record=Fraction(300))
 
-    assert {"size": "1060000 B", "growth": "0 B", "ttl": "0 s", "update": "30 %", "value": "1000 B"} == {
-        key.rpartition(".")[2]: value for key, value in state.change(60).items()
+    assert {key.rpartition(".")[2]: value for key, value in state.change(60).items()} == {
+        "size": "1060000 B",
+        "growth": "0 B",
+        "ttl": "0 s",
+        "update": "30 %",
+        "value": "1000 B",
     }
     assert {'job."my.sink".state.size'} < set(state.change(60))
     large = replace(state, written_per_record=Fraction(5001, 2)).change(0)
-    assert ("2501 B", "99.98 %") == tuple(large[f'job."my.sink".state.{name}'] for name in ("value", "update"))
+    assert tuple(large[f'job."my.sink".state.{name}'] for name in ("value", "update")) == ("2501 B", "99.98 %")
     assert Horizon(60 * S, (state,)).change() == state.change(60.0)
     assert Horizon(60 * S, (state,)).change(0.0) == state.change(0.0)
 
@@ -115,7 +137,7 @@ def test_only_state_that_changes_is_spoken_of():
         in sentence
     )
     assert sentence.endswith("1 MB to 61 MB.")
-    assert "" == horizon_sentence(Horizon(60 * S, (stays,)))
+    assert horizon_sentence(Horizon(60 * S, (stays,))) == ""
 
 
 @pytest.mark.parametrize(
@@ -137,15 +159,15 @@ def test_when_a_limit_breaks(kept_s, broken_s, sentence):
     race = SimpleNamespace(bench=SimpleNamespace(horizon=horizon), limits=limits)
 
     assert sentence == lasting_sentence(race, found)
-    assert "" == lasting_sentence(race, None)
+    assert lasting_sentence(race, None) == ""
     sizes = {} if broken_s is None else {"a": 10**6 + int(broken_s) * 10**6}
-    assert {"setting": ("30 s", "aligned"), "kept_s": kept_s, "broken_s": broken_s, "broken_bytes": sizes} == to_json(horizon, found)[
-        "lasting"
-    ]
-    assert (60.0, {"a": {"now_bytes": 10**6, "then_bytes": 61 * 10**6}}) == (
+    assert {"setting": ("30 s", "aligned"), "kept_s": kept_s, "broken_s": broken_s, "broken_bytes": sizes} == to_json(
+        horizon, found
+    )["lasting"]
+    assert (
         to_json(horizon, None)["horizon_s"],
         to_json(horizon, None)["growing"],
-    )
+    ) == (60.0, {"a": {"now_bytes": 10**6, "then_bytes": 61 * 10**6}})
 
 
 VALUES = {
@@ -161,11 +183,16 @@ VALUES = {
 @pytest.mark.parametrize(
     ("limits", "values", "factor"),
     [
-        (Limits(checkpoint_ms=200.0), {}, 2.0), (Limits(checkpoint_ms=200.0, recovery_ms=10_000.0), {}, 3.0), (Limits(loss=0.01), {}, 2.0),
-        (Limits(loss=0.0), {}, 0.0), (Limits(visible_ms=5.0), {}, 0.0), (Limits(), {}, 0.0), (Limits(loss=0.04), {}, 0.5),
+        (Limits(checkpoint_ms=200.0), {}, 2.0),
+        (Limits(checkpoint_ms=200.0, recovery_ms=10_000.0), {}, 3.0),
+        (Limits(loss=0.01), {}, 2.0),
+        (Limits(loss=0.0), {}, 0.0),
+        (Limits(visible_ms=5.0), {}, 0.0),
+        (Limits(), {}, 0.0),
+        (Limits(loss=0.04), {}, 0.5),
         (Limits(checkpoint_ms=200.0), {"completed": 0.0}, math.inf),
     ],
-)  # fmt: skip
+)
 def test_a_setting_is_as_far_from_the_limits_as_from_the_worst(limits, values, factor):
     """The limit on checkpoints is compared by nine in ten."""
     assert factor == pytest.approx(excess(SimpleNamespace(**VALUES | values), limits))
@@ -186,17 +213,25 @@ def test_a_row_of_what_is_unknown():
     ]
     table = section(rows)
 
-    assert ["input", "assumed", "varied", "checkpoints", "advice"] == table.header
-    assert [
+    assert table.header == ["input", "assumed", "varied", "checkpoints", "advice"]
+    assert table.rows == [
         ["size", "1 GB", "100 MB ... 10 GB", "100 ms ... 5 s", "changes at 10 GB: unaligned, every 10 s"],
         ["rate", "5/s", "1/s", "-", "holds"],
-        ["nic", "x", "y ... z", "-", "changes above about 2 GB: none that was tried keeps the limits, unaligned, every 10 s"],
-    ] == table.rows  # fmt: skip
-    assert [True, False, True] == [row.moves for row in rows]
-    assert [True, False, True] == [row.changes_advice for row in rows]
+        [
+            "nic",
+            "x",
+            "y ... z",
+            "-",
+            "changes above about 2 GB: none that was tried keeps the limits, unaligned, every 10 s",
+        ],
+    ]
+    assert [row.moves for row in rows] == [True, False, True]
+    assert [row.changes_advice for row in rows] == [True, False, True]
 
 
-@pytest.mark.parametrize(("ms", "moves"), [(500 * math.exp(0.101), True), (500 * math.exp(0.099), False), (500 * math.exp(-0.101), True)])
+@pytest.mark.parametrize(
+    ("ms", "moves"), [(500 * math.exp(0.101), True), (500 * math.exp(0.099), False), (500 * math.exp(-0.101), True)]
+)
 def test_a_move_counts_from_a_tenth_on(ms, moves):
     base = end(500.0)
 
@@ -229,25 +264,41 @@ def test_the_nearest_rates_at_which_the_advice_changes():
     assert question.startswith(
         "UNKNOWN: how often does the job fail? Assumed: every 17 min; --mtbf says otherwise. If it fails more often than every 6.6 min"
     )
-    assert question.endswith("6.6 min aligned, every 10 s; more rarely than every 84 min aligned, every 60 s would be advised.")
+    assert question.endswith(
+        "6.6 min aligned, every 10 s; more rarely than every 84 min aligned, every 60 s would be advised."
+    )
 
 
 def test_a_rate_of_failures_that_changes_nothing_is_no_question():
     always = SimpleNamespace(mtbf_s=1000.0, chosen=end(1.0), advised_at=lambda _: end(1.0))
 
-    assert [] == changed_by_failures(always)
-    assert unknown_failures(always)[0].endswith("From ten times as often to ten times as rarely the advice is the same.")
+    assert changed_by_failures(always) == []
+    assert unknown_failures(always)[0].endswith(
+        "From ten times as often to ten times as rarely the advice is the same."
+    )
     assert not unknown_failures(always)[1]
 
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
-    [(0.995, 2, "100 %"), (0.994, 2, "99 %"), (0.0999, 2, "10 %"), (-0.5, 2, "-50 %"), (0.12345, 3, "12.3 %"), (9.996, 3, "1000 %"),
-     (math.inf, 2, "-"), (15.67, 2, "1567 %")],
-)  # fmt: skip
+    [
+        (0.995, 2, "100 %"),
+        (0.994, 2, "99 %"),
+        (0.0999, 2, "10 %"),
+        (-0.5, 2, "-50 %"),
+        (0.12345, 3, "12.3 %"),
+        (9.996, 3, "1000 %"),
+        (math.inf, 2, "-"),
+        (15.67, 2, "1567 %"),
+    ],
+)
 def test_shares_have_their_digits(value, digits, text):
     assert text == share(value, digits)
 
 
 def test_a_gain_of_throughput_is_no_loss():
-    assert ("0 %", "2 %", "5 s") == (value_text("loss", -0.02), value_text("loss", 0.02), value_text("recovery_ms", 5000.0))
+    assert (value_text("loss", -0.02), value_text("loss", 0.02), value_text("recovery_ms", 5000.0)) == (
+        "0 %",
+        "2 %",
+        "5 s",
+    )

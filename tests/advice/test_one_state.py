@@ -5,7 +5,7 @@ import pytest
 from sim.advice import trials
 from sim.advice.job import prepared
 from sim.advice.settings import candidate, protocols
-from sim.runtime.run.simulate import simulate
+from sim.runtime.simulate import simulate
 
 S = 1_000_000_000
 JOB = """\
@@ -46,7 +46,9 @@ def test_short_trials_and_long_ones_agree(tmp_path, monkeypatch, state):
     found = {}
     for protocol in (ALIGNED, UNALIGNED):
         setting = candidate(bench.load({}), 10 * S, protocol)
-        found[protocol.name] = [checkpoints(bench, trial) for trial in [next(bench.trials(setting)), *bench.long_trials(setting)]]
+        found[protocol.name] = [
+            checkpoints(bench, trial) for trial in [next(bench.trials(setting)), *bench.long_trials(setting)]
+        ]
 
     for short, long in found.values():
         assert len(long) >= 40 > len(short)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from sim.advice.course import run_until_sure
-from sim.advice.inputs.questions import assumptions, questions
-from sim.advice.inputs.unknowns import Unknown
+from sim.advice.candidates import Race
 from sim.advice.judgement import Limits
-from sim.advice.race import Race
+from sim.advice.optimizer import run_until_sure
+from sim.advice.questions import assumptions, questions
 from sim.advice.sensitivity import sensitivity
 from sim.advice.trials import Bench
-from sim.sweeps.file.quantity import ParsedQuantity
+from sim.advice.unknowns import Unknown
+from sim.studies.sweeps.design import ParsedQuantity
 from tests.advice.test_race import DAY_S, MadeUp
 
 JOB = """\
@@ -24,7 +24,9 @@ run: {duration: 3 s}
 """
 SIZE = Unknown(("job", "sink", "state", "size"), "1 MB", "How large is it?")
 SERVICE = Unknown(("job", "sink", "service"), "1 ms", "How long does a record take?")
-RATE = Unknown(("job", "source", "source", "rate"), "unlimited", "How many arrive?", least=ParsedQuantity.parse("1186/s"))
+RATE = Unknown(
+    ("job", "source", "source", "rate"), "unlimited", "How many arrive?", least=ParsedQuantity.parse("1186/s")
+)
 
 
 class OfStorage(MadeUp):
@@ -44,7 +46,9 @@ def parts_of(job, run, marked, unmarked=(), limit_ms=3000):
     race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), DAY_S, run, 3)
     run_until_sure(race)
     found = sensitivity(race, [*marked, *unmarked], {}, {})
-    return [part if isinstance(part, str) else part.rows for part in questions(race, marked, found, {"source": 1190.0}, 1e9)]
+    return [
+        part if isinstance(part, str) else part.rows for part in questions(race, marked, found, {"source": 1190.0}, 1e9)
+    ]
 
 
 def test_none_at_both_ends_is_no_change(job):
@@ -52,7 +56,7 @@ def test_none_at_both_ends_is_no_change(job):
     texts = parts_of(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 9000.0), state=True), [SIZE])
 
     assert not [text for text in texts if "Answer first" in str(text)]
-    assert ["holds"] == [row[-1] for row in texts[0]]
+    assert [row[-1] for row in texts[0]] == ["holds"]
 
 
 def test_what_moves_nothing_is_a_line(job):
@@ -60,20 +64,29 @@ def test_what_moves_nothing_is_a_line(job):
     run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
     table, first, line = parts_of(job, run, [SERVICE, SIZE, RATE])
 
-    assert ["sink: state size"] == [row[0] for row in table]
-    assert "Answer first: How large is it? (sink: state size)" == first
-    assert line.startswith("Moves nothing, and need not be answered: sink: service (500 us ... 2 ms); source: source rate (at least 1186/s")
+    assert [row[0] for row in table] == ["sink: state size"]
+    assert first == "Answer first: How large is it? (sink: state size)"
+    assert line.startswith(
+        "Moves nothing, and need not be answered: sink: service (500 us ... 2 ms); source: source rate (at least 1186/s"
+    )
 
 
 @pytest.mark.parametrize(
-    ("rates", "settled"), [({}, False), ({"source": 0.0}, False), ({"source": 1190.0}, True), ({"source": 9000.0}, False)]
+    ("rates", "settled"),
+    [({}, False), ({"source": 0.0}, False), ({"source": 1190.0}, True), ({"source": 9000.0}, False)],
 )
 def test_a_rate_that_the_job_does_not_serve_is_settled(job, rates, settled):
     """1186/s are known.  Of what the job could serve nothing may be known, or that it is more."""
-    race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, MadeUp({"aligned": 1.0, "unaligned": 1.0}), 3)
+    race = Race(
+        Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, MadeUp({"aligned": 1.0, "unaligned": 1.0}), 3
+    )
     (text,) = questions(race, [RATE], [], rates, 1e9)
 
-    assert ("Moves nothing" if settled else "UNKNOWN: How many arrive? Not varied (source: source rate unlimited is assumed).") in text
+    assert (
+        "Moves nothing"
+        if settled
+        else "UNKNOWN: How many arrive? Not varied (source: source rate unlimited is assumed)."
+    ) in text
 
 
 @pytest.mark.parametrize(("limit_ms", "decides"), [(300, True), (3000, False)])
@@ -83,10 +96,10 @@ def test_an_assumption_that_decides_is_said(job, limit_ms, decides):
     (storage,) = [unknown for unknown in assumptions(scenario, []) if unknown.path == ("storage", "bandwidth")]
     texts = parts_of(job, OfStorage({"aligned": 0.0, "unaligned": 0.0}), [], [storage], limit_ms=limit_ms)
 
-    assert ["2.5 MB/s", "10 MB/s"] == list(storage.others)
+    assert list(storage.others) == ["2.5 MB/s", "10 MB/s"]
     sentences = [text for text in texts if "rests on what is assumed: storage bandwidth 5 MB/s." in str(text)]
     assert decides == bool(sentences)
-    assert [] == [unknown for unknown in assumptions(scenario, [storage]) if unknown.path == ("storage", "bandwidth")]
+    assert [unknown for unknown in assumptions(scenario, [storage]) if unknown.path == ("storage", "bandwidth")] == []
 
 
 class Spread(MadeUp):
@@ -98,7 +111,13 @@ class Spread(MadeUp):
 
 def test_the_assumed_value_is_judged_by_as_many_runs_as_the_others(job):
     """The longest of three runs beside that of one: a value that changes nothing would seem to make checkpoints ten times shorter."""
-    race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, Spread(dict.fromkeys(("aligned", "unaligned"), 100.0)), 3)
+    race = Race(
+        Bench(job, {}, patience_ns=0),
+        Limits(checkpoint_ms=3000),
+        DAY_S,
+        Spread(dict.fromkeys(("aligned", "unaligned"), 100.0)),
+        3,
+    )
     run_until_sure(race)
     (row,) = sensitivity(race, [SERVICE], {}, {})
 

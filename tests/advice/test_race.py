@@ -6,21 +6,19 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.advice.answer.summary import LINES, summary
-from sim.advice.answer.watch import watch
-from sim.advice.course import run_until_sure
-from sim.advice.inputs.unknowns import Unknown
+from sim.advice.answer import LINES, summary
+from sim.advice.candidates import LeftOut, NoLevers, Race
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.left_out import LeftOut
-from sim.advice.levers.requirements import requirements
-from sim.advice.race import NoLevers, Race
-from sim.advice.running.bounds import ALL, RACE
+from sim.advice.optimizer import run_until_sure
+from sim.advice.requirements import requirements
 from sim.advice.sensitivity import section, sensitivity
 from sim.advice.texts import checkpoint_text, close_value, closest, comparison_with_today, share, verdict
-from sim.advice.trials import Bench
-from sim.scenario import ScenarioError
-from sim.units import parse_duration
+from sim.advice.trials import ALL, RACE, Bench
+from sim.advice.unknowns import Unknown
+from sim.advice.warnings import watch
+from sim.model.schema.text import ScenarioError
+from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S, JOB, row
 
 
@@ -63,7 +61,7 @@ def test_longer_intervals_are_not_run_for_nothing(job):
     found = race(job, run, recovery_ms=45_000)
 
     assert {"10 s", "20 s", "30 s", "1 min"} == {interval for interval, _ in run.replications}
-    assert ["every 3 min and 10 min: recovery takes too long at 1 min already"] == found.given_up
+    assert found.given_up == ["every 3 min and 10 min: recovery takes too long at 1 min already"]
     assert ("30 s", "aligned") == found.chosen.name == found.today.name
 
 
@@ -78,9 +76,9 @@ def test_theory_says_what_to_try_between_the_intervals_of_the_grid(job):
     run = MadeUp({"aligned": 100.0}, cost_s=0.5)
     found = race(job, run, mtbf_s=18_000.0, recovery_ms=200_000)
 
-    assert 0.5 == pytest.approx(found.cost_s)
+    assert pytest.approx(found.cost_s) == 0.5
     assert "2 min" in {interval for interval, _ in run.replications}
-    assert 0.0 == race(job, MadeUp({"aligned": 100.0})).cost_s
+    assert race(job, MadeUp({"aligned": 100.0})).cost_s == 0.0
 
 
 def test_what_is_beaten_runs_once(job):
@@ -88,9 +86,9 @@ def test_what_is_beaten_runs_once(job):
     run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 5000.0})
     found = race(job, run, checkpoint_ms=1000)
 
-    assert ("30 s", "unaligned") == found.chosen.name
+    assert found.chosen.name == ("30 s", "unaligned")
     assert 3 == run.replications["30 s", "unaligned"] == run.replications["30 s", "aligned"]
-    assert 1 == run.replications["30 s", "aligned-timeout 1 s"]
+    assert run.replications["30 s", "aligned-timeout 1 s"] == 1
 
 
 def test_a_close_race_goes_on_to_the_end(job):
@@ -98,13 +96,15 @@ def test_a_close_race_goes_on_to_the_end(job):
     run = MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
     found = race(job, run, most=8, checkpoint_ms=1290)
 
-    assert 8 == run.replications["30 s", "aligned"]
+    assert run.replications["30 s", "aligned"] == 8
     assert found.choice().same_setting < 0.95
 
 
 def runs_at_most(count):
     """A budget of so many runs, all at one price."""
-    return lambda steady, failing, share: sum(scenario.run.replications for scenario in (*steady, *failing)) <= count * share
+    return lambda steady, failing, share: (
+        sum(scenario.run.replications for scenario in (*steady, *failing)) <= count * share
+    )
 
 
 def budgeted(job, run, affords, **limits):
@@ -119,7 +119,10 @@ def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job)
     found = budgeted(job, run, runs_at_most(0))
 
     assert {("30 s", "aligned")} | {name for name in run.replications if name[0] == "10 s"} == set(run.replications)
-    assert "every 30 s (only aligned ran), 1 min, 3 min and 10 min: more work than the budget leaves (--budget)" in found.given_up
+    assert (
+        "every 30 s (only aligned ran), 1 min, 3 min and 10 min: more work than the budget leaves (--budget)"
+        in found.given_up
+    )
     assert "3 runs of each setting that may be the best: more work than the budget leaves (--budget)" in found.given_up
     assert {1} == set(run.replications.values())
 
@@ -127,7 +130,10 @@ def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job)
 def test_a_budget_that_covers_all_changes_nothing(job):
     plenty, endless = MadeUp({"aligned": 100.0}), MadeUp({"aligned": 100.0})
 
-    assert race(job, endless, recovery_ms=40_000).given_up == budgeted(job, plenty, runs_at_most(10_000), recovery_ms=40_000).given_up
+    assert (
+        race(job, endless, recovery_ms=40_000).given_up
+        == budgeted(job, plenty, runs_at_most(10_000), recovery_ms=40_000).given_up
+    )
     assert endless.replications == plenty.replications
 
 
@@ -139,8 +145,8 @@ def test_a_choice_that_is_not_run_for_long_is_said(job):
     assert not found.confirmed
     first, *_, seen = verdict(found, found.choice())
     assert (
-        "Try, and watch: stay with today's setting aligned, every 30 s. In short runs it keeps the limits (checkpoints at most 1 s)."
-        == first
+        first
+        == "Try, and watch: stay with today's setting aligned, every 30 s. In short runs it keeps the limits (checkpoints at most 1 s)."
     )
     assert seen.endswith("the budget has no room for a long run (--budget).")
     assert "aligned, every 30 s for 100 checkpoints: more work than the budget leaves (--budget)" in found.given_up
@@ -170,7 +176,7 @@ def test_a_small_budget_still_repeats_what_is_compared(job):
     assert {found.chosen.name, ("30 s", "aligned")} == {name for name, count in run.replications.items() if count == 2}
     assert "with 95 % confidence" in comparison_with_today(found).title
     alone = race(job, MadeUp(run.duration), most=1, checkpoint_ms=1000)
-    assert "Against today (aligned, every 30 s), a single run of each" == comparison_with_today(alone).title
+    assert comparison_with_today(alone).title == "Against today (aligned, every 30 s), a single run of each"
 
 
 def test_inputs_that_the_budget_leaves_out_are_named(job):
@@ -179,8 +185,8 @@ def test_inputs_that_the_budget_leaves_out_are_named(job):
     found.affords = runs_at_most(0)
     unknown = Unknown(("storage", "bandwidth"), "100 MB/s", "How fast is it?")
 
-    assert [] == sensitivity(found, [unknown], {}, {})
-    assert "other values of storage bandwidth: more work than the budget leaves (--budget)" == found.given_up[-1]
+    assert sensitivity(found, [unknown], {}, {}) == []
+    assert found.given_up[-1] == "other values of storage bandwidth: more work than the budget leaves (--budget)"
     sentences = [own.sentence for own in requirements(found, {}, {})]
     assert "Not run: operators 64 times as fast: more work than the budget leaves (--budget)." in sentences
 
@@ -204,15 +210,18 @@ def test_what_nobody_knows_is_varied(job):
     job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck"))
     run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
     found = race(job, run, checkpoint_ms=3000)
-    size, service = Unknown(("job", "sink", "state", "size"), "1 MB", "How much?"), Unknown(("job", "sink", "service"), "1 ms", "How long?")
+    size, service = (
+        Unknown(("job", "sink", "state", "size"), "1 MB", "How much?"),
+        Unknown(("job", "sink", "service"), "1 ms", "How long?"),
+    )
     planned = {}
     first, second = sensitivity(found, [service, size], {}, planned)
 
-    assert ("sink: state size", True, "above about 2.4 MB") == (first.name, first.changes_advice, first.threshold)
-    assert ["100 kB", "10 MB"] == [value for value, _, _ in first.ends]
-    assert ("sink: service", False, "") == (second.name, second.changes_advice, second.threshold)
-    assert ["sink: state size", "1 MB", "100 kB ... 10 MB", "1.1 s ... 11 s"] == section([first, second]).rows[0][:4]
-    assert "holds" == section([first, second]).rows[1][-1]
+    assert (first.name, first.changes_advice, first.threshold) == ("sink: state size", True, "above about 2.4 MB")
+    assert [value for value, _, _ in first.ends] == ["100 kB", "10 MB"]
+    assert (second.name, second.changes_advice, second.threshold) == ("sink: service", False, "")
+    assert section([first, second]).rows[0][:4] == ["sink: state size", "1 MB", "100 kB ... 10 MB", "1.1 s ... 11 s"]
+    assert section([first, second]).rows[1][-1] == "holds"
     assert planned
 
 
@@ -220,12 +229,15 @@ def test_nobody_advises_a_detour(job):
     """Among settings that are as far from the limits, the nearest is the one that changes least."""
     run = MadeUp(dict.fromkeys(("aligned", "unaligned", "aligned-timeout 1 s"), 4000.0))
 
-    assert ("30 s", "aligned") == race(job, run, checkpoint_ms=1000).nearest.name
+    assert race(job, run, checkpoint_ms=1000).nearest.name == ("30 s", "aligned")
 
 
 def test_what_it_would_take(job):
     """Storage and operators, by factors; a thing that has no quantity is not named."""
-    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    job.write_text(
+        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
+        + "storage: {bandwidth: 5 MB/s}\n"
+    )
     slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
     found, assumed = race(job, slow, checkpoint_ms=1000), {}
 
@@ -234,7 +246,7 @@ def test_what_it_would_take(job):
         "Not enough for aligned, every 30 s: checkpoint storage 64 times as fast; operators 64 times as fast; "
         "checkpoint storage and operators at once 64 times as fast."
     )
-    assert {"storage.bandwidth": "5 MB/s", "job.sink.service": "1 ms"} == assumed
+    assert assumed == {"storage.bandwidth": "5 MB/s", "job.sink.service": "1 ms"}
 
 
 class LongTails(MadeUp):
@@ -254,28 +266,39 @@ class LongTails(MadeUp):
 
 def test_what_it_would_take_is_judged_by_runs_as_long_as_those_that_rejected_the_setting(job):
     """Short runs keep the limit today; in long ones it takes storage four times as fast, and halving stops a little above that."""
-    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    job.write_text(
+        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
+        + "storage: {bandwidth: 5 MB/s}\n"
+    )
     found = race(job, LongTails({"aligned": 500.0}), checkpoint_ms=1000)
     (needed, *_) = requirements(found, {}, {})
 
     assert found.chosen is None
     assert re.match(
-        r"With checkpoint storage 4\.\d times as fast \(24 MB/s instead of 5 MB/s\) aligned, every \S+ \S+ would keep", needed.sentence
+        r"With checkpoint storage 4\.\d times as fast \(24 MB/s instead of 5 MB/s\) aligned, every \S+ \S+ would keep",
+        needed.sentence,
     )
 
 
 def test_the_smallest_factor_is_found_from_one_on(job):
     """2.7 s are allowed and 4 s taken: 1.5 times as fast would do; of 8, 2.8, 1.7 and 1.3 the third is the least that does."""
-    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    job.write_text(
+        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
+        + "storage: {bandwidth: 5 MB/s}\n"
+    )
     (needed, *_) = requirements(race(job, LongTails({"aligned": 500.0}), checkpoint_ms=2700), {}, {})
 
-    assert needed.sentence.startswith("With checkpoint storage 1.7 times as fast (8.4 MB/s instead of 5 MB/s) aligned, every")
+    assert needed.sentence.startswith(
+        "With checkpoint storage 1.7 times as fast (8.4 MB/s instead of 5 MB/s) aligned, every"
+    )
 
 
 def test_what_makes_no_job_to_advise_on(job):
     """One message each, before anything runs."""
     job.write_text(JOB.replace("interval: 30 s", "interval: [30 s, 1 min]"))
-    with pytest.raises(ScenarioError, match=r"lists several values of checkpoint\.interval: give the one that is set today"):
+    with pytest.raises(
+        ScenarioError, match=r"lists several values of checkpoint\.interval: give the one that is set today"
+    ):
         prepared(job, (), (), recovery_ms=None)
 
 
@@ -283,7 +306,7 @@ def test_the_start_of_a_job_is_left_out(job):
     """A short history shows a cold start; a setting is for a job that runs on."""
     bench = prepared(job, ["run.cold-start=3 s"], [], recovery_ms=None)
 
-    assert 0 == bench.load(bench.common).run.cold_start_ns
+    assert bench.load(bench.common).run.cold_start_ns == 0
 
 
 def test_ends_and_actions_are_left_out(job):
@@ -294,7 +317,7 @@ def test_ends_and_actions_are_left_out(job):
     scenario = bench.load(bench.common)
 
     assert scenario.job.vertices[0].source.total > 10**11
-    assert ((), (), 2 * 10**9) == (scenario.actions, scenario.expect, scenario.checkpoint.min_pause_ns)
+    assert (scenario.actions, scenario.expect, scenario.checkpoint.min_pause_ns) == ((), (), 2 * 10**9)
 
 
 class LongTailed(MadeUp):
@@ -315,11 +338,11 @@ def test_a_limit_on_the_tail_is_confirmed_by_a_long_run(job):
     run = LongTailed({"aligned": 100.0, "unaligned": 110.0})
     found = race(job, run, checkpoint_ms=1000)
 
-    assert ("30 s", "unaligned") == found.chosen.name
-    assert {("30 s", "aligned"): 9000.0, ("30 s", "unaligned"): 110.0} == found.longer_ms
+    assert found.chosen.name == ("30 s", "unaligned")
+    assert found.longer_ms == {("30 s", "aligned"): 9000.0, ("30 s", "unaligned"): 110.0}
     assert found.seen(found.chosen.name) >= 300
     assert {trial.kind for trial in found.long_trials} == {"long"}
-    assert ("30 s", "aligned") == race(job, LongTailed({"aligned": 100.0, "unaligned": 110.0})).chosen.name
+    assert race(job, LongTailed({"aligned": 100.0, "unaligned": 110.0})).chosen.name == ("30 s", "aligned")
 
 
 def test_where_every_long_run_breaks_the_limit_nothing_is_advised(job):
@@ -334,8 +357,8 @@ def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
     """Recovery takes the interval and 5 s. At 30 s that is a twelfth below 38 s, so 20 s is better. At 1 s it is all that 6.5 s leave."""
     roomy, tight = (race(job, MadeUp({"aligned": 100.0}), recovery_ms=limit) for limit in (38_000, 6_500))
 
-    assert (("20 s", "aligned"), True) == (roomy.chosen.name, roomy.confirmed)
-    assert (("1 s", "aligned"), False) == (tight.chosen.name, tight.confirmed)
+    assert (roomy.chosen.name, roomy.confirmed) == (("20 s", "aligned"), True)
+    assert (tight.chosen.name, tight.confirmed) == (("1 s", "aligned"), False)
     first = verdict(tight, tight.choice())[0]
     assert first.startswith("Try, and watch: use aligned, every 1 s. Too little room: ")
     assert first.endswith("recovery 6 s for 6.5 s, 8.3 % room of the 20 % by which it may be off.")
@@ -347,7 +370,7 @@ def test_no_quantile_without_its_sample(job):
     texts = {setting.name: checkpoint_text(setting) for setting in found.settings}
 
     assert f"100 ms, longest of {found.seen(found.chosen.name)}" == texts[found.chosen.name]
-    assert "p99 100 ms of 101" == checkpoint_text(replace(found.chosen, checkpoints=101, ran_long=False))
+    assert checkpoint_text(replace(found.chosen, checkpoints=101, ran_long=False)) == "p99 100 ms of 101"
     assert texts["30 s", "unaligned"] in {"700 ms, longest of 2", "700 ms, longest of 6"}
 
 
@@ -361,34 +384,53 @@ def test_few_runs_claim_no_share(job):
 
 def test_a_share_is_read_as_a_number():
     """Two digits, and all three of 100."""
-    assert ["100 %", "37 %", "0.42 %", "-12 %", "-"] == [share(value) for value in (1.0, 0.37, 0.0042, -0.12, float("nan"))]
+    assert [share(value) for value in (1.0, 0.37, 0.0042, -0.12, float("nan"))] == [
+        "100 %",
+        "37 %",
+        "0.42 %",
+        "-12 %",
+        "-",
+    ]
 
 
 def test_what_is_over_a_limit_is_not_printed_equal_to_it():
     """As many digits as show it."""
-    assert ["1.04 s", "1.0002 s", "1 s", "60.1 s", "3.04 %"] == [
-        close_value("checkpoint_ms", 1041.0, 1000.0), close_value("checkpoint_ms", 1000.2, 1000.0),
+    assert [
+        close_value("checkpoint_ms", 1041.0, 1000.0),
+        close_value("checkpoint_ms", 1000.2, 1000.0),
         close_value("checkpoint_ms", 1000.0, 1000.0),
-        close_value("recovery_ms", 60_100.0, 60_000.0), close_value("loss", 0.0304, 0.03),
-    ]  # fmt: skip
+        close_value("recovery_ms", 60_100.0, 60_000.0),
+        close_value("loss", 0.0304, 0.03),
+    ] == ["1.04 s", "1.0002 s", "1 s", "60.1 s", "3.04 %"]
 
 
 def test_the_verdict_and_the_screen_name_one_room(job):
     """6 s for 6.5 s may grow by 8.3 %."""
     found = race(job, MadeUp({"aligned": 100.0}), recovery_ms=6_500)
     screen = summary(
-        found.chosen, None, found.limits, line_count=LINES, dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        found.chosen,
+        None,
+        found.limits,
+        line_count=LINES,
+        dominant="",
+        changes=[],
+        differences=[],
+        cautions=[],
+        refusals=[],
         watch=watch(found.chosen, found.limits, None, 2.0),
-    )  # fmt: skip
+    )
 
-    assert [["8.3 %"], ["8.3 %"]] == [re.findall(r"(\S+ %) room", text) for text in (verdict(found, found.choice())[0], screen)]
+    assert [re.findall(r"(\S+ %) room", text) for text in (verdict(found, found.choice())[0], screen)] == [
+        ["8.3 %"],
+        ["8.3 %"],
+    ]
 
 
 def test_the_intervals_beside_the_best_one_run(job):
     """The grid has 10 s and 30 s; a limit on recovery that 20 s keep with room is found between them, and what did not run is named."""
     found = race(job, MadeUp({"aligned": 100.0}), recovery_ms=31_000)
 
-    assert ("20 s", "aligned") == found.chosen.name
+    assert found.chosen.name == ("20 s", "aligned")
     assert {"10 s", "15 s", "20 s"} <= {interval for interval, _ in found.trials}
 
 
@@ -434,7 +476,10 @@ def test_the_race_leaves_a_share_for_what_would_fit(job):
 )
 def test_what_was_left_out_is_not_in_the_table(ran, sentence):
     """A setting that ran later, for another reason, is not said to be left out."""
-    left = LeftOut("no time", tuple((interval, protocol) for interval in ("1 min", "15 s") for protocol in ("aligned", "unaligned")))
+    left = LeftOut(
+        "no time",
+        tuple((interval, protocol) for interval in ("1 min", "15 s") for protocol in ("aligned", "unaligned")),
+    )
 
     assert sentence == left.sentence(ran)
 
@@ -454,7 +499,7 @@ def test_intervals_go_below_the_grid_where_a_limit_asks_for_it(job):
     found = race(job, Increments({"aligned": 100.0}), checkpoint_ms=150)
     kept = race(job, Increments({"aligned": 100.0}), checkpoint_ms=1500)
 
-    assert ("1 s", "aligned") == found.chosen.name
+    assert found.chosen.name == ("1 s", "aligned")
     assert {"1 s", "2 s", "5 s"} <= {interval for interval, _ in found.trials}
     assert not {"1 s", "2 s"} & {interval for interval, _ in kept.trials}
 
@@ -465,9 +510,11 @@ class UnlikeNumbers(MadeUp):
     def row(self, axes, k, more_ms):
         is_long = axes["protocol"] == "unaligned"
         return super().row(axes, k, more_ms) | {
-            "completed": 106 if is_long else 12, "end_to_end_p90_ms": 2000.0 if is_long else 4000.0,
-            "end_to_end_p99_ms": 9000.0 if is_long else 6000.0, "end_to_end_max_ms": 9000.0 if is_long else 6000.0,
-        }  # fmt: skip
+            "completed": 106 if is_long else 12,
+            "end_to_end_p90_ms": 2000.0 if is_long else 4000.0,
+            "end_to_end_p99_ms": 9000.0 if is_long else 6000.0,
+            "end_to_end_max_ms": 9000.0 if is_long else 6000.0,
+        }
 
 
 def test_the_nearest_setting_is_found_by_one_quantile(job):
@@ -475,7 +522,7 @@ def test_the_nearest_setting_is_found_by_one_quantile(job):
     found = race(job, UnlikeNumbers({"aligned": 100.0}), checkpoint_ms=1000)
 
     assert found.chosen is None
-    assert "unaligned" == found.nearest.protocol
+    assert found.nearest.protocol == "unaligned"
     assert "(p90 2 s: settings are compared by that)" in closest(found)[0]
 
 
@@ -486,11 +533,20 @@ def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
     costly = race(job, MadeUp(run.duration, cost_s=1.0), checkpoint_ms=1000)
 
     assert ("30 s", "unaligned") == found.chosen.name == found.choice().chosen
-    assert parse_duration("30 s") < parse_duration(costly.chosen.interval)  # 3 % of all time are worth a longer recovery
+    # 3 % of all time are worth a longer recovery
+    assert parse_duration("30 s") < parse_duration(costly.chosen.interval)
     screen = summary(
-        found.chosen, None, found.limits, line_count=LINES, dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        found.chosen,
+        None,
+        found.limits,
+        line_count=LINES,
+        dominant="",
+        changes=[],
+        differences=[],
+        cautions=[],
+        refusals=[],
         watch=watch(found.chosen, found.limits, None, 30.0),
-    )  # fmt: skip
+    )
     assert "recovery 35 s (no limit given)" in screen
 
 
@@ -510,15 +566,19 @@ def test_where_all_recover_more_slowly_the_fastest_of_them_counts(job):
 
 def test_todays_setting_that_loses_records_is_named_nowhere(job):
     """Its sink forbids unaligned barriers: it is today's, fast, and no advice, whatever the rate of failures."""
-    job.write_text(JOB.replace("service: 1 ms,", "service: 1 ms, connector: iceberg-v1,").replace("30 s}", "30 s, barriers: unaligned}"))
+    job.write_text(
+        JOB.replace("service: 1 ms,", "service: 1 ms, connector: iceberg-v1,").replace(
+            "30 s}", "30 s, barriers: unaligned}"
+        )
+    )
     found = race(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000)
 
     assert found.is_forbidden
-    assert "unaligned" == found.today.protocol
-    assert "aligned" == found.chosen.protocol
+    assert found.today.protocol == "unaligned"
+    assert found.chosen.protocol == "aligned"
     assert "Also fits, and is not chosen: unaligned" not in "\n".join(verdict(found, found.choice()))
     assert {"aligned"} == {found.advised_at(seconds).protocol for seconds in (3600.0, 86_400.0, 2_592_000.0)}
-    assert "aligned" == found.nearest.protocol
+    assert found.nearest.protocol == "aligned"
 
 
 def test_todays_setting_stands_where_its_sink_allows_it(job):

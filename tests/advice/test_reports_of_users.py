@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.verbs.advise import AdviceOptions, advise, job_of
-from tests.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
+from sim.app.verbs.advise import AdviceOptions, advise, job_of
+from tests.app.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports"
 
@@ -25,7 +25,7 @@ def test_a_min_pause_above_all_intervals_that_would_help(tmp_path):
 
     assert data["advised"]["interval"] in ("5 s", "10 s", "15 s", "30 s", "2 s", "60 s", "1 min")
     assert {"execution.checkpointing.interval", "execution.checkpointing.min-pause"} <= set(keys)
-    assert "2 min" == keys["execution.checkpointing.min-pause"]["today"]
+    assert keys["execution.checkpointing.min-pause"]["today"] == "2 min"
     rollback = data["patches"]["rollback.yaml"]
     assert 'execution.checkpointing.min-pause: "2 min"' in rollback
     assert ", with min-pause " in text.splitlines()[0]
@@ -48,18 +48,41 @@ run: {duration: 3 s}
 """
 BINDING = {
     "min-pause": (("checkpoint.min-pause=30 s",), {"recovery": "20 s"}, "execution.checkpointing.min-pause"),
-    "timeout": (("job.count.state.size=3 MB", "storage.bandwidth=1 MB/s", "checkpoint.timeout=1 s", "checkpoint.tolerable-failed=1000"),
-                {"p99": "20 s"}, "execution.checkpointing.timeout"),
+    "timeout": (
+        (
+            "job.count.state.size=3 MB",
+            "storage.bandwidth=1 MB/s",
+            "checkpoint.timeout=1 s",
+            "checkpoint.tolerable-failed=1000",
+        ),
+        {"p99": "20 s"},
+        "execution.checkpointing.timeout",
+    ),
     "delay": (("restart.delay=40 s",), {"recovery": "30 s"}, "restart-strategy.fixed-delay.delay"),
     "strategy": (("restart={strategy: none}",), {"recovery": "30 s"}, "restart-strategy.type"),
     "attempts": (("restart.attempts=0",), {"recovery": "30 s"}, "restart-strategy.fixed-delay.attempts"),
-    "local recovery": (("job.count.state.size=60 MB", "storage.read-bandwidth=10 MB/s", "job.count.service=1 ms"), {"recovery": "4 s"},
-                       "execution.state-recovery.from-local"),
-    "buffers": (("cluster.profile=1.20", "cluster.network.segment-size=16 KiB", "cluster.network.buffers-per-channel=30",
-                 "job.src.source.rate=unlimited", "job.count.connector=iceberg-v1", "job.count.service=5 ms"), {"p99": "1.2 s"},
-                ("taskmanager.memory.segment-size", "taskmanager.network.memory.buffer-debloat.enabled",
-                 "taskmanager.network.memory.buffers-per-channel")),
-}  # fmt: skip
+    "local recovery": (
+        ("job.count.state.size=60 MB", "storage.read-bandwidth=10 MB/s", "job.count.service=1 ms"),
+        {"recovery": "4 s"},
+        "execution.state-recovery.from-local",
+    ),
+    "buffers": (
+        (
+            "cluster.profile=1.20",
+            "cluster.network.segment-size=16 KiB",
+            "cluster.network.buffers-per-channel=30",
+            "job.src.source.rate=unlimited",
+            "job.count.connector=iceberg-v1",
+            "job.count.service=5 ms",
+        ),
+        {"p99": "1.2 s"},
+        (
+            "taskmanager.memory.segment-size",
+            "taskmanager.network.memory.buffer-debloat.enabled",
+            "taskmanager.network.memory.buffers-per-channel",
+        ),
+    ),
+}
 
 
 @pytest.mark.usefixtures("short_trials")
@@ -78,7 +101,9 @@ def test_the_key_that_binds_is_advised(tmp_path, name):
 @pytest.mark.usefixtures("short_trials")
 def test_a_state_that_nobody_asked_about_is_never_taken_to_stand_still(tmp_path):
     """Full snapshots say nothing of rewritten entries: increments are the most they can be, and the answer asks."""
-    (tmp_path / "job.yaml").write_text(JOB.replace("size: 100 kB", "size: 200 MB").replace("interval: 2 s", "interval: 20 s"))
+    (tmp_path / "job.yaml").write_text(
+        JOB.replace("size: 100 kB", "size: 200 MB").replace("interval: 2 s", "interval: 20 s")
+    )
     data, text = advised(tmp_path, tmp_path / "job.yaml", p99="1 s", failure="task")
 
     assert data["advised"] is not None, text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.levers.requirements import requirements
+from sim.advice.requirements import requirements
 from tests.advice.made_up import JOB  # noqa: F401 - the fixture writes it
 from tests.advice.test_race import MadeUp, race
 
@@ -23,9 +23,11 @@ class Full(MadeUp):
 
 @pytest.mark.parametrize(
     ("enough", "text"),
-    [(16, "With 8 times the subtasks of 'sink' aligned, every 30 s would keep the limits."),
-     (18, "64 times as fast; 8 times the subtasks of 'sink'.")],
-)  # fmt: skip
+    [
+        (16, "With 8 times the subtasks of 'sink' aligned, every 30 s would keep the limits."),
+        (18, "64 times as fast; 8 times the subtasks of 'sink'."),
+    ],
+)
 def test_up_to_eight_times_the_subtasks_are_tried(job, monkeypatch, enough, text):
     """The job has two; what is more than eight times as many is no small change."""
     monkeypatch.setattr(Full, "enough", enough)

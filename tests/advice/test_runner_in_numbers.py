@@ -5,11 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.chances import chances
-from sim.advice.left_out import LeftOut
-from sim.advice.running.bounds import OVER_BUDGET
-from sim.advice.running.trial_runner import TrialRunner
-from sim.evidence.what_ifs.chances import chance, within
+from sim.advice.candidates import LeftOut, chances
+from sim.advice.trials import OVER_BUDGET, TrialRunner
+from sim.jobs.evidence.what_ifs import chance, within
 
 
 @pytest.fixture
@@ -33,9 +31,10 @@ def runner(tmp_path):
         (math.inf, 600.0, 0.0, 5.0, 600.0, 13),
         (100.0, 600.0, 0.0, 100.0, 60.0, 11),  # no less than was given
         (1e6, 60.0, 0.0, 5.0, 60.0, 125),  # a hundredth of the work at least
-        (100.0, 179.0, 0.0, 100.0, 1.0, 3), (100.0, 180.0, 0.0, 100.0, 1.0, 4),
+        (100.0, 179.0, 0.0, 100.0, 1.0, 3),
+        (100.0, 180.0, 0.0, 100.0, 1.0, 4),
     ],
-)  # fmt: skip
+)
 def test_the_time_that_would_have_sufficed_is_said_once(runner, budget_s, within_s, kept_s, spent_s, now_s, minutes):
     found = runner(budget_s=budget_s, within_s=within_s)
     found._kept_s, found._spent_now_s = kept_s, spent_s
@@ -44,7 +43,7 @@ def test_the_time_that_would_have_sufficed_is_said_once(runner, budget_s, within
     assert f"time was up (--within '{minutes} min')" == found._out_of_time()
     found.set_clock(10 * now_s)
     assert f"time was up (--within '{minutes} min')" == found._out_of_time()
-    assert OVER_BUDGET == found.lack()
+    assert found.lack() == OVER_BUDGET
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_what_is_left_is_the_sooner_of_both_bounds(runner, now_s, text):
     found._kept_s = 20.0
     found.set_clock(now_s)
 
-    assert "20 of 100 s of work" == found.progress()
+    assert found.progress() == "20 of 100 s of work"
     found._spent_now_s = 5.0
     assert found.progress().startswith(f"25 of 100 s of work, {text}")
 
@@ -66,7 +65,7 @@ def test_nothing_that_runs_is_nothing_spent(runner):
     """Without rows nothing is known of what runs take, so all are afforded; with no time left none is."""
     found = runner(budget_s=1.0, within_s=60.0)
 
-    assert (0.0, 0.0, 0.0) == (found.spent_s(), found.cpu_s(), found._rate())
+    assert (found.spent_s(), found.cpu_s(), found._rate()) == (0.0, 0.0, 0.0)
     assert found.affords([], [], 0.0)
 
 
@@ -86,15 +85,20 @@ def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
     """A limit of 1 s leaves a factor of two for 500 ms; today's setting, and one without a duration, have none."""
     kinds = ("barriers",)
     race = SimpleNamespace(
-        limits=SimpleNamespace(checkpoint_ms=1000.0), bench=SimpleNamespace(backtest=object()), kinds_of=lambda _: kinds,
+        limits=SimpleNamespace(checkpoint_ms=1000.0),
+        bench=SimpleNamespace(backtest=object()),
+        kinds_of=lambda _: kinds,
         today=SimpleNamespace(name=("30 s", "aligned")),
-    )  # fmt: skip
+    )
     setting = SimpleNamespace(name=("30 s", "unaligned"), checkpoint_ms=500.0)
     found = chances(race, setting)
 
     assert (chance(kinds, 2.0), 500 * within(kinds)) == (found.kept, pytest.approx(found.likely_ms))
     assert chances(race, SimpleNamespace(name=("30 s", "aligned"), checkpoint_ms=500.0)) is None
-    assert [None, None] == [chances(race, SimpleNamespace(name=("1 s", "x"), checkpoint_ms=ms)) for ms in (0.0, math.inf)]
+    assert [chances(race, SimpleNamespace(name=("1 s", "x"), checkpoint_ms=ms)) for ms in (0.0, math.inf)] == [
+        None,
+        None,
+    ]
     race.today = None
     assert chances(race, setting) is not None
     race.limits.checkpoint_ms = None
@@ -105,6 +109,6 @@ def test_only_those_that_ran_are_named_as_few():
     """One of two protocols ran: it is named; one of three that ran is the only one."""
     names = tuple(("15 s", protocol) for protocol in ("aligned", "unaligned", "aligned-timeout 1 s"))
 
-    assert "every 15 s (aligned and unaligned ran): why" == LeftOut("why", names).sentence(names[:2])
-    assert "every 15 s (only aligned ran): why" == LeftOut("why", names).sentence(names[:1])
-    assert "more runs: why" == LeftOut("why", what="more runs").sentence(names)
+    assert LeftOut("why", names).sentence(names[:2]) == "every 15 s (aligned and unaligned ran): why"
+    assert LeftOut("why", names).sentence(names[:1]) == "every 15 s (only aligned ran): why"
+    assert LeftOut("why", what="more runs").sentence(names) == "more runs: why"

@@ -15,7 +15,7 @@ from sim.advice.settings import (
     todays_setting,
     without_binding_keys,
 )
-from sim.scenario import loads
+from sim.model.schema.study import loads
 from tests.advice.made_up import JOB
 
 S = 10**9
@@ -35,20 +35,25 @@ def test_barriers_are_tried_from_the_smallest_change_to_the_largest():
     names = ["aligned", "aligned, debloating", "aligned-timeout 1 s", "aligned-timeout 1 s, debloating", "unaligned"]
 
     assert names == [protocol.name for protocol in protocols()]
-    assert [True, True, False, False, False] == [protocol.aligned for protocol in protocols()]
+    assert [protocol.aligned for protocol in protocols()] == [True, True, False, False, False]
     assert {True} == {protocol.is_configuration for protocol in protocols()}
-    assert ["aligned", "aligned", "aligned-timeout 1 s"] == [NAMED[name].barriers for name in names[:3]]
-    assert {"checkpoint.barriers": {"aligned-timeout": "1 s"}, "cluster.network.debloat": "on"} == NAMED[names[3]].point
-    assert {"checkpoint.barriers": "unaligned", "cluster.network.debloat": "off"} == NAMED["unaligned"].point
+    assert [NAMED[name].barriers for name in names[:3]] == ["aligned", "aligned", "aligned-timeout 1 s"]
+    assert NAMED[names[3]].point == {"checkpoint.barriers": {"aligned-timeout": "1 s"}, "cluster.network.debloat": "on"}
+    assert NAMED["unaligned"].point == {"checkpoint.barriers": "unaligned", "cluster.network.debloat": "off"}
 
 
 @pytest.mark.parametrize(
     ("recovery_ms", "visible_ms", "further"),
     [
-        (None, None, []), (3999.0, None, [1]), (4000.0, None, [2]), (1999.0, None, []), (None, 45_000.0, [20]),
-        (240_000.0, 10_000.0, [5, 120]), (1e9, None, [3600]),
+        (None, None, []),
+        (3999.0, None, [1]),
+        (4000.0, None, [2]),
+        (1999.0, None, []),
+        (None, 45_000.0, [20]),
+        (240_000.0, 10_000.0, [5, 120]),
+        (1e9, None, [3600]),
     ],
-)  # fmt: skip
+)
 def test_a_limit_brings_the_interval_of_half_of_it(recovery_ms, visible_ms, further):
     """A whole interval is lost at worst: 4 s leave room for 2 s.  Below two seconds none is left."""
     found = intervals(scenario(), recovery_ms=recovery_ms, visible_ms=visible_ms)
@@ -58,12 +63,17 @@ def test_a_limit_brings_the_interval_of_half_of_it(recovery_ms, visible_ms, furt
 
 def test_todays_interval_is_on_the_ladder():
     seven, none = (
-        [interval_ns // S for interval_ns in intervals(scenario(checkpoint=f"{{interval: {today}}}"), recovery_ms=None, visible_ms=None)]
+        [
+            interval_ns // S
+            for interval_ns in intervals(
+                scenario(checkpoint=f"{{interval: {today}}}"), recovery_ms=None, visible_ms=None
+            )
+        ]
         for today in ("7 s", "off")
     )
 
-    assert [7, 10, 30, 60, 180, 600] == seven
-    assert [10, 30, 60, 180, 600] == none
+    assert seven == [7, 10, 30, 60, 180, 600]
+    assert none == [10, 30, 60, 180, 600]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +85,13 @@ def test_todays_interval_is_on_the_ladder():
         ("{interval: 5 s, barriers: {aligned-timeout: 1 s}}", "", (5 * S, "aligned-timeout 1 s", False)),
         ("{interval: 5 s, barriers: {aligned-timeout: 7 s}}", "", (5 * S, "aligned-timeout 7 s", False)),
         ("{interval: 5 s}", "cluster: {network: {debloat: on}}\n", (5 * S, "aligned, debloating", True)),
-        ("{interval: 5 s, barriers: unaligned}", "cluster: {network: {debloat: on}}\n", (5 * S, "unaligned, debloating", False)),
+        (
+            "{interval: 5 s, barriers: unaligned}",
+            "cluster: {network: {debloat: on}}\n",
+            (5 * S, "unaligned, debloating", False),
+        ),
     ],
-)  # fmt: skip
+)
 def test_todays_setting_is_what_the_job_says(checkpoint, network, expected):
     interval_ns, protocol = todays_setting(scenario(checkpoint=checkpoint, end=f"{network}run:"))
 
@@ -91,20 +105,24 @@ def test_a_setting_changes_what_differs_from_today_and_nothing_else():
     debloated = scenario(end="cluster: {network: {debloat: on}}\nrun:")
 
     assert {} == candidate(job, 30 * S, NAMED["aligned"]).point == candidate(short, 30 * S, NAMED["aligned"]).point
-    assert {"checkpoint.interval": "1 min"} == candidate(job, 60 * S, NAMED["aligned"]).point
-    assert {"checkpoint.interval": "1 min", "checkpoint.timeout": "10 min"} == candidate(short, 60 * S, NAMED["aligned"]).point
-    assert {"checkpoint.barriers": "unaligned"} == candidate(job, 30 * S, NAMED["unaligned"]).point
-    assert {"cluster.network.debloat": "on"} == candidate(job, 30 * S, NAMED["aligned, debloating"]).point
-    assert {"cluster.network.debloat": "off"} == candidate(debloated, 30 * S, NAMED["aligned"]).point
-    assert hash(Candidate("1 min", "unaligned", {})) == hash(candidate(job, 60 * S, NAMED["unaligned"]))  # whatever it changes
-    assert ("1 min", "unaligned") == candidate(job, 60 * S, NAMED["unaligned"]).name
+    assert candidate(job, 60 * S, NAMED["aligned"]).point == {"checkpoint.interval": "1 min"}
+    assert candidate(short, 60 * S, NAMED["aligned"]).point == {
+        "checkpoint.interval": "1 min",
+        "checkpoint.timeout": "10 min",
+    }
+    assert candidate(job, 30 * S, NAMED["unaligned"]).point == {"checkpoint.barriers": "unaligned"}
+    assert candidate(job, 30 * S, NAMED["aligned, debloating"]).point == {"cluster.network.debloat": "on"}
+    assert candidate(debloated, 30 * S, NAMED["aligned"]).point == {"cluster.network.debloat": "off"}
+    # whatever it changes
+    assert hash(Candidate("1 min", "unaligned", {})) == hash(candidate(job, 60 * S, NAMED["unaligned"]))
+    assert candidate(job, 60 * S, NAMED["unaligned"]).name == ("1 min", "unaligned")
 
 
 def test_one_checkpoint_at_a_time_where_barriers_overtake():
     """Flink runs unaligned checkpoints alone; aligned ones stay as many as they are."""
     several = scenario(checkpoint="{interval: 30 s, max-concurrent: 2}")
 
-    assert 1 == candidate(several, 30 * S, NAMED["unaligned"]).point["checkpoint.max-concurrent"]
+    assert candidate(several, 30 * S, NAMED["unaligned"]).point["checkpoint.max-concurrent"] == 1
     assert "checkpoint.max-concurrent" not in candidate(several, 60 * S, NAMED["aligned"]).point
     assert "checkpoint.max-concurrent" not in candidate(scenario(), 60 * S, NAMED["unaligned"]).point
 
@@ -113,7 +131,7 @@ def test_a_timeout_below_ten_minutes_is_tried_with_ten():
     now = NAMED["unaligned"]
     longer = without_binding_keys(scenario(checkpoint="{interval: 30 s, timeout: 599 s}"), now)
 
-    assert ("unaligned, timeout 10 min", False) == (longer.name, longer.aligned)
+    assert (longer.name, longer.aligned) == ("unaligned, timeout 10 min", False)
     assert now.point | {"checkpoint.timeout": "10 min"} == longer.point
     assert without_binding_keys(scenario(checkpoint="{interval: 30 s, timeout: 10 min}"), now) is None
     assert without_binding_keys(scenario(), now) is None
@@ -127,15 +145,15 @@ def test_a_timeout_below_ten_minutes_is_tried_with_ten():
         ("service: 1 ms, flush: {files: 1, bytes: 1 MB},", "{interval: 30 s}", True),
         ("service: 1 ms, snapshot: {pre-barrier: 1 ms},", "{interval: 30 s, operator-io: async}", False),
     ],
-)  # fmt: skip
+)
 def test_files_go_behind_the_barrier_where_operators_work_before_it(sink, checkpoint, is_tried):
     found = behind_the_barrier(scenario(sink=sink, checkpoint=checkpoint), NAMED["aligned, debloating"])
 
     assert is_tried == (found is not None)
     if found is not None:
-        assert "aligned, debloating, operator files behind the barrier (FLINK-37375)" == found.name
+        assert found.name == "aligned, debloating, operator files behind the barrier (FLINK-37375)"
         assert NAMED["aligned, debloating"].point | {"checkpoint.operator-io": "async"} == found.point
-        assert (True, False) == (found.aligned, found.is_configuration)
+        assert (found.aligned, found.is_configuration) == (True, False)
     assert not Protocol("x", {}, aligned=False).aligned
 
 
@@ -143,9 +161,11 @@ def test_sinks_are_known_by_what_the_job_says_or_by_their_names():
     """A connector counts wherever it is written, a name at the end of the job."""
     named = loads(JOB.replace("sink:", "'IcebergFilesCommitter -> Sink':")).scenarios[0]
 
-    assert {"sink": None} == sinks_of(scenario())
-    assert "loses" == sinks_of(scenario(sink="service: 1 ms, connector: iceberg-v1,"))["sink"].overtaking
-    assert {"IcebergFilesCommitter -> Sink": "loses"} == {name: kind.overtaking for name, kind in sinks_of(named).items()}
+    assert sinks_of(scenario()) == {"sink": None}
+    assert sinks_of(scenario(sink="service: 1 ms, connector: iceberg-v1,"))["sink"].overtaking == "loses"
+    assert {name: kind.overtaking for name, kind in sinks_of(named).items()} == {
+        "IcebergFilesCommitter -> Sink": "loses"
+    }
 
 
 def test_a_sink_that_loses_records_forbids_barriers_that_overtake():
@@ -153,11 +173,18 @@ def test_a_sink_that_loses_records_forbids_barriers_that_overtake():
     overtaking = "{interval: 30 s, barriers: unaligned}"
     lossy, safe = ({"sink": f"service: 1 ms, connector: {name},"} for name in ("iceberg-v1", "iceberg-v2"))
 
-    assert ["aligned", "aligned, debloating"] == [protocol.name for protocol in allowed(scenario(**lossy))]
+    assert [protocol.name for protocol in allowed(scenario(**lossy))] == ["aligned", "aligned, debloating"]
     assert protocols() == allowed(scenario(**safe)) == allowed(scenario())
-    assert [] == dangers(scenario(**lossy)) == dangers(scenario(**safe, checkpoint=overtaking)) == dangers(scenario(checkpoint=overtaking))
+    assert (
+        []
+        == dangers(scenario(**lossy))
+        == dangers(scenario(**safe, checkpoint=overtaking))
+        == dangers(scenario(checkpoint=overtaking))
+    )
     (danger,) = dangers(scenario(**lossy, checkpoint=overtaking))
-    assert danger.startswith("'sink' writes to Iceberg's FlinkSink, which loses records if barriers overtake data (apache/iceberg#15846")
+    assert danger.startswith(
+        "'sink' writes to Iceberg's FlinkSink, which loses records if barriers overtake data (apache/iceberg#15846"
+    )
     assert danger.endswith("Instead: IcebergSink (iceberg-v2)")
 
 
@@ -165,5 +192,7 @@ def test_debloating_keeps_the_target_of_the_job():
     """Switching it on where it is on would set Flink's default."""
     own = scenario(end="cluster: {network: {debloat: {target: 2 s}}}\nrun:")
 
-    assert {} == candidate(own, 30 * S, NAMED["aligned, debloating"]).point
-    assert {"checkpoint.barriers": {"aligned-timeout": "1 s"}} == candidate(own, 30 * S, NAMED["aligned-timeout 1 s, debloating"]).point
+    assert candidate(own, 30 * S, NAMED["aligned, debloating"]).point == {}
+    assert candidate(own, 30 * S, NAMED["aligned-timeout 1 s, debloating"]).point == {
+        "checkpoint.barriers": {"aligned-timeout": "1 s"}
+    }

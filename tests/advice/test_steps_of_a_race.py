@@ -5,19 +5,24 @@ import math
 import pandas as pd
 import pytest
 
-from sim.advice.course import run_until_sure
+from sim.advice.candidates import LONG_RUNS, Race, finished
 from sim.advice.judgement import Limits
-from sim.advice.ladder import _neighbours, _not_worth, try_intervals, try_neighbours, try_optimum, try_shorter
-from sim.advice.levers.lever import Change
-from sim.advice.levers.machines import CORES
-from sim.advice.levers.search import Levers, Pulled, _simpler, _writes_in_full
-from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY
-from sim.advice.race import LONG_RUNS, Race, finished
-from sim.advice.running.bounds import CERTAINTY, GRID, LEVERS, RACE, NothingRanError, TimeUpError
+from sim.advice.levers import CHANGELOG, CORES, LOCAL_RECOVERY
+from sim.advice.optimizer import (
+    _neighbours,
+    _not_worth,
+    run_until_sure,
+    try_intervals,
+    try_neighbours,
+    try_optimum,
+    try_shorter,
+)
+from sim.advice.search import Levers, Pulled, _simpler, _writes_in_full
 from sim.advice.settings import candidate, protocols
-from sim.advice.trials import TASK, Bench
-from sim.scenario import loads
-from sim.units import parse_duration
+from sim.advice.situation import Change
+from sim.advice.trials import CERTAINTY, GRID, LEVERS, RACE, TASK, Bench, NothingRanError, TimeUpError
+from sim.model.schema.study import loads
+from sim.model.units import parse_duration
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import DAY_S, JOB, row
 from tests.advice.test_race import MadeUp
@@ -55,7 +60,9 @@ class Costly(MadeUp):
     def row(self, axes, k, more_ms):
         recovery_ms, loss = self.by_interval[parse_duration(axes["interval"]) // S]
         again = {"downtime_ms": 1000.0, "replayed_records": 0.4 * (recovery_ms - 1000), "caught_up_ms": recovery_ms}
-        return row(axes, k, self.duration_ms, throughput_per_second=400.0 * (1 - loss), throughput_change=-loss, **again)
+        return row(
+            axes, k, self.duration_ms, throughput_per_second=400.0 * (1 - loss), throughput_change=-loss, **again
+        )
 
 
 def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):
@@ -67,7 +74,7 @@ def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):
 
     assert {own: 3} == race.runs
     assert 3 == len(race.trials[own.name][""]) == race.settings[0].runs
-    assert (6, 6) == (race.seen(own.name), race.settings[0].checkpoints)
+    assert (race.seen(own.name), race.settings[0].checkpoints) == (6, 6)
 
 
 @pytest.mark.parametrize(("limit_ms", "reason"), [(56_600, ""), (56_400, "recovery takes too long at 1 min already")])
@@ -83,20 +90,28 @@ class Visible(MadeUp):
     """Output of aligned checkpoints is visible after 5 s, of others as `duration` says."""
 
     def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {"visible_p99_ms": 5000.0 if axes["protocol"] == "aligned" else self.duration["other"]}
+        return super().row(axes, k, more_ms) | {
+            "visible_p99_ms": 5000.0 if axes["protocol"] == "aligned" else self.duration["other"]
+        }
 
 
 @pytest.mark.parametrize(("other_ms", "reason"), [(2300.0, ""), (2301.0, "output takes too long at 30 s already")])
 def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reason):
     """The best protocol counts."""
     race = raced(
-        job, Visible({"aligned": 100.0, "unaligned": 60.0, "other": other_ms}), (30, "aligned"), (30, "unaligned"), visible_ms=2000
+        job,
+        Visible({"aligned": 100.0, "unaligned": 60.0, "other": other_ms}),
+        (30, "aligned"),
+        (30, "unaligned"),
+        visible_ms=2000,
     )
 
     assert reason == _not_worth(race, 60 * S)
 
 
-@pytest.mark.parametrize(("recovery_s", "reason"), [(17, ""), (18, "a failure would cost more than all that fewer checkpoints save")])
+@pytest.mark.parametrize(
+    ("recovery_s", "reason"), [(17, ""), (18, "a failure would cost more than all that fewer checkpoints save")]
+)
 def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save(job, recovery_s, reason):
     """With 17 s each hour 0.8 of them are less than 1.02 x (1 s + 16 s / 1.8) and a per mille, 3.6 s; of 18 s they are more."""
     run = Costly({30: (recovery_s * 1000, 0.0)})
@@ -108,12 +123,12 @@ def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save
 def test_neighbours_are_one_step_away_and_have_not_run(job):
     race = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"))
 
-    assert [20] == seconds(_neighbours(race, ("30 s", "aligned")))
-    assert [120] == seconds(_neighbours(race, ("1 min", "aligned")))
-    assert [1800] == seconds(_neighbours(race, ("60 min", "aligned")))
-    assert [2] == seconds(_neighbours(race, ("1 s", "aligned")))
+    assert seconds(_neighbours(race, ("30 s", "aligned"))) == [20]
+    assert seconds(_neighbours(race, ("1 min", "aligned"))) == [120]
+    assert seconds(_neighbours(race, ("60 min", "aligned"))) == [1800]
+    assert seconds(_neighbours(race, ("1 s", "aligned"))) == [2]
     limited = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), recovery_ms=20_000)
-    assert [20] == seconds(_neighbours(limited, ("30 s", "aligned")))  # a longer one cannot help
+    assert seconds(_neighbours(limited, ("30 s", "aligned"))) == [20]  # a longer one cannot help
 
 
 def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
@@ -122,10 +137,10 @@ def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
     race = raced(job, run, (120, "aligned"), recovery_ms=1000, failure=TASK)
     try_neighbours(race)
 
-    assert [20, 30, 60, 120] == seconds(race.settings)
+    assert seconds(race.settings) == [20, 30, 60, 120]
     stays = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"))
     try_neighbours(stays)
-    assert [20, 30, 60] == seconds(stays.settings)
+    assert seconds(stays.settings) == [20, 30, 60]
 
 
 @pytest.mark.parametrize(("limit_ms", "expected"), [(8_000, [1, 2, 5, 10]), (14_000, [5, 10]), (30_000, [10])])
@@ -164,13 +179,16 @@ def test_the_grid_of_intervals_has_its_share_of_the_budget(job, limit_share, exp
     assert 0 < GRID < LEVERS < CERTAINTY < RACE < 1
 
 
-@pytest.mark.parametrize(
-    ("spread", "same_setting", "runs"), [(0.0, True, 3), (0.3, False, 8)]
-)  # fmt: skip
+@pytest.mark.parametrize(("spread", "same_setting", "runs"), [(0.0, True, 3), (0.3, False, 8)])
 def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_setting, runs):
     """Three times at least, then twice as often; at most as often as is allowed."""
     race = raced(
-        job, MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=spread), (30, "aligned"), (30, "unaligned"), most=8, checkpoint_ms=1290
+        job,
+        MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=spread),
+        (30, "aligned"),
+        (30, "unaligned"),
+        most=8,
+        checkpoint_ms=1290,
     )
     race.replicate_until_sure()
 
@@ -179,11 +197,21 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_
 
 
 def test_today_and_the_choice_run_twice_where_no_more_is_afforded(job):
-    race = raced(job, MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0}), (30, "aligned"), (30, "unaligned"),
-                 (30, "aligned-timeout 1 s"), checkpoint_ms=1000)  # fmt: skip
+    race = raced(
+        job,
+        MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0}),
+        (30, "aligned"),
+        (30, "unaligned"),
+        (30, "aligned-timeout 1 s"),
+        checkpoint_ms=1000,
+    )
     race.repeat()
 
-    assert [2, 2, 1] == [race.runs[setting_of(race, 30, name)] for name in ("aligned", "aligned-timeout 1 s", "unaligned")]
+    assert [race.runs[setting_of(race, 30, name)] for name in ("aligned", "aligned-timeout 1 s", "unaligned")] == [
+        2,
+        2,
+        1,
+    ]
     once = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), most=1)
     once.repeat()
     assert {1} == set(once.runs.values())
@@ -200,7 +228,8 @@ class Longer(MadeUp):
 
 
 @pytest.mark.parametrize(
-    ("longest_ms", "runs", "kept"), [(900.0, LONG_RUNS, True), (998.0, LONG_RUNS, True), (999.0, LONG_RUNS, False), (1001.0, 1, False)]
+    ("longest_ms", "runs", "kept"),
+    [(900.0, LONG_RUNS, True), (998.0, LONG_RUNS, True), (999.0, LONG_RUNS, False), (1001.0, 1, False)],
 )
 def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, kept):
     """Its longest checkpoint is what the setting is judged by; the third run has one that takes 2 ms more."""
@@ -216,22 +245,36 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
     assert (2 + 100 * runs, True) == (race.settings[0].checkpoints, race.settings[0].ran_long)
     without = raced(job, Longer({"aligned": 100.0}), (30, "aligned"))
     without.confirm()
-    assert ({}, True) == (without.longer_ms, without.confirmed)
+    assert (without.longer_ms, without.confirmed) == ({}, True)
 
 
 def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
     """Interrupted ones do not count; the world with fewest checkpoints is the one that counts."""
     race = Race.__new__(Race)
-    common = {"trial": "long", "status": "ok", "strategy": "x", "interval": "30 s", "protocol": "aligned", "interrupted": 1}
-    rows = [common | {"world": world, "failed": 1, "completed": count, "end_to_end_max_ms": ms}
-            for world, count, ms in (("a", 90, 300.0), ("a", 95, 200.0), ("b", 99, 700.0))]  # fmt: skip
-    others = [rows[0] | change for change in ({"status": "failed"}, {"strategy": "none"}, {"interval": "60 s"}, {"trial": "failure"})]
+    common = {
+        "trial": "long",
+        "status": "ok",
+        "strategy": "x",
+        "interval": "30 s",
+        "protocol": "aligned",
+        "interrupted": 1,
+    }
+    rows = [
+        common | {"world": world, "failed": 1, "completed": count, "end_to_end_max_ms": ms}
+        for world, count, ms in (("a", 90, 300.0), ("a", 95, 200.0), ("b", 99, 700.0))
+    ]
+    others = [
+        rows[0] | change
+        for change in ({"status": "failed"}, {"strategy": "none"}, {"interval": "60 s"}, {"trial": "failure"})
+    ]
 
     def longest(*found):
-        race.run = lambda _steady, _failing: pd.DataFrame([*found, *(own | {"end_to_end_max_ms": 9e9} for own in others)])
+        race.run = lambda _steady, _failing: pd.DataFrame(
+            [*found, *(own | {"end_to_end_max_ms": 9e9} for own in others)]
+        )
         return race.longest([], ("30 s", "aligned"))
 
-    assert (700.0, 99) == longest(*rows)
+    assert longest(*rows) == (700.0, 99)
     assert (math.inf, 99) == longest(*rows[:2], rows[2] | {"failed": 2})
     assert (math.inf, 99) == longest(*rows[:2], rows[2] | {"end_to_end_max_ms": math.nan})
     assert (math.inf, 0) == longest()
@@ -252,8 +295,8 @@ def test_what_counts_as_run_when_time_is_up(job):
 
     assert {own: 2} == counted(*rows_of(own, 0, 1, 2, 3), *rows_of(other, 0))
     assert {own: 1, other: 2} == counted(*rows_of(own, 0, 1, 2), *rows_of(other, 0, 1, 2, 3))
-    assert {} == counted(*rows_of(own, 0, 2, 3), *rows_of(other, 2, 3))  # the first replication is missing
-    assert {} == counted(*rows_of(own, 0, 1, 2, 3), worlds=2)
+    assert counted(*rows_of(own, 0, 2, 3), *rows_of(other, 2, 3)) == {}  # the first replication is missing
+    assert counted(*rows_of(own, 0, 1, 2, 3), worlds=2) == {}
     assert {own: 1} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan))
     assert {own: 2} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan, status="failed"))
 
@@ -261,7 +304,9 @@ def test_what_counts_as_run_when_time_is_up(job):
 def test_time_that_is_up_before_anything_ran_is_an_error(job):
     def late(_steady, _failing):
         raise TimeUpError(
-            pd.DataFrame({name: [] for name in ("interval", "protocol", "trial", "replication", "status", "throughput_change")})
+            pd.DataFrame(
+                {name: [] for name in ("interval", "protocol", "trial", "replication", "status", "throughput_change")}
+            )
         )
 
     with pytest.raises(NothingRanError, match="give more with --within"):
@@ -270,10 +315,15 @@ def test_time_that_is_up_before_anything_ran_is_an_error(job):
 
 @pytest.mark.parametrize(
     ("state", "checkpoint", "in_full"),
-    [("", "", False), (", state: {size: 1 MB}", "", True), (", state: {size: 1 MB, changelog: on}", "", False),
-     (", state: {size: 1 MB, backend: rocksdb}", "", True), (", state: {size: 1 MB, backend: rocksdb}", ", incremental: true", False),
-     (", state: {size: 1 MB}", ", incremental: true", True)],
-)  # fmt: skip
+    [
+        ("", "", False),
+        (", state: {size: 1 MB}", "", True),
+        (", state: {size: 1 MB, changelog: on}", "", False),
+        (", state: {size: 1 MB, backend: rocksdb}", "", True),
+        (", state: {size: 1 MB, backend: rocksdb}", ", incremental: true", False),
+        (", state: {size: 1 MB}", ", incremental: true", True),
+    ],
+)
 def test_state_is_written_in_full_without_increments_and_changelog(state, checkpoint, in_full):
     text = JOB.replace("service: 1 ms,", f"service: 1 ms{state},").replace("30 s}", f"30 s{checkpoint}}}")
 
@@ -285,13 +335,22 @@ def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job
     race = raced(job, MadeUp({"aligned": 100.0}))
     levers = list(situation_levers())
     pulled = Pulled(10 * S, NAMED["unaligned"], tuple(levers))
-    found = [(own.interval_ns // S, own.protocol.name, [change.name for change in own.changes]) for own in _simpler(race, pulled)]
+    found = [
+        (own.interval_ns // S, own.protocol.name, [change.name for change in own.changes])
+        for own in _simpler(race, pulled)
+    ]
     both = [change.name for change in levers]
 
     assert [
-        (30, "aligned", both), (30, "unaligned", both), (10, "aligned", both), (10, "unaligned", both[1:]), (10, "unaligned", both[:1]),
-        (5, "unaligned", both), (15, "unaligned", both), (20, "unaligned", both),
-    ] == found  # fmt: skip
+        (30, "aligned", both),
+        (30, "unaligned", both),
+        (10, "aligned", both),
+        (10, "unaligned", both[1:]),
+        (10, "unaligned", both[:1]),
+        (5, "unaligned", both),
+        (15, "unaligned", both),
+        (20, "unaligned", both),
+    ] == found
     alone = [own.changes for own in _simpler(race, Pulled(10 * S, NAMED["unaligned"], tuple(levers[:1])))]
     assert () not in alone  # without its only lever it has run
 
@@ -308,11 +367,16 @@ def test_a_pulled_setting_is_called_by_its_barriers_and_levers(job):
     pulled = Pulled(10 * S, NAMED["unaligned"]).with_change(first).with_change(second)
     own = pulled.candidate(race)
 
-    assert ("10 s", "unaligned, local recovery, changelog") == own.name
-    assert {"checkpoint.interval", "checkpoint.barriers", "checkpoint.local-recovery", "job.count.state.changelog"} == set(own.point)
+    assert own.name == ("10 s", "unaligned, local recovery, changelog")
+    assert {
+        "checkpoint.interval",
+        "checkpoint.barriers",
+        "checkpoint.local-recovery",
+        "job.count.state.changelog",
+    } == set(own.point)
     assert not race.protocols[own.protocol].aligned
     assert race.protocols[own.protocol].is_configuration
-    assert {} == Levers().tried
+    assert Levers().tried == {}
 
 
 def test_runs_are_doubled_until_no_more_are_allowed(job):
@@ -327,7 +391,7 @@ def test_runs_are_doubled_until_no_more_are_allowed(job):
     run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
     raced(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1290).replicate_until_sure()
 
-    assert [3, 6, 12, 20] == [count for count in dict.fromkeys(seen) if count > 1]
+    assert [count for count in dict.fromkeys(seen) if count > 1] == [3, 6, 12, 20]
 
 
 class NeverBack(Costly):
@@ -343,7 +407,7 @@ def test_a_recovery_that_no_trial_saw_costs_as_long_as_it_waited(job):
     race = raced(job, NeverBack({10: (6000, 0.02), 30: (6000, 0.0)}), (10, "aligned"), (30, "aligned"))
 
     assert ("30 s", "aligned") == race.chosen.name == race.choice().chosen
-    assert 1.0 == race.choice().same_setting
+    assert race.choice().same_setting == 1.0
 
 
 def test_a_lever_that_takes_machines_is_no_configuration(job):

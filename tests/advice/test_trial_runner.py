@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.running.trial_runner import TrialRunner
-from sim.scenario import load
+from sim.advice.trials import TrialRunner
+from sim.model.schema.study import load
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def test_progress_says_what_is_left_of_the_budget(tmp_path, undisturbed):
     seen = []
     runner = TrialRunner(tmp_path / "out", jobs=1, budget_s=90.0)
 
-    assert "0 of 90 s of work" == runner.progress()
+    assert runner.progress() == "0 of 90 s of work"
     runner.watch = lambda finished, spent_ns: seen.append((finished, spent_ns))
     runner.run([undisturbed], [])
     assert runner.progress().startswith("0 of 90 s of work, at most ")
     runner.run([lengthened(undisturbed, 2)], [])
-    assert 4 == seen[-1][0]
+    assert seen[-1][0] == 4
     assert runner.spent_s() > 0
     assert seen[-1][1] > 0

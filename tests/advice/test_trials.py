@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from sim.advice.job import write_sweep
 from sim.advice.settings import candidate, intervals, protocols, todays_setting, without_binding_keys
-from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import FAILURE, UNDISTURBED, Bench
 from sim.model.cluster import Debloating
-from sim.runtime.run.manifest import identity
-from sim.sweeps.file.definition import define
+from sim.runtime.manifest import identity
+from sim.studies.sweeps.sweep_file import define
 
 S = 1_000_000_000
 PROTOCOLS = protocols()
@@ -41,8 +41,8 @@ def runs(bench, interval_s, protocol):
 def test_todays_setting_changes_nothing(bench):
     now = bench.load({})
 
-    assert {} == candidate(now, 20 * S, PROTOCOLS[0]).point
-    assert {"checkpoint.interval": "10 s", "checkpoint.timeout": "10 min"} == candidate(now, 10 * S, PROTOCOLS[0]).point
+    assert candidate(now, 20 * S, PROTOCOLS[0]).point == {}
+    assert candidate(now, 10 * S, PROTOCOLS[0]).point == {"checkpoint.interval": "10 s", "checkpoint.timeout": "10 min"}
     assert {"checkpoint.barriers", "checkpoint.timeout"} == set(candidate(now, 20 * S, PROTOCOLS[-1]).point)
 
 
@@ -50,7 +50,7 @@ def test_grid_of_intervals(study):
     """Today's is among them, and what the limits leave room for."""
     scenario = study.scenarios[0]
 
-    assert [1 * S, 10 * S, 30 * S, 60 * S, 180 * S, 600 * S] == intervals(scenario, recovery_ms=None, visible_ms=None)
+    assert intervals(scenario, recovery_ms=None, visible_ms=None) == [1 * S, 10 * S, 30 * S, 60 * S, 180 * S, 600 * S]
     assert {2 * S, 120 * S} < set(intervals(scenario, recovery_ms=240_000, visible_ms=5000))
 
 
@@ -63,11 +63,11 @@ def test_a_failure_comes_late_in_an_interval_and_leaves_time_to_recover(bench):
 
         assert at_ns >= max(60, interval_s) * S
         since_ns = at_ns - S  # the first checkpoint begins when the min-pause is over
-        assert 0.9 == pytest.approx(since_ns % (interval_s * S) / (interval_s * S))
-        assert 262 * S == found[FAILURE].run.duration_ns - at_ns  # at most 22 s of these without slots
+        assert pytest.approx(since_ns % (interval_s * S) / (interval_s * S)) == 0.9
+        assert found[FAILURE].run.duration_ns - at_ns == 262 * S  # at most 22 s of these without slots
         assert found[FAILURE].run.ends_caught_up
         assert not steady.run.ends_caught_up
-        assert () == steady.faults
+        assert steady.faults == ()
         assert steady.run.duration_ns - steady.run.warmup_ns >= max(60, 2 * interval_s) * S
 
 
@@ -75,18 +75,21 @@ def test_a_protocol_of_ones_own_stays(study):
     """Its target of debloating is kept wherever debloating stays on."""
     scenario = study.scenarios[1]
     own = replace(
-        scenario, cluster=replace(scenario.cluster, network=replace(scenario.cluster.network, debloat=Debloating(target_ns=S // 2)))
+        scenario,
+        cluster=replace(
+            scenario.cluster, network=replace(scenario.cluster.network, debloat=Debloating(target_ns=S // 2))
+        ),
     )
 
-    assert "unaligned" == todays_setting(scenario)[1].name
-    assert "unaligned, debloating" == todays_setting(own)[1].name
-    assert {"checkpoint.barriers": "aligned"} == candidate(own, S, PROTOCOLS[1]).point
-    assert {"cluster.network.debloat": "off"} == candidate(own, S, PROTOCOLS[-1]).point
+    assert todays_setting(scenario)[1].name == "unaligned"
+    assert todays_setting(own)[1].name == "unaligned, debloating"
+    assert candidate(own, S, PROTOCOLS[1]).point == {"checkpoint.barriers": "aligned"}
+    assert candidate(own, S, PROTOCOLS[-1]).point == {"cluster.network.debloat": "off"}
 
 
 def test_a_short_timeout_is_tried_longer(bench):
     """Flink's default is the least."""
-    assert "aligned, timeout 10 min" == without_binding_keys(bench.load({}), PROTOCOLS[0]).name
+    assert without_binding_keys(bench.load({}), PROTOCOLS[0]).name == "aligned, timeout 10 min"
 
 
 def test_the_sweep_file_says_the_same_runs(bench, tmp_path):

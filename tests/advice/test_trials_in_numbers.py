@@ -4,24 +4,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.answer.configuration import KeyChange, patch
-from sim.advice.answer.lost import FailingTask, LostTaskManager, lost_task_manager
-from sim.advice.answer.summary import Text, _change, _cut, _fitting, lines_below, no_setting
-from sim.advice.answer.watch import watch
-from sim.advice.future.load import WINDOW_NS, arriving
-from sim.advice.job import prepared
+from sim.advice.answer import Text, _change, _cut, _fitting, lines_below, no_setting
+from sim.advice.configuration import KeyChange, patch
+from sim.advice.constraints import Caution, cautions, condition, refusals
+from sim.advice.horizon import WINDOW_NS, arriving
+from sim.advice.job import prepared, write_sweep
 from sim.advice.judgement import Limits
-from sim.advice.levers.cautions import Caution, cautions, condition, refusals
-from sim.advice.levers.machines import more_subtasks
-from sim.advice.levers.requirements import _faster, _rates, quantities
-from sim.advice.running.bounds import any_amount, over_budget
+from sim.advice.levers import more_subtasks
+from sim.advice.requirements import _faster, _rates, quantities
 from sim.advice.settings import candidate, protocols
-from sim.advice.sweep_file import write_sweep
-from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench, observed_s
-from sim.scenario import loads
-from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import Reading
-from sim.sweeps.file.quantity import ParsedQuantity
+from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench, any_amount, observed_s, over_budget
+from sim.advice.warnings import FailingTask, LostTaskManager, lost_task_manager, watch
+from sim.model.schema.study import loads
+from sim.model.schema.text import Reading, compose
+from sim.studies.sweeps.design import ParsedQuantity
 from tests.advice.levers.test_levers import JOB as FORWARDED
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import JOB
@@ -35,17 +31,23 @@ def bench_of(job, **options):
 
 def trials_of(bench, interval_s, extra=None):
     own = candidate(bench.load({}), interval_s * S, protocols()[0])
-    return {trial.kind: trial.point for trial in (*bench.trials(own, extra), *bench.long_trials(own, extra), *bench.failing_task(own))}
+    return {
+        trial.kind: trial.point
+        for trial in (*bench.trials(own, extra), *bench.long_trials(own, extra), *bench.failing_task(own))
+    }
 
 
 @pytest.mark.parametrize(
     ("interval_s", "steady", "failure_at", "failing", "long"),
     [
-        (10, "2 min", "69 s", "271 s", "1060 s"), (30, "2 min", "87 s", "289 s", "51 min"), (60, "3 min", "114 s", "316 s", "101 min"),
-        (600, "21 min", "19 min", "1342 s", "121 min"), (7, "2 min", "69.3 s", "271.3 s", "760 s"),
+        (10, "2 min", "69 s", "271 s", "1060 s"),
+        (30, "2 min", "87 s", "289 s", "51 min"),
+        (60, "3 min", "114 s", "316 s", "101 min"),
+        (600, "21 min", "19 min", "1342 s", "121 min"),
+        (7, "2 min", "69.3 s", "271.3 s", "760 s"),
         (7200, "241 min", "228 min", "13882 s", "241 min"),
     ],
-)  # fmt: skip
+)
 def test_how_long_trials_take(job, interval_s, steady, failure_at, failing, long):
     """A minute to settle and two intervals, or a minute; a failure late in the interval behind it; a hundred intervals, or two hours."""
     points = trials_of(bench_of(job), interval_s)
@@ -53,19 +55,24 @@ def test_how_long_trials_take(job, interval_s, steady, failure_at, failing, long
     changed = {"run.duration": steady, "run.warmup": "1 min", "run.until": "duration", "faults": []}
     assert changed == {key: points[UNDISTURBED][key] for key in changed}
     assert ([{"kill": "task-manager", "at": failure_at}], "0 s", "caught-up", failing) == (
-        points[FAILURE]["faults"], points[FAILURE]["run.warmup"], points[FAILURE]["run.until"], points[FAILURE]["run.duration"]
-    )  # fmt: skip
+        points[FAILURE]["faults"],
+        points[FAILURE]["run.warmup"],
+        points[FAILURE]["run.until"],
+        points[FAILURE]["run.duration"],
+    )
     assert [{"kill": "random-task", "at": failure_at}] == points[FAILING_TASK]["faults"]
     assert (long, "1 min", []) == (points[LONG]["run.duration"], points[LONG]["run.warmup"], points[LONG]["faults"])
 
 
 def test_a_trial_waits_for_the_recovery_as_long_as_its_limit_asks(job):
     """Three minutes at least, and the 22 s in which a lost task manager leaves no slots; a failing task leaves its own."""
-    waits = [trials_of(bench_of(job, patience_ns=patience_s * S, failure=failure), 30)[FAILURE]["run.duration"]
-             for patience_s, failure in ((0, TASK), (179, TASK), (200, TASK), (200, "task-manager"))]  # fmt: skip
+    waits = [
+        trials_of(bench_of(job, patience_ns=patience_s * S, failure=failure), 30)[FAILURE]["run.duration"]
+        for patience_s, failure in ((0, TASK), (179, TASK), (200, TASK), (200, "task-manager"))
+    ]
 
-    assert ["267 s", "267 s", "287 s", "309 s"] == waits
-    assert [250.0, 180.0] == [prepared(job, (), (), recovery_ms=ms).patience_ns / 1e9 for ms in (200_000.0, None)]
+    assert waits == ["267 s", "267 s", "287 s", "309 s"]
+    assert [prepared(job, (), (), recovery_ms=ms).patience_ns / 1e9 for ms in (200_000.0, None)] == [250.0, 180.0]
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("10 s", 60), ("30 s", 60), ("31 s", 62), ("10 min", 1200)])
@@ -75,50 +82,72 @@ def test_two_intervals_are_observed_or_a_minute(interval, seconds):
 
 def test_worlds_and_further_changes_are_part_of_a_trial(job):
     """What is further overrides the world, and the setting overrides all."""
-    bench = bench_of(job, worlds={"busy": {"job.source.source.rate": "300/s", "checkpoint.min-pause": "1 s"}, "usual": {}})
+    bench = bench_of(
+        job, worlds={"busy": {"job.source.source.rate": "300/s", "checkpoint.min-pause": "1 s"}, "usual": {}}
+    )
     own = candidate(bench.load({}), 10 * S, protocols()[0])
     found = {
-        (trial.world, trial.kind): trial.point for trial in bench.trials(own, {"checkpoint.min-pause": "2 s", "checkpoint.interval": "7 s"})
+        (trial.world, trial.kind): trial.point
+        for trial in bench.trials(own, {"checkpoint.min-pause": "2 s", "checkpoint.interval": "7 s"})
     }
 
     assert {("busy", UNDISTURBED), ("busy", FAILURE), ("usual", UNDISTURBED), ("usual", FAILURE)} == set(found)
-    assert ("300/s", "2 s", "10 s") == tuple(
+    assert tuple(
         found["busy", FAILURE][key] for key in ("job.source.source.rate", "checkpoint.min-pause", "checkpoint.interval")
-    )
+    ) == ("300/s", "2 s", "10 s")
     assert "job.source.source.rate" not in found["usual", FAILURE]
-    assert ["usual"] == [trial.world for trial in bench.trials(own, world="usual")][:1]
-    assert {"busy", "usual"} == {trial.world for trial in bench.long_trials(own)} == {trial.world for trial in bench.failing_task(own)}
+    assert [trial.world for trial in bench.trials(own, world="usual")][:1] == ["usual"]
+    assert (
+        {"busy", "usual"}
+        == {trial.world for trial in bench.long_trials(own)}
+        == {trial.world for trial in bench.failing_task(own)}
+    )
     (scenario,) = bench.scenarios([next(bench.trials(own))], 4)
-    assert (4, (("world", "busy"), ("interval", "10 s"), ("protocol", "aligned"), ("trial", UNDISTURBED))) == (
-        scenario.run.replications, scenario.axes
-    )  # fmt: skip
+    assert (scenario.run.replications, scenario.axes) == (
+        4,
+        (("world", "busy"), ("interval", "10 s"), ("protocol", "aligned"), ("trial", UNDISTURBED)),
+    )
 
 
 def test_a_sweep_file_names_what_a_trial_leaves_as_it_is(job, tmp_path):
     """Keys that only some of the trials change have their present values in the others."""
     bench = bench_of(job)
-    changes = {"job.sink.parallelism": 4, "storage.file-merging": "on", "job.sink.service": "2 ms", "restart.delay": "5 s",
-               "checkpoint.transfer-threads": 16, "checkpoint.min-pause": "1 s", "cluster.network.segment-size": "8 KiB"}  # fmt: skip
+    changes = {
+        "job.sink.parallelism": 4,
+        "storage.file-merging": "on",
+        "job.sink.service": "2 ms",
+        "restart.delay": "5 s",
+        "checkpoint.transfer-threads": 16,
+        "checkpoint.min-pause": "1 s",
+        "cluster.network.segment-size": "8 KiB",
+    }
     own = candidate(bench.load({}), 30 * S, protocols()[0])
     trials = [next(bench.trials(own)), next(bench.trials(own, changes))]
     write_sweep(tmp_path / "sweep.yaml", bench, dict.fromkeys(trials, 2), {})
     found = compose((tmp_path / "sweep.yaml").read_text(), Reading("sweep"))
     (columns,) = found["together"]
 
-    assert {key: ["off", "on"] if key.endswith("merging") else [columns[key][0], value] for key, value in changes.items()} == {
-        key: columns[key] for key in changes
-    }
-    assert (2, "1 ms", "1 s", 4, "0 s", "32 KiB") == tuple(
-        columns[key][0] for key in ("job.sink.parallelism", "job.sink.service", "restart.delay", "checkpoint.transfer-threads",
-                                    "checkpoint.min-pause", "cluster.network.segment-size")
-    )  # fmt: skip
-    assert [2, 2] == columns["run.replications"]
-    assert "job.yaml" == found["scenario"]
+    assert {
+        key: ["off", "on"] if key.endswith("merging") else [columns[key][0], value] for key, value in changes.items()
+    } == {key: columns[key] for key in changes}
+    assert tuple(
+        columns[key][0]
+        for key in (
+            "job.sink.parallelism",
+            "job.sink.service",
+            "restart.delay",
+            "checkpoint.transfer-threads",
+            "checkpoint.min-pause",
+            "cluster.network.segment-size",
+        )
+    ) == (2, "1 ms", "1 s", 4, "0 s", "32 KiB")
+    assert columns["run.replications"] == [2, 2]
+    assert found["scenario"] == "job.yaml"
 
 
 def test_bounds_that_are_none():
     assert any_amount([], [], 0.0)
-    assert "more work than the budget leaves (--budget)" == over_budget()
+    assert over_budget() == "more work than the budget leaves (--budget)"
 
 
 @pytest.mark.parametrize(("minutes", "worlds"), [(19, [""]), (20, ["busiest", "usual"]), (60, ["busiest", "usual"])])
@@ -128,7 +157,9 @@ def test_a_load_of_two_windows_has_a_busy_and_a_usual_one(tmp_path, minutes, wor
     (tmp_path / "load.csv").write_text("time,rate\n" + "\n".join(rows) + "\n")
     (tmp_path / "job.yaml").write_text(JOB.replace("rate: 200/s", "rate: {trace: load.csv, column: rate}"))
     text = (tmp_path / "job.yaml").read_text()
-    _, found = arriving(tmp_path / "job.yaml", compose(text, Reading("job")), loads(text, folder=tmp_path).scenarios[0], ())
+    _, found = arriving(
+        tmp_path / "job.yaml", compose(text, Reading("job")), loads(text, folder=tmp_path).scenarios[0], ()
+    )
 
     assert worlds == list(found)
     if len(worlds) > 1:
@@ -141,26 +172,40 @@ def test_a_patch_of_a_deployment_line_by_line():
     found = [KeyChange("execution.checkpointing.interval", "10 s", "5 s"), KeyChange("x", None, "true")]
 
     assert patch(found, back=False, others={"parallelism": "4"}, warnings=["Caution: slow."]).splitlines() == [
-        "# Caution: slow.", "# kubectl patch flinkdeployment NAME --type merge --patch-file advised.yaml",
-        "# Not in this patch, parallelism: 4", "spec:", "  job:", "    upgradeMode: last-state", "  flinkConfiguration:",
-        '    execution.checkpointing.interval: "5 s"', '    x: "true"',
-    ]  # fmt: skip
-    assert patch(found, back=True, others={}).splitlines()[-2:] == ['    execution.checkpointing.interval: "10 s"', "    x: null"]
+        "# Caution: slow.",
+        "# kubectl patch flinkdeployment NAME --type merge --patch-file advised.yaml",
+        "# Not in this patch, parallelism: 4",
+        "spec:",
+        "  job:",
+        "    upgradeMode: last-state",
+        "  flinkConfiguration:",
+        '    execution.checkpointing.interval: "5 s"',
+        '    x: "true"',
+    ]
+    assert patch(found, back=True, others={}).splitlines()[-2:] == [
+        '    execution.checkpointing.interval: "10 s"',
+        "    x: null",
+    ]
 
 
 def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
     """30 s and 14 to 21 s: within 51 s, and beyond 50.9 s."""
     near, far = (LostTaskManager(30_000.0, (14_000.0, 21_000.0), limit) for limit in (51_000.0, 50_900.0))
 
-    assert [False, True] == [near.breaks, far.breaks]
-    assert "lost task manager: +14 s to 21 s: 44 s to 51 s, within 51 s" == near.short()
+    assert [near.breaks, far.breaks] == [False, True]
+    assert near.short() == "lost task manager: +14 s to 21 s: 44 s to 51 s, within 51 s"
     assert far.sentence().endswith(
         "until there are slots and what arrives by then is caught up: 30 s would become 44 s to 51 s, beyond 51 s."
     )
     never = LostTaskManager(30_000.0, None, 51_000.0)
-    assert (True, "judged of a failing task; a lost task manager may fail the job") == (never.breaks, never.short())
+    assert (never.breaks, never.short()) == (True, "judged of a failing task; a lost task manager may fail the job")
     assert never.sentence().endswith("the restart strategy gives up.")
-    assert {"recovery_ms": 30_000.0, "added_ms": (14_000.0, 21_000.0), "limit_ms": 51_000.0, "breaks_limit": False} == near.plain()
+    assert near.plain() == {
+        "recovery_ms": 30_000.0,
+        "added_ms": (14_000.0, 21_000.0),
+        "limit_ms": 51_000.0,
+        "breaks_limit": False,
+    }
     unknown = SimpleNamespace(recovery_ms=float("inf"))
     assert lost_task_manager(loads(JOB).scenarios[0], unknown, Limits(recovery_ms=1.0)) is None
 
@@ -168,11 +213,18 @@ def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
 def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
     plain = FailingTask((14_000.0, 21_000.0), 6000.0, 7000.0)
 
-    assert "14 s to 21 s until there are slots; a failing task: 7 s -> 6 s" == plain.short()
-    assert "14 s until there are slots" == FailingTask((14_000.0, 14_000.0)).short()
-    assert plain.sentence().endswith("as heartbeats happen to fall. A failing task, whose slots stay, recovers in 6 s (today 7 s).")
+    assert plain.short() == "14 s to 21 s until there are slots; a failing task: 7 s -> 6 s"
+    assert FailingTask((14_000.0, 14_000.0)).short() == "14 s until there are slots"
+    assert plain.sentence().endswith(
+        "as heartbeats happen to fall. A failing task, whose slots stay, recovers in 6 s (today 7 s)."
+    )
     assert "as heartbeats" not in FailingTask(None, 6000.0).sentence()
-    assert {"slots_ms": (14_000.0, 21_000.0), "recovery_ms": 6000.0, "today_ms": 7000.0, "today_gives_up": False} == plain.plain()
+    assert plain.plain() == {
+        "slots_ms": (14_000.0, 21_000.0),
+        "recovery_ms": 6000.0,
+        "today_ms": 7000.0,
+        "today_gives_up": False,
+    }
     assert not plain.breaks
 
 
@@ -181,56 +233,86 @@ def test_ranges_to_watch():
     chosen = SimpleNamespace(checkpoint_p50_ms=500.0, checkpoint_p90_ms=500.0, written_per_hour=120e6, per_second=400.0)
     own = watch(chosen, Limits(), None, 30.0)
 
-    assert (1.66, 500 / 1.66, 830.0, 1e6, 400.0, 380.0, 830.0) == pytest.approx(
-        (own.factor, own.least_ms, own.most_ms, own.checkpointed_bytes, own.per_second, own.least_per_second, own.back_p50_ms)
+    assert pytest.approx(
+        (
+            own.factor,
+            own.least_ms,
+            own.most_ms,
+            own.checkpointed_bytes,
+            own.per_second,
+            own.least_per_second,
+            own.back_p50_ms,
+        )
+    ) == (1.66, 500 / 1.66, 830.0, 1e6, 400.0, 380.0, 830.0)
+    assert own.watched() == "p50 301 ms to 830 ms, 1 MB each, 400/s served"
+    assert own.taken_back() == "p50 of 10 > 830 ms, or under 380/s"
+    assert (
+        watch(chosen, Limits(), None, 30.0, keeps_up=True).taken_back()
+        == "p50 of 10 > 830 ms, or under 380/s and lag grows"
     )
-    assert "p50 301 ms to 830 ms, 1 MB each, 400/s served" == own.watched()
-    assert "p50 of 10 > 830 ms, or under 380/s" == own.taken_back()
-    assert "p50 of 10 > 830 ms, or under 380/s and lag grows" == watch(chosen, Limits(), None, 30.0, keeps_up=True).taken_back()
 
 
 def test_lines_of_the_screen_are_counted():
     """Fifteen with the verdict and an empty one; of equals the last goes first, and what always stays does."""
-    assert [13, 12] == [lines_below("x" * count) if count == 80 else lines_below("x " * 41) for count in (80, 82)]
+    assert [lines_below("x" * count) if count == 80 else lines_below("x " * 41) for count in (80, 82)] == [13, 12]
     texts = [Text("keeps", "a", 9), Text("ask", "b", 4), Text("ask", "c", 4), Text("today", "d", 5)]
-    assert [["a", "b", "d"], ["a", "d"], ["a"], ["a"]] == [[own.text for own in _fitting(texts, count)] for count in (3, 2, 1, 0)]
+    assert [[own.text for own in _fitting(texts, count)] for count in (3, 2, 1, 0)] == [
+        ["a", "b", "d"],
+        ["a", "d"],
+        ["a"],
+        ["a"],
+    ]
     lines = [f"+ {i}" for i in range(5)]
-    assert ["+ 0", "+ 1", "  ... 3 more lines: see below, and advised.yaml"] == [own.text for own in _change(lines, 3)]
+    assert [own.text for own in _change(lines, 3)] == ["+ 0", "+ 1", "  ... 3 more lines: see below, and advised.yaml"]
     assert lines == [own.text for own in _change(lines, 5)]
-    assert ["+ 0", "  ... 4 more lines: see below, and advised.yaml"] == [own.text for own in _change(lines, 0)]
-    assert ["x" * 72, "x" * 69 + "...", "x" * 40 + "..."] == [_cut("x" * 72), _cut("x" * 73), _cut("x" * 40 + " " + "y" * 40)]
-    assert "x" * 30 + " " + "y" * 38 + "..." == _cut("x" * 30 + " " + "y" * 50)
+    assert [own.text for own in _change(lines, 0)] == ["+ 0", "  ... 4 more lines: see below, and advised.yaml"]
+    assert [_cut("x" * 72), _cut("x" * 73), _cut("x" * 40 + " " + "y" * 40)] == [
+        "x" * 72,
+        "x" * 69 + "...",
+        "x" * 40 + "...",
+    ]
+    assert _cut("x" * 30 + " " + "y" * 50) == "x" * 30 + " " + "y" * 38 + "..."
 
 
 def test_a_screen_without_an_advice():
     refused = Caution("unaligned not tried", "...", "")
     text = no_setting("upload", ["near"], ["With more it fits."], [refused], 14)
 
-    assert ["closest near", "time    upload", "fits    With more it fits.", "caution unaligned not tried"] == text.splitlines()
-    assert ["closest near"] == no_setting("", ["near"], [], [], 14).splitlines()
-    assert 2 == len(no_setting("upload", ["near"], ["With more it fits."], [], 2).splitlines())
+    assert text.splitlines() == [
+        "closest near",
+        "time    upload",
+        "fits    With more it fits.",
+        "caution unaligned not tried",
+    ]
+    assert no_setting("", ["near"], [], [], 14).splitlines() == ["closest near"]
+    assert len(no_setting("upload", ["near"], ["With more it fits."], [], 2).splitlines()) == 2
 
 
 def test_what_is_needed_makes_rates_larger_and_times_shorter():
-    found = {"storage.file-latency": ParsedQuantity.parse("20 ms"), "storage.bandwidth": ParsedQuantity.parse("100 MB/s")}
+    found = {
+        "storage.file-latency": ParsedQuantity.parse("20 ms"),
+        "storage.bandwidth": ParsedQuantity.parse("100 MB/s"),
+    }
 
-    assert {"storage.file-latency": "5 ms", "storage.bandwidth": "400 MB/s"} == _faster(found, 4.0)
-    assert (" (220 MB/s instead of 100 MB/s)", (1e8, 2.2e8)) == _rates(found, 2.25)
-    assert ("", None) == _rates({"storage.file-latency": found["storage.file-latency"]}, 2.25)
-    assert "1 ns" == _faster({"x": ParsedQuantity.parse("1 ns")}, 64.0)["x"]
+    assert _faster(found, 4.0) == {"storage.file-latency": "5 ms", "storage.bandwidth": "400 MB/s"}
+    assert _rates(found, 2.25) == (" (220 MB/s instead of 100 MB/s)", (1e8, 2.2e8))
+    assert _rates({"storage.file-latency": found["storage.file-latency"]}, 2.25) == ("", None)
+    assert _faster({"x": ParsedQuantity.parse("1 ns")}, 64.0)["x"] == "1 ns"
     nested = {"storage": {"bandwidth": "1 MB/s", "nic": "unlimited", "dfs": {"latency": "2 ms"}, "other": "1 s"}}
     keys = [key for key, _ in quantities(nested, ("top",), ("bandwidth", "nic", "latency"))]
-    assert ["top.storage.bandwidth", "top.storage.dfs.latency"] == keys
-    assert [] == list(quantities(None, (), ("x",)))
+    assert keys == ["top.storage.bandwidth", "top.storage.dfs.latency"]
+    assert list(quantities(None, (), ("x",))) == []
 
 
-@pytest.mark.parametrize(("factor", "parallelism"), [(2, {"count": 4, "sink": 4}), (64, {"count": 128, "sink": 128}), (65, {})])
+@pytest.mark.parametrize(
+    ("factor", "parallelism"), [(2, {"count": 4, "sink": 4}), (64, {"count": 128, "sink": 128}), (65, {})]
+)
 def test_more_subtasks_up_to_the_key_groups(factor, parallelism):
     """128 of them; whoever is forwarded to has as many."""
     point = more_subtasks(situation(), "count", factor)
 
     assert parallelism == {key.split(".")[1]: value for key, value in point.items() if key.endswith("parallelism")}
-    assert {} == more_subtasks(situation(FORWARDED.replace("rate: 1k/s", "rate-per-subtask: 1k/s")), "source", 2)
+    assert more_subtasks(situation(FORWARDED.replace("rate: 1k/s", "rate-per-subtask: 1k/s")), "source", 2) == {}
 
 
 def test_cautions_before_a_setting_is_applied():
@@ -238,29 +320,34 @@ def test_cautions_before_a_setting_is_applied():
     job = loads(FORWARDED.replace("count: forward}", "count: forward}, connector: kafka-exactly-once")).scenarios[0]
     aligned, unaligned = (cautions(job, protocols()[place], []) for place in (0, -1))
 
-    assert ["transaction.timeout.ms: above checkpoint and downtime"] == [own.short for own in aligned]
-    assert ["stays aligned: count -> sink (forward)"] == [own.short for own in unaligned if own not in aligned]
-    assert "Flink keeps barriers aligned on edges that are pointwise or broadcast: count -> sink (forward). So does the simulation." in {
-        own.text for own in unaligned
-    }
+    assert [own.short for own in aligned] == ["transaction.timeout.ms: above checkpoint and downtime"]
+    assert [own.short for own in unaligned if own not in aligned] == ["stays aligned: count -> sink (forward)"]
+    assert (
+        "Flink keeps barriers aligned on edges that are pointwise or broadcast: count -> sink (forward). So does the simulation."
+        in {own.text for own in unaligned}
+    )
     assert aligned[0].text.endswith(
         "the longest downtime (transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min)."
     )
     unknown = cautions(loads(FORWARDED).scenarios[0], protocols()[-1], [])
-    assert [True, False] == [own.is_question for own in unknown]
-    inside = loads(FORWARDED.replace("count: forward}", "count: forward}, connector: file-sink-compaction")).scenarios[0]
+    assert [own.is_question for own in unknown] == [True, False]
+    inside = loads(FORWARDED.replace("count: forward}", "count: forward}, connector: file-sink-compaction")).scenarios[
+        0
+    ]
     assert "not before Flink 2.0 or 1.20.2" in " ".join(own.short for own in cautions(inside, protocols()[-1], []))
-    assert "'sink' is not Iceberg's FlinkSink or Hudi" == condition(loads(FORWARDED).scenarios[0], protocols()[-1])
+    assert condition(loads(FORWARDED).scenarios[0], protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
 
 
 def test_refusals_say_what_to_change_first():
     text = FORWARDED.replace("count: forward}", "count: forward}, connector: iceberg-v1")
-    (aligned,), (now,) = (refusals(loads(own).scenarios[0]) for own in (text, text.replace("10 s}", "10 s, barriers: unaligned}")))
+    (aligned,), (now,) = (
+        refusals(loads(own).scenarios[0]) for own in (text, text.replace("10 s}", "10 s, barriers: unaligned}"))
+    )
 
     assert now.text == f"{aligned.text} Today's setting is unaligned: change that first."
     assert aligned.text.endswith("Instead: IcebergSink (iceberg-v2).")
-    assert "unaligned not tried: Iceberg's FlinkSink loses records" == aligned.short
-    assert [] == refusals(loads(FORWARDED).scenarios[0])
+    assert aligned.short == "unaligned not tried: Iceberg's FlinkSink loses records"
+    assert refusals(loads(FORWARDED).scenarios[0]) == []
 
 
 def test_what_arrives_while_there_are_no_slots_is_caught_up_too():
@@ -270,4 +357,4 @@ def test_what_arrives_while_there_are_no_slots_is_caught_up_too():
 
     assert [3 * ms for ms in quick.added_ms] == pytest.approx(slow.added_ms)
     assert none.added_ms == quick.added_ms
-    assert [True, False] == [slow.breaks, quick.breaks]
+    assert [slow.breaks, quick.breaks] == [True, False]

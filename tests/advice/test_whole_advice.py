@@ -65,26 +65,56 @@ def of_kafka(job):
 
 ADVICES = {
     # Aligned checkpoints take 18 s at the most; unaligned ones 120 ms.  Recovery is the interval and 5 s: 30 s keep a minute with room.
-    "other barriers": (JOB, Filled({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 5000.0}),
-                       Limits(checkpoint_ms=1000, recovery_ms=60_000), HOUR_MS * 24, {}),
+    "other barriers": (
+        JOB,
+        Filled({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 5000.0}),
+        Limits(checkpoint_ms=1000, recovery_ms=60_000),
+        HOUR_MS * 24,
+        {},
+    ),
     # Each checkpoint costs half a second: every 30 s 1.7 %, every 5 min 0.17 %.  With a failure a day renewal says sqrt(2 x 0.5 s x 1 d).
-    "another interval": (JOB, Filled({"aligned": 100.0, "unaligned": 60.0}, cost_s=0.5), Limits(checkpoint_ms=1000), None, {}),
+    "another interval": (
+        JOB,
+        Filled({"aligned": 100.0, "unaligned": 60.0}, cost_s=0.5),
+        Limits(checkpoint_ms=1000),
+        None,
+        {},
+    ),
     # Recovery takes 6 s every second: 8 % below the limit, and predictions of it may be off by 20 %.
     "too little room": (JOB, Filled({"aligned": 100.0}), Limits(recovery_ms=6500, loss=0.05), HOUR_MS * 24, {}),
     # Its sink forbids barriers that overtake data, aligned ones take 18 s, and nothing that is 64 times as fast helps.
-    "nothing fits": (HEAP.replace("service: 1 ms,", "service: 1 ms, connector: iceberg-v1,"),
-                     Filled({"aligned": 9000.0, "unaligned": 100.0, "aligned-timeout 1 s": 6000.0}),
-                     Limits(checkpoint_ms=1000), HOUR_MS * 24, {}),
+    "nothing fits": (
+        HEAP.replace("service: 1 ms,", "service: 1 ms, connector: iceberg-v1,"),
+        Filled({"aligned": 9000.0, "unaligned": 100.0, "aligned-timeout 1 s": 6000.0}),
+        Limits(checkpoint_ms=1000),
+        HOUR_MS * 24,
+        {},
+    ),
     # Upload of state takes 8.1 s of 9 s.  RocksDB leaves half a second of it; the changelog, which comes later, 3 s.
-    "a lever": (of_kafka(HEAP), Transactional({"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, changelog": 3000.0}),
-                Limits(checkpoint_ms=1000, visible_ms=5000.0), None, {}),
+    "a lever": (
+        of_kafka(HEAP),
+        Transactional({"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, changelog": 3000.0}),
+        Limits(checkpoint_ms=1000, visible_ms=5000.0),
+        None,
+        {},
+    ),
     # The history has 2.2 s where 500 ms are simulated; its 90 % quantile is 1.33 s instead of 2.18 s, so nobody is surer than 61 %.
-    "a history": (JOB.replace("rate: 200/s", "rate: unlimited") + HISTORY, MadeUp({"aligned": 500.0, "unaligned": 60.0}),
-                  Limits(checkpoint_ms=1000, recovery_ms=38_000), HOUR_MS, {}),
+    "a history": (
+        JOB.replace("rate: 200/s", "rate: unlimited") + HISTORY,
+        MadeUp({"aligned": 500.0, "unaligned": 60.0}),
+        Limits(checkpoint_ms=1000, recovery_ms=38_000),
+        HOUR_MS,
+        {},
+    ),
     # A failing task is judged: 35 s of 50 s.  A lost task manager would add what heartbeats take.  State grows by 40 kB/s for 200 s.
-    "growing state": (GROWING, Filled({"aligned": 100.0, "unaligned": 60.0}, state=True),
-                      Limits(checkpoint_ms=25_000, recovery_ms=50_000), HOUR_MS * 24, {"failure": TASK, "ahead_ns": 200 * 10**9}),
-}  # fmt: skip
+    "growing state": (
+        GROWING,
+        Filled({"aligned": 100.0, "unaligned": 60.0}, state=True),
+        Limits(checkpoint_ms=25_000, recovery_ms=50_000),
+        HOUR_MS * 24,
+        {"failure": TASK, "ahead_ns": 200 * 10**9},
+    ),
+}
 
 
 def advised(name, folder):
@@ -93,7 +123,9 @@ def advised(name, folder):
     (folder / "job.yaml").write_text(dedent(job))
     bench = prepared(folder / "job.yaml", (), (), recovery_ms=limits.recovery_ms, **options)
     found = report(bench, limits, mtbf_ms, run, folder, max_replications=3, vary=True)
-    return "\n\n".join(part if isinstance(part, str) else table_text(part) for part in found.parts) + "\n", shortened(found.plain())
+    return "\n\n".join(part if isinstance(part, str) else table_text(part) for part in found.parts) + "\n", shortened(
+        found.plain()
+    )
 
 
 def table_text(table):
@@ -103,7 +135,9 @@ def table_text(table):
 def shortened(data):
     """The data with numbers of twelve digits, without what each of its settings has: the advised one stands there."""
     left = {key: value for key, value in data.items() if key not in ("settings", "times", "today", "cautions")}
-    return json.loads(json.dumps(left | {"times": data["times"][:2]}), parse_float=lambda text: float(f"{float(text):.12g}"))
+    return json.loads(
+        json.dumps(left | {"times": data["times"][:2]}), parse_float=lambda text: float(f"{float(text):.12g}")
+    )
 
 
 def data_text(data):

@@ -7,8 +7,8 @@ from benchmarks.advice_kept import HEADER, Answer, limits_of, siblings, table
 
 
 def test_recordings_of_one_job_under_other_barriers():
-    assert ["J4-pressed-timeout500-r1", "J4-pressed-unaligned-r1"] == siblings("J4-pressed-aligned-r1")
-    assert [] == siblings("J1-q20-aligned")
+    assert siblings("J4-pressed-aligned-r1") == ["J4-pressed-timeout500-r1", "J4-pressed-unaligned-r1"]
+    assert siblings("J1-q20-aligned") == []
 
 
 def test_limits_leave_room_above_the_history():
@@ -17,19 +17,21 @@ def test_limits_leave_room_above_the_history():
         ("sync", False, 9e6),
     ]
 
-    assert [1250, 5000] == limits_of(pd.DataFrame(rows, columns=["quantity", "first", "value"]))
+    assert limits_of(pd.DataFrame(rows, columns=["quantity", "first", "value"])) == [1250, 5000]
 
 
 def answer(longer_ms=900.0, checkpoints=300, *, confirmed=True):
     kept = checkpoints > 0 and longer_ms <= 1000
-    return Answer("J2", 1000.0, "aligned, every 5 s", 0.9, longer_ms, checkpoints, "J2 1.2 s", kept, False, confirmed, 12.0)
+    return Answer(
+        "J2", 1000.0, "aligned, every 5 s", 0.9, longer_ms, checkpoints, "J2 1.2 s", kept, False, confirmed, 12.0
+    )
 
 
 @pytest.mark.parametrize(("longer", "text"), [(900.0, "kept"), (1100.0, "BROKEN")])
 def test_what_is_printed(longer, text):
     row = answer(longer).row()
 
-    assert ["J2", "1 s", "aligned, every 5 s", "90%"] == row[:4]
+    assert row[:4] == ["J2", "1 s", "aligned, every 5 s", "90%"]
     assert [text, "J2 1.2 s BROKEN"] == row[5:7]
     assert len(HEADER) == len(row)
 
@@ -46,4 +48,4 @@ def test_what_was_advised_as_not_confirmed_is_counted_apart():
 
     assert last.startswith("1 of 1 advised settings keep")
     assert " Of 2 advised as not confirmed 1 kept it. " in last
-    assert "BROKEN, not confirmed" == answer(1100.0, confirmed=False).row()[5]
+    assert answer(1100.0, confirmed=False).row()[5] == "BROKEN, not confirmed"

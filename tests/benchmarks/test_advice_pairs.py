@@ -13,9 +13,11 @@ def test_the_other_recording_knows_better():
 
     assert is_right
     p50 = next(line.split() for line in lines[-1].splitlines() if line.startswith("checkpoint p50"))
-    assert ["ms", "ms"] == p50[3::2]
+    assert p50[3::2] == ["ms", "ms"]
     assert abs(float(p50[2]) - float(p50[4])) < 60
 
 
 def test_every_pair_is_there():
-    assert [] == [name for pair in PAIRS for name in (pair.today, pair.better) if not (RECORDINGS / f"{name}.json.gz").exists()]
+    assert [
+        name for pair in PAIRS for name in (pair.today, pair.better) if not (RECORDINGS / f"{name}.json.gz").exists()
+    ] == []

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.answers import SWEEPS
 from benchmarks.bench_sweeps import PARTS, differences, part
-from sim.sweeps.file.definition import define
-from sim.sweeps.run import run_sweep
+from sim.studies.sweeps.run import run_sweep
+from sim.studies.sweeps.sweep_file import define
 from tests.benchmarks.small_job import SCENARIO
 
 SWEEP = """\
@@ -29,7 +29,7 @@ def swept(tmp_path_factory):
 
 def test_equal_rows_give_equal_answers(swept):
     question, rows = swept
-    assert [] == list(differences(question, rows, rows.copy()))
+    assert list(differences(question, rows, rows.copy())) == []
 
 
 def test_a_mean_that_moved_is_told(swept):
@@ -46,10 +46,12 @@ def test_another_choice_is_told(swept):
     assert "here: Least completed:" in ours
     assert "there: Least completed:" in theirs
     assert ours.partition(" ")[2] != theirs.partition(" ")[2]
-    assert ["completed: 2 of 2 means differ"] == [line.partition(",")[0] for line in means]
+    assert [line.partition(",")[0] for line in means] == ["completed: 2 of 2 means differ"]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "khaos-windows" else name for name in PARTS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "khaos-windows" else name for name in PARTS]
+)
 def test_a_part_has_the_axes_of_the_whole_and_less_to_do(name, tmp_path):
     full, less = define(SWEEPS / f"{name}.yaml"), define(part(name, tmp_path, complete=False))
     assert SWEEPS / f"{name}.yaml" == part(name, tmp_path, complete=True)

@@ -40,9 +40,9 @@ def test_twenty_recordings_and_more(found):
 
 
 def test_small_differences_of_durations_are_none():
-    assert 0 == error("end to end, p50", 70, 11)
-    assert 0.5 == error("end to end, p50", 200, 100)
-    assert 0.5 == error("in flight", 2, 1)
+    assert error("end to end, p50", 70, 11) == 0
+    assert error("end to end, p50", 200, 100) == 0.5
+    assert error("in flight", 2, 1) == 0.5
 
 
 def test_an_error_and_an_order_are_counted_where_nobody_had_seen_the_run():

@@ -30,9 +30,9 @@ def test_not_a_byte_differs_when_everything_is_killed_once(tmp_path):
     sweep.write_text(SWEEP)
     damage = disturbed([str(sweep)], tmp_path)
 
-    assert (90, True) == (damage.cells, damage.same), damage
+    assert (damage.cells, damage.same) == (90, True), damage
     assert damage.digests[0] == damage.digests[1]
-    assert ["executor", "Python worker", "driver"] == list(damage.kept_at)
+    assert list(damage.kept_at) == ["executor", "Python worker", "driver"]
     # On a fast machine the driver may be gone before a second attempt has a row; then its cells were under way.
     assert 1 <= damage.retried + damage.under_way <= damage.cells // 2, damage
     assert damage.ran_twice == 0, damage

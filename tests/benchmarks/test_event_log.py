@@ -9,7 +9,12 @@ from benchmarks import event_log
 
 
 def added(executor, at_ms):
-    return {"Event": "SparkListenerExecutorAdded", "Timestamp": at_ms, "Executor ID": executor, "Executor Info": {"Total Cores": 1}}
+    return {
+        "Event": "SparkListenerExecutorAdded",
+        "Timestamp": at_ms,
+        "Executor ID": executor,
+        "Executor Info": {"Total Cores": 1},
+    }
 
 
 def task(executor, begin_ms, end_ms, reason="Success"):
@@ -18,14 +23,24 @@ def task(executor, begin_ms, end_ms, reason="Success"):
 
 
 def job(description):
-    return {"Event": "SparkListenerJobStart", "Properties": {"spark.job.description": description} if description else {}}
+    return {
+        "Event": "SparkListenerJobStart",
+        "Properties": {"spark.job.description": description} if description else {},
+    }
 
 
 EVENTS = [
-    job("4 cells, 4 begun"), added("0", 1000), added("1", 1000), task("0", 2000, 3000), job("4 cells, 8 begun"), task("1", 2000, 6000),
-    task("1", 6000, 7000, "ExecutorLostFailure"), {"Event": "SparkListenerExecutorRemoved", "Timestamp": 7000, "Executor ID": "1"},
-    task("0", 8000, 12000), job(""),
-]  # fmt: skip
+    job("4 cells, 4 begun"),
+    added("0", 1000),
+    added("1", 1000),
+    task("0", 2000, 3000),
+    job("4 cells, 8 begun"),
+    task("1", 2000, 6000),
+    task("1", 6000, 7000, "ExecutorLostFailure"),
+    {"Event": "SparkListenerExecutorRemoved", "Timestamp": 7000, "Executor ID": "1"},
+    task("0", 8000, 12000),
+    job(""),
+]
 
 
 @pytest.fixture
@@ -38,8 +53,8 @@ def log(tmp_path):
 
 def test_counts(log):
     """Cells that have begun, attempts that came to nothing."""
-    assert (8, 1) == (log.begun, log.lost)
-    assert [1.0, 4.0] == log.first_task_s()
+    assert (log.begun, log.lost) == (8, 1)
+    assert log.first_task_s() == [1.0, 4.0]
     assert {"0": (1.0, math.inf), "1": (1.0, 7.0)} == log.there_s
 
 

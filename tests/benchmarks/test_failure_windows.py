@@ -15,7 +15,9 @@ def test_the_committed_windows_are_current(name):
     assert pd.DataFrame(rows, columns=list(made.COLUMNS[: len(rows[0])])).equals(pd.read_csv(made.OUT / f"{name}.csv"))
 
 
-@pytest.mark.parametrize(("name", "kind"), [("khaos-iot", made.IOT), ("khaos-ysb", made.YSB), ("demeter", made.DEMETER)])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("khaos-iot", made.IOT), ("khaos-ysb", made.YSB), ("demeter", made.DEMETER)]
+)
 def test_failures_come_at_any_moment_between_two_checkpoints(name, kind):
     """Each half of every interval gets about half of them, at low and at high load."""
     table = pd.read_csv(made.OUT / f"{name}.csv")
@@ -32,7 +34,9 @@ def test_the_failure_is_the_published_one():
     table = pd.read_csv(made.OUT / "khaos-ysb.csv")
     at_s = table["from_s"] + table["faults.0.at"].str.removesuffix(" s").astype(int) + khaos_data.load("ysb").index[0]
 
-    assert {failure.kill_epoch_s for failure in khaos_data.failures("ysb", all_of_them=True) if failure.interval_s == 60} == set(at_s)
+    assert {
+        failure.kill_epoch_s for failure in khaos_data.failures("ysb", all_of_them=True) if failure.interval_s == 60
+    } == set(at_s)
     offered = khaos_data.load("ysb").loc[at_s].to_numpy() / 1000
     assert offered == pytest.approx(table["window"].str.partition("k/s")[0].astype(float).to_numpy(), rel=0.02)
 

@@ -1,7 +1,7 @@
 """A lever of advice, carried out on a real Flink: what is predicted, and which keys are set, are what advice prints."""
 
 from benchmarks.flink.switch import changed_job, pulled
-from sim.scenario import loads
+from sim.model.schema.study import loads
 
 JOB = """\
 # State on the heap that grows.
@@ -20,8 +20,8 @@ def test_a_lever_sets_what_advice_prints():
     lever = pulled(JOB, scenario, "RocksDB incremental")
     changed = changed_job(JOB, scenario, lever, 0.0)
 
-    assert {"state.backend.type": "rocksdb", "execution.checkpointing.incremental": "true"} == lever.flink
-    assert ("rocksdb", 510_000) == (changed.job.vertex("count").state.backend, changed.job.vertex("count").service.mean)
+    assert lever.flink == {"state.backend.type": "rocksdb", "execution.checkpointing.incremental": "true"}
+    assert (changed.job.vertex("count").state.backend, changed.job.vertex("count").service.mean) == ("rocksdb", 510_000)
 
 
 def test_a_later_job_has_the_state_that_has_grown_until_then():
@@ -30,4 +30,4 @@ def test_a_later_job_has_the_state_that_has_grown_until_then():
     state = changed_job(JOB, scenario, pulled(JOB, scenario, "RocksDB incremental"), 50.0).job.vertex("count").state
 
     assert 145e6 < state.bytes < 155e6
-    assert 1000 == state.growth_bytes
+    assert state.growth_bytes == 1000

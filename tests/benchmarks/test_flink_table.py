@@ -13,8 +13,8 @@ from benchmarks.flink.measured import PER_MINUTE, measured
 from benchmarks.flink.protocols import INTERRUPTIBLE, PROTOCOLS, UNALIGNED
 from benchmarks.flink.report import decision, table_text
 from benchmarks.flink.switch import imported, predict
-from sim.recordings import read_saved
-from sim.recordings.source.rest.job import RestJob
+from sim.jobs.source.rest_job import RestJob
+from sim.jobs.source.saved import read_saved
 
 REST = Path(__file__).parent.parent / "data" / "rest"
 
@@ -30,7 +30,9 @@ def value(rows, quantity, vertex=""):
 
 def row(protocol, quantity, vertex, predicted, observed):
     sides, spread = {"predicted": predicted, "observed": observed}, {"p10": 0.9, "p50": 1, "p90": 1.1}
-    percentiles = {f"{side}_{name}": number * factor for side, number in sides.items() for name, factor in spread.items()}
+    percentiles = {
+        f"{side}_{name}": number * factor for side, number in sides.items() for name, factor in spread.items()
+    }
     error = (predicted - observed) / observed if observed else float("nan")
     return {"protocol": protocol, "quantity": quantity, "vertex": vertex, **percentiles, "relative_error": error}
 
@@ -43,7 +45,7 @@ def test_a_saved_job_is_measured_from_a_moment_on(pressed):
 
     assert value(rows, "completed") == value(later, "completed") + 1
     assert 60_000 * (len(triggers) - 1) / (triggers[-1] - triggers[0]) == pytest.approx(value(rows, PER_MINUTE))
-    assert 2 / 3e-3 == pytest.approx(value(rows, "numRecordsInPerSecond", "sink"), rel=0.05)  # two subtasks, 3 ms each
+    assert pytest.approx(value(rows, "numRecordsInPerSecond", "sink"), rel=0.05) == 2 / 3e-3  # two subtasks, 3 ms each
 
 
 def test_protocols_are_predicted_from_one_import(pressed):
@@ -73,16 +75,16 @@ def test_experiments_answer_for_vertices_that_they_have():
     experiment = EXPERIMENTS["window"]
     job = experiment.job
 
-    assert 2_000_000 == job.keys // job.parallelism * job.fire
+    assert job.keys // job.parallelism * job.fire == 2_000_000
     assert {"firing"} == set(experiment.answers)
-    assert (UNALIGNED, INTERRUPTIBLE) == tuple(experiment.protocols[1:])
+    assert tuple(experiment.protocols[1:]) == (UNALIGNED, INTERRUPTIBLE)
 
 
 def test_intervals_are_written_as_flink_reads_them():
     """Flink knows no '3.1 s'."""
     intervals = [experiment.options["execution.checkpointing.interval"] for experiment in EXPERIMENTS.values()]
 
-    assert [] == [text for text in intervals if not re.fullmatch(r"\d+ (s|ms)", text)]
+    assert [text for text in intervals if not re.fullmatch(r"\d+ (s|ms)", text)] == []
 
 
 def test_both_sides_name_the_same_things(pressed):
@@ -110,15 +112,28 @@ def test_the_table_reads_like_a_ticket():
     )
     head, rule, *lines = table_text(table, "aligned").splitlines()
 
-    assert ["protocol", "quantity", "vertex", "predicted", "(p10", "-", "p90)", "measured", "(p10", "-", "p90)", "error"] == head.split()
+    assert head.split() == [
+        "protocol",
+        "quantity",
+        "vertex",
+        "predicted",
+        "(p10",
+        "-",
+        "p90)",
+        "measured",
+        "(p10",
+        "-",
+        "p90)",
+        "error",
+    ]
     assert set(rule) == {"-"}
-    assert [
+    assert [" ".join(line.split()) for line in lines] == [
         "aligned (imported) end to end, p50 2.60 s (2.34 s - 2.86 s) 2.50 s (2.25 s - 2.75 s) +4.0%",
         "start delay sink 950 ms (855 ms - 1.04 s) 930 ms (837 ms - 1.02 s) < 60 ms",
         "throughput sink 990/s (891/s - 1,089/s) 1,000/s (900/s - 1,100/s) -1.0%",
         "",
         "unaligned in-flight data stored 6.60 MB (5.94 MB - 7.26 MB) 6.00 MB (5.40 MB - 6.60 MB) +10.0%",
-    ] == [" ".join(line.split()) for line in lines]
+    ]
 
 
 def test_a_decision_names_both_sides_of_each_change():
@@ -144,7 +159,9 @@ def test_without_flink_one_line_says_what_to_install(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(classes.importlib.metadata, "distribution", missing)
-    with pytest.raises(classes.MissingDependencyError, match=r"^a real Flink needs its libraries: pip install .*\[flink\]'$"):
+    with pytest.raises(
+        classes.MissingDependencyError, match=r"^a real Flink needs its libraries: pip install .*\[flink\]'$"
+    ):
         classes.classpath()
     monkeypatch.setattr(classes, "find", lambda: None)
     with pytest.raises(classes.MissingDependencyError, match="Java 17"):

@@ -11,7 +11,8 @@ import pytest
 def test_no_process_stays_and_no_byte_differs():
     """Whoever is killed, and however: the command, a worker, the whole group."""
     command = [sys.executable, "-m", "benchmarks.kills", "--count", "15", "--cells", "24"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)  # in a process that has no threads yet
+    # in a process that has no threads yet
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     assert "wrong: 0" in done.stdout, done.stdout + done.stderr
-    assert 0 == done.returncode
+    assert done.returncode == 0

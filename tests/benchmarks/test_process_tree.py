@@ -18,7 +18,9 @@ def test_processes_that_have_ended_count():
         child = subprocess.Popen([sys.executable, "-c", f"# pyspark.daemon\n{BURN}\ninput()"], stdin=subprocess.PIPE)
         other = subprocess.Popen([sys.executable, "-c", GRANDCHILD], stdin=subprocess.PIPE)
         end = time.monotonic() + 60
-        while ((spent := meter.seconds() - before)["Python workers"] < 0.3 or spent[""] < 0.3) and time.monotonic() < end:
+        while (
+            (spent := meter.seconds() - before)["Python workers"] < 0.3 or spent[""] < 0.3
+        ) and time.monotonic() < end:
             time.sleep(0.05)
         child.communicate(b"\n")
         other.communicate(b"\n")

@@ -39,9 +39,9 @@ def test_the_monitor_sees_consumers_one_after_the_other():
     """The mean is over those seen, the total too: a sum grows while they come back."""
     counts, monitor = np.full(10, 6.0), Monitor(consumers=3, first_s=1, last_s=5)
 
-    assert [0, 6, 6, 12, 12, 18] == monitor.total(counts)[:6].tolist()
+    assert monitor.total(counts)[:6].tolist() == [0, 6, 6, 12, 12, 18]
     assert np.isnan(monitor.mean(counts)[0])
-    assert [6] * 9 == monitor.mean(counts)[1:].tolist()
+    assert monitor.mean(counts)[1:].tolist() == [6] * 9
 
 
 # ---------------------------------------------------------------------------------------------- the rule
@@ -54,8 +54,8 @@ def test_recovered_is_what_stays_normal():
     lag.loc[17:60] = 500.0
     lag.loc[30:35] = 10.0
 
-    assert 59 == recovery_s(lag, Rule())
-    assert 15 == recovery_s(lag, Rule(above=1000))
+    assert recovery_s(lag, Rule()) == 59
+    assert recovery_s(lag, Rule(above=1000)) == 15
     assert np.isnan(recovery_s(lag.loc[:65], Rule())), "not long enough"
     assert np.isnan(recovery_s(pd.Series(10.0, index=range(-300, 100)), Rule())), "nothing failed"
 
@@ -63,7 +63,11 @@ def test_recovered_is_what_stays_normal():
 @pytest.mark.parametrize(("job", "run", "most"), [("iot", 1, 0.06), ("iot", 2, 0.03), ("ysb", 1, 0.02)])
 def test_the_rule_finds_the_published_times_in_the_recorded_series(job, run, most):
     """Mean difference; one in two is below 2 %.  iot, run 1: the authors' values at 10 and 30 s are of another series for five of them."""
-    errors = [abs(recorded_s(failure) / failure.published_s - 1) for failure in failures(job, run) if not np.isnan(failure.published_s)]
+    errors = [
+        abs(recorded_s(failure) / failure.published_s - 1)
+        for failure in failures(job, run)
+        if not np.isnan(failure.published_s)
+    ]
 
     assert np.mean(errors) < most
     assert np.median(errors) < 0.02
@@ -76,7 +80,7 @@ def test_recoveries_end_in_steps_of_thirty_seconds():
         end_s = recorded_s(failure) + 2
         steps.append((end_s - outage_s(failure) - 1 - 6 + 15) % 30 - 15)
 
-    assert 139 == len(steps)
+    assert len(steps) == 139
     assert np.mean(np.abs(steps) <= 2) > 0.8
 
 
@@ -95,9 +99,9 @@ def test_a_window_begins_six_minutes_before_the_kill_in_the_real_load(some_failu
     offered = load("iot").loc[some_failure.kill_epoch_s - 359]
 
     assert offered / 2400 == pytest.approx(float(source.source.rates[0].per_second), rel=1e-3)
-    assert (359_000_000_000,) == fault.when.at_ns
-    assert 0 == 360 % some_failure.interval_s
-    assert (15_900_000_000, 18_000_000_000) == (made.restart.replacement.mean, made.restart.warm_up_ns)
+    assert fault.when.at_ns == (359_000_000_000,)
+    assert 360 % some_failure.interval_s == 0
+    assert (made.restart.replacement.mean, made.restart.warm_up_ns) == (15_900_000_000, 18_000_000_000)
 
 
 @pytest.mark.slow
@@ -159,7 +163,9 @@ def test_recovery_times_of_the_yahoo_benchmark():
     assert khaos.mean_error(table, "left_out") < khaos.mean_error(table, "formula_left_out")
     simulated, recorded = khaos.p99_lag(table), p99_lag("ysb")
 
-    assert sorted(recorded, key=lambda interval: recorded[interval]) == sorted(simulated, key=lambda interval: simulated[interval])
+    assert sorted(recorded, key=lambda interval: recorded[interval]) == sorted(
+        simulated, key=lambda interval: simulated[interval]
+    )
 
 
 @pytest.mark.slow

@@ -5,7 +5,17 @@ from fractions import Fraction
 
 import pytest
 
-from benchmarks.published.phoebe import FITTED, SERVICE_NS, by_parallelism, fit_ns, overloaded, predicted, savepoint_s, scenario, shares
+from benchmarks.published.phoebe import (
+    FITTED,
+    SERVICE_NS,
+    by_parallelism,
+    fit_ns,
+    overloaded,
+    predicted,
+    savepoint_s,
+    scenario,
+    shares,
+)
 
 
 def test_a_savepoint_of_a_job_that_keeps_up_is_short():
@@ -13,8 +23,8 @@ def test_a_savepoint_of_a_job_that_keeps_up_is_short():
     busiest = max(shares(4, 1)) * 4
     keeps_up = scenario(4, 1, rate=Fraction(10**9, SERVICE_NS) / busiest / 2)
 
-    assert 1 > savepoint_s(keeps_up)
-    assert 10 < savepoint_s(scenario(4, 1))
+    assert savepoint_s(keeps_up) < 1
+    assert savepoint_s(scenario(4, 1)) > 10
 
 
 def test_it_grows_with_the_parallelism():
@@ -34,13 +44,13 @@ def test_it_scales_with_the_service_time():
         made = scenario(4, 1, service_ns)
         return savepoint_s(replace(made, checkpoint=replace(made.checkpoint, interval_ns=None)))
 
-    assert 3 == pytest.approx(alone(9_000_000) / alone(3_000_000), rel=0.15)
+    assert pytest.approx(alone(9_000_000) / alone(3_000_000), rel=0.15) == 3
 
 
 def test_everybody_has_campaigns():
     drawn = shares(17, 3)
 
-    assert 1 == sum(drawn)
+    assert sum(drawn) == 1
     assert min(drawn) > 0
     assert drawn != shares(17, 4)
 
@@ -50,13 +60,13 @@ def test_durations_by_parallelism():
     """One parallelism fits the service time; median and p90 of all are within a quarter, groups of three and more within 60 %."""
     rows = overloaded()
 
-    assert SERVICE_NS == fit_ns(rows)
+    assert fit_ns(rows) == SERVICE_NS
     rows = predicted(rows)
     table = by_parallelism(rows)
     measured = table[table.savepoints >= 3]
 
-    assert 49 == len(rows)
-    assert [True, True] == [abs(rows.predicted.quantile(q) / rows.seconds.quantile(q) - 1) < 0.25 for q in (0.5, 0.9)]
+    assert len(rows) == 49
+    assert [abs(rows.predicted.quantile(q) / rows.seconds.quantile(q) - 1) < 0.25 for q in (0.5, 0.9)] == [True, True]
     assert measured.error.abs().max() < 0.60
     assert measured.error.abs().median() < 0.25
     assert rows.seconds.corr(rows.predicted, "spearman") > 0.5

@@ -31,7 +31,7 @@ def sweeps(tmp_path, monkeypatch):
 
 def test_the_block_is_exchanged_and_nothing_else(sweeps, capsys):
     """Tables and question as printed, then command, cells (baselines included) and CPU time."""
-    assert 0 == answers.main(["--jobs", "1"])
+    assert answers.main(["--jobs", "1"]) == 0
 
     page = (sweeps / "often.md").read_text()
     printed = capsys.readouterr().out
@@ -39,8 +39,9 @@ def test_the_block_is_exchanged_and_nothing_else(sweeps, capsys):
     assert re.fullmatch(
         r"# How often\n\nOften\.\n\n<!-- answer -->\n```\n(.*)\n```\n"
         r"`ckptsim sweep scenarios/sweeps/often\.yaml`: 6 cells, \d+\.\d minutes of CPU\.\n<!-- /answer -->\n\nThe end\.\n",
-        page, re.DOTALL,
-    ).group(1) == printed.strip("\n")  # fmt: skip
+        page,
+        re.DOTALL,
+    ).group(1) == printed.strip("\n")
     assert "cells have a row" not in page
 
 
@@ -58,7 +59,7 @@ def test_what_cannot_be_written_is_told_before_anything_runs(sweeps, capsys, nam
     if page is not None:
         (sweeps / "often.md").write_text(page)
 
-    assert 3 == answers.main([name])
+    assert answers.main([name]) == 3
     assert message in capsys.readouterr().err
     assert not (sweeps / "rows").exists()
 
@@ -67,7 +68,7 @@ def test_a_sweep_that_cannot_run_leaves_the_page_alone(sweeps, capfd):
     """The exit code is that of ckptsim."""
     (sweeps / "often.yaml").write_text(SWEEP.replace("completed", "completd"))
 
-    assert 3 == answers.main(["often", "--jobs", "1"])
+    assert answers.main(["often", "--jobs", "1"]) == 3
     assert "did you mean 'completed'" in capfd.readouterr().err
     assert (sweeps / "often.md").read_text() == PAGE
 
@@ -75,5 +76,5 @@ def test_a_sweep_that_cannot_run_leaves_the_page_alone(sweeps, capfd):
 def test_a_sweep_without_a_question_has_no_answer(sweeps, capfd):
     (sweeps / "often.yaml").write_text(SWEEP.partition("answer:")[0])
 
-    assert 3 == answers.main(["often", "--jobs", "1"])
+    assert answers.main(["often", "--jobs", "1"]) == 3
     assert "often.yaml: no answer" in capfd.readouterr().err

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import BEGIN, END, SWEEPS, answer
-from sim.cells.plan import cells, distinct, with_baselines
-from sim.scenario.text.plain import first_comment
-from sim.sweeps.file.definition import define
+from sim.model.schema.text import first_comment
+from sim.studies.plan import cells, distinct, with_baselines
+from sim.studies.sweeps.sweep_file import define
 
 FILES = sorted(SWEEPS.glob("*.yaml"))
 CHEAPEST = "khaos-iot-at-rest"
@@ -19,7 +19,7 @@ def test_it_can_be_planned(file: Path):
     sweep = define(file)
 
     assert sweep.text.rstrip().partition("\n")[0].endswith("?")
-    assert () == sweep.warnings
+    assert sweep.warnings == ()
     assert sweep.question is not None
     assert len(distinct(with_baselines(cells(sweep.scenarios)))) > 1
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from benchmarks.same import ROOT
-from sim.scenario import load
+from sim.model.schema.study import load
 
 SCENARIO = "flip-147-drain-or-not"
 LATER = """
@@ -29,10 +29,22 @@ def test_every_difference_is_named(tmp_path, change):
             (tmp_path / "sim" / path.name).symlink_to(path)
     (tmp_path / "sim" / "__init__.py").write_text((ROOT / "sim" / "__init__.py").read_text() + change)
 
-    command = [sys.executable, "-m", "benchmarks.same", str(tmp_path), "--worlds", "0", "--scenarios", SCENARIO, "--no-recordings"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.same",
+        str(tmp_path),
+        "--worlds",
+        "0",
+        "--scenarios",
+        SCENARIO,
+        "--no-recordings",
+    ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in ran.stdout.splitlines() if " here, " in line]
     count = len(load(ROOT / "scenarios" / f"{SCENARIO}.yaml").scenarios)
     different = [f"{SCENARIO}: {number} end" for number in range(count)] if change else []
 
-    assert (bool(different), different) == (bool(ran.returncode), [line.rsplit(": ", 1)[0] for line in lines]), ran.stderr
+    assert (bool(different), different) == (bool(ran.returncode), [line.rsplit(": ", 1)[0] for line in lines]), (
+        ran.stderr
+    )

@@ -20,7 +20,7 @@ def test_copies_follow_each_other_in_time(tmp_path, one_file, names):
     lines = "".join(gzip.decompress(file.read_bytes()).decode() for file in files).splitlines()
     assert (6, names) == (rows, len(files))
     assert names == lines.count("epoch_s,rate")
-    assert ["10,1", "12,2", "13,1", "15,2", "16,1", "18,2"] == [line for line in lines if line != "epoch_s,rate"]
+    assert [line for line in lines if line != "epoch_s,rate"] == ["10,1", "12,2", "13,1", "15,2", "16,1", "18,2"]
 
 
 def test_memory_is_that_of_the_role():
@@ -28,5 +28,5 @@ def test_memory_is_that_of_the_role():
     use.look()
 
     assert use.most_mb["driver Python"] > 10
-    assert [0.0, 0.0] == [use.most_mb["driver JVM"], use.most_mb["executor JVM"]]
+    assert [use.most_mb["driver JVM"], use.most_mb["executor JVM"]] == [0.0, 0.0]
     assert use.cpu_s > 0

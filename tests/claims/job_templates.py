@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
-from sim.analysis.number_texts import bytes_text, share_text
-from sim.foreign import one_line
-from sim.history.history import History, subtasks_of
+from sim.jobs.history.history import History, subtasks_of
+from sim.model.text import one_line
+from sim.results.formats import bytes_text, share_text
 from tests.claims.printed import Claim, Template, number, same_ms
 
 SUB = r"[^\s,;:()]+\[\d+\]"
@@ -24,7 +24,11 @@ class ToldJob:
 
     @property
     def done(self) -> list[Any]:
-        return [point for point in self.history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+        return [
+            point
+            for point in self.history.checkpoints
+            if point.status == "COMPLETED" and point.end_to_end_duration >= 0
+        ]
 
     @property
     def usual(self) -> list[Any]:
@@ -43,7 +47,9 @@ class ToldJob:
     def key(self, name: str) -> tuple[str, int]:
         """``vertex[0]``, or a long name as it is shortened."""
         vertex, _, index = name.rpartition("[")
-        return next(each.name for each in self.history.vertices if vertex in (each.name, one_line(each.name, 24))), int(index.rstrip("]"))
+        return next(each.name for each in self.history.vertices if vertex in (each.name, one_line(each.name, 24))), int(
+            index.rstrip("]")
+        )
 
     def of(self, name: str, point: Any = None) -> Any:
         """The statistics of ``vertex[0]`` in the checkpoint; None: Flink has none."""
@@ -62,8 +68,11 @@ def always(told: ToldJob, match: re.Match[str]) -> bool:
 def known(told: ToldJob, match: re.Match[str]) -> bool:
     points, counted = told.history.checkpoints, told.history.counted
     detailed = sum(bool(point.tasks) for point in points)
-    return (int(match["n"]) == len(points) and (int(match["of"]) == counted > len(points) if match["of"] else counted <= len(points))
-            and (int(match["detailed"]) == detailed if match["detailed"] else detailed == len(points)))  # fmt: skip
+    return (
+        int(match["n"]) == len(points)
+        and (int(match["of"]) == counted > len(points) if match["of"] else counted <= len(points))
+        and (int(match["detailed"]) == detailed if match["detailed"] else detailed == len(points))
+    )
 
 
 def median_is(told: ToldJob, match: re.Match[str]) -> bool:
@@ -71,13 +80,20 @@ def median_is(told: ToldJob, match: re.Match[str]) -> bool:
 
 
 def are_slow(told: ToldJob, match: re.Match[str]) -> bool:
-    return int(match["n"]) == len(told.slow) > 0 and int(match["of"]) == len(told.usual) and same_ms(match["limit"], told.limit_ms)
+    return (
+        int(match["n"]) == len(told.slow) > 0
+        and int(match["of"]) == len(told.usual)
+        and same_ms(match["limit"], told.limit_ms)
+    )
 
 
 def none_is_slow(told: ToldJob, match: re.Match[str]) -> bool:
     longest = max(point.end_to_end_duration for point in told.usual)
     return (
-        not told.slow and int(match["of"]) == len(told.usual) and same_ms(match["limit"], told.limit_ms) and same_ms(match["ms"], longest)
+        not told.slow
+        and int(match["of"]) == len(told.usual)
+        and same_ms(match["limit"], told.limit_ms)
+        and same_ms(match["ms"], longest)
     )
 
 
@@ -85,13 +101,19 @@ def left_out(told: ToldJob, match: re.Match[str]) -> bool:
     """With those that are counted, they are all that completed."""
     first = [point for point in told.done if point.id == 1 and not point.is_savepoint]
     savepoints = [point for point in told.done if point.is_savepoint]
-    return (len(first) == bool(match["first"]) and (not first or same_ms(match["first"], first[0].end_to_end_duration))
-            and len(savepoints) == int(match["n"] or 0) and len(told.usual) + len(first) + len(savepoints) == len(told.done)
-            and (not savepoints or same_ms(match["most"], max(point.end_to_end_duration for point in savepoints))))  # fmt: skip
+    return (
+        len(first) == bool(match["first"])
+        and (not first or same_ms(match["first"], first[0].end_to_end_duration))
+        and len(savepoints) == int(match["n"] or 0)
+        and len(told.usual) + len(first) + len(savepoints) == len(told.done)
+        and (not savepoints or same_ms(match["most"], max(point.end_to_end_duration for point in savepoints)))
+    )
 
 
 def slowest_outside(told: ToldJob, match: re.Match[str]) -> bool:
-    return same_ms(match["ms"], told.history.slowest_ms) and told.history.slowest_ms > max(point.end_to_end_duration for point in told.done)
+    return same_ms(match["ms"], told.history.slowest_ms) and told.history.slowest_ms > max(
+        point.end_to_end_duration for point in told.done
+    )
 
 
 def failed(told: ToldJob, match: re.Match[str]) -> bool:
@@ -111,10 +133,16 @@ def restored(told: ToldJob, match: re.Match[str]) -> bool:
 def subject(told: ToldJob, match: re.Match[str]) -> bool:
     """The checkpoint took, or has taken, so long, and its fate is as is said."""
     told.point = told.history.checkpoint(int(match["id"]))
-    status = {"took": "COMPLETED", "was given up after": "FAILED", "has been under way for": "IN_PROGRESS"}[match["fate"]]
+    status = {"took": "COMPLETED", "was given up after": "FAILED", "has been under way for": "IN_PROGRESS"}[
+        match["fate"]
+    ]
     size = match["size"] is None or match["size"] == bytes_text(told.point.state_size)
-    return (told.point.status == status and same_ms(match["ms"], told.point.end_to_end_duration) and size
-            and (match["barriers"] == (told.history.strategy or "barriers not known")))  # fmt: skip
+    return (
+        told.point.status == status
+        and same_ms(match["ms"], told.point.end_to_end_duration)
+        and size
+        and (match["barriers"] == (told.history.strategy or "barriers not known"))
+    )
 
 
 def no_end(told: ToldJob, match: re.Match[str]) -> bool:
@@ -165,7 +193,9 @@ def other_checkpoints(told: ToldJob, match: re.Match[str]) -> bool:
         rows, own = told.all_of(name), told.of(name)
         if len(rows) == int(match["n"]) and same_ms(match["ms"], median(row.checkpoint.async_ for row in rows)):
             bytes_ = median(row.checkpointed_size for row in rows)
-            if match["size"] == bytes_text(bytes_) and own.checkpoint.async_ >= 1.5 * median(row.checkpoint.async_ for row in rows):
+            if match["size"] == bytes_text(bytes_) and own.checkpoint.async_ >= 1.5 * median(
+                row.checkpoint.async_ for row in rows
+            ):
                 return True
     return False
 
@@ -176,8 +206,10 @@ def bytes_do_not(told: ToldJob, match: re.Match[str]) -> bool:
         rows, own = told.all_of(name), told.of(name)
         if rows and own.checkpoint.async_ >= 1.5 * median(row.checkpoint.async_ for row in rows):
             usual = median(row.checkpointed_size for row in rows)
-            rate, usually = (own.checkpointed_size / max(own.checkpoint.async_, 1),
-                             median(row.checkpointed_size / max(row.checkpoint.async_, 1) for row in rows))  # fmt: skip
+            rate, usually = (
+                own.checkpointed_size / max(own.checkpoint.async_, 1),
+                median(row.checkpointed_size / max(row.checkpoint.async_, 1) for row in rows),
+            )
             if own.checkpointed_size <= 1.5 * usual or rate < usually / 1.5:
                 return True
     return False
@@ -186,8 +218,12 @@ def bytes_do_not(told: ToldJob, match: re.Match[str]) -> bool:
 def wrote_as_quickly(told: ToldJob, match: re.Match[str]) -> bool:
     row = told.of(match["name"])
     place = told.history.task_managers[told.key(match["name"])]
-    return (match["size"] == bytes_text(row.checkpointed_size) and same_ms(match["ms"], row.checkpoint.async_) and match["there"] == place
-            and match["here"] != place)  # fmt: skip
+    return (
+        match["size"] == bytes_text(row.checkpointed_size)
+        and same_ms(match["ms"], row.checkpoint.async_)
+        and match["there"] == place
+        and match["here"] != place
+    )
 
 
 def writes(told: ToldJob, match: re.Match[str]) -> bool:
@@ -204,24 +240,39 @@ def reads(told: ToldJob, match: re.Match[str]) -> bool:
 
 
 def of_its_manager(told: ToldJob, match: re.Match[str]) -> bool:
-    own = [row for name, row in subtasks_of(told.point).items() if told.history.task_managers.get(name) == match["manager"]]
+    own = [
+        row for name, row in subtasks_of(told.point).items() if told.history.task_managers.get(name) == match["manager"]
+    ]
     return match["size"] == bytes_text(sum(max(row.alignment.persisted, 0) for row in own))
 
 
 def late(told: ToldJob) -> set[tuple[str, int]]:
     rows = subtasks_of(told.point)
-    expected = {(vertex.name, i) for vertex in told.history.vertices if vertex.name in told.point.tasks for i in range(vertex.parallelism)}
-    return {name for name in expected | set(rows) if not (row := rows.get(name)) or row.status != "completed" or row.aborted}
+    expected = {
+        (vertex.name, i)
+        for vertex in told.history.vertices
+        if vertex.name in told.point.tasks
+        for i in range(vertex.parallelism)
+    }
+    return {
+        name for name in expected | set(rows) if not (row := rows.get(name)) or row.status != "completed" or row.aborted
+    }
 
 
 def not_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
     named = {told.key(name) for name in re.findall(SUB, match["names"])}
     total = sum(vertex.parallelism for vertex in told.history.vertices if vertex.name in told.point.tasks)
-    return len(late(told)) == int(match["n"]) == len(named) + int(match["more"] or 0) and named <= late(told) and int(match["of"]) == total
+    return (
+        len(late(told)) == int(match["n"]) == len(named) + int(match["more"] or 0)
+        and named <= late(told)
+        and int(match["of"]) == total
+    )
 
 
 def had_first_barrier(told: ToldJob, match: re.Match[str]) -> bool:
-    return all(told.key(name) in late(told) and told.of(name).start_delay >= 0 for name in re.findall(SUB, match["names"]))
+    return all(
+        told.key(name) in late(told) and told.of(name).start_delay >= 0 for name in re.findall(SUB, match["names"])
+    )
 
 
 def did_not_complete(told: ToldJob, match: re.Match[str]) -> bool:
@@ -235,7 +286,9 @@ def had_failed(told: ToldJob, match: re.Match[str]) -> bool:
 
 def after_gap(told: ToldJob, match: re.Match[str]) -> bool:
     before = told.history.checkpoint(told.point.id - 1)
-    return same_ms(match["ms"], told.point.trigger_timestamp - before.trigger_timestamp) and number(match["ms"]) > number(match["usual"])
+    return same_ms(match["ms"], told.point.trigger_timestamp - before.trigger_timestamp) and number(
+        match["ms"]
+    ) > number(match["usual"])
 
 
 def at_the_same_time(told: ToldJob, match: re.Match[str]) -> bool:
@@ -252,13 +305,19 @@ def shortened(told: ToldJob, match: re.Match[str]) -> bool:
 def sample(told: ToldJob, match: re.Match[str]) -> bool:
     """Checkpoints with statistics of their subtasks."""
     slow = sum(bool(point.tasks) for point in told.slow)
-    return int(match["slow"] or 0) == slow and int(match["others"]) == sum(bool(point.tasks) for point in told.usual) - slow
+    return (
+        int(match["slow"] or 0) == slow
+        and int(match["others"]) == sum(bool(point.tasks) for point in told.usual) - slow
+    )
 
 
 def at_most_sample(told: ToldJob, match: re.Match[str]) -> bool:
     """Those of the sample that have the value; at least one of each kind."""
     slow = sum(bool(point.tasks) for point in told.slow)
-    return 0 < int(match["slow"]) <= slow and 0 < int(match["others"]) <= sum(bool(point.tasks) for point in told.usual) - slow
+    return (
+        0 < int(match["slow"]) <= slow
+        and 0 < int(match["others"]) <= sum(bool(point.tasks) for point in told.usual) - slow
+    )
 
 
 def savepoint_before(told: ToldJob, match: re.Match[str]) -> bool:
@@ -277,7 +336,9 @@ def medians_of_ids(told: ToldJob, match: re.Match[str]) -> bool:
     detailed = [point for point in told.usual if point.tasks]
     slow = median(point.id for point in detailed if point in told.slow)
     others = median(point.id for point in detailed if point not in told.slow)
-    return (f"{slow:.0f}", f"{others:.0f}") == (match["a"], match["b"]) and (slow < others) == (match["word"] == "earlier")
+    return (f"{slow:.0f}", f"{others:.0f}") == (match["a"], match["b"]) and (slow < others) == (
+        match["word"] == "earlier"
+    )
 
 
 def is_cold(told: ToldJob, match: re.Match[str]) -> bool:
@@ -356,7 +417,10 @@ def failures_apart(told: ToldLog, match: re.Match[str]) -> bool:
             stretches.append([])
     longest = max(stretches, key=len)
     ids = [int(match["first"]), int(match["last"] or match["first"])]
-    return int(match["n"]) == sum(map(len, stretches)) > int(match["most"]) == len(longest) and ids == [longest[0], longest[-1]]
+    return int(match["n"]) == sum(map(len, stretches)) > int(match["most"]) == len(longest) and ids == [
+        longest[0],
+        longest[-1],
+    ]
 
 
 def template(name: str, pattern: str, claim: Claim = always, when: Claim = always) -> Template:
@@ -365,165 +429,360 @@ def template(name: str, pattern: str, claim: Claim = always, when: Claim = alway
 
 P = r"(?: \((?:clear|likely|a hint, may be chance): p = [\d.e-]+, [\d.e-]+\))?"
 TEMPLATES = (
-    template("known", r".+?: (?P<n>\d+)(?: of (?P<of>\d+))? checkpoints are known(?:, (?P<detailed>\d+) with statistics of their "
-             r"subtasks)?, "
-             r"[\d :-]+ to [\d :-]+ UTC", known),
+    template(
+        "known",
+        r".+?: (?P<n>\d+)(?: of (?P<of>\d+))? checkpoints are known(?:, (?P<detailed>\d+) with statistics of their "
+        r"subtasks)?, "
+        r"[\d :-]+ to [\d :-]+ UTC",
+        known,
+    ),
     template("median", r"Median (?P<ms>MS)", median_is),
     template("slow", r"(?P<n>\d+) of (?P<of>\d+) completed ones (?:is|are) slow \(over (?P<limit>MS)\)", are_slow),
-    template("none is slow", r"(?:Before that, )?none of the (?P<of>\d+) completed ones is slow \(over (?P<limit>MS)\); the longest took "
-             r"(?P<ms>MS)", none_is_slow),
-    template("not among them", r"Not among them: (?:the first \((?P<first>MS)\))?(?: and )?(?:(?P<n>\d+) savepoints? \(up to "
-             r"(?P<most>MS)\))?",
-             left_out),
-    template("slowest outside", r"The slowest of all took (?P<ms>MS) \(Flink's summary\); it is not in the history that is known",
-             slowest_outside),
-    template("did not complete", r"(?P<n>\d+) did not complete(?P<ends>: (?:\d+ ended at [\w ]+[^.;]*)+)?(?=\.)", failed),
+    template(
+        "none is slow",
+        r"(?:Before that, )?none of the (?P<of>\d+) completed ones is slow \(over (?P<limit>MS)\); the longest took "
+        r"(?P<ms>MS)",
+        none_is_slow,
+    ),
+    template(
+        "not among them",
+        r"Not among them: (?:the first \((?P<first>MS)\))?(?: and )?(?:(?P<n>\d+) savepoints? \(up to "
+        r"(?P<most>MS)\))?",
+        left_out,
+    ),
+    template(
+        "slowest outside",
+        r"The slowest of all took (?P<ms>MS) \(Flink's summary\); it is not in the history that is known",
+        slowest_outside,
+    ),
+    template(
+        "did not complete", r"(?P<n>\d+) did not complete(?P<ends>: (?:\d+ ended at [\w ]+[^.;]*)+)?(?=\.)", failed
+    ),
     template("under way", r"(?P<n>\d+) under way", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
-    template("subject", r"(?:\w+ savepoint|Checkpoint) (?P<id>\d+) \((?P<barriers>[^)]*)\) (?P<fate>took|was given up after|has been "
-             r"under way "
-             r"for) (?P<ms>MS)(?:, (?P<size>SIZE))?(?: \(.*?\))?(?=\. |\.$)", subject),
-    template("no end", r"Checkpoint (?P<id>\d+) \((?P<barriers>[^)]*)\) has no end in what was read(?P<ms>)(?P<size>)", no_end),
-    template("share", r"(?P<share>\d+) % of it, (?P<ms>MS), (?:its barrier is on the way from SUB to SUB|its barrier waits .*? until "
-             r"the alignment "
-             r"timeout|SUB has its first barrier and waits for the last, from SUB|the call waits for the task thread of SUB|SUB waits "
-             r"for a "
-             r"file \([\w ]+\)|is [\w ]+ of (?:SUB|coordinator)|its barrier is on the way from  to SUB)", part_of_it),
-    template("trigger", r"the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then"),
-    template("task thread", r"the task thread was inside a record, back-pressured or at other work before it took the call"
-             r"(?:, and (?:is not through yet|was not through when the checkpoint was given up))?"),
+    template(
+        "subject",
+        r"(?:\w+ savepoint|Checkpoint) (?P<id>\d+) \((?P<barriers>[^)]*)\) (?P<fate>took|was given up after|has been "
+        r"under way "
+        r"for) (?P<ms>MS)(?:, (?P<size>SIZE))?(?: \(.*?\))?(?=\. |\.$)",
+        subject,
+    ),
+    template(
+        "no end",
+        r"Checkpoint (?P<id>\d+) \((?P<barriers>[^)]*)\) has no end in what was read(?P<ms>)(?P<size>)",
+        no_end,
+    ),
+    template(
+        "share",
+        r"(?P<share>\d+) % of it, (?P<ms>MS), (?:its barrier is on the way from SUB to SUB|its barrier waits .*? until "
+        r"the alignment "
+        r"timeout|SUB has its first barrier and waits for the last, from SUB|the call waits for the task thread of SUB|SUB waits "
+        r"for a "
+        r"file \([\w ]+\)|is [\w ]+ of (?:SUB|coordinator)|its barrier is on the way from  to SUB)",
+        part_of_it,
+    ),
+    template(
+        "trigger",
+        r"the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then",
+    ),
+    template(
+        "task thread",
+        r"the task thread was inside a record, back-pressured or at other work before it took the call"
+        r"(?:, and (?:is not through yet|was not through when the checkpoint was given up))?",
+    ),
     template("queue", r"it lay behind data that SUB had to take first \(Flink does not say how much\)"),
-    template("overtakes", r"it overtakes data, and waited for the thread of SUB", lambda told, _: told.history.overtakes),
-    template("not arrived", r"its (?:first|last) barrier had not arrived(?: yet| when the checkpoint was given up)",
-             lambda told, _: told.point.status != "COMPLETED"),
+    template(
+        "overtakes", r"it overtakes data, and waited for the thread of SUB", lambda told, _: told.history.overtakes
+    ),
+    template(
+        "not arrived",
+        r"its (?:first|last) barrier had not arrived(?: yet| when the checkpoint was given up)",
+        lambda told, _: told.point.status != "COMPLETED",
+    ),
     template("earlier", r"(?:the other subtask|other subtasks) had theirs (?P<ms>MS) earlier", earlier),
-    template("thread", r"(?P<waiting>SUB) is back-pressured (?P<back>\d+ %) of its time, by (?P<name>SUB), which is busy (?P<busy>\d+ %)"
-             , thread_is),
+    template(
+        "thread",
+        r"(?P<waiting>SUB) is back-pressured (?P<back>\d+ %) of its time, by (?P<name>SUB), which is busy (?P<busy>\d+ %)",
+        thread_is,
+    ),
     template("busy", r"(?P<name>SUB)(?P<waiting>)(?P<back>) is busy (?P<busy>\d+ %) of its time", thread_is),
     template("us per record", r", needs [\d,]+ us per record, the other subtasks [\d,]+ us \(median\)"),
     template("share of records", r", and reads (?P<share>\d+ %) of the records of its vertex", share_read),
-    template("timeout", r"data lay before it; the barrier may overtake only (?P<ms>MS) after the trigger \(alignment timeout\)",
-             lambda told, match: same_ms(match["ms"], told.history.aligned_for_ns / 1e6)),
+    template(
+        "timeout",
+        r"data lay before it; the barrier may overtake only (?P<ms>MS) after the trigger \(alignment timeout\)",
+        lambda told, match: same_ms(match["ms"], told.history.aligned_for_ns / 1e6),
+    ),
     template("last", r"this barrier is taken for the last, by when it set out|it is the last that was missing"),
     template("read meanwhile", r"(?P<size>SIZE) were read meanwhile", reads),
-    template("end of input", r"the statistics name no subtask whose barrier it could have waited for: its inputs may have "
-             r"ended.*?(?=[.;])"),
-    template("work before", r"work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the "
-             r"checkpoint"),
+    template(
+        "end of input",
+        r"the statistics name no subtask whose barrier it could have waited for: its inputs may have "
+        r"ended.*?(?=[.;])",
+    ),
+    template(
+        "work before",
+        r"work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the "
+        r"checkpoint",
+    ),
     template("sync", r"the synchronous part of the snapshot, on the task thread"),
-    template("acknowledgement", r"none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the "
-             r"JobManager, or "
-             r"the process stood still, or worked before the barrier went on"),
-    template("metadata", r"every subtask had acknowledged: the JobManager writes _metadata.*?(?=[.;])", lambda told, _: not late(told)),
-    template("still", r"nothing of task manager \S+ moved for MS(?:, while others did|, and none of the others did)?: its process stood "
-             r"still or "
-             r"had no core \(garbage collection(?: \(MS since it began\))?, a stopped or swapped process, a busy host\)"),
-    template("declined", r"its asynchronous part failed, and it declined the checkpoint; the exception is in the log of (?:task manager "
-             r"\S+|its "
-             r"task manager), not in Flink's statistics", lambda told, _: told.point.status == "FAILED"),
-    template("snapshot begun", r"its snapshot had begun, and was not acknowledged(?: yet| when the checkpoint was given up)",
-             lambda told, _: told.point.status != "COMPLETED" and bool(late(told))),
+    template(
+        "acknowledgement",
+        r"none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the "
+        r"JobManager, or "
+        r"the process stood still, or worked before the barrier went on",
+    ),
+    template(
+        "metadata",
+        r"every subtask had acknowledged: the JobManager writes _metadata.*?(?=[.;])",
+        lambda told, _: not late(told),
+    ),
+    template(
+        "still",
+        r"nothing of task manager \S+ moved for MS(?:, while others did|, and none of the others did)?: its process stood "
+        r"still or "
+        r"had no core \(garbage collection(?: \(MS since it began\))?, a stopped or swapped process, a busy host\)",
+    ),
+    template(
+        "declined",
+        r"its asynchronous part failed, and it declined the checkpoint; the exception is in the log of (?:task manager "
+        r"\S+|its "
+        r"task manager), not in Flink's statistics",
+        lambda told, _: told.point.status == "FAILED",
+    ),
+    template(
+        "snapshot begun",
+        r"its snapshot had begun, and was not acknowledged(?: yet| when the checkpoint was given up)",
+        lambda told, _: told.point.status != "COMPLETED" and bool(late(told)),
+    ),
     template("through later", r"it was (?:through MS later \((?P<size>SIZE) at SIZE/s\)|aborted after SIZE)"),
-    template("upload", r"(?P<size>SIZE) at SIZE/s, with serialising them and waiting for the asynchronous thread", writes),
-    template("async work", r"work of the asynchronous part; it wrote (?:(?P<size>SIZE), too little for a file|no bytes)",
-             lambda told, match: match["size"] is None or writes(told, match)),
-    template("channel state", r"(?P<size>SIZE) of in-flight data are written to the file of channel state", writes_in_flight),
-    template("of its manager", r"with those of its task manager, (?P<manager>[^,]+), (?P<size>SIZE): SIZE/s", of_its_manager),
-    template("others wrote", r"in its other (?P<n>\d+) checkpoints (?P<ms>MS) for (?P<size>SIZE) \(median\)", other_checkpoints),
+    template(
+        "upload", r"(?P<size>SIZE) at SIZE/s, with serialising them and waiting for the asynchronous thread", writes
+    ),
+    template(
+        "async work",
+        r"work of the asynchronous part; it wrote (?:(?P<size>SIZE), too little for a file|no bytes)",
+        lambda told, match: match["size"] is None or writes(told, match),
+    ),
+    template(
+        "channel state", r"(?P<size>SIZE) of in-flight data are written to the file of channel state", writes_in_flight
+    ),
+    template(
+        "of its manager", r"with those of its task manager, (?P<manager>[^,]+), (?P<size>SIZE): SIZE/s", of_its_manager
+    ),
+    template(
+        "others wrote",
+        r"in its other (?P<n>\d+) checkpoints (?P<ms>MS) for (?P<size>SIZE) \(median\)",
+        other_checkpoints,
+    ),
     template("bytes", r"bytes do not explain it", bytes_do_not),
     template("unknown why", r"the disk, the network, a pause or a shared file may"),
-    template("savepoint differs", r"a savepoint has a folder and a format of its own", lambda told, _: told.point.is_savepoint),
-    template("all end", r"those of all other subtasks (?:on all task managers|of the job) end with it: storage, the network or the "
-             r"whole machine "
-             r"kept them"),
-    template("its manager ends", r"those of its task manager end with it and others earlier: that process, its disk or its file of channel "
-             r"state kept them"),
-    template("others through", r"the other subtasks of its task manager were through MS earlier: no pause of the process does"),
-    template("quicker", r"(?P<name>SUB) wrote (?P<size>SIZE) in (?P<ms>MS) from task manager (?P<there>\S+): not all of the storage is "
-             r"slow, but "
-             r"the disk or network of (?P<here>\S+), or its process", wrote_as_quickly),
+    template(
+        "savepoint differs",
+        r"a savepoint has a folder and a format of its own",
+        lambda told, _: told.point.is_savepoint,
+    ),
+    template(
+        "all end",
+        r"those of all other subtasks (?:on all task managers|of the job) end with it: storage, the network or the "
+        r"whole machine "
+        r"kept them",
+    ),
+    template(
+        "its manager ends",
+        r"those of its task manager end with it and others earlier: that process, its disk or its file of channel "
+        r"state kept them",
+    ),
+    template(
+        "others through",
+        r"the other subtasks of its task manager were through MS earlier: no pause of the process does",
+    ),
+    template(
+        "quicker",
+        r"(?P<name>SUB) wrote (?P<size>SIZE) in (?P<ms>MS) from task manager (?P<there>\S+): not all of the storage is "
+        r"slow, but "
+        r"the disk or network of (?P<here>\S+), or its process",
+        wrote_as_quickly,
+    ),
     template("JVM", r"the JVM of (?P<name>\S+) has spent (?P<ms>MS) in garbage collection(?P<n>)", collects),
     template("rhythm", r"long checkpoints of this history keep the rhythm of .*? \(p = [\d.e-]+\)"),
-    template("every", r"(?:- )?long checkpoints (?:of this history )?come every [\d.e+]+ s \(.*? would look the same at these "
-             r"checkpoints\): timers, "
-             r"windows, or something beside the job that Flink does not tell of(?: \(p = [\d.e-]+\))?" + P),
-    template("not acknowledged", r"Not acknowledged by (?P<n>\d+) of (?P<of>\d+) subtasks: (?P<names>SUB(?:, SUB)*)(?: and "
-             r"(?P<more>\d+) more)?",
-             not_acknowledged),
-    template("first barrier", r"Of these had their first barrier: (?P<names>SUB(?:, SUB)*)(?: and \d+ more)?", had_first_barrier),
+    template(
+        "every",
+        r"(?:- )?long checkpoints (?:of this history )?come every [\d.e+]+ s \(.*? would look the same at these "
+        r"checkpoints\): timers, "
+        r"windows, or something beside the job that Flink does not tell of(?: \(p = [\d.e-]+\))?" + P,
+    ),
+    template(
+        "not acknowledged",
+        r"Not acknowledged by (?P<n>\d+) of (?P<of>\d+) subtasks: (?P<names>SUB(?:, SUB)*)(?: and "
+        r"(?P<more>\d+) more)?",
+        not_acknowledged,
+    ),
+    template(
+        "first barrier",
+        r"Of these had their first barrier: (?P<names>SUB(?:, SUB)*)(?: and \d+ more)?",
+        had_first_barrier,
+    ),
     template("nothing more", r"Flink tells nothing more of them: how far they were follows from those before them"),
     template("all had", r"All subtasks of the statistics had acknowledged", lambda told, _: not late(told)),
-    template("untold", r"Nothing tells of its subtasks(?:, so not where it spent its time)?", lambda told, _: not told.point.tasks),
-    template("first", r"It is the job's first: code is not compiled yet, files and connections are new, and no earlier file can be used "
-             r"again",
-             lambda told, _: told.point.id == 1),
-    template("savepoint", r"It is a savepoint: all state is written anew, in a format and to a folder of its own, which may be slower",
-             lambda told, _: told.point.is_savepoint),
+    template(
+        "untold",
+        r"Nothing tells of its subtasks(?:, so not where it spent its time)?",
+        lambda told, _: not told.point.tasks,
+    ),
+    template(
+        "first",
+        r"It is the job's first: code is not compiled yet, files and connections are new, and no earlier file can be used "
+        r"again",
+        lambda told, _: told.point.id == 1,
+    ),
+    template(
+        "savepoint",
+        r"It is a savepoint: all state is written anew, in a format and to a folder of its own, which may be slower",
+        lambda told, _: told.point.is_savepoint,
+    ),
     template("before it", r"Checkpoint (?P<n>\d+) before it did not complete", did_not_complete),
     template("had failed", r"Tasks of the job had failed (?P<ms>MS) before it was triggered", had_failed),
-    template("savepoint before", r"Savepoint (?P<n>\d+) had taken (?P<took>MS) until (?P<ms>MS) before it was triggered: periodic "
-             r"checkpoints wait for savepoints", savepoint_before),
-    template("gap", r"It was triggered (?P<ms>MS) after the one before, usually (?P<usual>MS) pass: the job may have been restarted in "
-             r"between",
-             after_gap),
+    template(
+        "savepoint before",
+        r"Savepoint (?P<n>\d+) had taken (?P<took>MS) until (?P<ms>MS) before it was triggered: periodic "
+        r"checkpoints wait for savepoints",
+        savepoint_before,
+    ),
+    template(
+        "gap",
+        r"It was triggered (?P<ms>MS) after the one before, usually (?P<usual>MS) pass: the job may have been restarted in "
+        r"between",
+        after_gap,
+    ),
     template("same time", r"(?:Savepoint|Checkpoint) (?P<n>\d+) was under way at the same time", at_the_same_time),
     template("change", r"With(?:out)? [\w _]+: the rest of the path takes (?P<least>MS) of (?P<now>MS)", shortened),
-    template("where", r"Where the time goes \(m[^)]*\) (?:checkpoint \d+ others|(?:(?P<slow>\d+) slow )?(?P<others>\d+)(?: others)?)",
-             lambda told, match: match["others"] is None or sample(told, match)),
-    template("too few", r"What the slow ones have in common: (?P<slow>\d+) slow and (?P<others>\d+) other checkpoints are too few to "
-             r"tell it from "
-             r"chance \(even a feature of all slow ones and no other: p = [\d.]+\)", sample),
-    template("nothing in common", r"What the slow ones have in common: nothing that chance would not explain \((?P<slow>\d+) slow ones?, "
-             r"(?P<others>\d+) others, \d+ features tried\)", sample),
-    template("in common", r"What goes with slow ones \((?P<slow>\d+) slow ones?, (?P<others>\d+) others, \d+ features tried; p as if it "
-             r"were the only "
-             r"one, then corrected for all\)", sample),
-    template("feature", r"- [^:]+: (?P<a>\d+) of (?P<slow>\d+) slow ones?, (?P<b>\d+) of (?P<others>\d+) others" + P, counts),
-    template("more of", r"- more [\w -]+: \S+ \S+ in (?P<slow>\d+) slow ones, \S+ \S+ in (?P<others>\d+) others \(medians\)" + P,
-             at_most_sample),
-    template("ids", r"- they are (?P<word>earlier|later) in the history: ids (?P<a>\d+) in \d+ slow ones, (?P<b>\d+) in \d+ others "
-             r"\(medians\)" + P,
-             medians_of_ids),
+    template(
+        "where",
+        r"Where the time goes \(m[^)]*\) (?:checkpoint \d+ others|(?:(?P<slow>\d+) slow )?(?P<others>\d+)(?: others)?)",
+        lambda told, match: match["others"] is None or sample(told, match),
+    ),
+    template(
+        "too few",
+        r"What the slow ones have in common: (?P<slow>\d+) slow and (?P<others>\d+) other checkpoints are too few to "
+        r"tell it from "
+        r"chance \(even a feature of all slow ones and no other: p = [\d.]+\)",
+        sample,
+    ),
+    template(
+        "nothing in common",
+        r"What the slow ones have in common: nothing that chance would not explain \((?P<slow>\d+) slow ones?, "
+        r"(?P<others>\d+) others, \d+ features tried\)",
+        sample,
+    ),
+    template(
+        "in common",
+        r"What goes with slow ones \((?P<slow>\d+) slow ones?, (?P<others>\d+) others, \d+ features tried; p as if it "
+        r"were the only "
+        r"one, then corrected for all\)",
+        sample,
+    ),
+    template(
+        "feature", r"- [^:]+: (?P<a>\d+) of (?P<slow>\d+) slow ones?, (?P<b>\d+) of (?P<others>\d+) others" + P, counts
+    ),
+    template(
+        "more of",
+        r"- more [\w -]+: \S+ \S+ in (?P<slow>\d+) slow ones, \S+ \S+ in (?P<others>\d+) others \(medians\)" + P,
+        at_most_sample,
+    ),
+    template(
+        "ids",
+        r"- they are (?P<word>earlier|later) in the history: ids (?P<a>\d+) in \d+ slow ones, (?P<b>\d+) in \d+ others "
+        r"\(medians\)" + P,
+        medians_of_ids,
+    ),
     template("cold", r"code may not be compiled yet, and files and connections are new" + P, is_cold),
     template("the longer", r"- the longer a checkpoint, the more .*? \([^()]*checkpoints\)" + P),
-    template("slow subtasks", r"Slow subtasks: .*? of its time\. How many records they get does not explain it: look at what these "
-             r"records and "
-             r"keys are, and at the process, disk and host"),
-    template("cores", r"Cores are scarce: (?P<n>[\d.]+) threads of tasks are busy at once on the (?P<cores>\d+) cores?(?: of one "
-             r"host)?, so records "
-             r"take [\d.]+ times as long as on idle ones, and other work of the host waits as well", cores_are_scarce),
+    template(
+        "slow subtasks",
+        r"Slow subtasks: .*? of its time\. How many records they get does not explain it: look at what these "
+        r"records and "
+        r"keys are, and at the process, disk and host",
+    ),
+    template(
+        "cores",
+        r"Cores are scarce: (?P<n>[\d.]+) threads of tasks are busy at once on the (?P<cores>\d+) cores?(?: of one "
+        r"host)?, so records "
+        r"take [\d.]+ times as long as on idle ones, and other work of the host waits as well",
+        cores_are_scarce,
+    ),
     template("asleep", r"It is not so if tasks block or sleep: Flink counts that as busy, too"),
-    template("garbage", r"(?:Garbage collection: )?(?P<name>\S+) has spent (?P<ms>MS) in (?P<n>\d+) collections(?:, \d+ of them full "
-             r"\(MS\))?"
-             r"(?:, \d+ % of the time that the job has run)?", collects),
+    template(
+        "garbage",
+        r"(?:Garbage collection: )?(?P<name>\S+) has spent (?P<ms>MS) in (?P<n>\d+) collections(?:, \d+ of them full "
+        r"\(MS\))?"
+        r"(?:, \d+ % of the time that the job has run)?",
+        collects,
+    ),
     template("standing", r"Threads stand still meanwhile; Flink's answers do not say when that was"),
-    template("not told", r"Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an "
-             r"asynchronous part "
-             r"waited for, and how long _metadata took"),
+    template(
+        "not told",
+        r"Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an "
+        r"asynchronous part "
+        r"waited for, and how long _metadata took",
+    ),
     template("no threads", r"This source has no times of the task threads", silent_times),
     template("no places", r"Nor where subtasks run", lambda told, _: not told.history.task_managers),
-    template("silent", r"No checkpoint has completed since (?P<begun>the job began to run at )?(?P<at>[\d :-]+): (?P<lasts>[\d.]+ "
-             r"(?:d|h|min|s)) to "
-             r"the end of the log", silent_since),
-    template("refused", r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) [\d :-]+(?: on)?: (?P<reason>[^.]+)", refused),
+    template(
+        "silent",
+        r"No checkpoint has completed since (?P<begun>the job began to run at )?(?P<at>[\d :-]+): (?P<lasts>[\d.]+ "
+        r"(?:d|h|min|s)) to "
+        r"the end of the log",
+        silent_since,
+    ),
+    template(
+        "refused", r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) [\d :-]+(?: on)?: (?P<reason>[^.]+)", refused
+    ),
     template("silent failures", r"(?P<n>\d+) checkpoints? failed: (?P<reason>[^.]+)", all_silent_failures),
-    template("intolerable", r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed in a row than it tolerates", intolerable),
-    template("too long", r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain "
-             r"http://HOST:8081`", lambda told, _: "expired" in told.since("failed")),
-    template("failures apart", r"(?P<n>\d+) checkpoints failed, at most (?P<most>\d+) in a row \((?P<first>\d+)(?: to (?P<last>\d+))?\)\. "
-             r"Flink compares the failures in a row with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets "
-             r"their count to 0", failures_apart),
-    template("fresh restarts", r"(?P<n>\d+) restarts? found no checkpoint to restore: the job began again with empty state, and its "
-             r"sources where "
-             r"they begin without a position\. Each time the records before are read again, and sinks that neither replace rows by key nor "
-             r"commit with checkpoints get them once more", fresh_restarts),
-    template("look", r"Look at why tasks do not run \(slots, a restart loop, their last exception\), not at checkpoints",
-             lambda told, _: bool(told.since("refused"))),
-    template("declined by", r"A task declined: the log of its TaskManager says why", lambda told, _: "declined" in told.since("failed")),
-    template("no statistics", r"Without statistics of subtasks no path can be told\. A log has none, and the JobManager keeps those of "
-             r"the last "
-             r"checkpoints only", without_statistics),
-)  # fmt: skip
+    template(
+        "intolerable",
+        r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed in a row than it tolerates",
+        intolerable,
+    ),
+    template(
+        "too long",
+        r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain "
+        r"http://HOST:8081`",
+        lambda told, _: "expired" in told.since("failed"),
+    ),
+    template(
+        "failures apart",
+        r"(?P<n>\d+) checkpoints failed, at most (?P<most>\d+) in a row \((?P<first>\d+)(?: to (?P<last>\d+))?\)\. "
+        r"Flink compares the failures in a row with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets "
+        r"their count to 0",
+        failures_apart,
+    ),
+    template(
+        "fresh restarts",
+        r"(?P<n>\d+) restarts? found no checkpoint to restore: the job began again with empty state, and its "
+        r"sources where "
+        r"they begin without a position\. Each time the records before are read again, and sinks that neither replace rows by key nor "
+        r"commit with checkpoints get them once more",
+        fresh_restarts,
+    ),
+    template(
+        "look",
+        r"Look at why tasks do not run \(slots, a restart loop, their last exception\), not at checkpoints",
+        lambda told, _: bool(told.since("refused")),
+    ),
+    template(
+        "declined by",
+        r"A task declined: the log of its TaskManager says why",
+        lambda told, _: "declined" in told.since("failed"),
+    ),
+    template(
+        "no statistics",
+        r"Without statistics of subtasks no path can be told\. A log has none, and the JobManager keeps those of "
+        r"the last "
+        r"checkpoints only",
+        without_statistics,
+    ),
+)
 
 
 def sentences(text: str) -> list[str]:
@@ -538,7 +797,10 @@ def sentences(text: str) -> list[str]:
             continue
         for line in lines:
             if (
-                re.match(r" {1,2}\d+  \S|(?:With|Without|Of these|Flink tells|Checkpoint \d+ before|Not ack|It |Tasks|Save)|  - ", line)
+                re.match(
+                    r" {1,2}\d+  \S|(?:With|Without|Of these|Flink tells|Checkpoint \d+ before|Not ack|It |Tasks|Save)|  - ",
+                    line,
+                )
                 or line is lines[0]
             ):
                 found.append("")

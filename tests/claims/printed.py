@@ -14,13 +14,26 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any
 
-from sim.analysis.number_texts import count_text, ms_text
-from sim.comparison.comparison import Comparison
-from sim.metrics.journal import Happening
-from sim.runtime.run.result import Result
+from sim.results.formats import count_text, ms_text
+from sim.results.journal import Happening
+from sim.runtime.result import Result
+from sim.studies.comparison import Comparison
 
-CHECKPOINT = r"[Cc]heckpoint (?P<id>\d+)(?: of job (?P<job>\d+))?(?: of replication (?P<replication>\d+))?(?: \((?P<of>NAME)\))?"
-UNITS = {"ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+CHECKPOINT = (
+    r"[Cc]heckpoint (?P<id>\d+)(?: of job (?P<job>\d+))?(?: of replication (?P<replication>\d+))?(?: \((?P<of>NAME)\))?"
+)
+UNITS = {
+    "ms": 1.0,
+    "s": 1e3,
+    "min": 6e4,
+    "h": 3.6e6,
+    "d": 8.64e7,
+    "B": 1.0,
+    "kB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "TB": 1e12,
+}
 
 
 @dataclass(frozen=True)
@@ -66,9 +79,14 @@ class Printed:
 
     def periodic(self, runs: Iterable[Result], *statuses: str, uploads: bool = False) -> list[dict[str, Any]]:
         """Periodic checkpoints after the warm-up, of these statuses or all.  `uploads`: also those that upload everything at first."""
-        rows = [row for run in runs for row in run.checkpoints.to_dict("records")
-                if row["trigger_timestamp"] >= self.warmup_ms(run) and not row["savepointFormat"]
-                and (uploads or (row["id"], row.get("x_job", 0)) not in first_uploads(run))]  # fmt: skip
+        rows = [
+            row
+            for run in runs
+            for row in run.checkpoints.to_dict("records")
+            if row["trigger_timestamp"] >= self.warmup_ms(run)
+            and not row["savepointFormat"]
+            and (uploads or (row["id"], row.get("x_job", 0)) not in first_uploads(run))
+        ]
         return [row for row in rows if not statuses or row["status"] in statuses]
 
     def durations(self, runs: Iterable[Result]) -> list[float]:
@@ -76,16 +94,26 @@ class Printed:
 
     def medians(self) -> dict[str, float]:
         """Of strategies whose checkpoints neither failed nor hung, and whose jobs live."""
-        sound = {name: self.durations(runs) for name, runs in zip(self.names, self.all_runs, strict=True) if not self.failures(runs)
-                 and not any(run.job_status.startswith(("FAILED", "RESTARTING")) for run in runs)}  # fmt: skip
+        sound = {
+            name: self.durations(runs)
+            for name, runs in zip(self.names, self.all_runs, strict=True)
+            if not self.failures(runs) and not any(run.job_status.startswith(("FAILED", "RESTARTING")) for run in runs)
+        }
         return {name: median(durations) for name, durations in sound.items() if durations}
 
     def failures(self, runs: Iterable[Result]) -> Counter[str]:
         """Reasons of checkpoints that failed by themselves."""
-        return Counter(row["failure_message"] for row in self.periodic(runs, "FAILED") if row["failure_message"] not in CUT_SHORT)
+        return Counter(
+            row["failure_message"] for row in self.periodic(runs, "FAILED") if row["failure_message"] not in CUT_SHORT
+        )
 
 
-CUT_SHORT = {"CHECKPOINT_COORDINATOR_SHUTDOWN", "CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING"}
+CUT_SHORT = {
+    "CHECKPOINT_COORDINATOR_SHUTDOWN",
+    "CHECKPOINT_COORDINATOR_SUSPEND",
+    "JOB_FAILOVER_REGION",
+    "CHECKPOINT_DECLINED_TASK_CLOSING",
+}
 """Reasons of Flink for checkpoints that were under way when their job, or a task of it, ended or restarted."""
 
 
@@ -103,7 +131,9 @@ def first_uploads(run: Result) -> set[tuple[int, int]]:
             found.setdefault(row.get("x_job", 0), []).append(row)
     uploads = set()
     for job, (first, *later) in found.items():
-        written, referred = (median([row[name] for row in later] or [0]) for name in ("checkpointed_size", "state_size"))
+        written, referred = (
+            median([row[name] for row in later] or [0]) for name in ("checkpointed_size", "state_size")
+        )
         is_all = later and first["checkpointed_size"] >= 0.9 * first["state_size"]
         if is_all and min(first["checkpointed_size"], referred) > 2 * written:
             uploads.add((first["id"], job))
@@ -157,7 +187,11 @@ class Template:
 
     def match(self, text: str, at: int, names: list[str]) -> re.Match[str] | None:
         name = "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
-        pattern = self.pattern.replace("CHECKPOINT", CHECKPOINT).replace("NAMES", rf"{name}(?:(?:, | and ){name})*").replace("NAME", name)
+        pattern = (
+            self.pattern.replace("CHECKPOINT", CHECKPOINT)
+            .replace("NAMES", rf"{name}(?:(?:, | and ){name})*")
+            .replace("NAME", name)
+        )
         for word, unit in (("MS", " (?:ms|s|min|h|d)"), ("COUNT", "[kMG]?"), ("SIZE", " [kMGT]?B")):
             pattern = pattern.replace(word, rf"\d+(?:\.\d+)?{unit}")
         return re.compile(pattern, re.IGNORECASE).match(text, at)
@@ -182,7 +216,9 @@ def split(text: str, names: list[str], templates: tuple[Template, ...]) -> Itera
         at = between.end() if between else match.end()
 
 
-def false_sentences(told: Any, texts: Iterable[str], names: list[str], templates: tuple[Template, ...]) -> tuple[list[str], set[str]]:
+def false_sentences(
+    told: Any, texts: Iterable[str], names: list[str], templates: tuple[Template, ...]
+) -> tuple[list[str], set[str]]:
     """Sentences whose claim does not hold or that have none; and the templates that were exercised."""
     found, exercised = [], set()
     for text in texts:

@@ -9,12 +9,12 @@ from statistics import fmean, median
 
 import numpy as np
 
-from sim.analysis.number_texts import bytes_text
-from sim.metrics.journal import Happening
-from sim.model.catalogs.barriers import Barriers
-from sim.quantities.populations import PLANNED_RESTARTS
-from sim.runtime.run.result import Result
-from sim.runtime.run.simulate import simulate
+from sim.model.checkpoint import Barriers
+from sim.model.quantities import PLANNED_RESTARTS
+from sim.results.formats import bytes_text
+from sim.results.journal import Happening
+from sim.runtime.result import Result
+from sim.runtime.simulate import simulate
 from tests.claims.printed import (
     CUT_SHORT,
     Claim,
@@ -46,20 +46,32 @@ def always(told: Printed, match: re.Match[str]) -> bool:
 
 def finished(told: Printed, match: re.Match[str]) -> bool:
     """All runs that the sentence names as finished did, and none that it names as unfinished."""
-    is_over = [all(run.job_status == "FINISHED" for run in runs) for runs in told.listed(match.groupdict().get("names") or match["of"])]
+    is_over = [
+        all(run.job_status == "FINISHED" for run in runs)
+        for runs in told.listed(match.groupdict().get("names") or match["of"])
+    ]
     others = match.groupdict().get("others")
-    return all(is_over) and not (others and any(all(run.job_status == "FINISHED" for run in runs) for runs in told.listed(others)))
+    return all(is_over) and not (
+        others and any(all(run.job_status == "FINISHED" for run in runs) for runs in told.listed(others))
+    )
 
 
 def some_finish(told: Printed, match: re.Match[str]) -> bool:
     names = match["names"]
-    return finished(told, match) if names else any(all(run.job_status == "FINISHED" for run in runs) for runs in told.all_runs)
+    return (
+        finished(told, match)
+        if names
+        else any(all(run.job_status == "FINISHED" for run in runs) for runs in told.all_runs)
+    )
 
 
 def finishes(told: Printed, match: re.Match[str]) -> bool:
     """At the earliest end; whoever is named ends then, nobody else does, and the latest is named if it is later."""
-    over = {name.lower(): mean_end_ms(runs) for name, runs in zip(told.names, told.all_runs, strict=True)
-            if all(run.job_status == "FINISHED" for run in runs)}  # fmt: skip
+    over = {
+        name.lower(): mean_end_ms(runs)
+        for name, runs in zip(told.names, told.all_runs, strict=True)
+        if all(run.job_status == "FINISHED" for run in runs)
+    }
     first, last = min(over.values()), max(over.values())
     named = {name.lower() for name in re.split(r", | and ", match["names"] or "") if name} or {*over}
     soon = {name for name, end in over.items() if is_noise(end, first)}
@@ -85,7 +97,11 @@ def holds_the_end(told: Printed, match: re.Match[str]) -> bool:
     done = {entry.checkpoint: entry.time_ns for entry in run.journal if entry.happening is Happening.COMPLETED}
     end_ns, done_ns = end_of_data_ns(run), done.get(int(match["id"]), -1)
     is_late = done_ns == max(done.values()) if end_ns is None else done_ns >= end_ns
-    return row["status"] == "COMPLETED" and is_late and same_ms(match["took"], row["end_to_end_duration"] + row["x_finalization"])
+    return (
+        row["status"] == "COMPLETED"
+        and is_late
+        and same_ms(match["took"], row["end_to_end_duration"] + row["x_finalization"])
+    )
 
 
 def no_checkpoint_holds_the_end(told: Printed, match: re.Match[str]) -> bool:
@@ -102,10 +118,18 @@ def commits_less(told: Printed, match: re.Match[str]) -> bool:
     committed = {}
     for name, runs in zip(told.names, told.all_runs, strict=True):
         rows = [(run, row) for run in runs for row in run.commits.to_dict("records") if not row["again"]]
-        kept = [row["records"] for run, row in rows if row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)]
+        kept = [
+            row["records"]
+            for run, row in rows
+            if row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)
+        ]
         committed[name.lower()] = sum(kept) / len(runs)
     own = committed[match["of"].lower()]
-    return same_count(match["less"], own) and same_count(match["most"], *committed.values()) and own < 0.99 * max(committed.values())
+    return (
+        same_count(match["less"], own)
+        and same_count(match["most"], *committed.values())
+        and own < 0.99 * max(committed.values())
+    )
 
 
 def most_fail_so(told: Printed, match: re.Match[str]) -> bool:
@@ -113,16 +137,24 @@ def most_fail_so(told: Printed, match: re.Match[str]) -> bool:
     runs = told.runs(match["of"])
     failures = told.failures(runs)
     count = failures[match["reason"] or "CHECKPOINT_EXPIRED"]
-    return int(match["count"]) == count == max(failures.values()) and int(match["m"]) == failures.total() + len(told.durations(runs))
+    return int(match["count"]) == count == max(failures.values()) and int(match["m"]) == failures.total() + len(
+        told.durations(runs)
+    )
 
 
 def others_fail_so(told: Printed, match: re.Match[str]) -> bool:
-    return int(match["count"]) in [told.failures(runs)[match["reason"] or "CHECKPOINT_EXPIRED"] for runs in told.all_runs]
+    return int(match["count"]) in [
+        told.failures(runs)[match["reason"] or "CHECKPOINT_EXPIRED"] for runs in told.all_runs
+    ]
 
 
 def completes(told: Printed, match: re.Match[str]) -> bool:
     durations = told.durations(told.runs(match["of"]))
-    return not told.failures(told.runs(match["of"])) and len(durations) == int(match["n"] or 1) and same_ms(match["ms"], median(durations))
+    return (
+        not told.failures(told.runs(match["of"]))
+        and len(durations) == int(match["n"] or 1)
+        and same_ms(match["ms"], median(durations))
+    )
 
 
 def stores(told: Printed, match: re.Match[str]) -> bool:
@@ -186,8 +218,13 @@ def runs_on(told: Printed, match: re.Match[str]) -> bool:
 
 def ends_with_one_that_completed(told: Printed, match: re.Match[str]) -> bool:
     """The first of the named strategies takes its last checkpoint then, and that one completed: it is what a failure goes back to."""
-    last = [max((row for run in runs for row in run.checkpoints.to_dict("records")), key=lambda row: row["trigger_timestamp"])
-            for runs in told.listed(match["names"])]  # fmt: skip
+    last = [
+        max(
+            (row for run in runs for row in run.checkpoints.to_dict("records")),
+            key=lambda row: row["trigger_timestamp"],
+        )
+        for runs in told.listed(match["names"])
+    ]
     first = min(last, key=lambda row: row["trigger_timestamp"])
     return same_ms(match["at"], first["trigger_timestamp"]) and first["status"] == "COMPLETED"
 
@@ -198,7 +235,9 @@ def none_triggered(told: Printed, match: re.Match[str]) -> bool:
 
 def takes(told: Printed, match: re.Match[str]) -> bool:
     """The slowest median, and the longest of that strategy."""
-    slow = [told.durations(runs) for name, runs in zip(told.names, told.all_runs, strict=True) if name in told.medians()]
+    slow = [
+        told.durations(runs) for name, runs in zip(told.names, told.all_runs, strict=True) if name in told.medians()
+    ]
     slowest = max(slow, key=median)
     return same_ms(match["ms"], median(slowest)) and (not match["longest"] or same_ms(match["longest"], slowest[-1]))
 
@@ -218,17 +257,24 @@ def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
 
 def load_is(told: Printed, match: re.Match[str]) -> bool:
     """Mean shares over the seconds after the warm-up, or of one subtask over the run, under some strategy."""
-    for named, kind, printed in re.findall(r"(?:'([^']+)' )?(?:is )?(busy|back-pressured) (?:(\d+)|<1) %", match["load"]):
+    for named, kind, printed in re.findall(
+        r"(?:'([^']+)' )?(?:is )?(busy|back-pressured) (?:(\d+)|<1) %", match["load"]
+    ):
         vertex, _, index = (named or match["at"]).partition("[")
         shares = []
         for runs in told.all_runs:
             of_runs = []
             for run in runs if index else ():
-                (row,) = run.tasks[(run.tasks["vertex"] == vertex) & (run.tasks["index"] == int(index.rstrip("]")))].to_dict("records")
+                (row,) = run.tasks[
+                    (run.tasks["vertex"] == vertex) & (run.tasks["index"] == int(index.rstrip("]")))
+                ].to_dict("records")
                 of_runs.append(row["accumulateBusyTimeMs"] / sum(row[column] for column in SPENT))
             shares += [of_runs, *([share] for share in of_runs)]
             column = {"busy": "busy", "back-pressured": "backPressured"}[kind]
-            series = [run.series[(run.series["vertex"] == vertex) & (run.series["time"] > told.warmup_ms(run) / 1e3)] for run in runs]
+            series = [
+                run.series[(run.series["vertex"] == vertex) & (run.series["time"] > told.warmup_ms(run) / 1e3)]
+                for run in runs
+            ]
             shares += [] if index else [[value for row in series for value in row[column]]]
         if not any(abs(fmean(own) - int(printed or 0) / 100) <= 0.011 for own in shares if own):
             return False
@@ -254,13 +300,22 @@ def median_is(told: Printed, match: re.Match[str]) -> bool:
     """Of the named strategy, instead of the slowest, which is slower by more than noise."""
     found = {name.lower(): value for name, value in told.medians().items()}
     own, worst = found[match["of"].lower()], max(found.values())
-    return same_ms(match["early"], own) and same_ms(match["late"], worst) and not is_noise(0.98 * worst, own) and stores(told, match)
+    return (
+        same_ms(match["early"], own)
+        and same_ms(match["late"], worst)
+        and not is_noise(0.98 * worst, own)
+        and stores(told, match)
+    )
 
 
 def exists(told: Printed, match: re.Match[str]) -> bool:
     """The named checkpoint is over, and neither a savepoint nor cut short."""
     row = told.row(match)
-    return row["status"] in ("COMPLETED", "FAILED") and not row["savepointFormat"] and row["failure_message"] not in CUT_SHORT
+    return (
+        row["status"] in ("COMPLETED", "FAILED")
+        and not row["savepointFormat"]
+        and row["failure_message"] not in CUT_SHORT
+    )
 
 
 def completed(told: Printed, match: re.Match[str]) -> bool:
@@ -285,9 +340,13 @@ def largest(*parts: str) -> Claim:
         vertex, whole = named.get("at"), named.get("whole")
         here = sum(row["duration"] for row in own if vertex in (None, row["vertex"])) / 1e6
         most = sum(row["duration"] for row in own) / 1e6
-        return (most >= max(spent.values()) and same_ms(match["took"], most if whole else here) and (not vertex or 2 * here >= most)
-                and (not named.get("load") or load_is(told, match))
-                and (not whole or same_ms(whole, told.row(match)["end_to_end_duration"])))  # fmt: skip
+        return (
+            most >= max(spent.values())
+            and same_ms(match["took"], most if whole else here)
+            and (not vertex or 2 * here >= most)
+            and (not named.get("load") or load_is(told, match))
+            and (not whole or same_ms(whole, told.row(match)["end_to_end_duration"]))
+        )
 
     return claim
 
@@ -298,20 +357,33 @@ def commits_meanwhile(told: Printed, match: re.Match[str]) -> bool:
 
 
 def written(told: Printed, match: re.Match[str]) -> bool:
-    return largest("upload")(told, match) and (not match["size"] or match["size"] == bytes_text(told.row(match)["checkpointed_size"]))
+    return largest("upload")(told, match) and (
+        not match["size"] or match["size"] == bytes_text(told.row(match)["checkpointed_size"])
+    )
 
 
 def metadata_fails(told: Printed, match: re.Match[str]) -> bool:
     row = told.row(match)
-    return row["num_acknowledged_subtasks"] == row["num_subtasks"] and row["failure_message"] == "FINALIZE_CHECKPOINT_FAILURE"
+    return (
+        row["num_acknowledged_subtasks"] == row["num_subtasks"]
+        and row["failure_message"] == "FINALIZE_CHECKPOINT_FAILURE"
+    )
 
 
 def first_upload(told: Printed, match: re.Match[str]) -> bool:
     """It wrote so much in that time, and is not among those that other sentences are about."""
     row = told.row(match)
-    others = [other["id"] for other in told.periodic([told.run_of(match)], "COMPLETED") if other.get("x_job") == row.get("x_job")]
+    others = [
+        other["id"]
+        for other in told.periodic([told.run_of(match)], "COMPLETED")
+        if other.get("x_job") == row.get("x_job")
+    ]
     is_apart = row["id"] not in others and row["status"] == "COMPLETED"
-    return is_apart and same_ms(match["took"], row["end_to_end_duration"]) and match["size"] == bytes_text(row["checkpointed_size"])
+    return (
+        is_apart
+        and same_ms(match["took"], row["end_to_end_duration"])
+        and match["size"] == bytes_text(row["checkpointed_size"])
+    )
 
 
 def some_restart(told: Printed, match: re.Match[str]) -> bool:
@@ -324,7 +396,9 @@ def costs_the_same(told: Printed, match: re.Match[str]) -> bool:
     """Every strategy that failed and runs or finished: medians of downtime within noise, of replayed records within a tenth."""
     down, replayed = [], []
     for runs in told.all_runs:
-        rows = [row for run in runs if not run.job_status.startswith("FAILED") for row in run.recoveries.to_dict("records")]
+        rows = [
+            row for run in runs if not run.job_status.startswith("FAILED") for row in run.recoveries.to_dict("records")
+        ]
         if rows := [row for row in rows if row["running"] >= 0]:
             down.append(median(row["running"] - row["failed"] for row in rows))
             replayed.append(median(row["replayed_records"] for row in rows))
@@ -336,11 +410,14 @@ def replays(told: Printed, match: re.Match[str]) -> bool:
     runs = told.runs(match["of"])
     rows = [row for run in runs for row in run.recoveries.to_dict("records")]
     failures = [row for row in rows if row["kind"] not in PLANNED_RESTARTS] or rows
-    ran = [row["replayed_records"] for row in failures if row["running"] >= 0] or [row["replayed_records"] for row in failures]
+    ran = [row["replayed_records"] for row in failures if row["running"] >= 0] or [
+        row["replayed_records"] for row in failures
+    ]
     disturbed, to_the_end = 0.0, 0.0  # the second: of a backlog that is not worked off after the first failure
     for run in runs:
         own = sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])
-        ends = [*(row["failed"] for row in own[1:]), run.ended_ns / 1e6] if own else []  # not every replication has a failure
+        # not every replication has a failure
+        ends = [*(row["failed"] for row in own[1:]), run.ended_ns / 1e6] if own else []
         caught_up = [row["caught_up"] if row["caught_up"] >= 0 else end for row, end in zip(own, ends, strict=True)]
         lasted = sum(map(min, ends, caught_up)) - sum(row["failed"] for row in own)
         disturbed += lasted
@@ -367,22 +444,33 @@ def none_is_over(told: Printed, match: re.Match[str]) -> bool:
 
 def serves(told: Printed, match: re.Match[str]) -> bool:
     """The first serves more, by all that its tasks have read."""
-    return served(told, match["high"]) >= 0.98 * served(told, match["low"]) and number(match["more"]) > number(match["less"])
+    return served(told, match["high"]) >= 0.98 * served(told, match["low"]) and number(match["more"]) > number(
+        match["less"]
+    )
 
 
 def throughput_changes(told: Printed, match: re.Match[str]) -> bool:
     """By so much between two of the strategies, in the direction of the word."""
     change = float(match["change"].replace("±", "")) / 100
     word = "is the same" if abs(change) < 0.0155 else "rises" if change > 0 else "drops"
-    found = [served(told, one) / served(told, other) - 1 for one in told.names for other in told.names if served(told, other)]
+    found = [
+        served(told, one) / served(told, other) - 1 for one in told.names for other in told.names if served(told, other)
+    ]
     return match["word"] == word and any(abs(change - own) < 0.03 for own in found)
 
 
 def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
     """Beside the same job without checkpoints."""
-    (run, *_), (bare,) = next(runs for runs in told.all_runs if runs[0].scenario.checkpoint.interval_ns), told.comparison.baselines.values()
+    (run, *_), (bare,) = (
+        next(runs for runs in told.all_runs if runs[0].scenario.checkpoint.interval_ns),
+        told.comparison.baselines.values(),
+    )
     change = run.tasks["numRecordsIn"].sum() / run.ended_ns / (bare.tasks["numRecordsIn"].sum() / bare.ended_ns) - 1
-    printed = 0.0 if match["cost"] is None and match["change"] is None else -float(match["cost"] or 0) or float(match["change"] or 0)
+    printed = (
+        0.0
+        if match["cost"] is None and match["change"] is None
+        else -float(match["cost"] or 0) or float(match["change"] or 0)
+    )
     return abs(change - printed / 100) < 0.03
 
 
@@ -399,11 +487,17 @@ def writes_in_no_time(told: Printed, match: re.Match[str]) -> bool:
 def in_a_row(told: Printed, match: re.Match[str]) -> bool:
     """The longest stretch of failures in the journal without a completed one, of a strategy that tolerates so many, and no restart."""
     for run in (run for runs in told.all_runs for run in runs):
-        failed = {row["id"] for row in told.periodic([run], "FAILED", uploads=True) if row["failure_message"] not in CUT_SHORT}
+        failed = {
+            row["id"] for row in told.periodic([run], "FAILED", uploads=True) if row["failure_message"] not in CUT_SHORT
+        }
         over = [entry for entry in run.journal if entry.happening in (Happening.COMPLETED, Happening.ABORTED)]
-        marks = ["x" if entry.checkpoint in failed else " " for entry in over]  # one that a restart cut off ends a stretch here
+        # one that a restart cut off ends a stretch here
+        marks = ["x" if entry.checkpoint in failed else " " for entry in over]
         stretches = "".join(marks).split()
-        is_told = str(max(map(len, stretches), default=0)) == match["n"] and str(run.scenario.checkpoint.tolerable_failed) == match["most"]
+        is_told = (
+            str(max(map(len, stretches), default=0)) == match["n"]
+            and str(run.scenario.checkpoint.tolerable_failed) == match["most"]
+        )
         if is_told and not (run.recoveries["kind"] == "checkpoints").any():
             return True
     return False
@@ -429,13 +523,17 @@ def falls_short(told: Printed, match: re.Match[str]) -> bool:
     """Records were due that its sources did not emit, ever more of them until the first failure; and the vertex is as busy as is said."""
     until_s = number(match["until"]) / 1e3 if match["until"] else np.inf
     for run in told.comparison.results[match["label"]]:
-        if match["until"] and not same_ms(match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT)):
+        if match["until"] and not same_ms(
+            match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT)
+        ):
             return False
         rows = run.series[run.series["time"] <= until_s]
         waiting = rows.groupby("time")["backlog"].sum()
         seconds, begun = float(waiting.index[-1] - waiting.index[0]), waiting.iloc[len(waiting) // 2]
         short = (waiting.iloc[-1] - waiting.iloc[0]) / seconds
-        if waiting.iloc[-1] > begun and abs(short - (number(match["due"]) - number(match["emitted"]))) <= 0.1 * number(match["due"]):
+        if waiting.iloc[-1] > begun and abs(short - (number(match["due"]) - number(match["emitted"]))) <= 0.1 * number(
+            match["due"]
+        ):
             return load_is(told, match)
     return False
 
@@ -453,7 +551,11 @@ def none_due(told: Printed, match: re.Match[str]) -> bool:
     hidden, job = re.findall(r"'([^']+)'", match["hidden"] or ""), told.all_runs[0][0].scenario.job
     if any(job.vertex(name).commit is None for name in hidden):
         return False
-    return not any(triggers_ms(run) or run.commits["vertex"].isin(hidden).any() for runs in told.listed(match["names"]) for run in runs)
+    return not any(
+        triggers_ms(run) or run.commits["vertex"].isin(hidden).any()
+        for runs in told.listed(match["names"])
+        for run in runs
+    )
 
 
 def triggered_late(told: Printed, match: re.Match[str]) -> bool:
@@ -470,7 +572,9 @@ def long_savepoint(told: Printed, match: re.Match[str]) -> bool:
     for run in (run for runs in told.all_runs for run in runs):
         rows = run.checkpoints[(run.checkpoints["id"] == int(match["id"])) & (run.checkpoints["savepointFormat"] != "")]
         for began, took in zip(rows["trigger_timestamp"], rows["end_to_end_duration"], strict=True):
-            if same_ms(match["took"], took) and not (match["alone"] and any(began < at < began + took for at in triggers_ms(run))):
+            if same_ms(match["took"], took) and not (
+                match["alone"] and any(began < at < began + took for at in triggers_ms(run))
+            ):
                 return True
     return False
 
@@ -482,91 +586,251 @@ def template(name: str, pattern: str, claim: Claim, when: Claim = always) -> Tem
 TOOK = r"takes (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT"
 AT = r"'(?P<at>[^']+)'"
 TEMPLATES = (
-    template("finishes", r"The job finishes at (?P<at>MS)(?: with (?P<names>NAMES))?(?:, and at (?P<late_at>MS) with (?P<late>NAME))?"
-             r"(?:; with (?P<others>NAMES) it does not)?(?=\.)", finishes, some_finish),
-    template("after the last record", r"With (?P<of>NAME) (?P<ms>MS) and (?P<count>COUNT) checkpoints pass after its last record",
-             passes_after_the_last_record, finished),
+    template(
+        "finishes",
+        r"The job finishes at (?P<at>MS)(?: with (?P<names>NAMES))?(?:, and at (?P<late_at>MS) with (?P<late>NAME))?"
+        r"(?:; with (?P<others>NAMES) it does not)?(?=\.)",
+        finishes,
+        some_finish,
+    ),
+    template(
+        "after the last record",
+        r"With (?P<of>NAME) (?P<ms>MS) and (?P<count>COUNT) checkpoints pass after its last record",
+        passes_after_the_last_record,
+        finished,
+    ),
     template("holds the end", r"CHECKPOINT holds its end and takes (?P<took>MS)", holds_the_end),
-    template("no checkpoint holds the end", r"With (?P<names>NAMES) no checkpoint holds its end", no_checkpoint_holds_the_end, finished),
+    template(
+        "no checkpoint holds the end",
+        r"With (?P<names>NAMES) no checkpoint holds its end",
+        no_checkpoint_holds_the_end,
+        finished,
+    ),
     template("commits less", r"(?P<of>NAME) commits (?P<less>COUNT) records of (?P<most>COUNT)", commits_less),
     template("checkpoints fail", r"With (?P<of>NAME) " + FATE, most_fail_so),
     template("other reasons", r"(?P<count>\d+) (?:expire|fail \((?P<reason>[\w ]+)\))", others_fail_so),
-    template("completes all", r"(?P<of>NAME) completes (?:its one|all (?P<n>\d+)) in (?P<ms>MS)(?: and stores (?P<size>SIZE) of in-flight "
-             r"data each)?", completes, stores),
+    template(
+        "completes all",
+        r"(?P<of>NAME) completes (?:its one|all (?P<n>\d+)) in (?P<ms>MS)(?: and stores (?P<size>SIZE) of in-flight "
+        r"data each)?",
+        completes,
+        stores,
+    ),
     template("hangs", r"With (?P<of>NAME) a checkpoint hangs", stands_still),
-    template("job fails", rf"With (?P<of>NAME) the job fails \((?P<why>.*?)\)(?: after {FATE})?(?=[;.,])", job_fails,
-             has_status("FAILED", "RESTARTING")),
-    template("restarts for ever", r"With (?P<of>NAME) the job restarts for ever: .*?(?:; with (?P<others>NAME(?: or NAME)*) it does not)?"
-             r"(?=\.(?:$| )|; '|; (?:barriers|even|in|work|the|snapshots|asynchronous|writing|messages|all) )",
-             restarts_for_good, has_status("RESTARTING")),
-    template("cannot begin", r"With (?P<of>NAME) job (?P<instance>\d+) cannot begin[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)",
-             cannot_begin),
-    template("none completed", r"After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run "
-             r"longer", none_completed, interrupted),
-    template("none completed or failed", r"No checkpoint was completed or failed after the warm-up: (?:run longer|set checkpoint.interval)",
-             nothing_ended),
-    template("checkpoints end", r"With (?P<names>NAMES) checkpoints end while the job runs on: none is triggered after (?P<at>MS), "
-             r"and a failure goes back to that one", ends_with_one_that_completed, runs_on),
-    template("none is due", r"With (?P<names>NAMES) no checkpoint is due \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
-             r"becomes visible, and )?a failure begins the job anew", none_due),
+    template(
+        "job fails",
+        rf"With (?P<of>NAME) the job fails \((?P<why>.*?)\)(?: after {FATE})?(?=[;.,])",
+        job_fails,
+        has_status("FAILED", "RESTARTING"),
+    ),
+    template(
+        "restarts for ever",
+        r"With (?P<of>NAME) the job restarts for ever: .*?(?:; with (?P<others>NAME(?: or NAME)*) it does not)?"
+        r"(?=\.(?:$| )|; '|; (?:barriers|even|in|work|the|snapshots|asynchronous|writing|messages|all) )",
+        restarts_for_good,
+        has_status("RESTARTING"),
+    ),
+    template(
+        "cannot begin",
+        r"With (?P<of>NAME) job (?P<instance>\d+) cannot begin[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)",
+        cannot_begin,
+    ),
+    template(
+        "none completed",
+        r"After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run "
+        r"longer",
+        none_completed,
+        interrupted,
+    ),
+    template(
+        "none completed or failed",
+        r"No checkpoint was completed or failed after the warm-up: (?:run longer|set checkpoint.interval)",
+        nothing_ended,
+    ),
+    template(
+        "checkpoints end",
+        r"With (?P<names>NAMES) checkpoints end while the job runs on: none is triggered after (?P<at>MS), "
+        r"and a failure goes back to that one",
+        ends_with_one_that_completed,
+        runs_on,
+    ),
+    template(
+        "none is due",
+        r"With (?P<names>NAMES) no checkpoint is due \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
+        r"becomes visible, and )?a failure begins the job anew",
+        none_due,
+    ),
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),
     template("takes", r"Checkpoints take (?P<ms>MS)(?: in the median, the longest (?P<longest>MS))?", takes),
     template("nothing holds barriers up", r"nothing holds the barriers up" + LOAD, nothing_holds_barriers_up),
-    template("differ by noise", r"the strategies differ by less than noise \((?P<low>MS)(?: to (?P<high>MS))?\)", medians_are),
+    template(
+        "differ by noise", r"the strategies differ by less than noise \((?P<low>MS)(?: to (?P<high>MS))?\)", medians_are
+    ),
     template("same for all", r"checkpoints take (?P<all>MS) with all strategies", medians_are_the_same),
-    template("triggered late", r"(?:Checkpoints are triggered )?every (?P<apart>MS)(?: with (?P<of>NAME))? instead of every "
-             r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|each waits for the one before, "
-             r"as max-concurrent is 1)\))?",
-             triggered_late),
-    template("long savepoint", r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? takes (?P<took>MS)"
-             r"(?P<alone>, and no checkpoint is triggered meanwhile)?", long_savepoint),
+    template(
+        "triggered late",
+        r"(?:Checkpoints are triggered )?every (?P<apart>MS)(?: with (?P<of>NAME))? instead of every "
+        r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|each waits for the one before, "
+        r"as max-concurrent is 1)\))?",
+        triggered_late,
+    ),
+    template(
+        "long savepoint",
+        r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? takes (?P<took>MS)"
+        r"(?P<alone>, and no checkpoint is triggered meanwhile)?",
+        long_savepoint,
+    ),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),
-    template("tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is),
-    template("instead", r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: and store (?P<size>SIZE) of in-flight "
-             r"data each)?", median_is),
-    template("queue", rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}", largest(*QUEUES), exists),
-    template("source thread", rf"{AT} takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up{LOAD}",
-             largest(*QUEUES), completed),
-    template("source thread, no trigger", rf"{AT} does not take the trigger of CHECKPOINT within (?P<took>MS): its task thread is held "
-             rf"up{LOAD}", largest(*QUEUES), was_given_up),
-    template("a committer", r"Barriers of CHECKPOINT wait (?P<took>MS) for '(?P<at>[^']+)', whose thread is at work on an older commit"
-             + LOAD, commits_meanwhile, exists),
-    template("overtaking barriers", r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of "
-             rf"{AT}{LOAD}", largest(*QUEUES), exists),
-    template("alignment timeout", rf"Barriers of CHECKPOINT wait (?P<took>MS) in front of {AT} until the alignment timeout lets them "
-             rf"overtake{LOAD}", largest("until the timeout"), exists),
-    template("alignment", rf"In CHECKPOINT {AT} waits (?P<took>MS) from its first to its last barrier: one of its inputs is behind{LOAD}",
-             largest("alignment"), exists),
+    template(
+        "tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is
+    ),
+    template(
+        "instead",
+        r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: and store (?P<size>SIZE) of in-flight "
+        r"data each)?",
+        median_is,
+    ),
+    template(
+        "queue",
+        rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}",
+        largest(*QUEUES),
+        exists,
+    ),
+    template(
+        "source thread",
+        rf"{AT} takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up{LOAD}",
+        largest(*QUEUES),
+        completed,
+    ),
+    template(
+        "source thread, no trigger",
+        rf"{AT} does not take the trigger of CHECKPOINT within (?P<took>MS): its task thread is held "
+        rf"up{LOAD}",
+        largest(*QUEUES),
+        was_given_up,
+    ),
+    template(
+        "a committer",
+        r"Barriers of CHECKPOINT wait (?P<took>MS) for '(?P<at>[^']+)', whose thread is at work on an older commit"
+        + LOAD,
+        commits_meanwhile,
+        exists,
+    ),
+    template(
+        "overtaking barriers",
+        r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of "
+        rf"{AT}{LOAD}",
+        largest(*QUEUES),
+        exists,
+    ),
+    template(
+        "alignment timeout",
+        rf"Barriers of CHECKPOINT wait (?P<took>MS) in front of {AT} until the alignment timeout lets them "
+        rf"overtake{LOAD}",
+        largest("until the timeout"),
+        exists,
+    ),
+    template(
+        "alignment",
+        rf"In CHECKPOINT {AT} waits (?P<took>MS) from its first to its last barrier: one of its inputs is behind{LOAD}",
+        largest("alignment"),
+        exists,
+    ),
     template("before the barrier", rf"Work before the barrier {TOOK}", largest(*KINDS[3]), exists),
     template("sync", rf"The synchronous phase {TOOK}, on the task threads", largest("sync"), exists),
-    template("async queue", r"Snapshots wait (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT for the asynchronous thread "
-             rf"of {AT}, at work for older checkpoints", largest("async queue"), exists),
-    template("async work", rf"Asynchronous work of {AT} {TOOK}, beside its files: neither storage nor barriers decide",
-             largest("async work"), exists),
+    template(
+        "async queue",
+        r"Snapshots wait (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT for the asynchronous thread "
+        rf"of {AT}, at work for older checkpoints",
+        largest("async queue"),
+        exists,
+    ),
+    template(
+        "async work",
+        rf"Asynchronous work of {AT} {TOOK}, beside its files: neither storage nor barriers decide",
+        largest("async work"),
+        exists,
+    ),
     template("upload", rf"Writing (?:(?P<size>SIZE)|files) {TOOK}: storage decides, not the barriers", written, exists),
-    template("channel state", rf"Writing in-flight data of {AT} {TOOK}: storage decides, once barriers are through",
-             largest("own output", "channel state"), exists),
-    template("messages", r"Messages to and from the coordinator take (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT",
-             largest("trigger", "acknowledgement"), exists),
-    template("first upload", r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has a row of its own, and all else is "
-             r"about later ones", first_upload),
-    template("serves", r"(?P<high>NAME) serves (?P<more>COUNT/s), (?P<low>NAME) (?P<less>COUNT/s)", serves, none_is_over),
-    template("throughput", r"throughput (?P<word>is the same|rises|drops) \((?P<change>[±+-][\d.]+) %\)", throughput_changes, none_is_over),
-    template("cost of checkpoints", r"checkpoints cost (?:no throughput|(?P<cost>[\d.]+) % of throughput)|throughput is "
-             r"(?P<change>[+-][\d.]+) % with checkpoints", checkpoints_cost),
-    template("no limit of storage", r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it "
-             r"takes is unknown until you write storage\.bandwidth", writes_in_no_time, some_completed),
-    template("failures in a row", r"at most (?P<n>\d+) in a row, of (?P<most>\d+) that are tolerated: one that completes sets the count to "
-             r"0", in_a_row, some_completed),
-    template("circle", r"tasks wait for each other: .*?; with aligned barriers they do not", passes_when_aligned, stands_still),
-    template("metadata", r"All tasks of CHECKPOINT acknowledge it, and its metadata cannot be written", metadata_fails, exists),
-    template("costs the same", r"A (?:failure|planned restart) stops the job and replays as much under all of them", costs_the_same,
-             some_restart),
-    template("replays", r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) records, lags by up to "
-             r"(?P<lag>MS) and is disturbed (?P<share>\d+) % of the time(?: by COUNT failures? and "
-             r"COUNT planned restarts?)?", replays, some_restart),
-    template("overloaded", r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
-             r"anything fails \(until (?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is busy \d+ %) over the whole run"
-             r"(?:\. So (?:is|are) [^.]+)?", falls_short),
-)  # fmt: skip
+    template(
+        "channel state",
+        rf"Writing in-flight data of {AT} {TOOK}: storage decides, once barriers are through",
+        largest("own output", "channel state"),
+        exists,
+    ),
+    template(
+        "messages",
+        r"Messages to and from the coordinator take (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT",
+        largest("trigger", "acknowledgement"),
+        exists,
+    ),
+    template(
+        "first upload",
+        r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has a row of its own, and all else is "
+        r"about later ones",
+        first_upload,
+    ),
+    template(
+        "serves", r"(?P<high>NAME) serves (?P<more>COUNT/s), (?P<low>NAME) (?P<less>COUNT/s)", serves, none_is_over
+    ),
+    template(
+        "throughput",
+        r"throughput (?P<word>is the same|rises|drops) \((?P<change>[±+-][\d.]+) %\)",
+        throughput_changes,
+        none_is_over,
+    ),
+    template(
+        "cost of checkpoints",
+        r"checkpoints cost (?:no throughput|(?P<cost>[\d.]+) % of throughput)|throughput is "
+        r"(?P<change>[+-][\d.]+) % with checkpoints",
+        checkpoints_cost,
+    ),
+    template(
+        "no limit of storage",
+        r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it "
+        r"takes is unknown until you write storage\.bandwidth",
+        writes_in_no_time,
+        some_completed,
+    ),
+    template(
+        "failures in a row",
+        r"at most (?P<n>\d+) in a row, of (?P<most>\d+) that are tolerated: one that completes sets the count to "
+        r"0",
+        in_a_row,
+        some_completed,
+    ),
+    template(
+        "circle",
+        r"tasks wait for each other: .*?; with aligned barriers they do not",
+        passes_when_aligned,
+        stands_still,
+    ),
+    template(
+        "metadata",
+        r"All tasks of CHECKPOINT acknowledge it, and its metadata cannot be written",
+        metadata_fails,
+        exists,
+    ),
+    template(
+        "costs the same",
+        r"A (?:failure|planned restart) stops the job and replays as much under all of them",
+        costs_the_same,
+        some_restart,
+    ),
+    template(
+        "replays",
+        r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) records, lags by up to "
+        r"(?P<lag>MS) and is disturbed (?P<share>\d+) % of the time(?: by COUNT failures? and "
+        r"COUNT planned restarts?)?",
+        replays,
+        some_restart,
+    ),
+    template(
+        "overloaded",
+        r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
+        r"anything fails \(until (?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is busy \d+ %) over the whole run"
+        r"(?:\. So (?:is|are) [^.]+)?",
+        falls_short,
+    ),
+)
 """Each sentence that `run` prints is in the table of templates; each has a precondition, and its words hold in tables and journal."""

@@ -8,20 +8,41 @@ from pathlib import Path
 import pytest
 
 import benchmarks.lab  # noqa: F401 - some recordings are the lab's
-from sim.history.answer import answer
-from sim.history.reading import history_of
-from sim.history.text import answer_text
-from sim.recordings.reading import read_source
+from sim.jobs.history.explanation import answer, answer_text
+from sim.jobs.history.reading import history_of
+from sim.jobs.reading import read_source
 from tests.claims.job_templates import TEMPLATES, ToldJob, ToldLog, sentences
 from tests.claims.printed import false_sentences
 
 DATA = Path(__file__).parents[1] / "data"
 JOBS = [
-    *DATA.glob("planted/*.zip"), *DATA.glob("rest/*.zip"), *DATA.glob("recordings/*savepoint*.gz"), *DATA.glob("recordings/*syncflush2*"),
-    *(DATA / "users-jobs" / f"{name}.zip" for name in ("R2-burst11-aligned", "R6-grow-aligned", "R7-cores-aligned", "R10-q12-unaligned")),
-]  # fmt: skip
-ALL = [*(path for kind in ("planted-afresh", "users-jobs", "backends", "scaling", "async-io", "lost-task-managers", "changelog")
-         for path in DATA.glob(f"{kind}/*.zip")), *DATA.glob("recordings/*.gz"), *DATA.glob("held-out/*.gz"), *JOBS]  # fmt: skip
+    *DATA.glob("planted/*.zip"),
+    *DATA.glob("rest/*.zip"),
+    *DATA.glob("recordings/*savepoint*.gz"),
+    *DATA.glob("recordings/*syncflush2*"),
+    *(
+        DATA / "users-jobs" / f"{name}.zip"
+        for name in ("R2-burst11-aligned", "R6-grow-aligned", "R7-cores-aligned", "R10-q12-unaligned")
+    ),
+]
+ALL = [
+    *(
+        path
+        for kind in (
+            "planted-afresh",
+            "users-jobs",
+            "backends",
+            "scaling",
+            "async-io",
+            "lost-task-managers",
+            "changelog",
+        )
+        for path in DATA.glob(f"{kind}/*.zip")
+    ),
+    *DATA.glob("recordings/*.gz"),
+    *DATA.glob("held-out/*.gz"),
+    *JOBS,
+]
 JOB = "1f0c2b6a6a3f4d0f8d3f0a8a5f7b9c21"
 COORDINATOR = "INFO  org.apache.flink.runtime.checkpoint.CheckpointCoordinator [] -"
 REASONS = {
@@ -54,7 +75,9 @@ def random_log(seed):
     at, lines, written = 8 * 3600, [], []
 
     def write(text, kind="", value=None):
-        lines.append(f"{datetime(2026, 3, 9, tzinfo=UTC):%Y-%m-%d} {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},117 {text}")
+        lines.append(
+            f"{datetime(2026, 3, 9, tzinfo=UTC):%Y-%m-%d} {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},117 {text}"
+        )
         written.append((at, kind, value))
 
     write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state CREATED to RUNNING.", "running")
@@ -62,19 +85,29 @@ def random_log(seed):
     for number in range(1, 13):
         at += 600
         if number > silent_from and draw.random() < 0.2:
-            write(f"{COORDINATOR} Failed to trigger checkpoint for job {JOB} since Not all required tasks are currently running.",
-                  "refused", "Not all required tasks are currently running")  # fmt: skip
+            write(
+                f"{COORDINATOR} Failed to trigger checkpoint for job {JOB} since Not all required tasks are currently running.",
+                "refused",
+                "Not all required tasks are currently running",
+            )
             continue
         savepoint = "SavepointType{name='Savepoint'}" if draw.random() < 0.15 else "CheckpointType{name='Checkpoint'}"
         trigger_ms = 1000 * (int(datetime(2026, 3, 9, tzinfo=UTC).timestamp()) + at) + 117
-        write(f"{COORDINATOR} Triggering checkpoint {number} (type={savepoint}) @ {trigger_ms} for job {JOB}.", "triggered", number)
+        write(
+            f"{COORDINATOR} Triggering checkpoint {number} (type={savepoint}) @ {trigger_ms} for job {JOB}.",
+            "triggered",
+            number,
+        )
         took = draw.randint(20, 400)
         at += took
         if number > silent_from or draw.random() < 0.2:
             kind = draw.choice(list(REASONS))
             write(f"{COORDINATOR} {REASONS[kind].format(number, JOB)}", "" if "Save" in savepoint else "failed", kind)
             if draw.random() < 0.2:
-                write("org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.", "intolerable")
+                write(
+                    "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.",
+                    "intolerable",
+                )
                 write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to RESTARTING.")
                 write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.")
                 if any(kind == "completed" for _, kind, _ in written):
@@ -82,8 +115,12 @@ def random_log(seed):
                 else:
                     write(f"{COORDINATOR} No checkpoint found to restore.", "fresh")
         else:
-            write(f"{COORDINATOR} Completed checkpoint {number} for job {JOB} (2000 bytes, checkpointDuration={1000 * took} ms, "
-                  "finalizationTime=40 ms).", "completed", number)  # fmt: skip
+            write(
+                f"{COORDINATOR} Completed checkpoint {number} for job {JOB} (2000 bytes, checkpointDuration={1000 * took} ms, "
+                "finalizationTime=40 ms).",
+                "completed",
+                number,
+            )
     at += draw.choice([10, 5000])
     write("INFO  other line")
     return "\n".join(lines), tuple(written)
@@ -99,14 +136,14 @@ def logs(folder, seeds):
 def test_sentences_about_recorded_jobs_are_true():
     found, exercised = checked(recorded(JOBS, each=20))
 
-    assert {} == found
+    assert found == {}
     assert len(exercised) >= 55
 
 
 def test_sentences_about_random_logs_are_true(tmp_path):
     found, exercised = checked(logs(tmp_path, range(40)))
 
-    assert {} == found
+    assert found == {}
     assert {
         "silent",
         "refused",
@@ -125,9 +162,9 @@ def test_each_template_is_exercised_and_true(tmp_path):
     found, exercised = checked(recorded(ALL, each=9))
     of_logs, more = checked(logs(tmp_path, range(60, 260)))
 
-    assert {} == found | of_logs
+    assert found | of_logs == {}
     assert {template.name for template in TEMPLATES if not (exercised + more)[template.name]} <= UNEXERCISED
 
 
 UNEXERCISED = {"end of input", "metadata", "savepoint differs", "its manager ends", "no places"}
-"""Hardly any checkpoint of a recording has one: unit tests of `tests/history` do."""
+"""Hardly any checkpoint of a recording has one: unit tests of `tests/jobs/history` do."""

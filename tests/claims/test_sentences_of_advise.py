@@ -32,15 +32,21 @@ class ToldAdvice:
 
     def note(self, found):
         for row in found.to_dict("records"):
-            self.rows.setdefault(f"{row['protocol']}, every {row['interval']}", {})[row["trial"], row["replication"]] = row
+            self.rows.setdefault(f"{row['protocol']}, every {row['interval']}", {})[
+                row["trial"], row["replication"]
+            ] = row
         return found
 
     def checkpoints_ms(self, name):
         """The longest: of few, and of long runs, it stands for p99."""
-        return max(row["end_to_end_max_ms"] for row in self.rows[name].values() if row["trial"] in {"undisturbed", "long"})
+        return max(
+            row["end_to_end_max_ms"] for row in self.rows[name].values() if row["trial"] in {"undisturbed", "long"}
+        )
 
     def recovery_ms(self, name):
-        failing = [row["caught_up_ms"] for row in self.rows[name].values() if row["trial"] not in {"undisturbed", "long"}]
+        failing = [
+            row["caught_up_ms"] for row in self.rows[name].values() if row["trial"] not in {"undisturbed", "long"}
+        ]
         return fmean(failing or [row["caught_up_ms"] for row in self.rows[name]])
 
     def keeps(self, name):
@@ -63,7 +69,9 @@ def bounds(told, match):
     """Each limit is printed as it was given."""
     printed = dict(re.findall(r"(checkpoints|recovery) at most (\d[\d.]* \w+)", match["bounds"]))
     given = {"checkpoints": told.limits.checkpoint_ms, "recovery": told.limits.recovery_ms}
-    return {name: number(text) for name, text in printed.items()} == {name: ms for name, ms in given.items() if ms is not None}
+    return {name: number(text) for name, text in printed.items()} == {
+        name: ms for name, ms in given.items() if ms is not None
+    }
 
 
 def none_keeps(told, match):
@@ -88,7 +96,9 @@ def is_closest(told, match):
 
 
 def is_count(told, match):
-    return int(match["n"]) == sum(row["completed"] for row in told.rows[told.advised].values() if row["trial"] in {"undisturbed", "long"})
+    return int(match["n"]) == sum(
+        row["completed"] for row in told.rows[told.advised].values() if row["trial"] in {"undisturbed", "long"}
+    )
 
 
 def ran_so_often(told, match):
@@ -99,7 +109,10 @@ def did_not_run(told, match):
     """No row has the interval, but for the barriers that are named."""
     listed = re.findall(r"(\d+ (?:ms|s|min|h))(?: \(only ([\w ,-]+) ran\))?", match["intervals"])
     names = {(name.rpartition(", every ")[2], name.rpartition(", every ")[0]) for name in told.rows}
-    return all({protocol for interval, protocol in names if interval == own} == ({only} if only else set()) for own, only in listed)
+    return all(
+        {protocol for interval, protocol in names if interval == own} == ({only} if only else set())
+        for own, only in listed
+    )
 
 
 def aligned_ones(told):
@@ -126,50 +139,117 @@ def advises(told, match):
     return bool(told.advised)
 
 
-TEMPLATES = tuple(Template(name, pattern.replace("SETTING", SETTING), when, claim) for name, pattern, claim, when in (
-    ("use", r"(?:If .*?, use|Use) SETTING(?:, with [^.]*)?\. It keeps the limits \((?P<bounds>[^)]*)\)", advised, always),
-    ("stay", r"Stay: today's setting, SETTING, keeps the limits \((?P<bounds>[^)]*)\)", stays, always),
-    ("nothing loses less", r"nothing that was tried loses clearly less", always, advises),
-    ("no limit of storage", (r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it takes is "
-     r"unknown until you write storage\.bandwidth"), lambda told, match: match["size"] == told.written, advises),
-    ("too little room", (r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
-             r"(?P<what>recovery|checkpoints) "
-     r"(?P<value>MS) for (?P<limit>MS), (?:[\d.]+ % room of the [\d.]+ % by which it may be off|which .* keep \(four of five: MS\))"),
-     has_little_room, always),
-    ("no setting", r"No setting that was tried keeps the limits \((?P<bounds>[^)]*)\)", none_keeps, always),
-    ("fits too", (r"(?:Also fits, and is not chosen: )?SETTING \(checkpoints [^)]*\): it (?:has more room, and loses more time "
-             r"\([^)]*\)|has less room"
-     r"|loses more time \([^)]*\)|loses about as much time, and changes more)"), fits_too, advises),
-    ("closest", (r"closest +SETTING: the longest of \d+ checkpoints is (?P<value>MS) instead of MS(?: \(p90 MS: settings are compared by "
-     r"that\))?(?:[;,] [^.]* within the limit)?"), is_closest, none_is_advised),
-    ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
-    ("if aligned", r"If the sink forbids unaligned checkpoints: SETTING keeps the limits as well, in short runs", keeps_aligned, advises),
-    ("if none aligned", (r"If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits\. Say the sink "
-             r"to try "
-     r"further levers"), no_aligned_one_keeps, advises),
-    ("sure", r"How sure: too few runs to tell \((?P<n>\d+) of the advised setting\)", ran_so_often, advises),
-    ("resamples", r"How sure: chosen in .*? of bootstrap resamples, its protocol in [^.]*", always, advises),
-    ("judged by", (r"The limit on checkpoints is judged by the longest of (?P<n>\d+) simulated ones(?:: fewer than \d+ show no 99 % "
-             r"quantile with 95 % "
-     r"confidence)?(?:\. Whether more .*)?"), is_count, advises),
-    ("not run", r"Not run: every (?P<intervals>.*?): (?:recovery takes too long at \d+ \w+ already|a failure would cost more .*|.*)",
-     did_not_run, always),
-))  # fmt: skip
+TEMPLATES = tuple(
+    Template(name, pattern.replace("SETTING", SETTING), when, claim)
+    for name, pattern, claim, when in (
+        (
+            "use",
+            r"(?:If .*?, use|Use) SETTING(?:, with [^.]*)?\. It keeps the limits \((?P<bounds>[^)]*)\)",
+            advised,
+            always,
+        ),
+        ("stay", r"Stay: today's setting, SETTING, keeps the limits \((?P<bounds>[^)]*)\)", stays, always),
+        ("nothing loses less", r"nothing that was tried loses clearly less", always, advises),
+        (
+            "no limit of storage",
+            (
+                r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it takes is "
+                r"unknown until you write storage\.bandwidth"
+            ),
+            lambda told, match: match["size"] == told.written,
+            advises,
+        ),
+        (
+            "too little room",
+            (
+                r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
+                r"(?P<what>recovery|checkpoints) "
+                r"(?P<value>MS) for (?P<limit>MS), (?:[\d.]+ % room of the [\d.]+ % by which it may be off|which .* keep \(four of five: MS\))"
+            ),
+            has_little_room,
+            always,
+        ),
+        ("no setting", r"No setting that was tried keeps the limits \((?P<bounds>[^)]*)\)", none_keeps, always),
+        (
+            "fits too",
+            (
+                r"(?:Also fits, and is not chosen: )?SETTING \(checkpoints [^)]*\): it (?:has more room, and loses more time "
+                r"\([^)]*\)|has less room"
+                r"|loses more time \([^)]*\)|loses about as much time, and changes more)"
+            ),
+            fits_too,
+            advises,
+        ),
+        (
+            "closest",
+            (
+                r"closest +SETTING: the longest of \d+ checkpoints is (?P<value>MS) instead of MS(?: \(p90 MS: settings are compared by "
+                r"that\))?(?:[;,] [^.]* within the limit)?"
+            ),
+            is_closest,
+            none_is_advised,
+        ),
+        ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
+        (
+            "if aligned",
+            r"If the sink forbids unaligned checkpoints: SETTING keeps the limits as well, in short runs",
+            keeps_aligned,
+            advises,
+        ),
+        (
+            "if none aligned",
+            (
+                r"If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits\. Say the sink "
+                r"to try "
+                r"further levers"
+            ),
+            no_aligned_one_keeps,
+            advises,
+        ),
+        ("sure", r"How sure: too few runs to tell \((?P<n>\d+) of the advised setting\)", ran_so_often, advises),
+        ("resamples", r"How sure: chosen in .*? of bootstrap resamples, its protocol in [^.]*", always, advises),
+        (
+            "judged by",
+            (
+                r"The limit on checkpoints is judged by the longest of (?P<n>\d+) simulated ones(?:: fewer than \d+ show no 99 % "
+                r"quantile with 95 % "
+                r"confidence)?(?:\. Whether more .*)?"
+            ),
+            is_count,
+            advises,
+        ),
+        (
+            "not run",
+            r"Not run: every (?P<intervals>.*?): (?:recovery takes too long at \d+ \w+ already|a failure would cost more .*|.*)",
+            did_not_run,
+            always,
+        ),
+    )
+)
 JUDGED = re.compile(r"(?:If|Use|Stay|Try|No setting|Also fits|closest|How sure|The limit on|Not run)")
 
 
 def made_up(seed, folder):
     """An advice about a job whose checkpoints take so long, under random limits."""
     draw = random.Random(seed)
-    limits = Limits(checkpoint_ms=draw.choice([None, 500.0, 2000.0, 20_000.0]), recovery_ms=draw.choice([None, 6500.0, 38_000.0, 60_000.0]))
-    told = ToldAdvice(limits if limits.checkpoint_ms or limits.recovery_ms else Limits(checkpoint_ms=1000.0), "aligned, every 30 s")
+    limits = Limits(
+        checkpoint_ms=draw.choice([None, 500.0, 2000.0, 20_000.0]),
+        recovery_ms=draw.choice([None, 6500.0, 38_000.0, 60_000.0]),
+    )
+    told = ToldAdvice(
+        limits if limits.checkpoint_ms or limits.recovery_ms else Limits(checkpoint_ms=1000.0), "aligned, every 30 s"
+    )
     run = MadeUp(
-        {name: draw.choice([60.0, 450.0, 1900.0, 9000.0]) for name in PROTOCOLS}, draw.choice([0.0, 0.2]), cost_s=draw.choice([0, 0.5])
+        {name: draw.choice([60.0, 450.0, 1900.0, 9000.0]) for name in PROTOCOLS},
+        draw.choice([0.0, 0.2]),
+        cost_s=draw.choice([0, 0.5]),
     )
     told.written, state = ("", "") if seed % 2 else ("20 MB", ", state: {size: 40 MB}")
     (folder / "job.yaml").write_text(dedent(JOB).replace("service: 1 ms,", f"service: 1 ms{state},"))
     bench = prepared(folder / "job.yaml", (), (), recovery_ms=told.limits.recovery_ms)
-    found = report(bench, told.limits, 8.64e7, lambda *trials: told.note(run(*trials)), folder, max_replications=3, vary=False)
+    found = report(
+        bench, told.limits, 8.64e7, lambda *trials: told.note(run(*trials)), folder, max_replications=3, vary=False
+    )
     texts = [" ".join(line.split()) for part in found.parts if isinstance(part, str) for line in (part.split("\n\n"))]
     return told, [text for text in texts if JUDGED.match(text)]
 
@@ -187,7 +267,7 @@ def checked(seeds, folder):
 def test_sentences_of_advice_are_true(tmp_path):
     found, exercised = checked((1, 2, 3), tmp_path)
 
-    assert {} == found
+    assert found == {}
     assert len(exercised) >= 5
     assert exercised["no limit of storage"]
 
@@ -196,8 +276,8 @@ def test_sentences_of_advice_are_true(tmp_path):
 def test_each_template_is_exercised_and_true(tmp_path):
     found, exercised = checked(range(32), tmp_path)
 
-    assert {} == found
-    assert UNEXERCISED == [template.name for template in TEMPLATES if not exercised[template.name]]
+    assert found == {}
+    assert [template.name for template in TEMPLATES if not exercised[template.name]] == UNEXERCISED
 
 
 UNEXERCISED = ["if aligned", "resamples"]

@@ -14,15 +14,14 @@ import pandas as pd
 import yaml
 from scipy.stats import t as student
 
-from sim.analysis.sweeps.measure import text as value_text
-from sim.differences import texts
-from sim.differences.answers import compared
-from sim.differences.effects import LEADING, quantities, trouble
-from sim.differences.inputs import InputChange
-from sim.differences.kept import KeptAnswer
-from sim.quantities.results import STATISTICS
-from sim.scenario import loads
-from sim.verbs.diff import DiffRequest, diff
+from sim.app.verbs.diff import DiffRequest, diff
+from sim.model.quantities import STATISTICS
+from sim.model.schema.study import loads
+from sim.results.sweep_answers import text as value_text
+from sim.studies import effects
+from sim.studies.differences import InputChange
+from sim.studies.effects import LEADING, compared, quantities, trouble
+from sim.studies.sides import KeptAnswer
 from tests.claims.printed import Template, false_sentences, split
 
 JOB = """\
@@ -37,21 +36,35 @@ run: {duration: 4 s}
 """
 PAIRS = {
     "no checkpoints": {"interval: 1 s": "interval: off"},
-    "none completes": {"interval: 1 s": "interval: 1 s, timeout: 50 ms, tolerable-failed: 100", "size: 1 MB": "size: 100 MB"},
+    "none completes": {
+        "interval: 1 s": "interval: 1 s, timeout: 50 ms, tolerable-failed: 100",
+        "size: 1 MB": "size: 100 MB",
+    },
     "none ends": {"size: 1 MB": "size: 2 GB"},
     "output waits": {"sink: {": "sink: {commit: two-phase, "},
     "nothing happens": {"interval: 1 s": "interval: 1 s, timeout: 9 min"},
-    "many": {"200/s": "400/s", "400 B": "500 B", "service: 1 ms, state": "service: 2 ms, state", "size: 1 MB": "size: 2 MB",
-             "interval: 1 s": "interval: 2 s, min-pause: 100 ms", "bandwidth: 100 MB/s": "bandwidth: 50 MB/s"},
+    "many": {
+        "200/s": "400/s",
+        "400 B": "500 B",
+        "service: 1 ms, state": "service: 2 ms, state",
+        "size: 1 MB": "size: 2 MB",
+        "interval: 1 s": "interval: 2 s, min-pause: 100 ms",
+        "bandwidth: 100 MB/s": "bandwidth: 50 MB/s",
+    },
     "it ends": {"record: 400 B": "record: 400 B, records: 300"},
-    "it dies": {"interval: 1 s": "interval: 1 s, timeout: 50 ms", "size: 1 MB": "size: 100 MB",
-                "run:": "restart: {strategy: none}\nrun:"},
+    "it dies": {
+        "interval: 1 s": "interval: 1 s, timeout: 50 ms",
+        "size: 1 MB": "size: 100 MB",
+        "run:": "restart: {strategy: none}\nrun:",
+    },
     "another name": {"map": "enrich"},
-    "another vertex": {"  sink: {input: {map: hash}": "  out: {input: {map: hash}, service: 1 ms}\n  sink: {input: {out: hash}"},
+    "another vertex": {
+        "  sink: {input: {map: hash}": "  out: {input: {map: hash}, service: 1 ms}\n  sink: {input: {out: hash}"
+    },
     "another seed": {"duration: 4 s": "duration: 5 s, seed: 3"},
     "the same": {"duration: 4 s": "duration: 4000 ms"},
     "prices": {"{bandwidth: 100 MB/s}": "{object-store: {latency: 50 ms}}"},
-}  # fmt: skip
+}
 """By name: what B has in place of what A has."""
 COLUMNS = {statistic.title: column for column, statistic in STATISTICS.items()}
 DEFAULTS = {
@@ -126,7 +139,11 @@ class ToldDiff:
     @property
     def differing(self):
         """Keys whose values differ between the files, under the names of B."""
-        return [key for key in _apart(*(yaml.safe_load(text) for text in (_renamed(self.a, self.b), self.b))) if not key.startswith("run.")]
+        return [
+            key
+            for key in _apart(*(yaml.safe_load(text) for text in (_renamed(self.a, self.b), self.b)))
+            if not key.startswith("run.")
+        ]
 
 
 @lru_cache
@@ -161,7 +178,13 @@ def _vertices(text):
 def _simulated(text, **run):
     """What would run, without how it does and without names of vertices."""
     scenario = loads(text, "diff").scenarios[0]
-    return str(scenario.job).replace("enrich", "map"), scenario.checkpoint, scenario.storage, scenario.cluster, scenario.faults
+    return (
+        str(scenario.job).replace("enrich", "map"),
+        scenario.checkpoint,
+        scenario.storage,
+        scenario.cluster,
+        scenario.faults,
+    )
 
 
 def always(told, match):
@@ -172,8 +195,11 @@ def nothing_differs(told, match):
     """But for what is named."""
     runs = [loads(text, "diff").scenarios[0].run for text in (told.a, told.b)]
     named = match["but"] or ""
-    return (_simulated(told.a) == _simulated(told.b) and ("how they run" in named) == (runs[0] != runs[1])
-            and ("names of vertices" in named) == (_vertices(told.a) != _vertices(told.b)))  # fmt: skip
+    return (
+        _simulated(told.a) == _simulated(told.b)
+        and ("how they run" in named) == (runs[0] != runs[1])
+        and ("names of vertices" in named) == (_vertices(told.a) != _vertices(told.b))
+    )
 
 
 def counts_inputs(told, match):
@@ -187,16 +213,22 @@ def runs_failed(told, match):
 def nothing_changes(told, match):
     """No quantity has a change with a direction, and none is of one side alone."""
     columns = [column for column in STATISTICS if column in told.rows]
-    one_sided = [column for column in columns if math.isfinite(told.mean("A", column)) != math.isfinite(told.mean("B", column))]
-    sure = [column for column in columns if told.is_sure(column) and not is_nothing(column, told.change("B", column)[0])]
-    return counts_inputs(told, match) and [] == one_sided + sure and (told.rows["status"] == "ok").all()
+    one_sided = [
+        column for column in columns if math.isfinite(told.mean("A", column)) != math.isfinite(told.mean("B", column))
+    ]
+    sure = [
+        column for column in columns if told.is_sure(column) and not is_nothing(column, told.change("B", column)[0])
+    ]
+    return counts_inputs(told, match) and one_sided + sure == [] and (told.rows["status"] == "ok").all()
 
 
 def changes(told, match):
     """Both means, and the interval of the mean of the differences of pairs."""
     column = COLUMNS[match["title"][0].lower() + match["title"][1:]]
     told.column = told.column or column
-    return told.texts(column) == (match["before"], match["after"]) and (match["change"] or "") == told.effect("B", column)
+    return told.texts(column) == (match["before"], match["after"]) and (match["change"] or "") == told.effect(
+        "B", column
+    )
 
 
 def stays(told, match):
@@ -218,8 +250,14 @@ def leads(told, match):
     column = told.column
     ends = sorted(told.mean(side, column) for side in "AB")
     of_one_side = math.isfinite(told.mean("A", column)) != math.isfinite(told.mean("B", column))
-    others = [other for other in LEADING if other in told.rows and told.is_sure(other) and told.texts(other)[0] != told.texts(other)[1]]
-    return holds and (told.is_sure(column) or (column == "completed" and ends[0] == 0 < ends[1]) or (of_one_side and not others))
+    others = [
+        other
+        for other in LEADING
+        if other in told.rows and told.is_sure(other) and told.texts(other)[0] != told.texts(other)[1]
+    ]
+    return holds and (
+        told.is_sure(column) or (column == "completed" and ends[0] == 0 < ends[1]) or (of_one_side and not others)
+    )
 
 
 def only_step(told, match):
@@ -307,7 +345,9 @@ def names_defaults(told, match):
 
 
 def same_on_both(told, match):
-    return all(stays(told, {"title": title, "before": told.texts(COLUMNS[title])[0]}) for title in match["titles"].split("; "))
+    return all(
+        stays(told, {"title": title, "before": told.texts(COLUMNS[title])[0]}) for title in match["titles"].split("; ")
+    )
 
 
 def job_died(told, match):
@@ -318,47 +358,65 @@ def job_died(told, match):
 
 def cells_failed(told, match):
     own = told.rows[told.rows["side"] == match["side"]]
-    return (int(match["k"]), int(match["n"])) == ((own["status"] != "ok").sum(), len(own)) and match["why"] in set(own["error"])
+    return (int(match["k"]), int(match["n"])) == ((own["status"] != "ok").sum(), len(own)) and match["why"] in set(
+        own["error"]
+    )
 
 
 CHANGE = r"(?P<before>(?:> )?[^>()]+?) -> (?P<after>(?:> )?[^>(),;]+?)(?: \((?P<change>[^()]*)\))?"
 TITLE = f"(?P<title>{'|'.join(sorted(map(re.escape, COLUMNS), key=len, reverse=True))})"
-TEMPLATES = tuple(Template(name, pattern.replace("TITLE", TITLE).replace("CHANGE", CHANGE), always, claim) for name, pattern, claim in (
-    ("nothing", r"Nothing that is simulated differs(?:: the same values, or values that mean the same| but (?P<but>[^.]*))\.$",
-     nothing_differs),
-    ("failed runs", r"(?P<n>\d+) inputs? differs?; runs failed, so what that changes is not known\.$", runs_failed),
-    ("no change", r"(?P<n>\d+) inputs? differs?, and no quantity surely changes\.$", nothing_changes),
-    ("leads", r"TITLE: CHANGE(?=[,;:.] )", leads),
-    ("from one", rf", from (?P<step>{KEY})\.$", only_step),
-    ("most alone", rf"(?P<step>{KEY}) alone: (?P<effect>.*?)\.$", most_alone),
-    ("nothing alone", r"no input alone changes it, only all together\.$", nothing_alone),
-    ("no value alone", r"what each input does alone has no value\.$", no_value_alone),
-    ("inputs", r"(?P<n>\d+) inputs? differs?(?:, those that matter first)?$", counts_inputs),
-    ("input", r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$", input_is),
-    ("vertices", r"(?:inputs )?(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
-    ("more", r"\.\.\. and (?P<n>\d+) more below$", always),
-    ("changes", r"TITLE: CHANGE(?!,)$", changes),
-    ("the same", r"TITLE: (?P<before>.*), the same$", stays),
-    ("alone", rf"(?P<step>{KEY}) alone: (?P<effect>(?!nothing).*)$", alone),
-    ("does nothing", rf"(?P<step>{KEY}) alone: nothing$", does_nothing),
-    ("no value", r"not all parts have a value: see the tables$", parts_without_value),
-    ("beyond", r"all together beyond the sum: (?P<effect>.*)$", beyond),
-    ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
-    ("alike", r"(?:; )?run\.(?P<key>[\w-]+): (?P<a>[\w ]+) and (?P<b>[\w ]+), both run with (?P<both>[\w ]+)(?=;|$)", runs_alike),
-    ("defaults", r"at their defaults on both sides, which decide in many jobs: (?P<names>.*)$", names_defaults),
-    ("same", r"The same on both sides: (?P<titles>.*)\.$", same_on_both),
-    ("died", rf"(?P<side>{KEY}|[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
-    ("cells failed", rf"(?P<side>{KEY}|[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
-    ("issues", r"known defects that may apply to [AB] alone: .*$", always),
-    ("costs", r"costs in USD per month; prices: .*$", always),
-))  # fmt: skip
+TEMPLATES = tuple(
+    Template(name, pattern.replace("TITLE", TITLE).replace("CHANGE", CHANGE), always, claim)
+    for name, pattern, claim in (
+        (
+            "nothing",
+            r"Nothing that is simulated differs(?:: the same values, or values that mean the same| but (?P<but>[^.]*))\.$",
+            nothing_differs,
+        ),
+        ("failed runs", r"(?P<n>\d+) inputs? differs?; runs failed, so what that changes is not known\.$", runs_failed),
+        ("no change", r"(?P<n>\d+) inputs? differs?, and no quantity surely changes\.$", nothing_changes),
+        ("leads", r"TITLE: CHANGE(?=[,;:.] )", leads),
+        ("from one", rf", from (?P<step>{KEY})\.$", only_step),
+        ("most alone", rf"(?P<step>{KEY}) alone: (?P<effect>.*?)\.$", most_alone),
+        ("nothing alone", r"no input alone changes it, only all together\.$", nothing_alone),
+        ("no value alone", r"what each input does alone has no value\.$", no_value_alone),
+        ("inputs", r"(?P<n>\d+) inputs? differs?(?:, those that matter first)?$", counts_inputs),
+        (
+            "input",
+            r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$",
+            input_is,
+        ),
+        ("vertices", r"(?:inputs )?(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
+        ("more", r"\.\.\. and (?P<n>\d+) more below$", always),
+        ("changes", r"TITLE: CHANGE(?!,)$", changes),
+        ("the same", r"TITLE: (?P<before>.*), the same$", stays),
+        ("alone", rf"(?P<step>{KEY}) alone: (?P<effect>(?!nothing).*)$", alone),
+        ("does nothing", rf"(?P<step>{KEY}) alone: nothing$", does_nothing),
+        ("no value", r"not all parts have a value: see the tables$", parts_without_value),
+        ("beyond", r"all together beyond the sum: (?P<effect>.*)$", beyond),
+        ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
+        (
+            "alike",
+            r"(?:; )?run\.(?P<key>[\w-]+): (?P<a>[\w ]+) and (?P<b>[\w ]+), both run with (?P<both>[\w ]+)(?=;|$)",
+            runs_alike,
+        ),
+        ("defaults", r"at their defaults on both sides, which decide in many jobs: (?P<names>.*)$", names_defaults),
+        ("same", r"The same on both sides: (?P<titles>.*)\.$", same_on_both),
+        ("died", rf"(?P<side>{KEY}|[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
+        ("cells failed", rf"(?P<side>{KEY}|[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
+        ("issues", r"known defects that may apply to [AB] alone: .*$", always),
+        ("costs", r"costs in USD per month; prices: .*$", always),
+    )
+)
 
 
 def sentences(parts):
     """The verdict and each line of the screen, and the lines below it; a line that is cut has lost what it says."""
     screen, *others = [part for part in parts if isinstance(part, str)]
     lines = screen.splitlines()
-    labelled = next((i for i, line in enumerate(lines) if re.match(r"(?:inputs|answer|because|runs)  ", line)), len(lines))
+    labelled = next(
+        (i for i, line in enumerate(lines) if re.match(r"(?:inputs|answer|because|runs)  ", line)), len(lines)
+    )
     found = [" ".join(lines[:labelled]), *(line[8:] for line in lines[labelled:]), *others]
     return [line for line in found if not line.endswith("...")]
 
@@ -376,7 +434,9 @@ def ran(name, folder):
 def made_up(seed):
     """Rows of random sides and steps: equal, noisy, without values, bounds, or failed."""
     draw = random.Random(seed)
-    steps = ["job.x", "storage (2 options)", "checkpoint.interval", "cluster.slots", "restart.delay"][: draw.choice([1, 2, 3, 5])]
+    steps = ["job.x", "storage (2 options)", "checkpoint.interval", "cluster.slots", "restart.delay"][
+        : draw.choice([1, 2, 3, 5])
+    ]
     columns = draw.sample(["completed", *LEADING[:-1], "failed", "downtime_ms", "sync_ms"], draw.choice([1, 3, 6]))
     number, rows = draw.choice([1, 2, 4]), []
     same = {column: draw.random() < 0.3 for column in columns}
@@ -384,20 +444,37 @@ def made_up(seed):
         nothing, ends = ([column for column in columns if draw.random() < share] for share in (0.1, 0.15))
         level = {column: draw.choice([0.0, 40.0, 40.0, 44.0, 700.0]) for column in columns}
         for i in range(number):
-            values = {column: 40.0 + i if same[column] else level[column] + draw.choice([0, 0, 1, 9]) * i for column in columns}
-            rows.append({"side": side, "replication": i, "status": "error" if draw.random() < 0.02 else "ok", "error": "too little memory",
-                         "job_status": draw.choice(["RUNNING"] * 20 + ["FAILED: 1"]),
-                         "violations": 0, "completed": 50, "commits": 200, "nothing": " ".join(nothing),
-                         "unfinished": " ".join(ends), **values})  # fmt: skip
+            values = {
+                column: 40.0 + i if same[column] else level[column] + draw.choice([0, 0, 1, 9]) * i
+                for column in columns
+            }
+            rows.append(
+                {
+                    "side": side,
+                    "replication": i,
+                    "status": "error" if draw.random() < 0.02 else "ok",
+                    "error": "too little memory",
+                    "job_status": draw.choice(["RUNNING"] * 20 + ["FAILED: 1"]),
+                    "violations": 0,
+                    "completed": 50,
+                    "commits": 200,
+                    "nothing": " ".join(nothing),
+                    "unfinished": " ".join(ends),
+                    **values,
+                }
+            )
     change = partial(InputChange, flink=(), kind="other", before="1", after="2", before_text="1", after_text="2")
-    made = [SimpleNamespace(name=name, changes=[change(path=tuple(name.split(".")))] * (2 if "(" in name else 1)) for name in steps]
+    made = [
+        SimpleNamespace(name=name, changes=[change(path=tuple(name.split(".")))] * (2 if "(" in name else 1))
+        for name in steps
+    ]
     changes_ = [own for step in made for own in step.changes]
     found = SimpleNamespace(steps=made, changes=changes_, renamed=(), added=(), removed=(), runs="")
     told = ToldDiff(pd.DataFrame(rows), count=len(changes_))
     answer = quantities(told.rows)
-    said = texts.verdict(found, answer, has_failed=bool((told.rows["status"] != "ok").any()))
-    screen = texts.screen(found, answer, said, "")
-    kept = [line for line in sentences([screen, texts.same_quantities(answer)]) if line and " 1 -> 2" not in line]
+    said = effects.verdict(found, answer, has_failed=bool((told.rows["status"] != "ok").any()))
+    screen = effects.screen(found, answer, said, "")
+    kept = [line for line in sentences([screen, effects.same_quantities(answer)]) if line and " 1 -> 2" not in line]
     return told, [line for line in [*kept, *trouble(told.rows)] if not line.startswith("... and")]
 
 
@@ -430,7 +507,11 @@ def weak_claims(told_sentences, *, least):
                 for wrong in changed(match[0]):
                     count += 1
                     again = template.match(wrong, 0, ["-"])
-                    weak += [(template.name, wrong)] if again and again.end() == len(wrong) and template.holds(told, again) else []
+                    weak += (
+                        [(template.name, wrong)]
+                        if again and again.end() == len(wrong) and template.holds(told, again)
+                        else []
+                    )
 
     assert count >= least
     return weak
@@ -442,24 +523,43 @@ def test_sentences_of_diff_are_true(tmp_path):
     found, exercised = checked(files)
     of_rows, more = checked((seed, made_up(seed)) for seed in range(150))
 
-    assert {} == found | of_rows
-    assert [] == [template.name for template in TEMPLATES if not (exercised + more)[template.name]]
-    assert [] == weak_claims([*(told for _, told in files), *map(made_up, range(30))], least=300)
+    assert found | of_rows == {}
+    assert [template.name for template in TEMPLATES if not (exercised + more)[template.name]] == []
+    assert weak_claims([*(told for _, told in files), *map(made_up, range(30))], least=300) == []
 
 
-ROW = {"status": "ok", "nothing": "", "unfinished": "", "completed": 50, "violations": 0, "job_status": "RUNNING", "strategy": "aligned"}
+ROW = {
+    "status": "ok",
+    "nothing": "",
+    "unfinished": "",
+    "completed": 50,
+    "violations": 0,
+    "job_status": "RUNNING",
+    "strategy": "aligned",
+}
 
 
 def answer_of(seed, name):
     """An answer with random settings, seeds and values."""
     draw = random.Random(f"{seed}{name}")
-    rows = [{**ROW, "seed": number, "interval": interval, "protocol": "aligned", "end_to_end_p50_ms": draw.choice([100.0, 100.0, 250.0])}
-            for interval in draw.sample(["5 s", "10 s", "30 s", "1 min"], 3) for number in draw.sample([1, 2, 3], 2)]  # fmt: skip
+    rows = [
+        {
+            **ROW,
+            "seed": number,
+            "interval": interval,
+            "protocol": "aligned",
+            "end_to_end_p50_ms": draw.choice([100.0, 100.0, 250.0]),
+        }
+        for interval in draw.sample(["5 s", "10 s", "30 s", "1 min"], 3)
+        for number in draw.sample([1, 2, 3], 2)
+    ]
     lines = [
         f"execution.checkpointing.{key}: {draw.choice('12')} s\n"
         for key in ("interval", "min-pause", "timeout", "aligned-checkpoint-timeout")
     ]
-    return KeptAnswer(Path(name), draw.choice(["Stay.", "Use 5 s."]), {"configuration": "".join(lines)}, pd.DataFrame(rows))
+    return KeptAnswer(
+        Path(name), draw.choice(["Stay.", "Use 5 s."]), {"configuration": "".join(lines)}, pd.DataFrame(rows)
+    )
 
 
 def test_sentences_about_two_answers_are_true():
@@ -467,11 +567,20 @@ def test_sentences_about_two_answers_are_true():
     for seed in range(60):
         first, second = answer_of(seed, "a"), answer_of(seed, "b")
         lines = compared(first, second).screen.splitlines()
-        by_setting = [{key: dict(zip(own["seed"], own["end_to_end_p50_ms"], strict=True)) for key, own in side.rows.groupby("interval")}
-                      for side in (first, second)]  # fmt: skip
+        by_setting = [
+            {
+                key: dict(zip(own["seed"], own["end_to_end_p50_ms"], strict=True))
+                for key, own in side.rows.groupby("interval")
+            }
+            for side in (first, second)
+        ]
         both = by_setting[0].keys() & by_setting[1].keys()
         common = {key: by_setting[0][key].keys() & by_setting[1][key].keys() for key in both}
-        means = {key: [sum(side[key][own] for own in seeds) / len(seeds) for side in by_setting] for key, seeds in common.items() if seeds}
+        means = {
+            key: [sum(side[key][own] for own in seeds) / len(seeds) for side in by_setting]
+            for key, seeds in common.items()
+            if seeds
+        }
         (tried,) = [line.removeprefix("tried   ") for line in lines if line.startswith("tried")]
         numbers = dict(reversed(part.split(" ", 1)) for part in tried.split(", "))
         told = [side.data["configuration"].splitlines() for side in (first, second)]
@@ -487,5 +596,7 @@ def test_sentences_about_two_answers_are_true():
         assert len(shown) == min(4, len(removed) + len(added))
         assert shown[:3] == [*(f"- {line}"[:72] for line in removed), *(f"+ {line}"[:72] for line in added)][:3]
         for line in lines:
-            if found := re.fullmatch(r" {8}(?P<key>\d+ \w+), aligned: .*median (?P<a>\S+ ms) -> (?P<b>\S+ ms) \(.*\)", line):
+            if found := re.fullmatch(
+                r" {8}(?P<key>\d+ \w+), aligned: .*median (?P<a>\S+ ms) -> (?P<b>\S+ ms) \(.*\)", line
+            ):
                 assert [found["a"], found["b"]] == [f"{value:.0f} ms" for value in means[found["key"]]]

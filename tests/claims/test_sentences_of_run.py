@@ -11,19 +11,31 @@ from pathlib import Path
 
 import pytest
 
-from sim.comparison.compare import compare
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.studies.compare import compare
 from tests.claims.printed import Printed, false_sentences, split
 from tests.claims.templates import TEMPLATES
-from tests.comparison.test_sentences_in_tables import compared, sentences
+from tests.studies.comparison.test_sentences_in_tables import compared, sentences
 
 QUICK_SEEDS = (704, 705, 1010)  # 1010: checkpoints are under way when the job ends
 SLOW_SEEDS, NIGHTLY_SEEDS = range(1000, 1040), range(1000, 1200)
 WORLDS = Path(__file__).parents[1] / "data" / "worlds"
-pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning")  # of pandas, about replications without a failure
+# of pandas, about replications without a failure
+pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning")
 
 
-def job(rate="200/s", src="", service="1 ms", b="", inputs="a: hash", more="", interval="1 s", checkpoint="", duration="8 s", rest=""):
+def job(
+    rate="200/s",
+    src="",
+    service="1 ms",
+    b="",
+    inputs="a: hash",
+    more="",
+    interval="1 s",
+    checkpoint="",
+    duration="8 s",
+    rest="",
+):
     """A source `a` and a sink `b`, as a scenario file."""
     return f"""version: 1
 job: {{a: {{source: {{rate: {rate}, record: 1 kB{src}}}}}, {more}b: {{input: {{{inputs}}}, service: {service}{b}}}}}
@@ -40,43 +52,89 @@ SCENARIOS = {
     "one of two ways to finish": job(src=", records: 300", checkpoint=", finish: [flink, off]", interval="5 s"),
     "nothing was triggered": job(interval="1 min", duration="3 s", rest="overheads: {first-trigger: 30 s}"),
     "a bounded source beside another": job(more="h: {source: {rate: 100/s, record: 1 kB, records: 300}}, ", **BESIDE),
-    "it ends before the first": job(more="h: {source: {rate: 100/s, record: 1 kB, records: 10}}, ",
-                                    rest="overheads: {first-trigger: 1 s}", **BESIDE),
-    "a source that holds its lock": job(rate="unlimited", src=", waits: lock", service="20 ms", checkpoint=", barriers: unaligned",
-                                        interval="4 s", duration="30 s"),
-    "until the timeout": job(rate="unlimited", service="10 ms", checkpoint=", barriers: {aligned-timeout: 500 ms}", interval="2 s"),
+    "it ends before the first": job(
+        more="h: {source: {rate: 100/s, record: 1 kB, records: 10}}, ", rest="overheads: {first-trigger: 1 s}", **BESIDE
+    ),
+    "a source that holds its lock": job(
+        rate="unlimited",
+        src=", waits: lock",
+        service="20 ms",
+        checkpoint=", barriers: unaligned",
+        interval="4 s",
+        duration="30 s",
+    ),
+    "until the timeout": job(
+        rate="unlimited", service="10 ms", checkpoint=", barriers: {aligned-timeout: 500 ms}", interval="2 s"
+    ),
     "off, and output that waits": job(b=", commit: two-phase", checkpoint="", interval="[off, 3 s]"),
     "later than the interval": job(b=", snapshot: {sync: 500 ms}", checkpoint=", min-pause: 2 s", duration="14 s"),
-    "a savepoint that lasts": job(b=", state: {size: 20 MB, backend: rocksdb, update: 0 %}", checkpoint=", incremental: true",
-                                  duration="12 s", rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]"),
-    "three ways to fail": job(checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]", interval="2 s",
-                              b=", state: {size: 100 MB}", rest=SLOW_FILES, duration="12 s"),
-    "a committer at work": job(b=", connector: iceberg-v1, commit: {time: 5 s}", checkpoint=", timeout: 2 s, tolerable-failed: 100",
-                               interval="2 s", duration="16 s"),
+    "a savepoint that lasts": job(
+        b=", state: {size: 20 MB, backend: rocksdb, update: 0 %}",
+        checkpoint=", incremental: true",
+        duration="12 s",
+        rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]",
+    ),
+    "three ways to fail": job(
+        checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]",
+        interval="2 s",
+        b=", state: {size: 100 MB}",
+        rest=SLOW_FILES,
+        duration="12 s",
+    ),
+    "a committer at work": job(
+        b=", connector: iceberg-v1, commit: {time: 5 s}",
+        checkpoint=", timeout: 2 s, tolerable-failed: 100",
+        interval="2 s",
+        duration="16 s",
+    ),
     "sync": job(b=", snapshot: {sync: 500 ms}"),
-    "older asynchronous parts": job(b=", snapshot: {async: 1900 ms}", checkpoint=", max-concurrent: 4", duration="22 s"),
+    "older asynchronous parts": job(
+        b=", snapshot: {async: 1900 ms}", checkpoint=", max-concurrent: 4", duration="22 s"
+    ),
     "a slow coordinator": job(rest="overheads: {trigger: 400 ms}"),
     "unaligned barriers cost": job(checkpoint=", barriers: [aligned, unaligned]", **FULL),
     "checkpoints cost": job(**FULL),
-    "metadata fails": job(checkpoint=", tolerable-failed: 100", rest="storage: {dfs: {nodes: 3, bandwidth: 40 MB/s}, retry: {attempts: 2, "
-                          "backoff: 10 ms, timeout: 400 ms}}\nfaults: [{storage: outage, at: 4 s, lasts: 5 s}]"),
+    "metadata fails": job(
+        checkpoint=", tolerable-failed: 100",
+        rest="storage: {dfs: {nodes: 3, bandwidth: 40 MB/s}, retry: {attempts: 2, "
+        "backoff: 10 ms, timeout: 400 ms}}\nfaults: [{storage: outage, at: 4 s, lasts: 5 s}]",
+    ),
     "overloaded": job(rate="300/s", service="5 ms", duration="30 s"),
-    "overloaded until it fails": job(rate="300/s", service="5 ms", duration="30 s", rest="faults: [{kill: b, at: 20 s}]"),
+    "overloaded until it fails": job(
+        rate="300/s", service="5 ms", duration="30 s", rest="faults: [{kill: b, at: 20 s}]"
+    ),
     "storage without a limit": job(b=", state: {size: 40 MB}"),
-    "a loop behind a slow source": job(src=", records: 12}, service: 4 s, state: {size: 0 B", service="100 ms", duration="90 s",
-                                       checkpoint=", timeout: [1 s, 9 s]"),
-    "failures that do not follow each other": job(checkpoint=", tolerable-failed: 1", b=", state: {size: 10 MB}", interval="2 s",
+    "a loop behind a slow source": job(
+        src=", records: 12}, service: 4 s, state: {size: 0 B",
+        service="100 ms",
+        duration="90 s",
+        checkpoint=", timeout: [1 s, 9 s]",
+    ),
+    "failures that do not follow each other": job(
+        checkpoint=", tolerable-failed: 1",
+        b=", state: {size: 10 MB}",
+        interval="2 s",
         rest="storage: {bandwidth: 40 MB/s, retry: {attempts: 1, timeout: 400 ms}}\nfaults: [{storage: outage, at: 3 s, lasts: 2 s}, "
-             "{storage: outage, at: 9 s, lasts: 2 s}]", duration="16 s"),
-    "two reasons to fail": job(checkpoint=", tolerable-failed: 100, timeout: 700 ms", interval="2 s", b=", state: {size: 10 MB}",
-                               rest=SLOW_FILES + "faults: [{storage: outage, at: 5 s, lasts: 4 s}, "
-                               "{slow: b, factor: 400, at: 12 s, lasts: 6 s}]",
-                               duration="30 s"),
-    "none is written": job(checkpoint=", tolerable-failed: 100", b=", state: {size: 40 MB}", rest=SLOW_FILES, duration="20 s"),
+        "{storage: outage, at: 9 s, lasts: 2 s}]",
+        duration="16 s",
+    ),
+    "two reasons to fail": job(
+        checkpoint=", tolerable-failed: 100, timeout: 700 ms",
+        interval="2 s",
+        b=", state: {size: 10 MB}",
+        rest=SLOW_FILES + "faults: [{storage: outage, at: 5 s, lasts: 4 s}, "
+        "{slow: b, factor: 400, at: 12 s, lasts: 6 s}]",
+        duration="30 s",
+    ),
+    "none is written": job(
+        checkpoint=", tolerable-failed: 100", b=", state: {size: 40 MB}", rest=SLOW_FILES, duration="20 s"
+    ),
     "a flush that never ends": (WORLDS / "flush-never-ends.yaml").read_text(),
     "a circle": CIRCLE,
-    "a circle without a timeout": CIRCLE.replace("timeout: 600 ms", "timeout: 10 min").replace("duration: 30 s", "duration: 2 s"),
-}  # fmt: skip
+    "a circle without a timeout": CIRCLE.replace("timeout: 600 ms", "timeout: 10 min").replace(
+        "duration: 30 s", "duration: 2 s"
+    ),
+}
 """Each for sentences that random worlds seldom or never print."""
 
 NAMED = {"failures in a row", "source thread, no trigger", "no limit of storage"}
@@ -106,7 +164,7 @@ def of_worlds(seeds):
 def test_sentences_of_scenarios_are_true():
     found, exercised = checked(planned().items())
 
-    assert {} == found
+    assert found == {}
     assert len(exercised) >= 25
     assert set() == NAMED - {*exercised}
 
@@ -114,14 +172,18 @@ def test_sentences_of_scenarios_are_true():
 def test_sentences_of_worlds_are_true():
     found, exercised = checked(of_worlds(QUICK_SEEDS))
 
-    assert {} == found
+    assert found == {}
     assert len(exercised) >= 5
 
 
 def changed(text):
     """A sentence with another number or vertex, one at a time."""
-    for match in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?(?= (?:ms|s|min|[kM]?B|%|of \d+ check|checkpoints)|[kM]?/s)|'[ab]'", text):
-        other = {"'a'": "'b'", "'b'": "'a'"}.get(match[0]) or f"{1.37 * float(match[0]) + 1:.{0 if '.' not in match[0] else 1}f}"
+    for match in re.finditer(
+        r"(?<![\w.])\d+(?:\.\d+)?(?= (?:ms|s|min|[kM]?B|%|of \d+ check|checkpoints)|[kM]?/s)|'[ab]'", text
+    ):
+        other = {"'a'": "'b'", "'b'": "'a'"}.get(
+            match[0]
+        ) or f"{1.37 * float(match[0]) + 1:.{0 if '.' not in match[0] else 1}f}"
         yield text[: match.start()] + other + text[match.end() :]
 
 
@@ -137,18 +199,20 @@ def test_a_sentence_with_another_number_or_vertex_is_false():
                     again = template.match(wrong, 0, told.names)
                     weak += [wrong] if again and again.end() == len(wrong) and template.holds(told, again) else []
 
-    assert [] == weak
+    assert weak == []
     assert count > 60
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds)))
+@pytest.mark.parametrize(
+    "seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds))
+)
 def test_each_template_is_exercised_and_true(seeds):
     found, exercised = checked(of_worlds(seeds))
     of_scenarios, more = checked(planned().items())
 
-    assert {} == found | of_scenarios
-    assert [] == [template.name for template in TEMPLATES if not (exercised + more)[template.name]]
+    assert found | of_scenarios == {}
+    assert [template.name for template in TEMPLATES if not (exercised + more)[template.name]] == []
 
 
 if __name__ == "__main__":

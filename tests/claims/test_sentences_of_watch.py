@@ -7,15 +7,11 @@ from math import inf, nan
 
 import pytest
 
-from sim.watching.changes import changes
-from sim.watching.circumstances import MeasuredLook
-from sim.watching.course import Course
-from sim.watching.explained import explained
-from sim.watching.forecast import Circumstances, Forecast
-from sim.watching.growth import Growth, passing
-from sim.watching.look import Look, SeenCheckpoint
-from sim.watching.page import verdict
-from sim.watching.watcher import Watcher
+from sim.jobs.watch.forecast import Circumstances, Forecast
+from sim.jobs.watch.growth import Growth, explained, passing
+from sim.jobs.watch.look import Look, MeasuredLook, SeenCheckpoint, changes
+from sim.jobs.watch.serving import verdict
+from sim.jobs.watch.watcher import Course, Watcher
 from tests.claims.printed import false_sentences, split
 from tests.claims.watch_templates import TEMPLATES, play
 
@@ -24,9 +20,21 @@ BEGUN_MS = 1_795_000_000_000
 USUAL = Circumstances({"src": 1000.0}, {"map": 0.5}, {}, {"map": 1e6}, {"upload": 80.0, "alignment": 20.0})
 FORECAST = Forecast(BEGUN_MS, "a" * 32, 100.0, 200.0, (1.5, 2.0), 20, USUAL)
 LOOK = Look(
-    BEGUN_MS, "a" * 32, "orders", "RUNNING", BEGUN_MS - 3600 * S, "2.3.0", {"src": 1, "map": 2}, ("src",),
-    {"checkpoints": {"interval": "10000"}}, 1, 0, (), {}, (),
-)  # fmt: skip
+    BEGUN_MS,
+    "a" * 32,
+    "orders",
+    "RUNNING",
+    BEGUN_MS - 3600 * S,
+    "2.3.0",
+    {"src": 1, "map": 2},
+    ("src",),
+    {"checkpoints": {"interval": "10000"}},
+    1,
+    0,
+    (),
+    {},
+    (),
+)
 
 
 def point(number, ms=100.0, *, status="COMPLETED", failure="", **more):
@@ -67,7 +75,7 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     unanswered = replace(LOOK, restored=None, failures_ms=None)
     known = replace(LOOK, restored=3, failures_ms=(BEGUN_MS - 60 * S,))
 
-    assert [] == changes(unanswered, known)
+    assert changes(unanswered, known) == []
     told = watcher()
     told.course.look = known
     told.looked(unanswered, BEGUN_MS)
@@ -87,7 +95,9 @@ def test_a_planned_rescale_may_be_why_a_job_began_again(parallelism, said):
     assert said == found[-1].text
 
 
-@pytest.mark.parametrize(("forecast", "said"), [(FORECAST, "the forecast was of the job before that; a new one"), (None, "a forecast")])
+@pytest.mark.parametrize(
+    ("forecast", "said"), [(FORECAST, "the forecast was of the job before that; a new one"), (None, "a forecast")]
+)
 def test_without_a_forecast_none_was_of_the_job_before(forecast, said):
     told = watcher(forecast=forecast)
 
@@ -100,9 +110,9 @@ def test_a_jobmanager_that_answers_nonsense_answers():
     told.away(BEGUN_MS, "HTTP 503")
     said = texts(told.strange(BEGUN_MS + 60 * S, "no JSON"))
 
-    assert ["the JobManager answers again, after 1 min", "the answers make no sense: no JSON; watching goes on"] == said
+    assert said == ["the JobManager answers again, after 1 min", "the answers make no sense: no JSON; watching goes on"]
     assert "gives no answer" not in verdict(told)
-    assert ["the answers make sense again"] == texts(told.looked(*at(300))[0])
+    assert texts(told.looked(*at(300))[0]) == ["the answers make sense again"]
 
 
 def left(told, *points):
@@ -111,7 +121,9 @@ def left(told, *points):
 
 def test_checkpoints_that_all_expire_have_no_percentiles():
     """And a factor of a simulation says nothing of them."""
-    expired = [point(n, 600.0 * S, status="FAILED", failure="Checkpoint expired before completing.") for n in range(2, 10)]
+    expired = [
+        point(n, 600.0 * S, status="FAILED", failure="Checkpoint expired before completing.") for n in range(2, 10)
+    ]
 
     assert "; now none completes. Why is not known" in left(watcher(), *expired)
 
@@ -120,7 +132,10 @@ def test_checkpoints_that_all_expire_have_no_percentiles():
     ("usual", "said"),
     [
         (USUAL, "Why is not known: of load and threads nothing is known."),
-        (replace(USUAL, state={}, parts_ms={}), "Why is not known: of load, state, threads and the parts of checkpoints nothing is known."),
+        (
+            replace(USUAL, state={}, parts_ms={}),
+            "Why is not known: of load, state, threads and the parts of checkpoints nothing is known.",
+        ),
     ],
 )
 def test_what_is_not_known_is_not_as_it_was(usual, said):
@@ -135,13 +150,16 @@ def test_what_is_not_known_is_not_as_it_was(usual, said):
 def test_load_and_state_as_they_were_are_said_to_be():
     why = explained(FORECAST, USUAL, (400.0, 500.0), None)
 
-    assert "Why is not known: load, state, threads and the parts of checkpoints are as they were." == why.text
+    assert why.text == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
     assert why.is_unchanged
 
 
 @pytest.mark.parametrize(
     ("rate", "said"),
-    [(0.0, "Load of 'src' fell to nothing (1k/s -> 0/s)"), (250_000.0, "Load of 'src' is 250 times what it was (1k/s -> 250k/s)")],
+    [
+        (0.0, "Load of 'src' fell to nothing (1k/s -> 0/s)"),
+        (250_000.0, "Load of 'src' is 250 times what it was (1k/s -> 250k/s)"),
+    ],
 )
 def test_a_load_that_stops_is_another_load(rate, said):
     why = explained(FORECAST, replace(USUAL, load={"src": rate}), (20.0, 30.0), None)
@@ -154,7 +172,9 @@ def test_shorter_checkpoints_have_a_part_that_shrank():
     """And threads that work less: both are named, and nothing is said to be as it was."""
     why = explained(FORECAST, replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0}), (20.0, 30.0), None)
 
-    assert why.text == ("Threads of 'map' work 10 % of the time (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms).")
+    assert why.text == (
+        "Threads of 'map' work 10 % of the time (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
+    )
 
 
 def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
@@ -185,13 +205,13 @@ def test_a_load_that_was_never_known_is_not_another_one():
     told = watcher(forecast=replace(FORECAST, usual=Circumstances()))
     told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": 1000.0}, {}, {}) for n in range(3)]
 
-    assert [] == texts(told._load(BEGUN_MS))
+    assert texts(told._load(BEGUN_MS)) == []
 
 
 def test_a_value_beyond_a_limit_does_not_look_like_it():
     told = watcher(*(point(n, 1004.0) for n in range(2, 12)), limit_ms=1000.0)
 
-    assert ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"] == texts(told._limit(BEGUN_MS))
+    assert texts(told._limit(BEGUN_MS)) == ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"]
 
 
 def test_a_simulation_in_which_none_completes_shows_no_limit_kept():
@@ -206,7 +226,11 @@ NONE, KEPT = "No checkpoint of these is held to the forecast", "Checkpoints keep
     ("points", "state", "completed"),
     [
         ([], NONE, "0 of the last 0 checkpoints completed."),
-        ([point(n, status="FAILED", failure="declined") for n in (2, 3)], NONE, "0 of the last 2 checkpoints completed."),
+        (
+            [point(n, status="FAILED", failure="declined") for n in (2, 3)],
+            NONE,
+            "0 of the last 2 checkpoints completed.",
+        ),
         (
             [point(2), point(3, status="FAILED"), point(4, 9e9, is_savepoint=True)],
             KEPT,
@@ -233,8 +257,8 @@ def test_sentences_about_made_up_jobs_are_true():
                     again = template.match(other, 0, ["-"])
                     weak += [other] if again and again.end() == len(other) and template.holds(told, again) else []
 
-    assert [] == found
-    assert [] == weak
+    assert found == []
+    assert weak == []
     assert count > 100
     assert {template.name for template in TEMPLATES if not exercised[template.name]} <= UNEXERCISED
 
@@ -260,4 +284,4 @@ STRONG = {
 }
 """Their numbers are claimed to the digit; those of the others within what looks and medians blur."""
 UNEXERCISED = {"another job", "more"}
-"""`tests/watching/test_watch.py` has other jobs.  It also has what a simulation says, which has no template here."""
+"""`tests/jobs/watch/test_watch.py` has other jobs.  It also has what a simulation says, which has no template here."""

@@ -9,13 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sim.analysis.number_texts import bytes_text, ms_text, share_text
-from sim.units import format_duration
-from sim.watching.course import Course
-from sim.watching.forecast import Forecast
-from sim.watching.look import Look, SeenCheckpoint, VertexTotals
-from sim.watching.page import verdict
-from sim.watching.watcher import Watcher
+from sim.jobs.watch.forecast import Forecast
+from sim.jobs.watch.look import Look, SeenCheckpoint, VertexTotals
+from sim.jobs.watch.serving import verdict
+from sim.jobs.watch.watcher import Course, Watcher
+from sim.model.units import format_duration
+from sim.results.formats import bytes_text, ms_text, share_text
 from tests.claims.printed import Template, number
 
 S, LOOK_S, EVERY_S = 1000, 60, 10
@@ -48,8 +47,11 @@ class Script:
 
     def usual(self, *, since_ms=0, before_ms=math.inf):
         """Completed ones, without savepoints."""
-        return [point for point in self.shown if point.status == "COMPLETED" and not point.is_savepoint
-                and since_ms <= point.trigger_ms < before_ms]  # fmt: skip
+        return [
+            point
+            for point in self.shown
+            if point.status == "COMPLETED" and not point.is_savepoint and since_ms <= point.trigger_ms < before_ms
+        ]
 
     def at(self, text):
         """Epoch ms of ``14:03:20`` of this day, or with its date."""
@@ -64,22 +66,31 @@ class Script:
 
 
 def percentiles(points):
-    return [float(value) for value in np.quantile([point.duration_ms for point in points], [0.5, 0.9])] if points else None
+    return (
+        [float(value) for value in np.quantile([point.duration_ms for point in points], [0.5, 0.9])] if points else None
+    )
 
 
 def are_percentiles(points, text):
     """``p50 100 ms, p90 200 ms`` of them, or with ``and``; none: ``none completes``."""
     found = percentiles(points)
-    return text == "none completes" if found is None else re.split(r", | and ", text) == [
-        f"p50 {ms_text(found[0])}", f"p90 {ms_text(found[1])}"]  # fmt: skip
+    return (
+        text == "none completes"
+        if found is None
+        else re.split(r", | and ", text) == [f"p50 {ms_text(found[0])}", f"p90 {ms_text(found[1])}"]
+    )
 
 
 def is_factor(words, factor):
     """``doubled`` is about twice."""
     if match := re.fullmatch(r"is ([\d.]+) times what it was", words):
         return abs(float(match[1]) - factor) <= 0.1 * factor
-    return {"doubled": 1.7 < factor < 2.3, "halved": 0.43 < factor < 0.6, "fell to nothing": factor == 0,
-            "grew from nothing": factor == math.inf}[words]  # fmt: skip
+    return {
+        "doubled": 1.7 < factor < 2.3,
+        "halved": 0.43 < factor < 0.6,
+        "fell to nothing": factor == 0,
+        "grew from nothing": factor == math.inf,
+    }[words]
 
 
 def always(told, match):
@@ -116,7 +127,11 @@ def before_and_now(told):
 
 def is_another_job(told, match):
     before, now = before_and_now(told)
-    return (match["old"], match["name"], match["new"]) == (before.job[:8], now.name, now.job[:8]) and before.job != now.job
+    return (match["old"], match["name"], match["new"]) == (
+        before.job[:8],
+        now.name,
+        now.job[:8],
+    ) and before.job != now.job
 
 
 def is_another_version(told, match):
@@ -176,13 +191,20 @@ def is_forecast(told, match):
 def leaves(told, match):
     """Of those that are held to it since then, so many are beyond the bound."""
     forecast, since = told.forecasts[-1], told.at(match["since"])
-    bounds = {"longer": (forecast.p50_ms * forecast.factors[0], forecast.p90_ms * forecast.factors[1]),
-              "shorter": (forecast.p50_ms / forecast.factors[0],)}[match["side"]]  # fmt: skip
-    held = [point.duration_ms if point.status == "COMPLETED" else math.inf for point, is_held in told.points
-            if is_held and point.trigger_ms >= since - since % 1000]  # fmt: skip
+    bounds = {
+        "longer": (forecast.p50_ms * forecast.factors[0], forecast.p90_ms * forecast.factors[1]),
+        "shorter": (forecast.p50_ms / forecast.factors[0],),
+    }[match["side"]]
+    held = [
+        point.duration_ms if point.status == "COMPLETED" else math.inf
+        for point, is_held in told.points
+        if is_held and point.trigger_ms >= since - since % 1000
+    ]
     held = held[: int(match["n"])]  # the one by which they left is the last
     counts = [
-        sum(ms > bound if match["side"] == "longer" else ms < bound for ms in held) for bound in bounds if ms_text(bound) == match["ms"]
+        sum(ms > bound if match["side"] == "longer" else ms < bound for ms in held)
+        for bound in bounds
+        if ms_text(bound) == match["ms"]
     ]
     told.left = {"since": since, "side": match["side"], "n": len(held)}
     told.as_left = told.usual(since_ms=since)
@@ -206,8 +228,17 @@ def level_is(index):
         before, now = number(match["before"]), number(match["now"])
         is_within = all(min(was) * 0.95 <= value <= max(was) * 1.05 for value in (before, now))
         recent = told.between(told.now_ms - 5 * 60 * S)
-        is_recent = index == 2 or told.left or min(own[1] for own in recent) * 0.98 <= now <= max(own[1] for own in recent) * 1.02
-        return is_within and is_recent and is_factor(match["words"], now / before if before else math.inf) and match["name"] == NAMES[index]
+        is_recent = (
+            index == 2
+            or told.left
+            or min(own[1] for own in recent) * 0.98 <= now <= max(own[1] for own in recent) * 1.02
+        )
+        return (
+            is_within
+            and is_recent
+            and is_factor(match["words"], now / before if before else math.inf)
+            and match["name"] == NAMES[index]
+        )
 
     return claim
 
@@ -219,14 +250,20 @@ def threads_work(told, match):
     shares = {share_text(level[3]) for level in told.levels}
     shown = [int(match[name].split()[0]) for name in ("now", "before")]
     longer = told.left["side"] == "longer"
-    return shares & {match["now"], match["before"]} and (shown[0] - shown[1] >= 19 if longer else shown[1] - shown[0] >= 19)
+    return shares & {match["now"], match["before"]} and (
+        shown[0] - shown[1] >= 19 if longer else shown[1] - shown[0] >= 19
+    )
 
 
 def part_changed(told, match):
     """In the direction of the checkpoints, and no other one by more."""
     longer = told.left["side"] == "longer"
     sign, word = (1, "grew") if longer else (-1, "shrank")
-    return match["word"] == word and sign * (number(match["now"]) - number(match["before"])) >= 19 and match["name"] in PARTS
+    return (
+        match["word"] == word
+        and sign * (number(match["now"]) - number(match["before"])) >= 19
+        and match["name"] in PARTS
+    )
 
 
 def nothing_changed(told, match):
@@ -235,7 +272,11 @@ def nothing_changed(told, match):
     rates = [level[1] for level in told.between(told.left["since"])]
     has_parts = any(point.parts_ms for point in told.shown)
     is_alike = min(rates) / 1.32 <= usual.load["src"] <= 1.32 * max(rates) if usual.load else "load" in match["unknown"]
-    return is_alike and ("parts" in (match["unknown"] or "")) == (not has_parts) and ("parts" in (match["same"] or "")) == has_parts
+    return (
+        is_alike
+        and ("parts" in (match["unknown"] or "")) == (not has_parts)
+        and ("parts" in (match["same"] or "")) == has_parts
+    )
 
 
 def is_within_again(told, match):
@@ -312,63 +353,114 @@ FORECAST = r"p50 MS within a factor of \d+(?:\.\d+)?, p90 MS within \d+(?:\.\d+)
 CLOCK = r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
 WORDS = r"(?P<words>doubled|halved|fell to nothing|grew from nothing|is [\d.]+ times what it was)"
 P50 = r"(?:p50 MS(?:,| and) p90 MS|none completes)"
-TEMPLATES = tuple(Template(name, pattern.replace("FORECAST", FORECAST).replace("CLOCK", CLOCK).replace("WORDS", WORDS).replace("P50", P50),
-                           always, claim) for name, pattern, claim in (
-    ("away", r"the JobManager (?:is away|answers too slowly): (?P<why>[^;]*); watching goes on", is_away),
-    ("answers again", r"the JobManager answers again, after (?P<passed>[\d.]+ \w+)", answers_again),
-    ("makes no sense", r"the answers make no sense: (?P<why>[^;]*); watching goes on", is_strange),
-    ("makes sense", r"the answers make sense again", lambda told, _: told.was_strange),
-    ("missed",
-     (r"(?P<n>\d+) checkpoints? ended unseen: Flink lists (?P<listed>\d+); look more often, or raise web.checkpoints.h"
-     r"istory$"),
-     were_missed),
-    ("left out", r"checkpoint \d+: .*; it is left out", is_left_out),
-    ("another job",
-     r"job (?P<old>\w+) is gone; '(?P<name>.*)' runs as job (?P<new>\w+), which is watched from now on",
-     is_another_job),
-    ("version", r"Flink (?P<old>\S+) became (?P<new>\S+)$", is_another_version),
-    ("vertices", r"the job has other vertices: (?P<names>.*)$", has_other_vertices),
-    ("rescaled", r"rescaled: (?P<names>.*)$", differs(lambda look: {name: str(own) for name, own in look.parallelism.items()})),
-    ("settings", r"settings changed: (?P<names>.*)$", differs(lambda look: look.settings["checkpoints"])),
-    ("began again",
-     (r"the job began again(?:, (?P<n>\d+) times)?: (?P<rescaled>its rescaling, )?a failure, or a restart of the JobMa"
-     r"nager"),
-     began_again),
-    ("state of the job", r"the job is (?P<new>[A-Z]+) \(before: (?P<old>[A-Z]+)\)", is_in_state),
-    ("TaskManagers", r"TaskManagers: (?P<old>\d+) -> (?P<new>\d+)", has_managers),
-    ("another forecast", r"the forecast was of the job before that; a new one is made of its next 6 checkpoints", had_forecast),
-    ("a forecast", r"a forecast is made of its next 6 checkpoints", had_none),
-    ("forecast", r"forecast: (?P<text>FORECAST), told by (?P<n>\d+) checkpoints", is_forecast),
-    ("leaves",
-     (r"checkpoints leave the forecast: since (?P<since>CLOCK), (?P<k>\d+) of (?P<n>\d+) are (?P<side>longer|shorter) "
-     r"than (?P<ms>MS) \((?P<forecast>FORECAST)\)"),
-     leaves),
-    ("now", r"now (?P<ms>P50)", take_now),
-    ("load", r"load of '(?P<name>\w+)' WORDS \((?P<before>COUNT/s) -> (?P<now>COUNT/s)\)", level_is(1)),
-    ("state", r"state of '(?P<name>\w+)' WORDS \((?P<before>SIZE) -> (?P<now>SIZE)\)", level_is(2)),
-    ("threads", r"threads of '(?P<name>\w+)' work (?P<now>\d+ %) of the time \(before: (?P<before>\d+ %)\)", threads_work),
-    ("part", r"of a checkpoint, (?P<name>[\w ]+) (?P<word>grew|shrank) most: (?P<now>MS) \(before: (?P<before>MS)\)", part_changed),
-    ("nothing changed",
-     r"Why is not known: (?P<same>[\w ,]+ are as they were)?(?:; )?(?P<unknown>of [\w ,]+ nothing is known)?",
-     nothing_changed),
-    ("within",
-     (r"checkpoints are within the forecast again since (?P<since>CLOCK), after (?P<passed>[\d.]+ \w+)(?P<unchanged>; "
-     r"load and state had not changed, so the forecast allows for that from now on: FORECAST)?"),
-     is_within_again),
-    ("had left", r"checkpoints had left the forecast before", lambda told, _: bool(told.left)),
-    ("limit",
-     (r"checkpoints are (?P<side>longer than|within) (?P<limit>MS)(?: again)?: p90 of the last (?P<n>\d+) is (?P<ms>MS"
-     r")"),
-     limit_is),
-    ("failed", r"(?P<what>checkpoint|savepoint) (?P<n>\d+) failed(?: after (?P<after>MS))?(?:: (?P<why>.*))?$", did_fail),
-    ("more", r"and \d+ more at this look$", always),
-    ("no answer", r"The JobManager gives no answer since (?P<since>CLOCK)", gives_no_answer),
-    ("no forecast", r"There is no forecast yet", has_no_forecast),
-    ("keeps", r"Checkpoints keep their forecast: (?P<forecast>FORECAST)", keeps),
-    ("none is held", r"No checkpoint of these is held to the forecast: (?P<forecast>FORECAST)", none_is_held),
-    ("has left", r"Checkpoints left their forecast at (?P<since>CLOCK): (?P<forecast>FORECAST)", has_left),
-    ("completed", r"(?P<k>\d+) of the last (?P<n>\d+) checkpoints completed(?:, with (?P<ms>P50))?", completed),
-))  # fmt: skip
+TEMPLATES = tuple(
+    Template(
+        name,
+        pattern.replace("FORECAST", FORECAST).replace("CLOCK", CLOCK).replace("WORDS", WORDS).replace("P50", P50),
+        always,
+        claim,
+    )
+    for name, pattern, claim in (
+        ("away", r"the JobManager (?:is away|answers too slowly): (?P<why>[^;]*); watching goes on", is_away),
+        ("answers again", r"the JobManager answers again, after (?P<passed>[\d.]+ \w+)", answers_again),
+        ("makes no sense", r"the answers make no sense: (?P<why>[^;]*); watching goes on", is_strange),
+        ("makes sense", r"the answers make sense again", lambda told, _: told.was_strange),
+        (
+            "missed",
+            (
+                r"(?P<n>\d+) checkpoints? ended unseen: Flink lists (?P<listed>\d+); look more often, or raise web.checkpoints.h"
+                r"istory$"
+            ),
+            were_missed,
+        ),
+        ("left out", r"checkpoint \d+: .*; it is left out", is_left_out),
+        (
+            "another job",
+            r"job (?P<old>\w+) is gone; '(?P<name>.*)' runs as job (?P<new>\w+), which is watched from now on",
+            is_another_job,
+        ),
+        ("version", r"Flink (?P<old>\S+) became (?P<new>\S+)$", is_another_version),
+        ("vertices", r"the job has other vertices: (?P<names>.*)$", has_other_vertices),
+        (
+            "rescaled",
+            r"rescaled: (?P<names>.*)$",
+            differs(lambda look: {name: str(own) for name, own in look.parallelism.items()}),
+        ),
+        ("settings", r"settings changed: (?P<names>.*)$", differs(lambda look: look.settings["checkpoints"])),
+        (
+            "began again",
+            (
+                r"the job began again(?:, (?P<n>\d+) times)?: (?P<rescaled>its rescaling, )?a failure, or a restart of the JobMa"
+                r"nager"
+            ),
+            began_again,
+        ),
+        ("state of the job", r"the job is (?P<new>[A-Z]+) \(before: (?P<old>[A-Z]+)\)", is_in_state),
+        ("TaskManagers", r"TaskManagers: (?P<old>\d+) -> (?P<new>\d+)", has_managers),
+        (
+            "another forecast",
+            r"the forecast was of the job before that; a new one is made of its next 6 checkpoints",
+            had_forecast,
+        ),
+        ("a forecast", r"a forecast is made of its next 6 checkpoints", had_none),
+        ("forecast", r"forecast: (?P<text>FORECAST), told by (?P<n>\d+) checkpoints", is_forecast),
+        (
+            "leaves",
+            (
+                r"checkpoints leave the forecast: since (?P<since>CLOCK), (?P<k>\d+) of (?P<n>\d+) are (?P<side>longer|shorter) "
+                r"than (?P<ms>MS) \((?P<forecast>FORECAST)\)"
+            ),
+            leaves,
+        ),
+        ("now", r"now (?P<ms>P50)", take_now),
+        ("load", r"load of '(?P<name>\w+)' WORDS \((?P<before>COUNT/s) -> (?P<now>COUNT/s)\)", level_is(1)),
+        ("state", r"state of '(?P<name>\w+)' WORDS \((?P<before>SIZE) -> (?P<now>SIZE)\)", level_is(2)),
+        (
+            "threads",
+            r"threads of '(?P<name>\w+)' work (?P<now>\d+ %) of the time \(before: (?P<before>\d+ %)\)",
+            threads_work,
+        ),
+        (
+            "part",
+            r"of a checkpoint, (?P<name>[\w ]+) (?P<word>grew|shrank) most: (?P<now>MS) \(before: (?P<before>MS)\)",
+            part_changed,
+        ),
+        (
+            "nothing changed",
+            r"Why is not known: (?P<same>[\w ,]+ are as they were)?(?:; )?(?P<unknown>of [\w ,]+ nothing is known)?",
+            nothing_changed,
+        ),
+        (
+            "within",
+            (
+                r"checkpoints are within the forecast again since (?P<since>CLOCK), after (?P<passed>[\d.]+ \w+)(?P<unchanged>; "
+                r"load and state had not changed, so the forecast allows for that from now on: FORECAST)?"
+            ),
+            is_within_again,
+        ),
+        ("had left", r"checkpoints had left the forecast before", lambda told, _: bool(told.left)),
+        (
+            "limit",
+            (
+                r"checkpoints are (?P<side>longer than|within) (?P<limit>MS)(?: again)?: p90 of the last (?P<n>\d+) is (?P<ms>MS"
+                r")"
+            ),
+            limit_is,
+        ),
+        (
+            "failed",
+            r"(?P<what>checkpoint|savepoint) (?P<n>\d+) failed(?: after (?P<after>MS))?(?:: (?P<why>.*))?$",
+            did_fail,
+        ),
+        ("more", r"and \d+ more at this look$", always),
+        ("no answer", r"The JobManager gives no answer since (?P<since>CLOCK)", gives_no_answer),
+        ("no forecast", r"There is no forecast yet", has_no_forecast),
+        ("keeps", r"Checkpoints keep their forecast: (?P<forecast>FORECAST)", keeps),
+        ("none is held", r"No checkpoint of these is held to the forecast: (?P<forecast>FORECAST)", none_is_held),
+        ("has left", r"Checkpoints left their forecast at (?P<since>CLOCK): (?P<forecast>FORECAST)", has_left),
+        ("completed", r"(?P<k>\d+) of the last (?P<n>\d+) checkpoints completed(?:, with (?P<ms>P50))?", completed),
+    )
+)
 
 
 def play(seed, *, looks=45):
@@ -376,8 +468,22 @@ def play(seed, *, looks=45):
     draw = random.Random(seed)
     told = Script()
     told.watcher, told.was_strange, told.watched = Watcher(Course(), told.limit_ms), False, []
-    base = Look(BEGUN_MS, "a" * 32, "orders", "RUNNING", BEGUN_MS - 3600 * S, "2.3.0", {"src": 1, "map": 2}, ("src",),
-                {"checkpoints": {"interval": "10000", "min_pause": "0"}}, 2, 0, (), {}, ())  # fmt: skip
+    base = Look(
+        BEGUN_MS,
+        "a" * 32,
+        "orders",
+        "RUNNING",
+        BEGUN_MS - 3600 * S,
+        "2.3.0",
+        {"src": 1, "map": 2},
+        ("src",),
+        {"checkpoints": {"interval": "10000", "min_pause": "0"}},
+        2,
+        0,
+        (),
+        {},
+        (),
+    )
     load, size, busy, factor, grows, settling, first = 1000.0, 1e6, 0.4, 1.0, draw.choice([0, 0, 2e4]), 0, 1
     written, busy_ms, all_ms, has_parts = 0.0, 0.0, 0.0, draw.random() < 0.7
     told.levels.append((BEGUN_MS, load, size, busy))
@@ -386,7 +492,9 @@ def play(seed, *, looks=45):
         written, busy_ms, all_ms = written + load * LOOK_S, busy_ms + busy * LOOK_S * S, all_ms + LOOK_S * S
         if told.away_ms is None and draw.random() < 0.05 and k > 1:
             told.why, told.away_ms = "HTTP 503", now_ms
-            yield from ((told, event.text) for event in told.watcher.away(now_ms, told.why, is_slow=draw.random() < 0.5))
+            yield from (
+                (told, event.text) for event in told.watcher.away(now_ms, told.why, is_slow=draw.random() < 0.5)
+            )
             yield told, verdict(told.watcher)
             continue
         if draw.random() < 0.03 and k > 1:
@@ -403,9 +511,17 @@ def play(seed, *, looks=45):
             if draw.random() < 0.03:
                 status, failure = "FAILED", draw.choice(["Checkpoint expired before completing.", "declined", ""])
             ms = draw.choice([ms, ms, ms, -1]) if failure == "declined" else ms
-            point = SeenCheckpoint(base.job, n, status, BEGUN_MS + n * EVERY_S * S, ms,
-                                   draw.random() < 0.03, failure=failure, state={"map": state},
-                                   parts_ms=dict(zip(PARTS, (20.0, 80 * factor), strict=True)) if has_parts else {})  # fmt: skip
+            point = SeenCheckpoint(
+                base.job,
+                n,
+                status,
+                BEGUN_MS + n * EVERY_S * S,
+                ms,
+                draw.random() < 0.03,
+                failure=failure,
+                state={"map": state},
+                parts_ms=dict(zip(PARTS, (20.0, 80 * factor), strict=True)) if has_parts else {},
+            )
             points.append(point)
         told.ended |= {*range(first, last)}
         size, first = size + grows * (last - first), last
@@ -426,15 +542,29 @@ def play(seed, *, looks=45):
         elif change < 0.13:
             base = replace(base, state="RUNNING" if base.state == "RESTARTING" else "RESTARTING")
         shown = points[-10:]
-        base = replace(base, time_ms=now_ms, totals={"src": VertexTotals(0, written, all_ms / 2, all_ms / 2, 0),
-                                                     "map": VertexTotals(written, 0, busy_ms, all_ms - busy_ms, 0)})  # fmt: skip
-        strange = (f"checkpoint {last}: trigger {2**60} is outside of the years 1970 to 9999",) if draw.random() < 0.03 else ()
+        base = replace(
+            base,
+            time_ms=now_ms,
+            totals={
+                "src": VertexTotals(0, written, all_ms / 2, all_ms / 2, 0),
+                "map": VertexTotals(written, 0, busy_ms, all_ms - busy_ms, 0),
+            },
+        )
+        strange = (
+            (f"checkpoint {last}: trigger {2**60} is outside of the years 1970 to 9999",)
+            if draw.random() < 0.03
+            else ()
+        )
         look = replace(base, implausible=strange, checkpoints=tuple(shown), listed=(10, max(last - 10, 1)))
         told.looks.append(look)
         told.known |= {point.number for point in shown}
         forecast = told.watcher.course.forecast
         before = told.looks[-2] if len(told.looks) > 1 else look
-        is_other = (before.settings, before.parallelism, before.version) != (base.settings, base.parallelism, base.version)
+        is_other = (before.settings, before.parallelism, before.version) != (
+            base.settings,
+            base.parallelism,
+            base.version,
+        )
         for point in shown:
             if is_other:
                 continue
@@ -452,7 +582,9 @@ def play(seed, *, looks=45):
         told.was_strange = told.is_strange = False
         told.was_away_ms = 0
         if told.watcher.wants_forecast:
-            forecast = Forecast(now_ms, base.job, *percentiles(told.usual()[-20:]), (FACTORS.p50, FACTORS.p90), 20, told.watcher.usual)
+            forecast = Forecast(
+                now_ms, base.job, *percentiles(told.usual()[-20:]), (FACTORS.p50, FACTORS.p90), 20, told.watcher.usual
+            )
             told.forecasts.append(forecast)
             told.left = {}
             yield from ((told, event.text) for event in told.watcher.begin(forecast, None, now_ms))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.explain.choice import NoCheckpointError, accounts, verified
 from sim.explain.close_up import look
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.explain.explanation import NoCheckpointError, accounts, verified
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 
 TEXT = """
 version: 1
@@ -34,11 +34,13 @@ def test_the_median_and_the_slowest_come_first(run):
 
 def test_a_first_upload_has_an_account_of_its_own():
     """Warm-up or not; it is neither the median nor the slowest."""
-    text = TEXT.replace("state: {size: 4 MB}", "state: {size: 40 MB, backend: rocksdb, update: 10 %, lsm: {level0-files: 40}}")
+    text = TEXT.replace(
+        "state: {size: 4 MB}", "state: {size: 40 MB, backend: rocksdb, update: 10 %, lsm: {level0-files: 40}}"
+    )
     text = text.replace("{interval: 1 s}", "{interval: 1 s, incremental: true}")
     found = accounts("it", look(loads(text).scenarios[0]))
 
-    assert 1 == found[0].stats.number
+    assert found[0].stats.number == 1
     assert found[0].path.duration_ns > max(account.path.duration_ns for account in found[1:])
     assert 1 not in [account.stats.number for account in found[1:]]
 
@@ -66,4 +68,6 @@ def test_a_simulated_change_is_no_shorter_than_its_bound(run):
     assert simulated["without the synchronous part"] < slowest.path.duration_ns / 2
     (without,) = [change.scenario for change in slowest.changes if change.change == "without the synchronous part"]
     table = simulate(without).checkpoints.set_index("id")
-    assert round(1e6 * table.loc[slowest.stats.number, "end_to_end_duration"]) == simulated["without the synchronous part"]
+    assert (
+        round(1e6 * table.loc[slowest.stats.number, "end_to_end_duration"]) == simulated["without the synchronous part"]
+    )

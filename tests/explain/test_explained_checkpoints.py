@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from sim.explain.account import Account, account
-from sim.explain.choice import accounts, verified
 from sim.explain.close_up import look
-from sim.scenario import loads
+from sim.explain.explanation import Account, account, accounts, verified
+from sim.model.schema.study import loads
 
 STEADY = """
   source: {{source: {{rate: 400/s, record: 1 kB}}, parallelism: 2}}
@@ -39,87 +38,141 @@ def scenario(job, checkpoint="interval: 2 s", sink="", extra="", run="duration: 
 TWELVE = {
     "aligned, back-pressured": Planted("behind data", "sink[", "lay before it", scenario(PRESSED), share=0.8),
     "unaligned": Planted(
-        "channel state", "sink[", "in-flight data", scenario(PRESSED, "interval: 2 s, barriers: [unaligned]",
-        extra="storage: {bandwidth: 1 MB/s}"),
+        "channel state",
+        "sink[",
+        "in-flight data",
+        scenario(PRESSED, "interval: 2 s, barriers: [unaligned]", extra="storage: {bandwidth: 1 MB/s}"),
     ),
     "timeout converted at the output": Planted(
-        "until the timeout", "sink[", "may overtake only 300 ms after the trigger",
+        "until the timeout",
+        "sink[",
+        "may overtake only 300 ms after the trigger",
         scenario(PRESSED, "interval: 2 s, barriers: [{aligned-timeout: 300 ms}]"),
     ),
     "slow node": Planted(
-        "upload", "sink[", "was slow (bandwidth divided by 20)",
+        "upload",
+        "sink[",
+        "was slow (bandwidth divided by 20)",
         scenario(
-            STEADY, sink=", state: {size: 20 MB}",
+            STEADY,
+            sink=", state: {size: 20 MB}",
             extra="storage: {dfs: {nodes: 4, bandwidth: 100 MB/s, replication: 2, slow: {share: 50 %, factor: 20, lasts: 10 min}}}",
         ),
     ),
     "operators write asynchronously": Planted(
-        "upload", "sink[", "flush/sink/",
+        "upload",
+        "sink[",
+        "flush/sink/",
         scenario(
-            STEADY, "interval: 2 s, operator-io: async", sink=", flush: {bytes: 5 MB}", extra="storage: {bandwidth: 5 MB/s}"
+            STEADY,
+            "interval: 2 s, operator-io: async",
+            sink=", flush: {bytes: 5 MB}",
+            extra="storage: {bandwidth: 5 MB/s}",
         ),
     ),
     "expired": Planted(
-        "behind data", "sink[", "not drained when the checkpoint was given up",
-        scenario(PRESSED, "interval: 2 s, timeout: 200 ms, tolerable-failed: 100"), which="FAILED",
+        "behind data",
+        "sink[",
+        "not drained when the checkpoint was given up",
+        scenario(PRESSED, "interval: 2 s, timeout: 200 ms, tolerable-failed: 100"),
+        which="FAILED",
     ),
     "savepoint": Planted(
-        "async work", "sink[", "serialised for the canonical savepoint",
+        "async work",
+        "sink[",
+        "serialised for the canonical savepoint",
         scenario(
-            STEADY, "interval: 20 s, savepoint-rate: 10 MB/s", sink=", state: {size: 20 MB, backend: rocksdb}",
+            STEADY,
+            "interval: 20 s, savepoint-rate: 10 MB/s",
+            sink=", state: {size: 20 MB, backend: rocksdb}",
             extra="actions: [{savepoint: canonical, at: 2 s}]\nstorage: {bandwidth: 1 GB/s}",
         ),
     ),
     "final": Planted(
-        "sync", "sink[", "on the task thread",
+        "sync",
+        "sink[",
+        "on the task thread",
         scenario(
-            STEADY.replace("rate: 400/s", "rate: 400/s, records: 2k"), "interval: 2 s",
-            sink=", snapshot: {sync: 700 ms}, commit: two-phase", run="duration: 60 s"
+            STEADY.replace("rate: 400/s", "rate: 400/s, records: 2k"),
+            "interval: 2 s",
+            sink=", snapshot: {sync: 700 ms}, commit: two-phase",
+            run="duration: 60 s",
         ),
         which="last",
     ),
     "after a recovery": Planted(
-        "behind data", "sink[", "lay before it", scenario(PRESSED, extra="faults: [{kill: sink, at: 3.5 s}]",
-        run="duration: 14 s"), which="last",
+        "behind data",
+        "sink[",
+        "lay before it",
+        scenario(PRESSED, extra="faults: [{kill: sink, at: 3.5 s}]", run="duration: 14 s"),
+        which="last",
     ),
     "a group that shares files of channel state": Planted(
-        "channel state", "", "subtasks share a file",
+        "channel state",
+        "",
+        "subtasks share a file",
         scenario(
-            PRESSED, "interval: 2 s, barriers: [unaligned], subtasks-per-channel-state-file: 4",
-            extra="storage: {bandwidth: 1 MB/s}\ncluster: {slots: 4, placement: spread}"
+            PRESSED,
+            "interval: 2 s, barriers: [unaligned], subtasks-per-channel-state-file: 4",
+            extra="storage: {bandwidth: 1 MB/s}\ncluster: {slots: 4, placement: spread}",
         ),
     ),
     "files before the barrier": Planted(
-        "file before barrier", "sink[", "on the task thread",
+        "file before barrier",
+        "sink[",
+        "on the task thread",
         scenario(STEADY, sink=", flush: {bytes: 5 MB}", extra="storage: {bandwidth: 5 MB/s}"),
     ),
     "RocksDB": Planted(
-        "upload", "sink[", "keyed/sink/",
-        scenario(STEADY, "interval: 2 s, incremental: true", sink=", state: {size: 40 MB, backend: rocksdb}",
-        extra="storage: {bandwidth: 20 MB/s}"),
+        "upload",
+        "sink[",
+        "keyed/sink/",
+        scenario(
+            STEADY,
+            "interval: 2 s, incremental: true",
+            sink=", state: {size: 40 MB, backend: rocksdb}",
+            extra="storage: {bandwidth: 20 MB/s}",
+        ),
         which="first",
     ),
     "compaction": Planted(
-        "upload", "sink[", "of which a compaction wrote 20 MB anew",
-        scenario(STEADY, "interval: 1 s, incremental: true", sink=", state: {size: 40 MB, backend: rocksdb, update: 10 %}",
-        extra="storage: {bandwidth: 50 MB/s}", run="duration: 4900 ms"),
+        "upload",
+        "sink[",
+        "of which a compaction wrote 20 MB anew",
+        scenario(
+            STEADY,
+            "interval: 1 s, incremental: true",
+            sink=", state: {size: 40 MB, backend: rocksdb, update: 10 %}",
+            extra="storage: {bandwidth: 50 MB/s}",
+            run="duration: 4900 ms",
+        ),
         which="last",
     ),
     "the operator's asynchronous work": Planted(
-        "async work", "sink[", "the operator's own work in the asynchronous part", scenario(STEADY, sink=", snapshot: {async: 900 ms}"),
+        "async work",
+        "sink[",
+        "the operator's own work in the asynchronous part",
+        scenario(STEADY, sink=", snapshot: {async: 900 ms}"),
     ),
     "an older checkpoint has the thread": Planted(
-        "async queue", "sink[", "at work for an older checkpoint",
-        scenario(STEADY, "interval: 1 s, max-concurrent: 4", sink=", snapshot: {async: 1.7 s}"), share=0.4,
+        "async queue",
+        "sink[",
+        "at work for an older checkpoint",
+        scenario(STEADY, "interval: 1 s, max-concurrent: 4", sink=", snapshot: {async: 1.7 s}"),
+        share=0.4,
     ),
     "a window that fires": Planted(
-        "behind data", "win[", "its window ended, and",
+        "behind data",
+        "win[",
+        "its window ended, and",
         scenario(
-            STEADY + "  win: {{input: {{source: hash}}, service: 10 us, window: {{tumbling: 5 s, time: processing, fire: 1 ms}}}}\n",
-            "interval: 3 s", run="duration: 18 s",
+            STEADY
+            + "  win: {{input: {{source: hash}}, service: 10 us, window: {{tumbling: 5 s, time: processing, fire: 1 ms}}}}\n",
+            "interval: 3 s",
+            run="duration: 18 s",
         ),
     ),
-}  # fmt: skip
+}
 
 
 def explained(planted: Planted) -> Account:

@@ -5,9 +5,8 @@ import shutil
 
 import pytest
 
-from sim.comparison.compare import compare
-from sim.comparison.files import keep
-from sim.explain.runs import FolderError, runs_of
+from sim.studies.compare import compare, keep
+from sim.studies.run_folder import FolderError, runs_of
 
 TEXT = """\
 # Which?
@@ -33,10 +32,10 @@ def test_a_folder_gives_the_scenarios_that_were_run(folder):
     """Overrides included; a folder of a single run gives that one."""
     runs = runs_of(folder)
 
-    assert ("asked", "Which?", False) == (runs.name, runs.question, runs.is_changed)
+    assert (runs.name, runs.question, runs.is_changed) == ("asked", "Which?", False)
     assert {3_000_000_000} == {scenario.run.duration_ns for scenario in runs.scenarios.values()}
     assert {"aligned", "unaligned"} <= set(runs.scenarios)
-    assert ["unaligned"] == list(runs_of(folder / "unaligned").scenarios)
+    assert list(runs_of(folder / "unaligned").scenarios) == ["unaligned"]
 
 
 def test_results_of_other_code_are_marked(folder):

@@ -5,14 +5,14 @@ from itertools import groupby
 
 import pytest
 
-from sim.analysis.number_texts import bytes_text, ms_text, share_text
-from sim.explain.choice import NoCheckpointError, accounts
 from sim.explain.close_up import look
-from sim.explain.text import sentence
-from sim.scenario import ScenarioError, loads
+from sim.explain.explanation import NoCheckpointError, accounts, sentence
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.model.units import format_duration
+from sim.results.formats import bytes_text, ms_text, share_text
 from sim.storage.ledger import FileId
-from sim.units import format_duration
-from tests.comparison.sentence_numbers import numbers
+from tests.studies.comparison.sentence_numbers import numbers
 from tests.worlds.generator import FOLDER, text
 
 QUICK_SEEDS = range(700, 706)
@@ -30,19 +30,25 @@ def numbers_of(account, instance, tables):
     rows = rows[rows["x_job"] == account.job] if "x_job" in rows else rows
     rows = rows[~rows["acknowledged"].astype(bool)]
     kinds = rows[["part", "vertex", "index", "upstream"]].astype(str).agg("|".join, axis="columns")
-    spent = [sum(ns for _, ns in group) for _, group in groupby(zip(kinds, rows["duration"], strict=True), key=lambda pair: pair[0])]
+    spent = [
+        sum(ns for _, ns in group)
+        for _, group in groupby(zip(kinds, rows["duration"], strict=True), key=lambda pair: pair[0])
+    ]
     total = int(rows["duration"].sum())
     found = {ms_text(ns / 1e6) for ns in (*spent, total)} | {share_text(ns / max(1, total)) for ns in spent}
     sizes = []
     for (number, _), channels in instance.queued.items():
         if number == account.stats.number:
-            sizes += [int(size) for row in channels for size in (*row, row.sum())] + [int(size) for size in channels.sum(axis=0)]
+            sizes += [int(size) for row in channels for size in (*row, row.sum())] + [
+                int(size) for size in channels.sum(axis=0)
+            ]
             sizes += [int(channels.sum())]
     sizes += [row.persisted_bytes for row in account.stats.subtasks.values()] + [
         sum(row.persisted_bytes for row in account.stats.subtasks.values())
     ]
     files = [
-        [instance.context.storage.files[FileId(part.file)].size_bytes for part in way.parts if part.file >= 0] for way in account.lines
+        [instance.context.storage.files[FileId(part.file)].size_bytes for part in way.parts if part.file >= 0]
+        for way in account.lines
     ]
     sizes += [size for own in files for size in (*own, sum(own))]
     for way in account.lines:  # tables of RocksDB that a compaction wrote anew
@@ -50,7 +56,9 @@ def numbers_of(account, instance, tables):
         stored = [instance.context.storage.files[FileId(part.file)] for part in way.parts if part.file >= 0]
         sizes.append(sum(file.size_bytes for file in stored if str(file.name[-1]) in anew))
     groups = [list(members) for members in _groups(instance)]  # subtasks that share a file of channel state
-    sizes += [sum(row.persisted_bytes for task in members if (row := account.stats.subtasks.get(task))) for members in groups]
+    sizes += [
+        sum(row.persisted_bytes for task in members if (row := account.stats.subtasks.get(task))) for members in groups
+    ]
     found |= {str(len(members)) for members in groups}
     found |= {bytes_text(size) for size in sizes}
     found |= {f"{bytes_text(size * 10**9 / ns)}/s" for size in sizes for ns in spent if ns}
@@ -63,7 +71,9 @@ def numbers_of(account, instance, tables):
     if slow is not None and slow.trace is not None:
         found |= {f"{float(factor):.3g}" for machine in slow.trace.machines for _, factor in machine}
     found |= {format_duration(vertex.window.fire_ns) for vertex in scenario.job.vertices if vertex.window is not None}
-    found |= {str(max(0, before - after)) for before in instance.waiting.values() for after in instance.waiting.values()}
+    found |= {
+        str(max(0, before - after)) for before in instance.waiting.values() for after in instance.waiting.values()
+    }
     return found
 
 
@@ -74,7 +84,9 @@ def _groups(instance):
 
 def missing(account, instance, tables, line):
     plain = NAMES.sub("NAME", line)
-    return [number for number in numbers(plain, [account.strategy]) if number not in numbers_of(account, instance, tables)]
+    return [
+        number for number in numbers(plain, [account.strategy]) if number not in numbers_of(account, instance, tables)
+    ]
 
 
 def hold(seeds):
@@ -96,14 +108,16 @@ def hold(seeds):
 def test_numbers_of_sentences_come_from_tables():
     found, count = hold(QUICK_SEEDS)
 
-    assert {} == found
+    assert found == {}
     assert count >= 4 * len(QUICK_SEEDS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds)))
+@pytest.mark.parametrize(
+    "seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds))
+)
 def test_numbers_of_the_sentences_of_many_worlds_come_from_tables(seeds):
-    assert {} == hold(seeds)[0]
+    assert hold(seeds)[0] == {}
 
 
 def test_a_number_that_is_changed_is_missed():

@@ -1,11 +1,8 @@
 """The waterfall fits 80 columns, and its numbers are those of the record."""
 
-from sim.explain.account import account
-from sim.explain.choice import accounts
 from sim.explain.close_up import look
-from sim.explain.record import record
-from sim.explain.text import WIDTH, sentence, text
-from sim.scenario import loads
+from sim.explain.explanation import WIDTH, account, accounts, record, sentence, text
+from sim.model.schema.study import loads
 
 HOSTILE = "x" * 70
 
@@ -13,9 +10,9 @@ HOSTILE = "x" * 70
 def explained(vertex="sink"):
     job = f"{{source: {{source: {{rate: unlimited, record: 1 kB}}}}, {vertex}: {{input: {{source: hash}}, service: 2 ms}}}}"
     run = look(
-        loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\ncluster: {{placement: isolated}}\nrun: {{duration: 8 s}}").scenarios[
-            0
-        ]
+        loads(
+            f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\ncluster: {{placement: isolated}}\nrun: {{duration: 8 s}}"
+        ).scenarios[0]
     )
     return accounts("aligned", run)[-1]
 
@@ -24,7 +21,7 @@ def test_every_line_fits():
     """Whatever names others chose."""
     found = explained(vertex=HOSTILE)
 
-    assert [] == [line for line in text(found).splitlines() if len(line) > WIDTH]
+    assert [line for line in text(found).splitlines() if len(line) > WIDTH] == []
 
 
 def test_the_sum_is_printed_to_the_nanosecond():
@@ -40,20 +37,22 @@ def test_the_rest_of_the_path_is_no_prediction():
     (change,) = found.changes
     left_ns = found.path.duration_ns - change.saved_ns
 
-    assert "with unaligned barriers" == change.change
+    assert change.change == "with unaligned barriers"
     assert "the rest of the path takes" in text(found)
     assert "; simulated, 4 ms." in text(found, {change.change: 4_000_000}).replace("\n  ", " ")
     assert "; simulated, it does not complete." in text(found, {change.change: None}).replace("\n  ", " ")
-    assert {"change": change.change, "rest_of_path_ns": left_ns, "simulated_duration_ns": 7} == record(found, {change.change: 7})[
-        "what_if"
-    ][0]
+    assert {"change": change.change, "rest_of_path_ns": left_ns, "simulated_duration_ns": 7} == record(
+        found, {change.change: 7}
+    )["what_if"][0]
 
 
 def test_a_checkpoint_under_way_has_no_account_yet():
     job = "{source: {source: {rate: 10/s, record: 1 kB}}, sink: {input: {source: hash}, snapshot: {async: 60 s}}}"
-    (instance,) = look(loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]).instances
+    (instance,) = look(
+        loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]
+    ).instances
 
-    assert "Checkpoint 1 (it) was still under way when the run ended." == sentence(account("it", 0, instance, 1))
+    assert sentence(account("it", 0, instance, 1)) == "Checkpoint 1 (it) was still under way when the run ended."
 
 
 def test_a_checkpoint_of_an_instant_took_no_time():
@@ -64,6 +63,6 @@ def test_a_checkpoint_of_an_instant_took_no_time():
     (instance,) = look(loads(document).scenarios[0]).instances
     found = account("it", 0, instance, 1)
 
-    assert "Checkpoint 1 (it) took 0 ms: all tasks acknowledged it in the instant of its trigger." == sentence(found)
+    assert sentence(found) == "Checkpoint 1 (it) took 0 ms: all tasks acknowledged it in the instant of its trigger."
     assert sentence(found) == " ".join(text(found).split())
-    assert [0] == [part["begin_ns"] for part in record(found)["after"]]
+    assert [part["begin_ns"] for part in record(found)["after"]] == [0]

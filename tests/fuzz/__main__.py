@@ -59,16 +59,23 @@ def try_case(kind: str, seed: int, keep: Path | None = None) -> tuple[Ended, str
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="cases (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=int(time.time()) // 86_400 * 1_000_000, help="first seed (default: by date)")
+    parser.add_argument(
+        "--first", type=int, default=int(time.time()) // 86_400 * 1_000_000, help="first seed (default: by date)"
+    )
     parser.add_argument("--minutes", type=float, default=math.inf, help="no more cases after these")
     parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="only these")
-    parser.add_argument("--folder", type=Path, default=Path("runs/fuzz"), help="where cases with a finding are kept (default: %(default)s)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("runs/fuzz"),
+        help="where cases with a finding are kept (default: %(default)s)",
+    )
     chosen = parser.parse_args()
     preload()
     kinds = chosen.kind or list(KINDS)
     cases, cpu, peak, codes, bad = Counter[str](), Counter[str](), Counter[str](), Counter[int](), list[str]()
     began = time.monotonic()
-    print(f"{chosen.count} cases, seeds from {chosen.first}")  # noqa: T201
+    print(f"{chosen.count} cases, seeds from {chosen.first}")
     for i in range(chosen.count):
         if time.monotonic() - began > chosen.minutes * 60:
             break
@@ -80,14 +87,14 @@ def main() -> int:
         peak[kind] = max(peak[kind], round(ended.peak_mb))
         if found:
             bad.append(f"{kind} {seed}: {found}")
-            print(bad[-1], flush=True)  # noqa: T201
+            print(bad[-1], flush=True)
         if (i + 1) % max(1, chosen.count // 20) == 0:
-            print(f"{i + 1} of {chosen.count} cases, {time.monotonic() - began:.0f} s, {len(bad)} findings", flush=True)  # noqa: T201
-    print("kind, cases, most processor time [s], most memory [MB]")  # noqa: T201
+            print(f"{i + 1} of {chosen.count} cases, {time.monotonic() - began:.0f} s, {len(bad)} findings", flush=True)
+    print("kind, cases, most processor time [s], most memory [MB]")
     for kind in kinds:
-        print(f"{kind}, {cases[kind]}, {cpu[kind] / 1000:.1f}, {peak[kind]}")  # noqa: T201
-    print("exit codes: " + ", ".join(f"{code}: {number}" for code, number in sorted(codes.items())))  # noqa: T201
-    print(f"{len(bad)} findings in {cases.total()} cases")  # noqa: T201
+        print(f"{kind}, {cases[kind]}, {cpu[kind] / 1000:.1f}, {peak[kind]}")
+    print("exit codes: " + ", ".join(f"{code}: {number}" for code, number in sorted(codes.items())))
+    print(f"{len(bad)} findings in {cases.total()} cases")
     return 1 if bad else 0
 
 

@@ -76,7 +76,10 @@ def _run(arguments: Sequence[str], folder: Path, log: Path) -> None:
             os.dup2(out.fileno(), 2)
         os.close(0)
         os.open(os.devnull, os.O_RDONLY)
-        sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1, errors="replace"), os.fdopen(2, "w", buffering=1, errors="replace")
+        sys.stdout, sys.stderr = (
+            os.fdopen(1, "w", buffering=1, errors="replace"),
+            os.fdopen(2, "w", buffering=1, errors="replace"),
+        )
         code = _call(arguments)
     except BaseException:  # noqa: BLE001 - a traceback is what is looked for
         traceback.print_exc()
@@ -90,7 +93,7 @@ def _run(arguments: Sequence[str], folder: Path, log: Path) -> None:
 def _call(arguments: Sequence[str]) -> int:
     """The exit code, as a shell sees it."""
     from benchmarks.lab.__main__ import app
-    from sim.cli import main
+    from sim.app.cli import main
 
     sys.argv = ["ckptsim", *arguments]
     try:

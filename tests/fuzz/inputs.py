@@ -109,15 +109,40 @@ def settings(folder: Path, rng: Random) -> Arguments:
 
 
 _PATHS = (
-    "run.duration", "run.seed", "checkpoint.interval", "checkpoint.barriers", "job.map.service", "job.src.source.rate", "storage.bandwidth",
-    "job.sink.parallelism", "faults", "job", "faults.0.at", "cluster.network.segment-size", "checkpoint.max-concurrent", "flink",
-    "overheads.restart", "environment", "run.warmup", "run.replications", "job.map.state.size",
-)  # fmt: skip
+    "run.duration",
+    "run.seed",
+    "checkpoint.interval",
+    "checkpoint.barriers",
+    "job.map.service",
+    "job.src.source.rate",
+    "storage.bandwidth",
+    "job.sink.parallelism",
+    "faults",
+    "job",
+    "faults.0.at",
+    "cluster.network.segment-size",
+    "checkpoint.max-concurrent",
+    "flink",
+    "overheads.restart",
+    "environment",
+    "run.warmup",
+    "run.replications",
+    "job.map.state.size",
+)
 
 
 def sweep(folder: Path, rng: Random) -> Arguments:
     _write(folder, "job.yaml", SCENARIO.replace(b"4 s", b"2 s"))
-    return ["sweep", _write(folder, "sweep.yaml", _yaml(SWEEP, rng)), "--jobs", "1", "--out", "kept", "--max-failures", "2"]
+    return [
+        "sweep",
+        _write(folder, "sweep.yaml", _yaml(SWEEP, rng)),
+        "--jobs",
+        "1",
+        "--out",
+        "kept",
+        "--max-failures",
+        "2",
+    ]
 
 
 def recording(folder: Path, rng: Random) -> Arguments:
@@ -150,7 +175,10 @@ def saved(folder: Path, rng: Random) -> Arguments:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for i, (name, content) in enumerate(members.items()):
-            file.writestr(name if rng.random() < 0.97 else rng.choice(["../x.json", "/abs.json", "a/../../y.json"]) + str(i), content)
+            file.writestr(
+                name if rng.random() < 0.97 else rng.choice(["../x.json", "/abs.json", "a/../../y.json"]) + str(i),
+                content,
+            )
     content = _any(out.getvalue(), rng) if rng.random() < 0.3 else out.getvalue()
     return ["import", _write(folder, "saved.zip", content), "-o", "job.yaml"]
 
@@ -170,15 +198,22 @@ def table(folder: Path, rng: Random) -> Arguments:
 
 
 def environment(folder: Path, rng: Random) -> Arguments:
-    content = (ROOT / "sim" / "scenario" / "environments" / "flink-2-loopback.yaml").read_bytes()
+    content = (ROOT / "sim" / "model" / "schema" / "environments" / "flink-2-loopback.yaml").read_bytes()
     _write(folder, "mine.yaml", _yaml(content, rng))
     return ["run", _write(folder, "job.yaml", SCENARIO), "--jobs", "1", "--out", "kept", "--environment", "mine.yaml"]
 
 
 KINDS: dict[str, Callable[[Path, Random], Arguments]] = {
-    "scenario": scenario, "--set": settings, "sweep": sweep, "recording": recording, "saved answers": saved, "archive": archive, "log": log,
-    "CSV": table, "environment": environment,
-}  # fmt: skip
+    "scenario": scenario,
+    "--set": settings,
+    "sweep": sweep,
+    "recording": recording,
+    "saved answers": saved,
+    "archive": archive,
+    "log": log,
+    "CSV": table,
+    "environment": environment,
+}
 
 
 def make(kind: str, seed: int, folder: Path) -> Arguments:

@@ -53,4 +53,4 @@ def test_damaged_inputs_end_with_a_message(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
     assert "0 findings in 180 cases" in done.stdout, done.stdout + done.stderr
-    assert 0 == done.returncode
+    assert done.returncode == 0

@@ -9,8 +9,8 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from sim.cells.cell import warm
-from sim.cells.local import cores, run_each
+from sim.studies.cells import warm
+from sim.studies.local import cores, run_each
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
 from tests.injections.injection import Injection, Verdict
 from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums, table
@@ -18,17 +18,21 @@ from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sum
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.injections", description=__doc__)
-    parser.add_argument("only", nargs="*", default=[""], help="bugs whose room or name holds one of these texts (default: all)")
+    parser.add_argument(
+        "only", nargs="*", default=[""], help="bugs whose part or name holds one of these texts (default: all)"
+    )
     parser.add_argument("--worlds", type=int, default=0, help="random worlds to draw (default: none)")
     parser.add_argument("--per-world", type=int, default=8, help="bugs tried in each of them (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="seed of the first one (default: %(default)s)")
-    parser.add_argument("--markdown", action="store_true", help="print the table of random worlds only, as the README has it")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the table of random worlds only, as the README has it"
+    )
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one per core)")
     chosen = parser.parse_args()
-    bugs = [bug for bug in INJECTIONS.values() if any(text in f"{bug.room}: {bug.name}" for text in chosen.only)]
+    bugs = [bug for bug in INJECTIONS.values() if any(text in f"{bug.part}: {bug.name}" for text in chosen.only)]
     for text in chosen.only:
-        if not any(text in f"{bug.room}: {bug.name}" for bug in bugs):
-            parser.error(f"no room or name holds {text!r}")
+        if not any(text in f"{bug.part}: {bug.name}" for bug in bugs):
+            parser.error(f"no part or name holds {text!r}")
     warm()
     names = tuple(bug.name for bug in bugs)
     trials = [Trial(seed, chosen.per_world, names) for seed in range(chosen.first, chosen.first + chosen.worlds)]
@@ -50,12 +54,14 @@ def report(rows: Iterable[tuple[Injection, Verdict]], rates: dict[str, Rate] | N
     for bug, verdict in rows:
         total += 1
         rate = "" if rates is None else f" {rates.get(bug.name, Rate())!s:>9} "
-        print_line(f"{bug.room:14} {bug.name:52}{rate} {verdict.kind or '-':9} {verdict.message[:150]}".rstrip())
+        print_line(f"{bug.part:14} {bug.name:52}{rate} {verdict.kind or '-':9} {verdict.message[:150]}".rstrip())
         missed += [] if verdict.noticed else [bug.name]
         again += [bug.name] if verdict.noticed and bug.name in UNNOTICED else []
     print_line(f"{total - len(missed)} of {total} bugs are noticed in their least worlds")
     if rates:
-        print_line(f"random worlds: {sum(rate.noticed for rate in rates.values())} of {sum(rate.tried for rate in rates.values())} runs")
+        print_line(
+            f"random worlds: {sum(rate.noticed for rate in rates.values())} of {sum(rate.tried for rate in rates.values())} runs"
+        )
     if again:
         print_line(f"noticed now, so no longer UNNOTICED: {', '.join(again)}")
     lost = sorted(set(missed) - UNNOTICED)

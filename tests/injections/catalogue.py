@@ -1,4 +1,4 @@
-"""All bugs, room by room, and those that no checker notices yet."""
+"""All bugs, part by part, and those that no checker notices yet."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["INJECTIONS", "UNNOTICED"]
 
 INJECTIONS: dict[str, Injection] = {
     injection.name: injection
-    for room in (channels, in_flight, event_time, coordinator, recovery, ends, state, files, sinks)
-    for injection in room.INJECTIONS
+    for part in (channels, in_flight, event_time, coordinator, recovery, ends, state, files, sinks)
+    for injection in part.INJECTIONS
 }
 """Each bug by its name."""
 

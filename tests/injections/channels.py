@@ -16,17 +16,28 @@ INJECTIONS = Injections("plane")
 add = INJECTIONS.add
 
 RESTARTED = world(faults=(KILL,))
-JOINED = world({
-    "s": source(200, 300),
-    "m": reader(service="6 ms"),
-    "k": sink(parallelism=1) | {"input": {"m": "hash", "s": "hash"}, "combine": "union"},
-}, faults=(KILL,))  # fmt: skip
+JOINED = world(
+    {
+        "s": source(200, 300),
+        "m": reader(service="6 ms"),
+        "k": sink(parallelism=1) | {"input": {"m": "hash", "s": "hash"}, "combine": "union"},
+    },
+    faults=(KILL,),
+)
 BEHIND = chain(s=source(200), m=reader(service="8 ms"))
-UNALIGNED = world(BEHIND, checkpoint={"barriers": "unaligned"}, faults=(KILL,), cluster={"network": {"segment-size": "4 KiB"}})
+UNALIGNED = world(
+    BEHIND, checkpoint={"barriers": "unaligned"}, faults=(KILL,), cluster={"network": {"segment-size": "4 KiB"}}
+)
 REQUESTS = world(chain(m=reader(async_io={"latency": "40 ms", "capacity": 20})), faults=(KILL,))
 
 
-@add(Restarts, "seek_record", UNALIGNED, "A reader goes on one record behind the one that its checkpoint names.", reference=True)
+@add(
+    Restarts,
+    "seek_record",
+    UNALIGNED,
+    "A reader goes on one record behind the one that its checkpoint names.",
+    reference=True,
+)
 def a_restart_skips_a_record(original):
     def seek(self, channel):
         original(self, channel)
@@ -47,7 +58,13 @@ def a_restart_repeats_a_record(original):
     return stand
 
 
-@add(ReferencePlane, "start", RESTARTED, "Copies are routed after a restart as if no record had been written.", reference=True)
+@add(
+    ReferencePlane,
+    "start",
+    RESTARTED,
+    "Copies are routed after a restart as if no record had been written.",
+    reference=True,
+)
 def routes_begin_anew(original):
     def start(self, positions):
         original(self, positions)
@@ -59,7 +76,11 @@ def routes_begin_anew(original):
 
 
 @add(
-    Restarts, "recover", UNALIGNED, "In-flight data does not come back: each channel begins behind what was written on it.", reference=True
+    Restarts,
+    "recover",
+    UNALIGNED,
+    "In-flight data does not come back: each channel begins behind what was written on it.",
+    reference=True,
 )
 def in_flight_data_is_lost_at_a_restart(_):
     def recover(self, channel):
@@ -79,7 +100,13 @@ def a_capture_goes_beyond_the_barrier(_):
     return finish
 
 
-@add(Captures, "overtake", UNALIGNED, "A priority barrier counts only the first buffer that it overtakes.", reference=True)
+@add(
+    Captures,
+    "overtake",
+    UNALIGNED,
+    "A priority barrier counts only the first buffer that it overtakes.",
+    reference=True,
+)
 def only_one_overtaken_buffer_is_kept(original):
     def overtake(self, channel, place):
         original(self, channel, place)
@@ -104,8 +131,13 @@ def credit_is_counted_twice(original):
     return lambda self, channel, kind, n: original(self, channel, kind, 2 * n if kind == "credit" else n)
 
 
-@add(RecordWriter, "settle", world(BEHIND, checkpoint={"barriers": "unaligned"}),
-     "A segment that a capture has pinned is never given back.", reference=True)  # fmt: skip
+@add(
+    RecordWriter,
+    "settle",
+    world(BEHIND, checkpoint={"barriers": "unaligned"}),
+    "A segment that a capture has pinned is never given back.",
+    reference=True,
+)
 def pinned_segments_stay(original):
     return lambda self, buffer: None if buffer.channel.capture or buffer.channel.cap_out else original(self, buffer)
 

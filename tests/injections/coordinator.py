@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.coordinator.failures import FailureCounter
-from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
-from sim.protocol.coordinator.requests import WaitingRequests
+from sim.protocol.checkpoint_requests import PendingCheckpoint, PendingState, WaitingRequests
+from sim.protocol.coordinator import Coordinator, FailureCounter
+from sim.protocol.coordinator_messages import MetadataWritten
 from sim.protocol.machine import changed
-from sim.protocol.recovery.recovery import JobManagerReturned, Recovery
-from sim.protocol.vocabulary import MetadataWritten
+from sim.protocol.recovery import JobManagerReturned, Recovery
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, source, world
@@ -22,20 +20,36 @@ SLOW = world(SLOW_STATE, checkpoint={"interval": "100 ms"})
 EXPIRING = world(NOW_AND_THEN, checkpoint={"timeout": "200 ms"})
 WITHOUT = world(faults=({"job-manager": "down-for 250 ms", "at": "1 s"},))
 INTOLERANT = world(NOW_AND_THEN, checkpoint={"tolerable-failed": 0, "timeout": "200 ms"}, restart={"attempts": 2})
-BACKLOG = world(chain(s=source(100, 200, backlog={"records": 100})), checkpoint={"interval": "80 ms", "interval-during-backlog": "400 ms"})
+BACKLOG = world(
+    chain(s=source(100, 200, backlog={"records": 100})),
+    checkpoint={"interval": "80 ms", "interval-during-backlog": "400 ms"},
+)
 
 
-@add(PendingCheckpoint, "with_acknowledgement", world(faults=(KILL,)), "A checkpoint is complete with one acknowledgement missing.")
+@add(
+    PendingCheckpoint,
+    "with_acknowledgement",
+    world(faults=(KILL,)),
+    "A checkpoint is complete with one acknowledgement missing.",
+)
 def one_acknowledgement_is_not_waited_for(original):
     def acknowledged(self, task, now):
         after = original(self, task, now)
-        enough = len(after.acknowledged) >= len(self.plan.wait_for) - 1 and self.state is PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
+        enough = (
+            len(after.acknowledged) >= len(self.plan.wait_for) - 1
+            and self.state is PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
+        )
         return changed(after, state=PendingState.WRITING_METADATA) if enough else after
 
     return acknowledged
 
 
-@add(CoordinatorHost, "_finalise", world(storage={"metadata-latency": "20 ms"}), "A checkpoint is complete without its metadata.")
+@add(
+    CoordinatorHost,
+    "_finalise",
+    world(storage={"metadata-latency": "20 ms"}),
+    "A checkpoint is complete without its metadata.",
+)
 def metadata_is_not_written(_):
     def finalise(self, checkpoint):
         yield self.env.timeout(self.overheads.complete_ns)
@@ -49,8 +63,12 @@ def checkpoints_overlap(original):
     return lambda self, now, **given: original(self, now, **(given | {"pending": 0}))
 
 
-@add(WaitingRequests, "choose", world(checkpoint={"interval": "100 ms", "min-pause": "90 ms"}),
-     "The pause after a completed checkpoint is not kept.")  # fmt: skip
+@add(
+    WaitingRequests,
+    "choose",
+    world(checkpoint={"interval": "100 ms", "min-pause": "90 ms"}),
+    "The pause after a completed checkpoint is not kept.",
+)
 def no_pause_is_kept(original):
     return lambda self, now, **given: original(self, now, **(given | {"last_completion_ns": None}))
 
@@ -65,8 +83,12 @@ def every_failure_is_tolerated(_):
     return lambda self, checkpoint, reason: (self, False)
 
 
-@add(Coordinator, "latest_completed", world(checkpoint={"num-retained": 3}, faults=(KILL,)),
-     "A job restarts from the oldest retained checkpoint, not the latest.")  # fmt: skip
+@add(
+    Coordinator,
+    "latest_completed",
+    world(checkpoint={"num-retained": 3}, faults=(KILL,)),
+    "A job restarts from the oldest retained checkpoint, not the latest.",
+)
 def the_oldest_checkpoint_is_restored(_):
     return lambda self: self.retained[0] if self.retained else 0
 
@@ -91,9 +113,20 @@ def checkpoints_go_on_without_a_job_manager(_):
     return lambda self, event: (self, ())
 
 
-@add(Recovery, "on", world(restart={"attempts": 2}, faults=(
-    KILL, {"job-manager": "down-for 50 ms", "at": "1200 ms"}, {"kill": "m[1]", "at": "1500 ms"}, {"kill": "k[1]", "at": "1800 ms"},
-)), "A new JobManager counts the failures that the one before it has seen.")  # fmt: skip
+@add(
+    Recovery,
+    "on",
+    world(
+        restart={"attempts": 2},
+        faults=(
+            KILL,
+            {"job-manager": "down-for 50 ms", "at": "1200 ms"},
+            {"kill": "m[1]", "at": "1500 ms"},
+            {"kill": "k[1]", "at": "1800 ms"},
+        ),
+    ),
+    "A new JobManager counts the failures that the one before it has seen.",
+)
 def a_new_job_manager_remembers_failures(original):
     def on(self, event):
         after, commands = original(self, event)
@@ -102,7 +135,12 @@ def a_new_job_manager_remembers_failures(original):
     return on
 
 
-@add(Coordinator, "_scheduler_stopped", world(SLOW_STATE, faults=(KILL,)), "Pending checkpoints go on while the job restarts.")
+@add(
+    Coordinator,
+    "_scheduler_stopped",
+    world(SLOW_STATE, faults=(KILL,)),
+    "Pending checkpoints go on while the job restarts.",
+)
 def pending_checkpoints_survive_a_failure(original):
     def stopped(self, event):
         after, _ = original(self, event)

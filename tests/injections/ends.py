@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from sim.protocol.machine import changed
-from sim.protocol.task.finishing import Ending, TaskEnd
-from sim.runtime.jobmanager import actions
-from sim.runtime.jobmanager.job_end import JobEnd
+from sim.protocol.options import Ending
+from sim.protocol.task_finishing import TaskEnd
+from sim.runtime.jobmanager import faults
+from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.host import TaskHost
-from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
 from sim.runtime.task.parts import TaskParts
+from sim.runtime.task.windows import ProcessingTimeWindows
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
 
@@ -17,17 +18,35 @@ INJECTIONS = Injections("ends")
 add = INJECTIONS.add
 
 ENDS = world()
-ENDS_IN_TURN = world({"s": source(records=60), "t": source(), "m": reader() | {"input": {"s": "hash", "t": "hash"}, "combine": "union"},
-                      "k": sink()}, faults=({"kill": "m[0]", "at": "1500 ms"},))  # fmt: skip
+ENDS_IN_TURN = world(
+    {
+        "s": source(records=60),
+        "t": source(),
+        "m": reader() | {"input": {"s": "hash", "t": "hash"}, "combine": "union"},
+        "k": sink(),
+    },
+    faults=({"kill": "m[0]", "at": "1500 ms"},),
+)
 WATERMARK = {"interval": "20 ms", "lateness": "10 ms"}
 WINDOWS = chain(s=source(watermark=WATERMARK), m=reader(window={"tumbling": "700 ms", "time": "event"}))
 TIMED = chain(m=reader(window={"tumbling": "100 ms", "time": "processing"}))
 DRAINED, NOT_DRAINED = (world(WINDOWS, actions=[{"stop": how, "at": "1 s"}]) for how in ("drain", "no-drain"))
-STOPPED = world(chain(s=source(records=600)), checkpoint={"interval": "60 ms"}, actions=[{"stop": "drain", "at": "1 s"}],
-                storage={"file-latency": "80 ms"})  # fmt: skip
-ENDED_BEFORE = world({"s": source(records=5), "m": reader(state={"size": "20 kB"}), "l": source(records=250),
-                      "k": sink() | {"input": {"m": "hash", "l": "hash"}}}, checkpoint={"finish": "naive"},
-                     faults=({"kill": "l", "at": "1510 ms"},))  # fmt: skip
+STOPPED = world(
+    chain(s=source(records=600)),
+    checkpoint={"interval": "60 ms"},
+    actions=[{"stop": "drain", "at": "1 s"}],
+    storage={"file-latency": "80 ms"},
+)
+ENDED_BEFORE = world(
+    {
+        "s": source(records=5),
+        "m": reader(state={"size": "20 kB"}),
+        "l": source(records=250),
+        "k": sink() | {"input": {"m": "hash", "l": "hash"}},
+    },
+    checkpoint={"finish": "naive"},
+    faults=({"kill": "l", "at": "1510 ms"},),
+)
 REQUESTS = world(chain(m=reader(async_io={"latency": "150 ms", "capacity": 20})))
 
 
@@ -36,12 +55,19 @@ def a_task_does_not_wait_for_its_last_checkpoint(_):
     return lambda self: True
 
 
-@add(JobEnd, "data_ended", world(checkpoint={"interval": "3 s"}), "No final checkpoint is triggered when all data has ended.")
+@add(
+    JobEnd,
+    "data_ended",
+    world(checkpoint={"interval": "3 s"}),
+    "No final checkpoint is triggered when all data has ended.",
+)
 def no_final_checkpoint_is_triggered(_):
     return lambda self, task: self.ended.add(task)
 
 
-@add(JobEnd, "renewed", ENDS_IN_TURN, "A task that has finished before a restart takes no part in checkpoints after it.")
+@add(
+    JobEnd, "renewed", ENDS_IN_TURN, "A task that has finished before a restart takes no part in checkpoints after it."
+)
 def a_restarted_task_stays_finished(_):
     return lambda self, task: None
 
@@ -56,7 +82,7 @@ def no_stop_drains(original):
     return lambda self, event: original(self, changed(event, ending=Ending.NO_DRAIN))
 
 
-@add(actions, "request", STOPPED, "Checkpoints go on while the job stops with a savepoint.")
+@add(faults, "request", STOPPED, "Checkpoints go on while the job stops with a savepoint.")
 def checkpoints_go_on_while_a_job_stops(original):
     def request(context, coordinator, action):
         tell = coordinator.tell

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from sim.protocol.alignment import NO_LIMIT, AlignedReading, Group
-from sim.protocol.event_time import Idleness, Slices, Valve, WindowContents
-from sim.runtime.task.operator.windows.event_time import EventTime
-from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
-from sim.runtime.task.operator.windows.generator import WatermarkGenerator
-from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
-from sim.runtime.task.operator.windows.windows import OperatorWindows
+from sim.protocol.event_time import NO_LIMIT, AlignedReading, Group, Idleness, Slices, Valve, WindowContents
+from sim.runtime.task.watermarks import WatermarkGenerator
+from sim.runtime.task.windows import EventTime, EventTimeWindows, OperatorWindows, ProcessingTimeWindows
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, source, world
 
@@ -18,25 +14,33 @@ add = INJECTIONS.add
 WATERMARK = {"interval": "20 ms", "lateness": "10 ms"}
 TUMBLING = world(chain(s=source(watermark=WATERMARK), m=reader(window={"tumbling": "300 ms", "time": "event"})))
 LATER = source(30, 60, watermark={"interval": "20 ms", "lateness": "250 ms"})
-TWO_STREAMS = world({
-    "s": source(watermark=WATERMARK),
-    "t": LATER,
-    "m": reader(window={"tumbling": "300 ms", "time": "event"}) | {"input": {"s": "hash", "t": "hash"}, "combine": "union"},
-    "k": reader("m", commit="two-phase"),
-})  # fmt: skip
+TWO_STREAMS = world(
+    {
+        "s": source(watermark=WATERMARK),
+        "t": LATER,
+        "m": reader(window={"tumbling": "300 ms", "time": "event"})
+        | {"input": {"s": "hash", "t": "hash"}, "combine": "union"},
+        "k": reader("m", commit="two-phase"),
+    }
+)
 PROCESSING = world(chain(m=reader(window={"tumbling": "400 ms", "time": "processing"})))
 SESSIONS = world(chain(m=reader(window={"session": "300 ms", "time": "processing"})), faults=(KILL,))
 SLIDING = world(
-    chain(m=reader(window={"sliding": "600 ms", "every": "200 ms", "time": "processing", "state-per-record": "100 B"})), faults=(KILL,)
+    chain(m=reader(window={"sliding": "600 ms", "every": "200 ms", "time": "processing", "state-per-record": "100 B"})),
+    faults=(KILL,),
 )
 BUNDLES = world(chain(s=source() | {"window": {"mini-batch": "100 ms", "time": "processing"}}), faults=(KILL,))
 IDLE = source(2, 6, watermark=WATERMARK | {"idle-timeout": "300 ms"})
 ONE_IDLE = world(TWO_STREAMS["job"] | {"t": IDLE})
 GROUP = {"group": "a", "max-drift": "50 ms", "update-interval": "20 ms"}
-IN_STEP = world(TWO_STREAMS["job"] | {
-    "s": source(100, 200, watermark=WATERMARK | {"alignment": GROUP}),
-    "t": LATER | {"source": LATER["source"] | {"watermark": {"interval": "20 ms", "lateness": "800 ms", "alignment": GROUP}}},
-})  # fmt: skip
+IN_STEP = world(
+    TWO_STREAMS["job"]
+    | {
+        "s": source(100, 200, watermark=WATERMARK | {"alignment": GROUP}),
+        "t": LATER
+        | {"source": LATER["source"] | {"watermark": {"interval": "20 ms", "lateness": "800 ms", "alignment": GROUP}}},
+    }
+)
 
 
 @add(Valve, "_rise", TWO_STREAMS, "The watermark of a task is the largest of its inputs, not the least.")
@@ -63,13 +67,22 @@ def an_active_channel_stays_idle(_):
     return lambda self, channel: None
 
 
-@add(Idleness, "look", TWO_STREAMS | {"job": TWO_STREAMS["job"] | {"s": source(watermark=WATERMARK | {"idle-timeout": "1 s"})}},
-     "A source is marked idle though it has records.")  # fmt: skip
+@add(
+    Idleness,
+    "look",
+    TWO_STREAMS | {"job": TWO_STREAMS["job"] | {"s": source(watermark=WATERMARK | {"idle-timeout": "1 s"})}},
+    "A source is marked idle though it has records.",
+)
 def a_busy_source_is_idle(_):
     return lambda self, records, clock_ns: clock_ns > 400_000_000
 
 
-@add(WindowContents, "fire", TWO_STREAMS, "A watermark lets the records of all windows go, those of later windows as well.")
+@add(
+    WindowContents,
+    "fire",
+    TWO_STREAMS,
+    "A watermark lets the records of all windows go, those of later windows as well.",
+)
 def records_of_later_windows_leave(original):
     return lambda self, time_ns, records: None if original(self, time_ns, records) is None else 0
 
@@ -94,7 +107,12 @@ def a_watermark_is_ahead_of_the_records(original):
     return lambda self: original(self) + 500_000_000
 
 
-@add(EventTimeWindows, "end_input", TUMBLING, "The last watermark does not end the windows that are open at the end of the data.")
+@add(
+    EventTimeWindows,
+    "end_input",
+    TUMBLING,
+    "The last watermark does not end the windows that are open at the end of the data.",
+)
 def the_last_windows_never_end(_):
     return lambda self: None
 

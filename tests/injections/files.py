@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from sim.protocol import snapshot_store
 from sim.protocol.machine import changed
-from sim.protocol.snapshots import snapshot_store
-from sim.protocol.snapshots.shared_state import SharedStateRegistry
-from sim.protocol.snapshots.snapshot_store import SnapshotStore
+from sim.protocol.snapshot_store import SharedStateRegistry, SnapshotStore
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.runtime.task.operator.files import OperatorFiles
-from sim.state.rocksdb import RocksDb
-from sim.storage.filesystem import FileSystem
-from sim.storage.stream import FileStream
+from sim.runtime.task.sink import OperatorFiles
+from sim.storage.filesystem import FileStream, FileSystem
+from sim.storage.state_backends import RocksDb
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, world
 from tests.injections.state import GROWING, HEAP, LOGGED, ON_DISK, TABLES
@@ -19,7 +17,9 @@ INJECTIONS = Injections("files")
 add = INJECTIONS.add
 
 SAVED = world(TABLES, checkpoint={"incremental": True}, actions=[{"savepoint": "native", "at": "700 ms"}])
-UNCLAIMED = world(TABLES, checkpoint={"incremental": True}, run={"duration": "3 s"}, instances={"count": 2, "claim": "no-claim"})
+UNCLAIMED = world(
+    TABLES, checkpoint={"incremental": True}, run={"duration": "3 s"}, instances={"count": 2, "claim": "no-claim"}
+)
 LIMITED = {"object-store": {"latency": "2 ms", "requests": "300/s"}, "retry": {"attempts": 3, "backoff": "20 ms"}}
 TURNED_AWAY = world(TABLES, checkpoint={"incremental": True}) | {"storage": {"inline-threshold": "0 B"} | LIMITED}
 SLOW_NOW_AND_THEN = {"async": "250 ms", "probability": "30 %"}
@@ -54,14 +54,18 @@ def files_of_aborted_snapshots_stay(_):
 
 @add(RocksDb, "take", SAVED, "A native savepoint refers to tables of checkpoints.")
 def a_savepoint_shares_tables(original):
-    return lambda self, number, type_, may_reuse: original(self, number, "checkpoint" if type_ == "native" else type_, may_reuse)
+    return lambda self, number, type_, may_reuse: original(
+        self, number, "checkpoint" if type_ == "native" else type_, may_reuse
+    )
 
 
 @add(SnapshotStore, "_completed", SAVED, "The files of a savepoint go when the next checkpoint is complete.")
 def a_savepoint_is_deleted(original):
     def completed(self, event):
         after, commands = original(self, event)
-        gone = tuple(snapshot_store.DeleteDirectory(row.checkpoint, snapshot_store._private(row)) for row in self.savepoints)
+        gone = tuple(
+            snapshot_store.DeleteDirectory(row.checkpoint, snapshot_store._private(row)) for row in self.savepoints
+        )
         return after, (*commands, *gone)
 
     return completed
@@ -69,7 +73,9 @@ def a_savepoint_is_deleted(original):
 
 @add(SnapshotStore, "restored", UNCLAIMED, "A job deletes the snapshot that it began from and did not claim.")
 def an_unclaimed_snapshot_is_deleted(original):
-    return lambda cls, instance, snapshot, claim: changed(original(cls, instance, snapshot, "claim"), full_required=True)
+    return lambda cls, instance, snapshot, claim: changed(
+        original(cls, instance, snapshot, "claim"), full_required=True
+    )
 
 
 @add(SnapshotStore, "type_for", UNCLAIMED, "A job refers to files of the snapshot that it did not claim.")

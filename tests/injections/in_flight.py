@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.protocol.barriers import alternating
-from sim.protocol.barriers.state import Pending
-from sim.protocol.phases import Requirement
-from sim.protocol.task.snapshot import SnapshotInProgress
-from sim.runtime.contents import Contents, TaskSnapshot
+from sim.protocol import barrier_states
+from sim.protocol.barrier_modes import Requirement
+from sim.protocol.barrier_states import Pending
+from sim.protocol.task_checkpointing import SnapshotInProgress
+from sim.runtime.context import Contents, TaskSnapshot
 from sim.runtime.jobmanager import restore
 from sim.runtime.task.channel_state import ChannelState
-from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from sim.runtime.task_manager import ChannelStateWriter
 from tests.injections.channels import BEHIND, JOINED, UNALIGNED
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, world
@@ -21,7 +21,9 @@ add = INJECTIONS.add
 
 SMALL = {"network": {"segment-size": "4 KiB"}}
 FAR = world(JOINED["job"], checkpoint={"barriers": "unaligned"}, faults=(KILL,), cluster={"latency": "20 ms"})
-DOWNSTREAM = world(BEHIND, checkpoint={"barriers": "unaligned", "recover-output-on-downstream": True}, faults=(KILL,), cluster=SMALL)
+DOWNSTREAM = world(
+    BEHIND, checkpoint={"barriers": "unaligned", "recover-output-on-downstream": True}, faults=(KILL,), cluster=SMALL
+)
 TIMEOUT = world(BEHIND, checkpoint={"barriers": {"aligned-timeout": "5 ms"}}, faults=(KILL,), cluster=SMALL)
 
 
@@ -30,7 +32,7 @@ def the_first_gate_is_enough(_):
     return lambda self: bool(self.arrived) or not self.target
 
 
-@add(alternating, "_unaligned_snapshot", UNALIGNED, "An unaligned snapshot captures no input.")
+@add(barrier_states, "_unaligned_snapshot", UNALIGNED, "An unaligned snapshot captures no input.")
 def input_is_not_captured(original):
     return lambda pending, options, now: original(pending, options, now)[1:]
 
@@ -52,7 +54,9 @@ def late_input_is_not_written(_):
 
 @add(Contents, "in_flight_final", UNALIGNED, "A checkpoint forgets the captured input of its tasks.")
 def captured_input_is_forgotten(original):
-    return lambda self, checkpoint, task, *, captured, overtaken: original(self, checkpoint, task, captured=False, overtaken=overtaken)
+    return lambda self, checkpoint, task, *, captured, overtaken: original(
+        self, checkpoint, task, captured=False, overtaken=overtaken
+    )
 
 
 @add(ChannelStateWriter, "write", UNALIGNED, "The file of the channel state holds half of what was handed over.")
@@ -65,7 +69,12 @@ def channel_state_is_not_read(_):
     return lambda self: 0
 
 
-@add(restore, "on_downstream", DOWNSTREAM, "Output that is recovered downstream is taken from its writer and given to no reader.")
+@add(
+    restore,
+    "on_downstream",
+    DOWNSTREAM,
+    "Output that is recovered downstream is taken from its writer and given to no reader.",
+)
 def output_recovered_downstream_is_lost(original):
     def moved(parts, layout):
         after = original(parts, layout)
@@ -84,6 +93,8 @@ def an_acknowledgement_does_not_wait_for_the_capture(original):
     return on
 
 
-@add(SnapshotInProgress, "_output_done", TIMEOUT, "Barriers that wait in the outputs are not converted at the deadline.")
+@add(
+    SnapshotInProgress, "_output_done", TIMEOUT, "Barriers that wait in the outputs are not converted at the deadline."
+)
 def the_deadline_converts_no_barrier(original):
     return lambda self, event, commands: original(self, event, ())

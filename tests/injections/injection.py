@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from sim.runtime.run.result import Result
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads, write
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from sim.runtime.result import Result
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
@@ -38,7 +39,7 @@ class Called:
 class Injection:
     """A bug.  `change` takes the function `owner.attribute` and returns the broken one."""
 
-    room: str
+    part: str
     name: str
     broken: str  # one sentence
     owner: Any  # a class or a module
@@ -70,11 +71,11 @@ class Injection:
 
 
 class Injections(list[Injection]):
-    """The bugs of one room."""
+    """The bugs of one part."""
 
-    def __init__(self, room: str) -> None:
+    def __init__(self, part: str) -> None:
         super().__init__()
-        self.room = room
+        self.part = part
 
     def add(
         self, owner: Any, attribute: str, world: Document, broken: str, *, reference: bool = False
@@ -83,7 +84,7 @@ class Injections(list[Injection]):
 
         def added(change: Callable[[Function], Function]) -> Callable[[Function], Function]:
             name = change.__name__.replace("_", " ")
-            self.append(Injection(self.room, name, broken, owner, attribute, change, world, reference))
+            self.append(Injection(self.part, name, broken, owner, attribute, change, world, reference))
             return change
 
         return added

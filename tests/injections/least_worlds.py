@@ -18,8 +18,12 @@ def source(rate: int = 100, records: int = 200, parallelism: int = 2, **options:
     return {"source": rates | _keys(options), "parallelism": parallelism}
 
 
-def reader(upstream: str = "s", parallelism: int = 2, service: str = "1 ms", ship: str = "hash", **options: Any) -> Document:
-    return {"input": {upstream: ship}, "parallelism": parallelism, "service": service, "record": "300 B"} | _keys(options)
+def reader(
+    upstream: str = "s", parallelism: int = 2, service: str = "1 ms", ship: str = "hash", **options: Any
+) -> Document:
+    return {"input": {upstream: ship}, "parallelism": parallelism, "service": service, "record": "300 B"} | _keys(
+        options
+    )
 
 
 def sink(upstream: str = "m", parallelism: int = 2, **options: Any) -> Document:
@@ -33,11 +37,23 @@ def chain(*, s: Document | None = None, m: Document | None = None, k: Document |
 
 
 def world(
-    job: Document | None = None, *, checkpoint: Document | None = None, faults: tuple[Document, ...] = (), **options: Any
+    job: Document | None = None,
+    *,
+    checkpoint: Document | None = None,
+    faults: tuple[Document, ...] = (),
+    **options: Any,
 ) -> Document:
     """Checkpoints every 150 ms, calls of a millisecond, restarts after 20 ms; `options`: other sections."""
-    calls = {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms", "first-trigger": "10 ms",
-             "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms"}  # fmt: skip
+    calls = {
+        "trigger": "1 ms",
+        "acknowledge": "1 ms",
+        "complete": "1 ms",
+        "notify": "1 ms",
+        "first-trigger": "10 ms",
+        "fail": "3 ms",
+        "restart": "1 ms",
+        "deploy": "4 ms",
+    }
     sections: Document = {
         "version": 1,
         "job": job or chain(),

@@ -80,5 +80,5 @@ def sums(found: Iterable[list[Noticed]]) -> dict[str, Rate]:
 
 def table(bugs: Iterable[Injection], rates: dict[str, Rate]) -> list[str]:
     """Markdown: a row for each bug."""
-    rows = [f"| {bug.room} | {bug.name} | {rates.get(bug.name, Rate())} |" for bug in bugs]
-    return ["| room | bug | noticed / worlds where it acts |", "|---|---|---|", *rows]
+    rows = [f"| {bug.part} | {bug.name} | {rates.get(bug.name, Rate())} |" for bug in bugs]
+    return ["| part | bug | noticed / worlds where it acts |", "|---|---|---|", *rows]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.protocol.commit.committables import CommittablesReceived, CompletionNotified, Restored, SnapshotTaken
-from sim.protocol.commit.committer import Committer, _committed
-from sim.protocol.commit.writer import Writer
+from sim.protocol.commit import (
+    CommittablesReceived,
+    Committer,
+    CompletionNotified,
+    Restored,
+    SnapshotTaken,
+    Writer,
+    _committed,
+)
 from sim.protocol.machine import changed
-from sim.runtime.committed_output import CommittedOutput
-from sim.runtime.task.operator.epochs import Epochs
-from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
+from sim.runtime.context import CommittedOutput
+from sim.runtime.task.epochs import Epochs
+from sim.runtime.task.sink import SinkCommitter, SinkWriter
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import chain, sink, source, world
 
@@ -19,7 +25,10 @@ add = INJECTIONS.add
 
 KILLED = ({"kill": "k[0]", "at": "1020 ms"},)
 SINK = world(faults=KILLED)
-SLOW_COMMIT = world(chain(k=sink(commit={"time": "100 ms"})), faults=({"kill": "k[0]", "at": "700 ms"}, {"kill": "k[1]", "at": "1250 ms"}))
+SLOW_COMMIT = world(
+    chain(k=sink(commit={"time": "100 ms"})),
+    faults=({"kill": "k[0]", "at": "700 ms"}, {"kill": "k[1]", "at": "1250 ms"}),
+)
 LOSSY = world(checkpoint={"lost-notifications": "60 %"})
 HOLDING = world(chain(k=sink(commit={"holds-back": 5})), faults=KILLED)
 CASCADE = world({"s": source(), "m": sink("s", commit={"emits": "on-commit"}), "k": sink("m")}, faults=KILLED)
@@ -43,7 +52,9 @@ def older_epochs_are_not_committed(original):
             return original(self, event)
         own = tuple(row for row in self.committables if row.epoch == event.checkpoint)
         after, commands = original(changed(self, committables=own), event)
-        return changed(after, committables=tuple(row for row in self.committables if row.epoch > event.checkpoint)), commands
+        return changed(
+            after, committables=tuple(row for row in self.committables if row.epoch > event.checkpoint)
+        ), commands
 
     return on
 
@@ -73,7 +84,12 @@ def transactions_lack_a_record(original):
     def closed(self, event, epoch):
         after, commands = original(self, event, epoch)
         return after, tuple(
-            replace(row, committable=changed(row.committable, inputs=tuple((min(a + 1, b), b) for a, b in row.committable.inputs)))
+            replace(
+                row,
+                committable=changed(
+                    row.committable, inputs=tuple((min(a + 1, b), b) for a, b in row.committable.inputs)
+                ),
+            )
             for row in commands
         )
 
@@ -89,7 +105,9 @@ def records_kept_back_are_no_state(original):
     return cut
 
 
-@add(Epochs, "before_barrier", CASCADE, "A stage that emits what it commits emits it before its checkpoint is complete.")
+@add(
+    Epochs, "before_barrier", CASCADE, "A stage that emits what it commits emits it before its checkpoint is complete."
+)
 def output_is_emitted_before_its_commit(original):
     def before(self, checkpoint):
         kept_ns = original(self, checkpoint)
@@ -100,7 +118,12 @@ def output_is_emitted_before_its_commit(original):
     return before
 
 
-@add(SinkCommitter, "take_in", GLOBAL, "The global committer leaves the transactions of the first writer for the next checkpoint.")
+@add(
+    SinkCommitter,
+    "take_in",
+    GLOBAL,
+    "The global committer leaves the transactions of the first writer for the next checkpoint.",
+)
 def a_committable_comes_late(original):
     def take_in(self, checkpoint):
         left_out, self._in_transit = self._in_transit[:1], self._in_transit[1:]

@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from sim.protocol.phases import Requirement
-from sim.protocol.task.snapshot import SnapshotInProgress
-from sim.runtime.setup import redistribution
-from sim.runtime.task.operator.windows.content import HeldRecords
-from sim.runtime.task.state.keyed_state import KeyedState
-from sim.runtime.task.state.subtask_state import SubtaskState
-from sim.state import changelog
-from sim.state.changelog import ChangelogBackend
-from sim.state.expiry import Cohort, Expiry
-from sim.state.hashmap import Hashmap
-from sim.state.increments import Increments
-from sim.state.rocksdb import RocksDb
+from sim.protocol.barrier_modes import Requirement
+from sim.protocol.task_checkpointing import SnapshotInProgress
+from sim.runtime import redistribution
+from sim.runtime.task.keyed_state import KeyedState
+from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task.windows import HeldRecords
+from sim.storage import changelog
+from sim.storage.changelog import ChangelogBackend, Cohort, Expiry
+from sim.storage.state_backends import RocksDb
+from sim.storage.state_files import Hashmap, Increments
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, world
 
@@ -43,7 +41,9 @@ SCALED_IN_BEHIND = world(BEHIND, checkpoint={"barriers": "unaligned"}, rescale={
 
 @add(SnapshotInProgress, "begun", ON_HEAP, "A snapshot is acknowledged before its files are written.")
 def an_acknowledgement_does_not_wait_for_files(original):
-    return lambda cls, start, phases, waits_for, now: original(cls, start, phases, waits_for - {Requirement.ASYNC_WORK}, now)
+    return lambda cls, start, phases, waits_for, now: original(
+        cls, start, phases, waits_for - {Requirement.ASYNC_WORK}, now
+    )
 
 
 @add(SubtaskState, "write", ON_HEAP, "A snapshot is acknowledged without its files.")
@@ -129,14 +129,20 @@ def windows_are_not_state(_):
 @add(Expiry, "stand", EXPIRES, "Restored keys expire at once.")
 def restored_keys_expire_at_once(original):
     def stand(self, ages, now_ns):
-        original(self, tuple(Cohort(now_ns - self.ttl_ns - 2, now_ns - self.ttl_ns - 1, row.size_bytes) for row in ages), now_ns)
+        original(
+            self,
+            tuple(Cohort(now_ns - self.ttl_ns - 2, now_ns - self.ttl_ns - 1, row.size_bytes) for row in ages),
+            now_ns,
+        )
 
     return stand
 
 
 @add(Expiry, "stand", EXPIRES, "Restored keys are young again.")
 def restored_keys_are_young(original):
-    return lambda self, ages, now_ns: original(self, tuple(Cohort(now_ns, now_ns + 1, row.size_bytes) for row in ages), now_ns)
+    return lambda self, ages, now_ns: original(
+        self, tuple(Cohort(now_ns, now_ns + 1, row.size_bytes) for row in ages), now_ns
+    )
 
 
 @add(Expiry, "_expire", EXPIRES, "Keys never expire.")
@@ -190,16 +196,28 @@ def a_restored_log_is_forgotten(original):
 def the_log_is_not_read(original):
     def restore(self, number, parts, now_ns):
         restoring = original(self, number, parts, now_ns)
-        return restoring._replace(reads=tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG)))
+        return restoring._replace(
+            reads=tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG))
+        )
 
     return restore
 
 
-@add(redistribution, "_even", SCALED_IN_BEHIND, "Records in flight that do not divide evenly are lost where a job is rescaled.")
+@add(
+    redistribution,
+    "_even",
+    SCALED_IN_BEHIND,
+    "Records in flight that do not divide evenly are lost where a job is rescaled.",
+)
 def remainders_are_lost_in_a_rescale(original):
     return lambda total, parts: original(total - total % 4, parts)
 
 
-@add(redistribution, "_read_bytes", SCALED_IN_BEHIND, "A rescaled task does not read the in-flight data of its former subtasks.")
+@add(
+    redistribution,
+    "_read_bytes",
+    SCALED_IN_BEHIND,
+    "A rescaled task does not read the in-flight data of its former subtasks.",
+)
 def in_flight_data_is_not_read_by_a_rescaled_task(_):
     return lambda readers, writers: 0

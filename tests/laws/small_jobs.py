@@ -7,28 +7,55 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from sim.checkers.cut import Cuts
+from sim.invariants.cuts import Cuts
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.model.cluster import Cluster, Debloating, NetworkMemory, Storage
+from sim.model.cluster import Cluster, Debloating, NetworkMemory
 from sim.model.faults import Fault, Kill, Restart, When
-from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.run.job_instance import JobInstance
+from sim.model.state import State
+from sim.model.storage import Storage
+from sim.runtime.job_instance import JobInstance
 
-__all__ = ["MS", "SECOND", "barriers", "chain", "completed", "jobs", "perhaps_killed", "run", "scenario", "scenarios", "with_barriers"]
+__all__ = [
+    "MS",
+    "SECOND",
+    "barriers",
+    "chain",
+    "completed",
+    "jobs",
+    "perhaps_killed",
+    "run",
+    "scenario",
+    "scenarios",
+    "with_barriers",
+]
 
 MS = 1_000_000
 SECOND = 1_000 * MS
 ALIGNED, UNALIGNED, AT_LEAST_ONCE = Barriers("aligned"), Barriers("unaligned"), Barriers("at-least-once")
 
 network = NetworkMemory(
-    segment_bytes=512, starting_segment_bytes=512, exclusive_per_channel=2, floating_per_gate=2, max_per_channel=4, overdraft=2
+    segment_bytes=512,
+    starting_segment_bytes=512,
+    exclusive_per_channel=2,
+    floating_per_gate=2,
+    max_per_channel=4,
+    overdraft=2,
 )
 # Their own, whatever is calibrated: what a law says is reckoned with these.
 overheads = Overheads(
-    trigger_ns=MS, acknowledge_ns=MS, complete_ns=MS, notify_ns=MS, first_trigger_ns=10 * MS, close_ns=20 * MS, fail_ns=50 * MS,
-    restart_ns=25 * MS, deploy_ns=90 * MS, file_ns=0,
-)  # fmt: skip
+    trigger_ns=MS,
+    acknowledge_ns=MS,
+    complete_ns=MS,
+    notify_ns=MS,
+    first_trigger_ns=10 * MS,
+    close_ns=20 * MS,
+    fail_ns=50 * MS,
+    restart_ns=25 * MS,
+    deploy_ns=90 * MS,
+    file_ns=0,
+)
 storage = Storage(bytes_per_second=1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, inline_threshold_bytes=0)
 
 
@@ -37,7 +64,9 @@ def source(name: str, parallelism: int = 1, *, rate: int | None = None) -> Verte
     return Vertex(name, parallelism, source=Source(rates), service=Distribution(20_000))
 
 
-def chain(parallelism: int = 2, *, stages: int = 1, sink_ns: int = 2 * MS, rate: int | None = None, record: int = 100) -> Job:
+def chain(
+    parallelism: int = 2, *, stages: int = 1, sink_ns: int = 2 * MS, rate: int | None = None, record: int = 100
+) -> Job:
     """source -> stage -> ... -> sink, hash edges, the sink the slowest."""
     vertices = [source("source", parallelism, rate=rate)]
     for i in range(stages):
@@ -57,7 +86,13 @@ def perhaps_killed(data: st.DataObject, base: Scenario, tasks: list[tuple[str, i
 
 
 def scenario(
-    job: Job, kind: Barriers = ALIGNED, *, seconds: float = 3, interval_ms: int = 400, latency_ns: int = 0, **options: object
+    job: Job,
+    kind: Barriers = ALIGNED,
+    *,
+    seconds: float = 3,
+    interval_ms: int = 400,
+    latency_ns: int = 0,
+    **options: object,
 ) -> Scenario:
     return Scenario(
         question="Does the law hold?",
@@ -110,7 +145,15 @@ def jobs(draw: st.DrawFn) -> Job:
         fan_out = draw(st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(3)]))
         joined = len(inputs) > 1 and draw(st.booleans())
         vertices.append(
-            Vertex(name, p, inputs=inputs, joined=joined, fan_out=fan_out, state=draw(st.none() | st.just(State(3_000))), snapshot=own)
+            Vertex(
+                name,
+                p,
+                inputs=inputs,
+                joined=joined,
+                fan_out=fan_out,
+                state=draw(st.none() | st.just(State(3_000))),
+                snapshot=own,
+            )
         )
     return Job(tuple(vertices))
 
@@ -121,7 +164,9 @@ def _ships(vertices: list[Vertex], upstream: str, parallelism: int) -> st.Search
 
 
 def _services() -> st.SearchStrategy[Distribution]:
-    return st.builds(Distribution, st.sampled_from([100_000, 2 * MS, 9 * MS]), st.sampled_from(["constant", "exponential"]))
+    return st.builds(
+        Distribution, st.sampled_from([100_000, 2 * MS, 9 * MS]), st.sampled_from(["constant", "exponential"])
+    )
 
 
 def _costs() -> st.SearchStrategy[int]:
@@ -132,7 +177,11 @@ def _costs() -> st.SearchStrategy[int]:
 def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None) -> Scenario:
     kind = draw(barriers() if kinds is None else kinds)
     base = scenario(
-        draw(jobs()), kind, seconds=2, interval_ms=draw(st.sampled_from([120, 350, 700])), latency_ns=draw(st.sampled_from([0, 50_000]))
+        draw(jobs()),
+        kind,
+        seconds=2,
+        interval_ms=draw(st.sampled_from([120, 350, 700])),
+        latency_ns=draw(st.sampled_from([0, 50_000])),
     )
     aligned = kind.kind in ("aligned", "at-least-once")
     options = replace(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
-from sim.protocol.reasons import FailureReason
+from sim.protocol.options import FailureReason
+from sim.results.journal import Happening
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
 ENGINE = "compiled"
@@ -102,7 +102,9 @@ def test_law_20_short_checkpoints_keep_the_grid(seconds):
     world = run(quiet(seconds), ENGINE)
     horizon, phase, interval = int(seconds * SECOND), 10 * MS, 100 * MS
 
-    assert [phase + k * interval for k in range((horizon - phase) // interval + 1)] == [row.trigger_ns for row in world.stats.values()]
+    assert [phase + k * interval for k in range((horizon - phase) // interval + 1)] == [
+        row.trigger_ns for row in world.stats.values()
+    ]
 
 
 @pytest.mark.parametrize("pause_ms", [1, 70])
@@ -171,8 +173,11 @@ def test_law_21_a_success_forgives():
     tolerating = run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest), ENGINE)
 
     assert statuses.count("FAILED") > longest, "with successes in between"
-    assert [] == rows(tolerating, Happening.JOB_FAILED)
-    assert [] != rows(run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest - 1), ENGINE), Happening.JOB_FAILED)
+    assert rows(tolerating, Happening.JOB_FAILED) == []
+    assert (
+        rows(run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest - 1), ENGINE), Happening.JOB_FAILED)
+        != []
+    )
 
 
 # ---------------------------------------------------------------------------------------------- 22, 23: acknowledgements, what is kept
@@ -196,7 +201,9 @@ def test_law_22_who_acknowledged_is_the_plan(world_of):
 def late(**options):
     """Acknowledgements that take 200 ms to arrive, for checkpoints that have 100: they come after the abort."""
     base = scenario(chain(), UNALIGNED, seconds=2, interval_ms=300)
-    return with_options(replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)), timeout_ns=100 * MS, **options)
+    return with_options(
+        replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)), timeout_ns=100 * MS, **options
+    )
 
 
 def test_law_22_no_acknowledgement_is_accepted_after_an_abort():
@@ -208,7 +215,7 @@ def test_law_22_no_acknowledgement_is_accepted_after_an_abort():
     assert len(after) >= len(world.tasks), "the law is not vacuous"
     for number in aborted:
         row = world.stats[number]
-        assert ("FAILED", 0, -1) == (row.status, row.acknowledged, row.latest_ack_ns)
+        assert (row.status, row.acknowledged, row.latest_ack_ns) == ("FAILED", 0, -1)
     assert set() == completed(world)
 
 

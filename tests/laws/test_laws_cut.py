@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.tables import checkpoints_table, subtasks_table
 from sim.model.checkpoint import Barriers
+from sim.results.tables import checkpoints_table, subtasks_table
 from tests.laws.small_jobs import (
     ALIGNED,
     AT_LEAST_ONCE,
@@ -32,7 +32,7 @@ def test_law_08_exactly_once_cut(world_of):
     """Every byte sent before a barrier is consumed before the snapshot or captured, once; none after it is."""
     world = run(world_of)
 
-    assert () == world.violations()
+    assert world.violations() == ()
 
 
 def test_law_08_counts_something():
@@ -51,7 +51,7 @@ def test_law_09_aligned_captures_nothing(world_of):
     world = run(world_of)
     rows = subtasks_table(world.stats.values(), world.names)
 
-    assert 0 == checkpoints_table(world.stats.values())["persisted_data"].sum()
+    assert checkpoints_table(world.stats.values())["persisted_data"].sum() == 0
     assert not rows["unaligned_checkpoint"].any()
 
 
@@ -89,7 +89,7 @@ def test_law_12_at_least_once_loses_nothing(world_of):
     """A snapshot holds at least everything sent before the barriers."""
     world = run(world_of)
 
-    assert () == world.violations()
+    assert world.violations() == ()
 
 
 def test_law_12_at_least_once_may_hold_more():
@@ -105,7 +105,7 @@ def test_law_13_empty_queues_make_both_modes_equal():
     base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=0)))
     aligned, unaligned = run(base), run(with_barriers(base, UNALIGNED))
 
-    assert 0 == checkpoints_table(unaligned.stats.values())["persisted_data"].sum()
+    assert checkpoints_table(unaligned.stats.values())["persisted_data"].sum() == 0
     assert {n: cut.consumed.tolist() for n, cut in aligned.accounts.cuts.cuts.of_checkpoint.items()} == {
         n: cut.consumed.tolist() for n, cut in unaligned.accounts.cuts.cuts.of_checkpoint.items()
     }
@@ -119,4 +119,4 @@ def test_law_13_single_channel_needs_no_alignment(kind):
     rows = subtasks_table(world.stats.values(), world.names)
 
     assert completed(world)
-    assert 0 == rows["alignment_duration"].max()
+    assert rows["alignment_duration"].max() == 0

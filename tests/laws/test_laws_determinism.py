@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from sim.model.job import Job, Source, Vertex
-from sim.model.randomness.streams import draw, stream
+from sim.model.randomness import draw, stream
 from tests.laws.small_jobs import SECOND, chain, run, scenario, scenarios
 from tests.oracle import oracle
 
@@ -43,7 +43,9 @@ def test_law_41_unused_component_changes_nothing():
     """A vertex nobody feeds leaves the others' draws and times alone."""
     base = scenario(chain())
     extended = replace(
-        base, job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))), checkpoint=replace(base.checkpoint, interval_ns=None)
+        base,
+        job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))),
+        checkpoint=replace(base.checkpoint, interval_ns=None),
     )
     alone = replace(base, checkpoint=replace(base.checkpoint, interval_ns=None))
     n = len(run(alone).names)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.tables import checkpoints_table, subtasks_table
 from sim.model.checkpoint import Barriers
-from sim.model.cluster import Debloating, Storage
+from sim.model.cluster import Debloating
 from sim.model.job import Job, Snapshot
+from sim.model.storage import Storage
+from sim.results.tables import checkpoints_table, subtasks_table
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
 NOISE_MS = 1e-6  # float conversion of ns to ms
@@ -68,7 +69,9 @@ def test_law_26_checkpoint_is_its_slowest_subtask(world_of):
 def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
     """Downstream hears of a checkpoint after upstream aligned and did its pre-barrier work."""
     job = chain(1, stages=2)
-    slow = tuple(replace(v, snapshot=Snapshot(pre_barrier_ns=pre_barrier_ms * MS)) if v.inputs else v for v in job.vertices)
+    slow = tuple(
+        replace(v, snapshot=Snapshot(pre_barrier_ns=pre_barrier_ms * MS)) if v.inputs else v for v in job.vertices
+    )
     _, rows = _tables(run(scenario(Job(slow))))
     wide = rows.pivot_table(index="id", columns="vertex", values=["start_delay", "alignment_duration", "x_pre_barrier"])
 
@@ -83,7 +86,11 @@ def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
 def test_law_28_all_times_scale(k, kind):
     """Every time constant times k, every bandwidth over k: every duration times k, exactly."""
     base = scenario(chain(), kind, latency_ns=50_000)
-    base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)), storage=_storage(1))
+    base = replace(
+        base,
+        cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)),
+        storage=_storage(1),
+    )
     slow = _scaled(base, k)
     (before, rows), (after, slow_rows) = _tables(run(base)), _tables(run(slow))
 
@@ -94,7 +101,9 @@ def test_law_28_all_times_scale(k, kind):
 
 
 def _storage(k):
-    return Storage(bytes_per_second=8_000_000 // k, close_ns=2 * MS * k, metadata_ns=3 * MS * k, inline_threshold_bytes=0)
+    return Storage(
+        bytes_per_second=8_000_000 // k, close_ns=2 * MS * k, metadata_ns=3 * MS * k, inline_threshold_bytes=0
+    )
 
 
 def _scaled(base, k):
@@ -111,7 +120,9 @@ def _scaled(base, k):
     return replace(
         base,
         job=Job(vertices),
-        checkpoint=replace(options, interval_ns=options.interval_ns * k, timeout_ns=options.timeout_ns * k, barriers=barriers),
+        checkpoint=replace(
+            options, interval_ns=options.interval_ns * k, timeout_ns=options.timeout_ns * k, barriers=barriers
+        ),
         run=replace(base.run, duration_ns=base.run.duration_ns * k),
         cluster=replace(base.cluster, latency_ns=base.cluster.latency_ns * k),
         storage=_storage(k),
@@ -143,7 +154,9 @@ def test_law_30_smaller_debloating_target_never_adds_in_flight_data():
     def persisted(target_ms):
         debloat = Debloating(period_ns=20 * MS, target_ns=target_ms * MS, min_bytes=64)
         base = _saturated(debloat=debloat)
-        return _mean_over_seeds(replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED)), "persisted_data")
+        return _mean_over_seeds(
+            replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED)), "persisted_data"
+        )
 
     assert persisted(20) <= persisted(60) <= persisted(400)
 
@@ -154,7 +167,8 @@ def test_law_30_slower_storage_never_shortens_a_checkpoint():
     def duration(factor):
         base = _saturated()
         return _mean_over_seeds(
-            replace(base, storage=replace(base.storage, slow_probability=0.2, slow_factor=factor)), "end_to_end_duration"
+            replace(base, storage=replace(base.storage, slow_probability=0.2, slow_factor=factor)),
+            "end_to_end_duration",
         )
 
     assert duration(1) <= duration(10) <= duration(100)

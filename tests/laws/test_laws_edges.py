@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution, Input, Job, Source, Vertex
-from sim.runtime.run.simulate import simulate
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, scenario, source
 
 few = settings(max_examples=settings.default.max_examples // 4)  # whole runs
@@ -29,7 +29,11 @@ def job(*inputs, parallelism=2, joined=False, total=None):
 
 @few
 @given(
-    st.lists(st.tuples(st.sampled_from(SHIPS), st.sampled_from([None, Fraction(0), Fraction(1, 2), Fraction(2)])), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(SHIPS), st.sampled_from([None, Fraction(0), Fraction(1, 2), Fraction(2)])),
+        min_size=1,
+        max_size=3,
+    ),
     st.booleans(),
 )
 def test_law_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
@@ -50,7 +54,7 @@ def test_law_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
         done = simulate(scenario(given, UNALIGNED, seconds=6)).tables["checkpoints"]
         return done.loc[done["status"] == "COMPLETED", "persisted_data"].median()
 
-    assert [2, 3] == pytest.approx([persisted(edges) / persisted(1) for edges in (2, 3)], rel=0.1)
+    assert pytest.approx([persisted(edges) / persisted(1) for edges in (2, 3)], rel=0.1) == [2, 3]
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
@@ -68,7 +72,10 @@ def test_law_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
 def test_a_join_gives_each_of_its_inputs_a_turn(together, shares):
     """However many edges an input is made of: a union of two is served as often as the other input."""
     unions = {"a": together, "b": together, "c": ""}
-    inputs = tuple(Input(name, service=Distribution(MS), record_bytes=Distribution(500), union=union) for name, union in unions.items())
+    inputs = tuple(
+        Input(name, service=Distribution(MS), record_bytes=Distribution(500), union=union)
+        for name, union in unions.items()
+    )
     given = Job((*map(source, unions), Vertex("join", inputs=inputs, joined=True)))
     tasks = simulate(scenario(given, UNALIGNED, seconds=20)).tables["tasks"].set_index("vertex")
     emitted = [tasks.loc[name, "numRecordsIn"] for name in unions]

@@ -12,15 +12,30 @@ from tests.oracle import ENGINES
 
 RECORDS = 200  # of each source subtask
 SIZES = [  # bytes
-    Distribution(1), Distribution(1, "exponential"), Distribution(40, "exponential"), Distribution(1, "uniform"),
-    Distribution(600, "uniform"), Distribution(1, "lognormal", 100), Distribution(300, "lognormal", 100),
-    Distribution(1, "lognormal", 0.001), Distribution(1, "erlang", 1), Distribution(50, "erlang", 1), Distribution(2, "erlang", 0.01),
-]  # fmt: skip
+    Distribution(1),
+    Distribution(1, "exponential"),
+    Distribution(40, "exponential"),
+    Distribution(1, "uniform"),
+    Distribution(600, "uniform"),
+    Distribution(1, "lognormal", 100),
+    Distribution(300, "lognormal", 100),
+    Distribution(1, "lognormal", 0.001),
+    Distribution(1, "erlang", 1),
+    Distribution(50, "erlang", 1),
+    Distribution(2, "erlang", 0.01),
+]
 TIMES = [  # ns
-    Distribution(0), Distribution(1), Distribution(0, "exponential"), Distribution(1, "exponential"), Distribution(1, "uniform"),
-    Distribution(900_000, "lognormal", 100), Distribution(2, "lognormal", 100), Distribution(1, "shifted-exponential", 0.001),
-    Distribution(900_000, "shifted-exponential", 1), Distribution(3, "erlang", 1),
-]  # fmt: skip
+    Distribution(0),
+    Distribution(1),
+    Distribution(0, "exponential"),
+    Distribution(1, "exponential"),
+    Distribution(1, "uniform"),
+    Distribution(900_000, "lognormal", 100),
+    Distribution(2, "lognormal", 100),
+    Distribution(1, "shifted-exponential", 0.001),
+    Distribution(900_000, "shifted-exponential", 1),
+    Distribution(3, "erlang", 1),
+]
 
 SIZE, TIME = Distribution(100), Distribution(100_000)
 
@@ -31,11 +46,13 @@ def name(law: Distribution) -> str:
 
 def bounded(*, size: Distribution = SIZE, service: Distribution = TIME) -> Job:
     """Two sources, a stage that reads by key, a sink that reads everything."""
-    return Job((
-        Vertex("source", 2, source=Source(total=RECORDS), service=service),
-        Vertex("stage", 2, inputs=(Input("source", "hash", service=service, record_bytes=size),)),
-        Vertex("sink", 1, inputs=(Input("stage", "rebalance", service=service, record_bytes=size),)),
-    ))  # fmt: skip
+    return Job(
+        (
+            Vertex("source", 2, source=Source(total=RECORDS), service=service),
+            Vertex("stage", 2, inputs=(Input("source", "hash", service=service, record_bytes=size),)),
+            Vertex("sink", 1, inputs=(Input("stage", "rebalance", service=service, record_bytes=size),)),
+        )
+    )
 
 
 def arrived(job: Job, engine: str, kind=UNALIGNED) -> tuple[list[int], list]:
@@ -44,8 +61,10 @@ def arrived(job: Job, engine: str, kind=UNALIGNED) -> tuple[list[int], list]:
     world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=10**10)), engine)
     rows = world.plane.tasks()
     return [int(rows["served"][part].sum()) for part in (slice(0, 2), slice(2, 4), slice(4, 5))], [
-        list(world.journal), rows.tolist(), world.plane.channels().tolist(),
-    ]  # fmt: skip
+        list(world.journal),
+        rows.tolist(),
+        world.plane.channels().tolist(),
+    ]
 
 
 @pytest.mark.parametrize("size", SIZES, ids=name)

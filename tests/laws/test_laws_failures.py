@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Source, Vertex
+from sim.results.journal import Happening
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, SECOND, UNALIGNED, chain, run, scenario, scenarios, source
 
 ENGINE = "compiled"
@@ -21,7 +21,11 @@ quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 def restart(delay_ms=50):
     return Restart(
-        "fixed-delay", delay_ns=delay_ms * MS, connection_reset_ns=20 * MS, heartbeat_timeout_ns=100 * MS, replacement=Distribution(30 * MS)
+        "fixed-delay",
+        delay_ns=delay_ms * MS,
+        connection_reset_ns=20 * MS,
+        heartbeat_timeout_ns=100 * MS,
+        replacement=Distribution(30 * MS),
     )
 
 
@@ -29,13 +33,17 @@ def restart(delay_ms=50):
 def faults(draw):
     """Up to four of any kind, within two seconds."""
     tasks = st.just(Kill())
-    what = draw(st.lists(tasks | tasks | st.just(TaskManagerLost()) | st.just(JobManagerDown(60 * MS)), min_size=1, max_size=4))
+    what = draw(
+        st.lists(tasks | tasks | st.just(TaskManagerLost()) | st.just(JobManagerDown(60 * MS)), min_size=1, max_size=4)
+    )
     return tuple(Fault(kind, When((draw(st.integers(5, 2000)) * MS,))) for kind in what)
 
 
 def failing(base, plan, seconds=4):
     overheads = replace(base.overheads, fail_ns=5 * MS, restart_ns=2 * MS, deploy_ns=8 * MS)
-    return replace(base, faults=plan, restart=restart(), overheads=overheads, run=replace(base.run, duration_ns=seconds * SECOND))
+    return replace(
+        base, faults=plan, restart=restart(), overheads=overheads, run=replace(base.run, duration_ns=seconds * SECOND)
+    )
 
 
 def rows(world, *happenings):
@@ -95,7 +103,8 @@ def test_a_failure_ends_every_pending_checkpoint(world_of, plan):
 def bounded(base, total=40):
     """Every source emits so many records per subtask and ends."""
     vertices = tuple(
-        vertex if vertex.source is None else replace(vertex, source=Source(vertex.source.rates, total)) for vertex in base.job.vertices
+        vertex if vertex.source is None else replace(vertex, source=Source(vertex.source.rates, total))
+        for vertex in base.job.vertices
     )
     return replace(base, job=Job(vertices), checkpoint=replace(base.checkpoint, timeout_ns=10 * SECOND))
 
@@ -109,13 +118,13 @@ def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
     if (ends[0]["consumed"] < ends[0]["written"]).any() or calm.job_status != "FINISHED":
         return  # a slow job: it has not ended
 
-    assert "FINISHED" == hit.job_status
+    assert hit.job_status == "FINISHED"
     for column in ("written", "consumed"):
         assert ends[0][column].tolist() == ends[1][column].tolist()
     rows_of = [world.counters.rows() for world in (calm, hit)]
     assert calm.plane.served().tolist() == hit.plane.served().tolist()
     assert (rows_of[0]["served"] <= rows_of[1]["served"]).all()
-    assert () == hit.violations()
+    assert hit.violations() == ()
 
 
 # ---------------------------------------------------------------------------------------------- 12: at least once
@@ -124,8 +133,12 @@ def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
 def fast_and_slow():
     """A sink that reads a quick path and a slow one: barriers arrive far apart."""
     quick_, slow = source("quick", rate=200), source("slow", rate=200)
-    stage = Vertex("stage", inputs=(Input("slow", "hash", service=Distribution(9 * MS), record_bytes=Distribution(100)),))
-    inlets = tuple(Input(name, "hash", service=Distribution(MS), record_bytes=Distribution(100)) for name in ("quick", "stage"))
+    stage = Vertex(
+        "stage", inputs=(Input("slow", "hash", service=Distribution(9 * MS), record_bytes=Distribution(100)),)
+    )
+    inlets = tuple(
+        Input(name, "hash", service=Distribution(MS), record_bytes=Distribution(100)) for name in ("quick", "stage")
+    )
     return Job((quick_, slow, stage, Vertex("sink", inputs=inlets)))
 
 
@@ -142,15 +155,18 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     assert ends[0]["written"].tolist() == ends[1]["written"].tolist()
     assert ends[1]["consumed"].tolist() == ends[1]["written"].tolist(), "nothing is lost"
     assert read[1] > read[0], "some are read twice"
-    assert ((), ()) == (calm.violations(), hit.violations()), "which is what was asked for"
-    assert () == calm.repetitions()
-    assert ["processed twice"] == [" ".join(row.fact.split()[-2:]) for row in hit.repetitions()]
+    assert (calm.violations(), hit.violations()) == ((), ()), "which is what was asked for"
+    assert calm.repetitions() == ()
+    assert [" ".join(row.fact.split()[-2:]) for row in hit.repetitions()] == ["processed twice"]
 
 
 def test_law_12_exactly_once_reads_none_twice():
     """The same job, aligned: its sink ends where it ends without a failure."""
     base = bounded(scenario(fast_and_slow(), ALIGNED, interval_ms=300), total=300)
-    calm, hit = (run(failing(base, faults, seconds=12), ENGINE) for faults in ((), (Fault(Kill("stage", 0), When((1100 * MS,))),)))
+    calm, hit = (
+        run(failing(base, faults, seconds=12), ENGINE)
+        for faults in ((), (Fault(Kill("stage", 0), When((1100 * MS,))),))
+    )
     read = [world.plane.served().tolist() for world in (calm, hit)]
 
     assert read[0] == read[1]
@@ -177,7 +193,9 @@ def test_1_20_draws_its_phase_anew():
     plan = tuple(Fault(Kill("stage0", 0), When((at * MS,))) for at in (1500, 3000, 4500))
     world = run(failing(base, plan, seconds=8), ENGINE)
     triggers = [row.time_ns for row in rows(world, Happening.TRIGGERED)]
-    phases = [next(at for at in triggers if at > row.time_ns) - row.time_ns for row in rows(world, Happening.JOB_RESTORED)]
+    phases = [
+        next(at for at in triggers if at > row.time_ns) - row.time_ns for row in rows(world, Happening.JOB_RESTORED)
+    ]
 
-    assert 3 == len(set(phases))
+    assert len(set(phases)) == 3
     assert all(phase <= 400 * MS for phase in phases)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
-from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
-from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
-from sim.runtime.run.job_instance import JobInstance
+from sim.model.scenario import Action
+from sim.results.journal import Happening
+from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
+from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, keep_cuts, scenario, scenarios, source
 from tests.laws.test_laws_transport import bounded, quick
 
@@ -25,7 +25,9 @@ SERVICE = 1000
 
 def line(n, end_ns, **options):
     """A chain of n tasks whose source emits its last record at `end_ns`; every duration is an overhead, everything else takes none."""
-    vertices = [Vertex("task0", source=Source((Rate(0, Fraction(SECOND, end_ns)),), total=2), service=Distribution(SERVICE))]
+    vertices = [
+        Vertex("task0", source=Source((Rate(0, Fraction(SECOND, end_ns)),), total=2), service=Distribution(SERVICE))
+    ]
     for i in range(1, n):
         inlet = Input(f"task{i - 1}", "forward", service=Distribution(SERVICE), record_bytes=Distribution(10))
         vertices.append(Vertex(f"task{i}", inputs=(inlet,)))
@@ -67,7 +69,11 @@ def times(instance, happening):
 
 def completed_after(instance, time_ns):
     """Checkpoints that began to hold the end of something: triggered calls executed after `time_ns`."""
-    return [n for n, row in sorted(instance.stats.items()) if row.status == "COMPLETED" and row.trigger_ns + TRIGGER > time_ns]
+    return [
+        n
+        for n, row in sorted(instance.stats.items())
+        if row.status == "COMPLETED" and row.trigger_ns + TRIGGER > time_ns
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- the oracle: N against 1
@@ -106,7 +112,7 @@ def test_law_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
         instance = to_the_end(finishing(line(n, end_ns), finish))
         end, checkpoints = expected_end(n, end_ns, finish)
 
-        assert "FINISHED" == instance.job_status
+        assert instance.job_status == "FINISHED"
         assert (end, checkpoints) == (instance.env.now, len(completed_after(instance, end_ns + SERVICE))), end_ns
 
 
@@ -137,7 +143,7 @@ def test_law_31_all_tasks_have_the_same_final_checkpoint(kind):
     base = line(5, 237 * MS)
     instance = to_the_end(replace(base, checkpoint=replace(base.checkpoint, barriers=kind)))
 
-    assert 1 == len({host.ending.machine.final for host in instance.tasks})
+    assert len({host.ending.machine.final for host in instance.tasks}) == 1
 
 
 @quick
@@ -148,10 +154,12 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
     Snapshots leave threads half of their time: with two under way, records might never be served.
     """
     work_ns = max(vertex.snapshot.pre_barrier_ns + vertex.snapshot.sync_ns for vertex in world_of.job.vertices)
-    options = replace(world_of.checkpoint, timeout_ns=10 * SECOND, interval_ns=max(world_of.checkpoint.interval_ns, 2 * work_ns))
+    options = replace(
+        world_of.checkpoint, timeout_ns=10 * SECOND, interval_ns=max(world_of.checkpoint.interval_ns, 2 * work_ns)
+    )
     instance = to_the_end(bounded(replace(world_of, checkpoint=options), 120))
 
-    assert "FINISHED" == instance.job_status
+    assert instance.job_status == "FINISHED"
     for host in instance.tasks:
         assert host.ending.machine.final <= host.ending.machine.completed
 
@@ -174,7 +182,7 @@ def test_law_32_not_while_a_task_goes_on():
     triggers = [row.trigger_ns for row in instance.stats.values()]
 
     assert [10 * MS + k * 400 * MS for k in range(5)] == triggers
-    assert "RUNNING" == instance.job_status
+    assert instance.job_status == "RUNNING"
 
 
 def mixed(finish="flink", *, kind=ALIGNED, **options):
@@ -201,8 +209,10 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
     """The unbounded half never checkpoints again."""
     instance = to_the_end(mixed(finish), seconds=2)
 
-    assert [1] == sorted(instance.stats)
-    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in instance.journal if row.happening is Happening.REFUSED}
+    assert sorted(instance.stats) == [1]
+    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {
+        row.detail for row in instance.journal if row.happening is Happening.REFUSED
+    }
 
 
 # ---------------------------------------------------------------------------------------------- 33: order
@@ -212,9 +222,12 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
 @given(scenarios())
 def test_law_33_nothing_follows_the_end(world_of):
     """No record after the end of data, no marker after the end of the partition, and tasks close after what holds their end."""
-    instance = JobInstance(bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), ENGINE)
+    instance = JobInstance(
+        bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), ENGINE
+    )
     outputs = {
-        t: [c for p in instance.layout.task_partitions[t] for c in instance.layout.partitions[p][2]] for t in range(len(instance.tasks))
+        t: [c for p in instance.layout.task_partitions[t] for c in instance.layout.partitions[p][2]]
+        for t in range(len(instance.tasks))
     }
     written, over, wrong, forward = {}, set(), [], instance.plane.forward
 
@@ -233,7 +246,7 @@ def test_law_33_nothing_follows_the_end(world_of):
     rows = instance.plane.channels()["written"]
     closed = {row.task: row.time_ns for row in instance.journal if row.happening is Happening.TASK_FINISHED}
 
-    assert [] == wrong
+    assert wrong == []
     assert set(outputs) == over == set(written) == set(closed)
     for task, channels in outputs.items():
         assert written[task] == rows[channels].tolist(), "records after the end of data"
@@ -242,7 +255,12 @@ def test_law_33_nothing_follows_the_end(world_of):
 
 
 @quick
-@given(scenarios(), st.integers(11, 1900), st.sampled_from(["drain", "no-drain"]), st.lists(st.integers(1, 1900), max_size=2))
+@given(
+    scenarios(),
+    st.integers(11, 1900),
+    st.sampled_from(["drain", "no-drain"]),
+    st.lists(st.integers(1, 1900), max_size=2),
+)
 def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     """With data in flight, checkpoints under way, tasks that fail: nothing is lost or taken twice, a savepoint that completes ends it."""
     requested = replace(
@@ -256,7 +274,7 @@ def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     stopped = any(row.stops and row.status == "COMPLETED" for row in instance.stats.values())
 
     if world_of.checkpoint.barriers.kind != "at-least-once":
-        assert () == instance.violations()
+        assert instance.violations() == ()
     assert stopped == (instance.job_status != "RUNNING")
     assert stopped or kills, "only a failure keeps it from stopping"
 
@@ -278,15 +296,18 @@ def test_law_34_union_state_waits_for_the_whole_vertex(union):
     instance.plane.scale(1, 10, 1)
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(20 * SECOND))
-    first, last = (next(r.time_ns for r in instance.journal if r.happening is Happening.END_OF_DATA and r.task == t) for t in (0, 1))
+    first, last = (
+        next(r.time_ns for r in instance.journal if r.happening is Happening.END_OF_DATA and r.task == t)
+        for t in (0, 1)
+    )
     between = [row for row in instance.stats.values() if first < row.trigger_ns < last - MS]
 
-    assert "FINISHED" == instance.job_status
+    assert instance.job_status == "FINISHED"
     assert len(between) > 8
     if union:
         assert {"FAILED"} == {row.status for row in between}
         assert {"CHECKPOINT_DECLINED_TASK_CLOSING"} == {row.failure for row in between}
-        assert 1 == len({host.ending.machine.completed for host in instance.tasks}), "they share the final checkpoint"
+        assert len({host.ending.machine.completed for host in instance.tasks}) == 1, "they share the final checkpoint"
     else:
         assert {"COMPLETED"} == {row.status for row in between}
 
@@ -298,13 +319,15 @@ def test_law_34_union_state_waits_for_the_whole_vertex(union):
 def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
     """`a` finished with checkpoint 2; the sink fails at 1 s: `a` comes back at its end, `b` replays what followed checkpoint 3."""
     failing = replace(
-        mixed(kind=kind), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
+        mixed(kind=kind),
+        faults=(Fault(Kill("sink"), When((1000 * MS,))),),
+        restart=Restart("fixed-delay", delay_ns=100 * MS),
     )
     instance = to_the_end(failing, seconds=3)
     served = instance.counters.rows()["served"]
     recovered = next(row.time_ns for row in instance.journal if row.happening is Happening.JOB_RESTORED)
 
-    assert 30 == served[0], "no record twice"
+    assert served[0] == 30, "no record twice"
     assert served[1] > 200
     assert {0} == instance.job.job_end.finished, "and it finishes again, with a checkpoint of its second life"
     assert "COMPLETED" in {row.status for row in instance.stats.values() if row.trigger_ns > recovered}
@@ -312,7 +335,11 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
 
 def test_law_35_without_flip_147_everything_is_replayed():
     """No checkpoint since `a` finished: it is read again, and so is all of `b` since the last one."""
-    failing = replace(mixed("off"), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS))
+    failing = replace(
+        mixed("off"),
+        faults=(Fault(Kill("sink"), When((1000 * MS,))),),
+        restart=Restart("fixed-delay", delay_ns=100 * MS),
+    )
     instance = to_the_end(failing, seconds=3)
 
-    assert 30 + 30 - 2 <= instance.counters.rows()["served"][0]
+    assert instance.counters.rows()["served"][0] >= 30 + 30 - 2

@@ -8,11 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
 from sim.model.job import Job, Window
-from sim.runtime.run.job_instance import JobInstance
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, perhaps_killed, run, scenario
-from tests.laws.test_laws_windows import ENGINES, INTERVAL, SIZE, late, served, tasks, to_the_end, windowed, windows_of_all_kinds
+from tests.laws.test_laws_windows import (
+    ENGINES,
+    INTERVAL,
+    SIZE,
+    late,
+    served,
+    tasks,
+    to_the_end,
+    windowed,
+    windows_of_all_kinds,
+)
 
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
@@ -35,10 +45,10 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
     base = scenario(job, kind, interval_ms=130)
     instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
 
-    assert "FINISHED" == instance.job_status
-    assert [0, 0] == late(instance, "stage0")
+    assert instance.job_status == "FINISHED"
+    assert late(instance, "stage0") == [0, 0]
     assert sum(served(instance, "source")) == sum(served(instance, "stage0")) == sum(served(instance, "sink"))
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -48,11 +58,12 @@ def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engi
     """Idle no earlier than the timeout, and no later than that and four looks; without a timeout never."""
     timeout_ns = SIZE + tenth * 40 * MS
     instance = JobInstance(
-        scenario(with_idle_sources(windowed(Window(SIZE, "event")), timeout_ns if idles else None, 1), seconds=3), engine
+        scenario(with_idle_sources(windowed(Window(SIZE, "event")), timeout_ns if idles else None, 1), seconds=3),
+        engine,
     )
     instance.start()
     instance.env.run(until=timeout_ns)
-    assert 0 == sum(served(instance, "sink"))
+    assert sum(served(instance, "sink")) == 0
     instance.env.run(until=timeout_ns + 4 * INTERVAL + 200 * MS)  # buffers that are not full wait for their flush
 
     assert idles == (sum(served(instance, "sink")) > 0)
@@ -65,7 +76,11 @@ def test_law_76_an_idle_source_delays_no_barrier(engine, kind, interval_ms, idle
     """A job with empty queues: barriers of a silent subtask come as soon as those of the others, idle or not."""
     job = with_idle_sources(windowed(Window(100 * SECOND, "event"), rate=50), 100 * MS if idles else None, 1)
     instance = run(scenario(job, kind, interval_ms=interval_ms), engine=engine)
-    begun = [row for row in instance.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "sink")]
+    begun = [
+        row
+        for row in instance.journal
+        if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "sink")
+    ]
 
     assert len(begun) > 4
     assert max(row.time_ns - instance.stats[row.checkpoint].trigger_ns for row in begun) < 10 * MS

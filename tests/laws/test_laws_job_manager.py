@@ -5,13 +5,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
-from sim.model.actions import Action
 from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.vocabulary import LeaderElected, LeaderLost
-from sim.runtime.jobmanager.alignment import WatermarkAlignment
-from sim.runtime.run.job_instance import JobInstance
+from sim.model.scenario import Action
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.jobmanager.coordinator_host import WatermarkAlignment
 from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
 from tests.laws.test_laws_aligned_sources import job as aligned_sources
 
@@ -30,7 +30,9 @@ def outages(draw, base):
     if draw(st.booleans()):
         actions.append(Action(draw(st.integers(300, 2800)) * MS, "canonical", "no-drain"))
     restart = Restart("fixed-delay", delay_ns=50 * MS, attempts=2, heartbeat_timeout_ns=HEARTBEAT)
-    return replace(base, faults=tuple(faults), restart=restart, actions=tuple(sorted(actions, key=lambda row: row.at_ns)))
+    return replace(
+        base, faults=tuple(faults), restart=restart, actions=tuple(sorted(actions, key=lambda row: row.at_ns))
+    )
 
 
 @quick
@@ -45,11 +47,16 @@ def test_law_82_nothing_happens_that_needs_a_job_manager(data):
         if row.happening in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
             absent_since = row.time_ns if row.happening is Happening.JOB_MANAGER_LOST else None
         elif absent_since is not None and row.time_ns > absent_since:
-            assert row.happening not in (Happening.TRIGGERED, Happening.ACKNOWLEDGED, Happening.COMPLETED, Happening.JOB_RESTORED)
+            assert row.happening not in (
+                Happening.TRIGGERED,
+                Happening.ACKNOWLEDGED,
+                Happening.COMPLETED,
+                Happening.JOB_RESTORED,
+            )
             if row.time_ns > absent_since + HEARTBEAT:
                 assert row.happening not in (Happening.SNAPSHOT_BEGUN, Happening.END_OF_DATA)
 
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 @quick
@@ -57,16 +64,20 @@ def test_law_82_nothing_happens_that_needs_a_job_manager(data):
 def test_law_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
     """As many kills before as after: with another JobManager in between the job goes on, without one it fails."""
     kills = tuple(
-        Fault(Kill("sink", 0), When((n * 500 * MS + begin,))) for begin in (0, at_ms * MS + 2 * SECOND) for n in range(1, attempts + 1)
+        Fault(Kill("sink", 0), When((n * 500 * MS + begin,)))
+        for begin in (0, at_ms * MS + 2 * SECOND)
+        for n in range(1, attempts + 1)
     )
     base = replace(
-        scenario(chain(1, rate=100), seconds=8), restart=Restart("fixed-delay", delay_ns=10 * MS, attempts=attempts), faults=kills
+        scenario(chain(1, rate=100), seconds=8),
+        restart=Restart("fixed-delay", delay_ns=10 * MS, attempts=attempts),
+        faults=kills,
     )
     between = Fault(JobManagerDown(100 * MS), When(((at_ms + 900) * MS,)))
 
-    assert "FAILED: killed" == run(base).job_status
+    assert run(base).job_status == "FAILED: killed"
     with_another = run(replace(base, faults=(*kills, between)))
-    assert ("RUNNING", ()) == (with_another.job_status, with_another.violations())
+    assert (with_another.job_status, with_another.violations()) == ("RUNNING", ())
 
 
 def lost_for_a_second(job, **options) -> JobInstance:
@@ -78,7 +89,9 @@ def test_law_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):
     """It goes on as if it were there."""
     here = Coordinator.on
     monkeypatch.setattr(
-        Coordinator, "on", lambda self, event: (self, ()) if isinstance(event, LeaderLost | LeaderElected) else here(self, event)
+        Coordinator,
+        "on",
+        lambda self, event: (self, ()) if isinstance(event, LeaderLost | LeaderElected) else here(self, event),
     )
     found = lost_for_a_second(chain(1, rate=100)).violations()
 
@@ -95,4 +108,4 @@ def test_law_82_is_broken_by_limits_of_nobody(monkeypatch):
     monkeypatch.setattr(WatermarkAlignment, "_announce", announce)
     found = lost_for_a_second(aligned_sources(200 * MS, 0)).violations()
 
-    assert ["sources are told how far they may read"] == [row.fact for row in found]
+    assert [row.fact for row in found] == ["sources are told how far they may read"]

@@ -19,10 +19,12 @@ def numbers(name: str) -> set[int]:
 
 def test_every_law_has_a_test():
     """Each of them, and no test carries another number."""
-    names = (name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_laws?_\w+)", path.read_text()))
+    names = (
+        name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_laws?_\w+)", path.read_text())
+    )
     tested = set().union(*map(numbers, names))
 
-    assert LAWS == tested
+    assert tested == LAWS
 
 
 def test_numbers_are_read_off_names():

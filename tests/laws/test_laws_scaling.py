@@ -6,24 +6,47 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.faults import (
+    Fault,
+    JobManagerDown,
+    Kill,
+    NetworkOutage,
+    Restart,
+    SlowTask,
+    StorageOutage,
+    TaskManagerLost,
+    When,
+)
 from sim.model.job import Distribution
 from sim.model.storage import Retry
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario
 from tests.laws.test_laws_durations import _scaled
 
 FAULTS = (
-    (Kill("sink", 1), 700), (TaskManagerLost(0), 1300), (JobManagerDown(60 * MS), 1900), (StorageOutage(300 * MS), 2400), (Kill(), 3000),
-    (NetworkOutage(80 * MS, 0), 3400), (SlowTask("sink", 3, 200 * MS), 3600), (NetworkOutage(400 * MS, 0), 4000), (Kill(), 4010),
-)  # fmt: skip
+    (Kill("sink", 1), 700),
+    (TaskManagerLost(0), 1300),
+    (JobManagerDown(60 * MS), 1900),
+    (StorageOutage(300 * MS), 2400),
+    (Kill(), 3000),
+    (NetworkOutage(80 * MS, 0), 3400),
+    (SlowTask("sink", 3, 200 * MS), 3600),
+    (NetworkOutage(400 * MS, 0), 4000),
+    (Kill(), 4010),
+)
 
 
 def restart(k):
     return Restart(
-        "fixed-delay", delay_ns=50 * MS * k, connection_reset_ns=20 * MS * k, heartbeat_timeout_ns=100 * MS * k,
-        heartbeat_interval_ns=32 * MS * k, replacement=Distribution(30 * MS * k), slot_check_ns=5 * MS * k,
-        cancellation_timeout_ns=SECOND * k, fresh_start_ns=40 * MS * k,
-    )  # fmt: skip
+        "fixed-delay",
+        delay_ns=50 * MS * k,
+        connection_reset_ns=20 * MS * k,
+        heartbeat_timeout_ns=100 * MS * k,
+        heartbeat_interval_ns=32 * MS * k,
+        replacement=Distribution(30 * MS * k),
+        slot_check_ns=5 * MS * k,
+        cancellation_timeout_ns=SECOND * k,
+        fresh_start_ns=40 * MS * k,
+    )
 
 
 def slowed(what, k):

@@ -4,12 +4,17 @@ from collections import defaultdict
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from sim.model.directories import Directories
-from sim.model.stored import StateFile
-from sim.protocol.snapshots.relocation import restorable, verdict
-from sim.protocol.snapshots.snapshot_store import (
+from sim.model.storage import Directories, StateFile
+from sim.protocol.snapshot_store import (
     DeleteDirectory,
     FailedOver,
     LoseAcknowledgement,
@@ -18,10 +23,17 @@ from sim.protocol.snapshots.snapshot_store import (
     SnapshotStore,
     SnapshotTriggered,
     StateRegistered,
+    restorable,
+    verdict,
 )
 
 TASKS = (0, 1)
-EVERYWHERE = (Directories(), Directories("relative-to-metadata"), Directories("relative-to-job"), Directories(create_subdir=False))
+EVERYWHERE = (
+    Directories(),
+    Directories("relative-to-metadata"),
+    Directories("relative-to-job"),
+    Directories(create_subdir=False),
+)
 
 
 class Backend:
@@ -163,7 +175,10 @@ class Chain(RuleBasedStateMachine):
         savepoint = kind in ("native", "canonical")
         if kind != "canonical":
             base = backend.base if kind == "checkpoint" else {}
-            files = {name: base.get(name) or self.new(checkpoint, "savepoint" if savepoint else "shared") for name in backend.live}
+            files = {
+                name: base.get(name) or self.new(checkpoint, "savepoint" if savepoint else "shared")
+                for name in backend.live
+            }
         backend.written[checkpoint] = files
         return (*files.values(), self.new(checkpoint, "savepoint" if savepoint else "exclusive"))
 
@@ -177,16 +192,21 @@ class Chain(RuleBasedStateMachine):
         type(self).completed += 1
         del self.under_way[checkpoint]
         self.tell(SnapshotCompleted(checkpoint))
-        self.contents[self.instance, checkpoint] = {task: dict(backend.written[checkpoint]) for task, backend in self.backends.items()}
+        self.contents[self.instance, checkpoint] = {
+            task: dict(backend.written[checkpoint]) for task, backend in self.backends.items()
+        }
         if kind in ("native", "canonical"):
             self.savepoint_completed(self.store.savepoints[-1])
             return
         while len(self.store.retained) > self.num_retained:
             self.tell(SnapshotDiscarded(min(self.store.retained)))
-        for older in [n for n, (other, _) in self.under_way.items() if n < checkpoint and other in ("checkpoint", "full")]:
+        for older in [
+            n for n, (other, _) in self.under_way.items() if n < checkpoint and other in ("checkpoint", "full")
+        ]:
             self.give_up(older)
         if kind == "full":
-            self.notify(checkpoint)  # with this notice lost, as in Flink, the next checkpoint would build on foreign files again
+            # with this notice lost, as in Flink, the next checkpoint would build on foreign files again
+            self.notify(checkpoint)
         self.checkpoint_completed(self.store.retained[checkpoint])
 
     def give_up(self, checkpoint):
@@ -236,9 +256,11 @@ class Law36(Chain):
     def nothing_needed_is_deleted(self):
         """Files of retained checkpoints, of acknowledgements of pending ones, of savepoints, of what was not claimed."""
         if hasattr(self, "storage"):
-            needed = [file for snapshot in (*self.restorable(), *self.store.pending.values()) for file in snapshot.files]
+            needed = [
+                file for snapshot in (*self.restorable(), *self.store.pending.values()) for file in snapshot.files
+            ]
 
-            assert [] == [file for file in needed if file.key not in self.storage]
+            assert [file for file in needed if file.key not in self.storage] == []
 
     @invariant()
     def nothing_foreign_is_deleted(self):
@@ -255,8 +277,14 @@ class Law36(Chain):
         if self.claim == "claim" and self.origin is not None:
             mine |= {file.key for file in self.origin.files} & set(self.storage)
         needed = {file.key for file, checkpoints in self.named.items() if max(checkpoints) >= lowest}
-        needed |= {file.key for snapshot in (*self.restorable(), *self.store.pending.values()) for file in snapshot.files}
-        if self.origin is not None and self.origin.type == "native" and any(file.key in needed for file in self.origin.files):
+        needed |= {
+            file.key for snapshot in (*self.restorable(), *self.store.pending.values()) for file in snapshot.files
+        }
+        if (
+            self.origin is not None
+            and self.origin.type == "native"
+            and any(file.key in needed for file in self.origin.files)
+        ):
             needed |= {file.key for file in self.origin.files}  # one directory, kept or deleted as a whole
 
         assert mine <= needed | self.lost
@@ -266,11 +294,16 @@ class Law37(Chain):
     def checkpoint_completed(self, snapshot):
         if self.claim == "no-claim" and self.origin is not None:
             assert {self.instance} == {file.instance for file in snapshot.files}
-            assert 0 == verdict(snapshot, Directories()).files_outside_job_dir
+            assert verdict(snapshot, Directories()).files_outside_job_dir == 0
 
     @invariant()
     def the_restored_snapshot_stays_before(self):
-        if hasattr(self, "storage") and self.claim == "no-claim" and self.origin is not None and not self.retained_here():
+        if (
+            hasattr(self, "storage")
+            and self.claim == "no-claim"
+            and self.origin is not None
+            and not self.retained_here()
+        ):
             assert restorable(self.origin, Directories(), exists=self.exists)
 
     def exists(self, file):
@@ -282,7 +315,7 @@ class Law39(Chain):
         for directories in EVERYWHERE:
             judged = verdict(snapshot, directories)
 
-            assert (0, 0) == (judged.files_outside_chk_dir, judged.absolute_paths)
+            assert (judged.files_outside_chk_dir, judged.absolute_paths) == (0, 0)
             assert judged.self_contained
             assert judged.relocatable_own_dir
 
@@ -303,7 +336,9 @@ class Law40(Chain):
         for snapshot in self.restorable():
             for directories in EVERYWHERE:
                 before = restorable(snapshot, directories, exists=lambda file: file.key in self.storage)
-                after = restorable(snapshot, directories, exists=lambda file: file.key in self.storage and file.key != lost)
+                after = restorable(
+                    snapshot, directories, exists=lambda file: file.key in self.storage and file.key != lost
+                )
 
                 assert before
                 assert after == (lost not in {file.key for file in snapshot.files})

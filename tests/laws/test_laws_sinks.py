@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
-from sim.model.cluster import Storage
 from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Vertex
-from sim.model.sink import Commit, Flush
+from sim.model.sinks import Commit, Flush
+from sim.model.storage import Storage
+from sim.results.journal import Happening
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, chain, completed, run, scenario
 
 ENGINE = "compiled"
@@ -31,28 +31,34 @@ def sinking(job: Job, commit: Commit) -> Job:
     """The last vertex writes files and commits them."""
     sink = replace(job.vertices[-1], flush=FILES, commit=commit)
     behind = Input(sink.name, "global", service=Distribution(0), record_bytes=Distribution(1))
-    committers = (Vertex("committer", inputs=(behind,), committer_of=sink.name),) if commit.committer == "global" else ()
+    committers = (
+        (Vertex("committer", inputs=(behind,), committer_of=sink.name),) if commit.committer == "global" else ()
+    )
     return Job((*job.vertices[:-1], sink, *committers))
 
 
 def unreliable(kind, **options):
     """Uploads are slow now and then, so checkpoints expire, and notifications get lost."""
     committer = options.pop("committer", "chained")
-    base = scenario(sinking(chain(2, rate=200), Commit(committer, 3 * MS)), kind, timeout_ns=options.pop("timeout_ns", 120 * MS))
+    base = scenario(
+        sinking(chain(2, rate=200), Commit(committer, 3 * MS)), kind, timeout_ns=options.pop("timeout_ns", 120 * MS)
+    )
     lost = options.pop("lost_notifications", Fraction(1, 4))
     storage = replace(UNRELIABLE, slow_factor=options.pop("slow_factor", 5))
     return replace(base, storage=storage, checkpoint=replace(base.checkpoint, lost_notifications=lost, **options))
 
 
-ways = st.fixed_dictionaries({
-    "committer": st.sampled_from(["chained", "global"]),
-    "operator_io": st.sampled_from(["pre-barrier", "async"]),
-    "abort_policy": st.sampled_from(["survive", "reupload"]),
-    "upload_threads": st.integers(1, 3),
-    "staging_bytes": st.sampled_from([None, 60_000]),
-    "slow_factor": st.sampled_from([5, 40]),
-    "timeout_ns": st.sampled_from([80 * MS, 120 * MS, 10_000 * MS]),
-})  # fmt: skip
+ways = st.fixed_dictionaries(
+    {
+        "committer": st.sampled_from(["chained", "global"]),
+        "operator_io": st.sampled_from(["pre-barrier", "async"]),
+        "abort_policy": st.sampled_from(["survive", "reupload"]),
+        "upload_threads": st.integers(1, 3),
+        "staging_bytes": st.sampled_from([None, 60_000]),
+        "slow_factor": st.sampled_from([5, 40]),
+        "timeout_ns": st.sampled_from([80 * MS, 120 * MS, 10_000 * MS]),
+    }
+)
 
 
 def bounded(base, seconds):
@@ -87,9 +93,9 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
     restart = Restart("fixed-delay", 100 * MS, heartbeat_interval_ns=200 * MS, heartbeat_timeout_ns=1000 * MS)
     undisturbed, disturbed = run(calm, ENGINE), run(replace(calm, faults=faults, restart=restart), ENGINE)
 
-    assert ["FINISHED", "FINISHED"] == [undisturbed.job_status, disturbed.job_status]
+    assert [undisturbed.job_status, disturbed.job_status] == ["FINISHED", "FINISHED"]
     assert output(undisturbed) == output(disturbed)
-    assert () == disturbed.violations()
+    assert disturbed.violations() == ()
 
 
 @pytest.mark.parametrize("finish", ["flink", "naive"])
@@ -97,14 +103,16 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
 @pytest.mark.parametrize("operator_io", ["pre-barrier", "async"])
 def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, operator_io):
     """CommitterOperator#endInput: no final checkpoint follows, so all of it is committed there and then."""
-    calm = bounded(unreliable(ALIGNED, committer=committer, finish=finish, operator_io=operator_io, timeout_ns=10_000 * MS), 12)
+    calm = bounded(
+        unreliable(ALIGNED, committer=committer, finish=finish, operator_io=operator_io, timeout_ns=10_000 * MS), 12
+    )
     jobs = [replace(calm, checkpoint=replace(calm.checkpoint, interval_ns=interval)) for interval in (400 * MS, None)]
     with_some, without = (run(job, ENGINE) for job in jobs)
 
-    assert "FINISHED" == without.job_status
-    assert [] == list(without.stats)
+    assert without.job_status == "FINISHED"
+    assert list(without.stats) == []
     assert output(with_some) == output(without) != {}
-    assert () == without.violations()
+    assert without.violations() == ()
 
 
 @quick
@@ -118,7 +126,7 @@ def test_law_15_a_commit_follows_the_completion_of_its_checkpoint(kind, options)
     for commit in world.commits:
         row = world.stats[commit.checkpoint]
 
-        assert "COMPLETED" == row.status
+        assert row.status == "COMPLETED"
         assert row.acknowledged == row.tasks
         assert at[Happening.COMPLETED, commit.checkpoint] < commit.time_ns
         for part in commit.committed:
@@ -137,7 +145,11 @@ def test_law_16_what_an_aborted_epoch_wrote_is_committed_once_with_the_next(kind
         mine = [part for part in epochs if part.writer == writer]
 
         assert all(begin == 0 for begin, _ in mine[0].inputs)
-        assert all(earlier.inputs[c][1] == later.inputs[c][0] for earlier, later in pairwise(mine) for c in range(len(later.inputs)))
+        assert all(
+            earlier.inputs[c][1] == later.inputs[c][0]
+            for earlier, later in pairwise(mine)
+            for c in range(len(later.inputs))
+        )
 
 
 @pytest.mark.parametrize("policy", ["survive", "reupload"])
@@ -156,8 +168,8 @@ def test_law_17_every_committed_file_exists_in_full(kind, options):
     """Whatever was aborted meanwhile: the uploads survive, or are done again before the next acknowledgement."""
     world = run(unreliable(kind, **options), ENGINE)
 
-    assert 0 == sum(part.missing for commit in world.commits for part in commit.committed)
-    assert () == world.violations()
+    assert sum(part.missing for commit in world.commits for part in commit.committed) == 0
+    assert world.violations() == ()
 
 
 def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
@@ -165,7 +177,7 @@ def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
     world = run(unreliable(ALIGNED, operator_io="async", upload_threads=3, slow_factor=40, timeout_ns=600 * MS), ENGINE)
 
     assert max(len({part.epoch for part in commit.committed}) for commit in world.commits) > 1
-    assert 0 == sum(part.missing for commit in world.commits for part in commit.committed)
+    assert sum(part.missing for commit in world.commits for part in commit.committed) == 0
 
 
 @pytest.mark.parametrize("committer", ["chained", "global"])
@@ -177,14 +189,18 @@ def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
 
     assert aborted & {part.epoch for part in epochs}
     assert all(part.missing == (len(part.files) if part.epoch in aborted else 0) for part in epochs)
-    assert {"every file of committed output exists in full when it is committed"} == {violation.law for violation in world.violations()}
+    assert {"every file of committed output exists in full when it is committed"} == {
+        violation.law for violation in world.violations()
+    }
 
 
 @quick
 @given(barriers(), st.sampled_from(["chained", "global"]), st.sampled_from(["survive", "reupload", "drop"]))
 def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer, policy):
     """Infinite disks and storage: before the barrier or behind it, the same journal, the same output, the same data."""
-    base = replace(scenario(sinking(chain(2, rate=200), Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE)
+    base = replace(
+        scenario(sinking(chain(2, rate=200), Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE
+    )
     variant = replace(base, checkpoint=replace(base.checkpoint, operator_io="async", abort_policy=policy))
     first, second = run(base, ENGINE), run(variant, ENGINE)
 
@@ -198,7 +214,10 @@ def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer,
 def test_law_29_files_that_take_time_differ():
     """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
     base = scenario(sinking(chain(2, rate=200), Commit()))
-    first, second = (run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE) for way in ("pre-barrier", "async"))
+    first, second = (
+        run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE)
+        for way in ("pre-barrier", "async")
+    )
     sinks = [t for t, (name, _) in enumerate(first.names) if name == "sink"]
 
     assert all(first.stats[2].of(t).pre_barrier_ns > 60 * MS for t in sinks)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
 from sim.model.job import Source
+from sim.model.scenario import Action
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Disk
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
@@ -39,12 +39,19 @@ def with_state(done):
 def lsm_options():
     sizes = st.sampled_from([500, 2_000, 8_000])
     return st.builds(
-        Lsm, memtable_bytes=sizes, level0_files=st.integers(1, 5), base_bytes=sizes, multiplier=st.integers(2, 4), table_bytes=sizes,
+        Lsm,
+        memtable_bytes=sizes,
+        level0_files=st.integers(1, 5),
+        base_bytes=sizes,
+        multiplier=st.integers(2, 4),
+        table_bytes=sizes,
         compaction_bytes_per_second=st.sampled_from([10_000, 10**9]),
-    )  # fmt: skip
+    )
 
 
-@given(lsm_options(), st.sampled_from([Fraction(1, 10), Fraction(1)]), st.sampled_from([ALIGNED, UNALIGNED]), st.booleans())
+@given(
+    lsm_options(), st.sampled_from([Fraction(1, 10), Fraction(1)]), st.sampled_from([ALIGNED, UNALIGNED]), st.booleans()
+)
 @settings(max_examples=25)
 def test_law_38_a_chain_of_increments_holds_the_live_bytes(lsm, update_share, kind, changelog):
     """Summed over a chain, what was written is at least what the last one refers to; no checkpoint writes more than it refers to.
@@ -64,9 +71,15 @@ def test_law_38_a_chain_of_increments_holds_the_live_bytes(lsm, update_share, ki
         assert sum(row.written_bytes for row in own) >= own[-1].state_bytes >= 9_000
 
 
-@pytest.mark.parametrize(("state", "options"), [
-    (HEAP, StateOptions()), (HEAP, StateOptions(incremental=True)), (ROCKS, StateOptions()),
-], ids=["heap", "heap incremental", "rocksdb full"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "options"),
+    [
+        (HEAP, StateOptions()),
+        (HEAP, StateOptions(incremental=True)),
+        (ROCKS, StateOptions()),
+    ],
+    ids=["heap", "heap incremental", "rocksdb full"],
+)
 def test_law_38_full_checkpoints_write_all_they_refer_to(state, options):
     """Checkpointed size and state size are equal."""
     rows = with_state(run(world(state, options)))
@@ -91,7 +104,9 @@ def test_law_38_tables_add_up_what_subtasks_wrote():
 @pytest.mark.parametrize("changelog", [None, Changelog(700 * MS, 10**9)], ids=["plain", "changelog"])
 def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
     """No file of it was written for a checkpoint, no checkpoint refers to a file of it, and the next checkpoint is no larger."""
-    base = world(replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4)
+    base = world(
+        replace(ROCKS, changelog=changelog), StateOptions(incremental=True, savepoint_bytes_per_second=None), seconds=4
+    )
     done = run(replace(base, actions=(Action(2 * SECOND, format_),)))
     kept = done.job.files.kept_here()
     (savepoint,) = [snapshot for snapshot in kept if snapshot.is_savepoint]
@@ -107,7 +122,8 @@ def test_law_39_a_savepoint_has_all_its_files_to_itself(format_, changelog):
 @pytest.mark.parametrize(("keeps", "again"), [(True, False), (False, True)])
 def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     """FLINK-23949, and what it was like before: everything is written again."""
-    state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))  # no compaction: a table stays what it is
+    # no compaction: a table stays what it is
+    state = replace(ROCKS, lsm=replace(LSM, level0_files=1000, memtable_bytes=10**6))
     base = world(state, StateOptions(incremental=True, savepoints_keep_base=keeps), seconds=4)
     done = run(replace(base, actions=(Action(2 * SECOND, "native"),)))
     savepoint = next(snapshot.checkpoint for snapshot in done.job.files.kept_here() if snapshot.is_savepoint)
@@ -117,7 +133,11 @@ def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     assert [again] * 2 == [row.written_bytes == row.state_bytes for row in after]
 
 
-@given(st.sampled_from([300 * MS, 900 * MS, 60 * SECOND]), st.sampled_from([ALIGNED, UNALIGNED]), st.sampled_from(["rocksdb", "hashmap"]))
+@given(
+    st.sampled_from([300 * MS, 900 * MS, 60 * SECOND]),
+    st.sampled_from([ALIGNED, UNALIGNED]),
+    st.sampled_from(["rocksdb", "hashmap"]),
+)
 @settings(max_examples=6, deadline=None)
 def test_law_84_a_log_in_memory_is_copied_whole_and_one_in_files_is_not(interval_ns, kind, backend):
     """Synchronous part: the changes since the last materialisation times the copy of one; nothing grows where the log lies in files."""
@@ -125,20 +145,31 @@ def test_law_84_a_log_in_memory_is_copied_whole_and_one_in_files_is_not(interval
     memory = replace(files, storage="memory", copy_ns=MS // 10)
     state = replace(ROCKS, backend=backend, lsm=replace(LSM, flush_bytes_per_second=10**12, link_ns=0))
     in_files, in_memory = (
-        with_state(run(world(replace(state, changelog=log), StateOptions(incremental=True), kind))) for log in (files, memory)
+        with_state(run(world(replace(state, changelog=log), StateOptions(incremental=True), kind)))
+        for log in (files, memory)
     )
 
     assert {0} == {row.sync_ns for _, row, _ in in_files}
-    assert [row.written_bytes // state.value_bytes * (MS // 10) for _, row, _ in in_memory] == [row.sync_ns for _, row, _ in in_memory]
+    assert [row.written_bytes // state.value_bytes * (MS // 10) for _, row, _ in in_memory] == [
+        row.sync_ns for _, row, _ in in_memory
+    ]
     assert max(row.sync_ns for _, row, _ in in_memory) > 0
 
 
 @pytest.mark.parametrize(
-    "changelog", [None, Changelog(700 * MS, 2_000), Changelog(700 * MS, storage="memory")], ids=["plain", "files", "memory"]
+    "changelog",
+    [None, Changelog(700 * MS, 2_000), Changelog(700 * MS, storage="memory")],
+    ids=["plain", "files", "memory"],
 )
-@pytest.mark.parametrize("options", [
-    StateOptions(incremental=True), StateOptions(incremental=True, local_recovery=True), StateOptions(),
-], ids=["incremental", "local", "full"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        StateOptions(incremental=True),
+        StateOptions(incremental=True, local_recovery=True),
+        StateOptions(),
+    ],
+    ids=["incremental", "local", "full"],
+)
 def test_a_restored_state_is_whole_and_goes_on(options, changelog):
     """After a failure checkpoints complete again, with all their bytes in files that exist, and increments stay small."""
     base = world(replace(ROCKS, changelog=changelog), options, seconds=5)
@@ -155,10 +186,18 @@ def test_a_restored_state_is_whole_and_goes_on(options, changelog):
         assert (options.incremental or changelog is not None) == bool(stored.keyed.reused)
 
 
-@pytest.mark.parametrize(("state", "fault", "local", "seconds"), [
-    (ROCKS, Kill("stage0", 0), False, 1), (ROCKS, Kill("stage0", 0), True, 0), (ROCKS, TaskManagerLost(2), True, 1),
-    (HEAP, Kill("stage0", 0), False, 1), (HEAP, Kill("stage0", 0), True, 0), (HEAP, TaskManagerLost(2), True, 1),
-], ids=[f"{backend}, {case}" for backend in ("rocksdb", "heap") for case in ("remote", "local", "lost")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "fault", "local", "seconds"),
+    [
+        (ROCKS, Kill("stage0", 0), False, 1),
+        (ROCKS, Kill("stage0", 0), True, 0),
+        (ROCKS, TaskManagerLost(2), True, 1),
+        (HEAP, Kill("stage0", 0), False, 1),
+        (HEAP, Kill("stage0", 0), True, 0),
+        (HEAP, TaskManagerLost(2), True, 1),
+    ],
+    ids=[f"{backend}, {case}" for backend in ("rocksdb", "heap") for case in ("remote", "local", "lost")],
+)
 def test_local_copies_spare_the_download_until_their_task_manager_is_lost(state, fault, local, seconds):
     """10 kB per subtask at 10 kB/s: a second or more, or nothing; the subtask of the lost task manager has to read."""
     base = world(state, StateOptions(incremental=True, transfer_threads=1, local_recovery=local), seconds=8)
@@ -168,7 +207,8 @@ def test_local_copies_spare_the_download_until_their_task_manager_is_lost(state,
     (restored,) = done.job.recovery.stats.values()
     took_ns = restored.running_ns - restored.deployed_ns
 
-    assert seconds * SECOND <= took_ns <= (4 * seconds * SECOND or SECOND // 20)  # RocksDB has older entries and other files too
+    # RocksDB has older entries and other files too
+    assert seconds * SECOND <= took_ns <= (4 * seconds * SECOND or SECOND // 20)
 
 
 def test_a_savepoint_costs_the_job_its_share_of_the_processor():
@@ -190,7 +230,9 @@ def test_a_savepoint_costs_the_job_its_share_of_the_processor():
 
 
 @pytest.mark.parametrize("k", [2, 5])
-@pytest.mark.parametrize("state", [ROCKS, replace(HEAP, serialize_bytes_per_second=50_000, sync_ns=MS)], ids=["rocksdb", "heap"])
+@pytest.mark.parametrize(
+    "state", [ROCKS, replace(HEAP, serialize_bytes_per_second=50_000, sync_ns=MS)], ids=["rocksdb", "heap"]
+)
 def test_law_28_all_times_scale_with_any_state(k, state):
     """Flushes, links, compactions, serialising: k times as slow is k times as long, byte for byte."""
 
@@ -199,10 +241,13 @@ def test_law_28_all_times_scale_with_any_state(k, state):
             return v
         state, lsm = v.state, v.state.lsm
         lsm = replace(
-            lsm, flush_bytes_per_second=10_000_000 // k, link_ns=lsm.link_ns * k,
-            freeze_ns=(lsm.freeze_ns or 0) * k, upload_ns=(lsm.upload_ns or 0) * k,
+            lsm,
+            flush_bytes_per_second=10_000_000 // k,
+            link_ns=lsm.link_ns * k,
+            freeze_ns=(lsm.freeze_ns or 0) * k,
+            upload_ns=(lsm.upload_ns or 0) * k,
             compaction_bytes_per_second=lsm.compaction_bytes_per_second // k,
-        )  # fmt: skip
+        )
         rate = None if state.serialize_bytes_per_second is None else state.serialize_bytes_per_second // k
         return replace(v, state=replace(state, lsm=lsm, sync_ns=state.sync_ns * k, serialize_bytes_per_second=rate))
 
@@ -216,6 +261,10 @@ def test_law_28_all_times_scale_with_any_state(k, state):
     before, after = (with_state(run(variant)) for variant in (slowed(_scaled(base, 1), 1), slowed(_scaled(base, k), k)))
 
     assert len(before) >= 4
-    assert [(row.written_bytes, row.state_bytes) for _, row, _ in before] == [(row.written_bytes, row.state_bytes) for _, row, _ in after]
-    assert [k * row.async_ns for _, row, _ in before] == pytest.approx([row.async_ns for _, row, _ in after], abs=100 * k)
+    assert [(row.written_bytes, row.state_bytes) for _, row, _ in before] == [
+        (row.written_bytes, row.state_bytes) for _, row, _ in after
+    ]
+    assert [k * row.async_ns for _, row, _ in before] == pytest.approx(
+        [row.async_ns for _, row, _ in after], abs=100 * k
+    )
     assert [k * row.sync_ns for _, row, _ in before] == pytest.approx([row.sync_ns for _, row, _ in after], abs=100 * k)

@@ -16,15 +16,23 @@ from tests.laws.test_laws_durations import _mean_over_seeds, _scaled, _tables
 def _dfs(k=1, slow=None):
     """Ten nodes of 4 MB/s, a card of 8 MB/s per task manager, 1 ms a request, 2000 requests/s."""
     kind = Dfs(
-        10, 4_000_000 // k, replication=3, block_bytes=640, latency=Distribution(MS * k), requests_per_second=2000 // k,
-        service="constant", slow=slow,
-    )  # fmt: skip
+        10,
+        4_000_000 // k,
+        replication=3,
+        block_bytes=640,
+        latency=Distribution(MS * k),
+        requests_per_second=2000 // k,
+        service="constant",
+        slow=slow,
+    )
     return Storage(metadata_ns=3 * MS * k, inline_threshold_bytes=0, dfs=kind, nic_bytes_per_second=8_000_000 // k)
 
 
 def _object_store(k=1):
     kind = ObjectStore(1_000_000 // k, Distribution(2 * MS * k), part_bytes=320, parallel_parts=2)
-    return Storage(metadata_ns=3 * MS * k, inline_threshold_bytes=0, object_store=kind, nic_bytes_per_second=1_000_000 // k)
+    return Storage(
+        metadata_ns=3 * MS * k, inline_threshold_bytes=0, object_store=kind, nic_bytes_per_second=1_000_000 // k
+    )
 
 
 @pytest.mark.parametrize("storage", [_dfs, _object_store], ids=["dfs", "object store"])
@@ -38,9 +46,13 @@ def test_law_28_all_times_scale_on_shared_storage(k, kind, storage):
     (before, rows), (after, slow_rows) = map(_tables, worlds)
 
     assert len(before) >= 2
-    assert (before["end_to_end_duration"] * k).tolist() == pytest.approx(after["end_to_end_duration"].tolist(), abs=k * 1e-4)
+    assert (before["end_to_end_duration"] * k).tolist() == pytest.approx(
+        after["end_to_end_duration"].tolist(), abs=k * 1e-4
+    )
     assert (rows["async_duration"] * k).tolist() == pytest.approx(slow_rows["async_duration"].tolist(), abs=k * 1e-4)
-    assert [(f.name, f.size_bytes) for f in worlds[0].storage.files] == [(f.name, f.size_bytes) for f in worlds[1].storage.files]
+    assert [(f.name, f.size_bytes) for f in worlds[0].storage.files] == [
+        (f.name, f.size_bytes) for f in worlds[1].storage.files
+    ]
 
 
 def test_law_30_slower_nodes_never_shorten_a_checkpoint():
@@ -73,4 +85,4 @@ def test_the_worlds_of_law_30_write_what_they_are_about():
     world = run(replace(scenario(chain()), storage=_dfs()))
 
     assert len(completed(world)) > 3
-    assert 1000 == max(stored.size_bytes for stored in world.storage.files), "two blocks, or four parts"
+    assert max(stored.size_bytes for stored in world.storage.files) == 1000, "two blocks, or four parts"

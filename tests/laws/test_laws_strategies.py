@@ -7,13 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from sim.metrics.tables import subtasks_table
-from sim.model.cluster import Storage
 from sim.model.job import Input, Job, Snapshot, Source, Vertex
-from sim.protocol.phases import ASYNC_OPERATE, Phases
-from sim.protocol.strategies import strategy
-from sim.protocol.task.checkpointing import TaskCheckpointing
-from sim.runtime.run.job_instance import JobInstance
+from sim.model.storage import Storage
+from sim.protocol.barrier_modes import ASYNC_OPERATE, Phases, strategy
+from sim.protocol.task_checkpointing import TaskCheckpointing
+from sim.results.tables import subtasks_table
+from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, keep_cuts, run, scenario, scenarios, source
 
 ENGINE = "compiled"
@@ -31,7 +30,9 @@ def ran(base, phases: Phases | None = None):
     """A whole run; with `phases` instead of the strategy's own."""
     instance = keep_cuts(JobInstance(base, ENGINE, digests=True))
     for task, host in enumerate(instance.tasks):
-        host._loop.machine = TaskCheckpointing.configured(strategy(base.checkpoint.barriers), len(instance.layout.task_gates[task]), phases)
+        host._loop.machine = TaskCheckpointing.configured(
+            strategy(base.checkpoint.barriers), len(instance.layout.task_gates[task]), phases
+        )
     instance.start()
     instance.env.run(until=instance.env.timeout(base.run.duration_ns))
     return instance
@@ -61,7 +62,8 @@ def test_law_29_with_pre_barrier_work_they_differ(kind):
     base = with_pre_barrier(scenario(chain(1, stages=2, rate=20, sink_ns=MS), kind, seconds=2), 40 * MS)
     baseline, variant = ran(base), ran(base, ASYNC_OPERATE)
     before, after = (
-        rows(instance, "start_delay", "x_pre_barrier", "async_duration", "end_to_end_duration") for instance in (baseline, variant)
+        rows(instance, "start_delay", "x_pre_barrier", "async_duration", "end_to_end_duration")
+        for instance in (baseline, variant)
     )
 
     assert len(before) >= 3
@@ -79,7 +81,9 @@ def test_law_29_the_smaller_the_work_the_smaller_the_difference(kind):
 
     def difference(pre_barrier_ns):
         base = with_pre_barrier(scenario(chain(1, rate=20, sink_ns=MS), kind, seconds=2), pre_barrier_ns)
-        baseline, variant = (rows(ran(base, phases), "end_to_end_duration").mean().iloc[0] for phases in (None, ASYNC_OPERATE))
+        baseline, variant = (
+            rows(ran(base, phases), "end_to_end_duration").mean().iloc[0] for phases in (None, ASYNC_OPERATE)
+        )
         return baseline - variant
 
     large, small, none = difference(40 * MS), difference(MS), difference(0)
@@ -93,7 +97,7 @@ def test_law_29_the_cut_stays_consistent():
     instance = ran(base, ASYNC_OPERATE)
 
     assert len(completed(instance)) >= 5
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 @quick
@@ -111,7 +115,12 @@ def test_law_25_alignment_beside_the_snapshot_is_counted_once():
     early, late = (replace(source(name), source=Source(total=0)) for name in "ab")
     late = replace(late, snapshot=Snapshot(pre_barrier_ns=60 * MS))
     sink = Vertex("sink", inputs=(Input("a"), Input("b")))
-    table = rows(run(scenario(Job((early, late, sink)), UNALIGNED, seconds=1), ENGINE), "alignment_duration", "async_duration", "x_hidden")
+    table = rows(
+        run(scenario(Job((early, late, sink)), UNALIGNED, seconds=1), ENGINE),
+        "alignment_duration",
+        "async_duration",
+        "x_hidden",
+    )
 
     assert {(60.0, 60.0, 1.0)} == set(table.round(6).itertuples(index=False, name=None))
 

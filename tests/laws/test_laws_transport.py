@@ -10,19 +10,21 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sim.metrics.journal import Happening
 from sim.model.job import Job, Rate, Snapshot, Source
 from sim.plane import build
-from sim.plane.seam.interface import BARRIERS, NoticeKind, ThreadState, Trait
-from sim.plane.seam.layout import layout
-from sim.runtime.run.job_instance import JobInstance
+from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait
+from sim.plane.spec import layout
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
 from tests.oracle import ReferencePlane, oracle
 from tests.oracle.parts import Slice
 from tests.plane.worlds import drive, scripts, worlds
 
 ENGINES = pytest.mark.parametrize("engine", [oracle, "interpreted"])
-thorough = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
+thorough = settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+)
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 
@@ -95,7 +97,7 @@ def test_law_01_ordinary_markers_keep_their_place(engine, spec, script):
     spy = Spy(build(spec, engine), spec)
     drive(spy, spec, script)
 
-    assert [] == spy.misplaced
+    assert spy.misplaced == []
 
 
 @thorough
@@ -132,7 +134,9 @@ class Watch:
             credit = channel.credit
             element = take_head(channel)
             self.seen += 1
-            assert channel.number not in self.blocked, f"channel {channel.number} sends {element} although it is blocked"
+            assert channel.number not in self.blocked, (
+                f"channel {channel.number} sends {element} although it is blocked"
+            )
             if isinstance(element, Slice):
                 assert channel.local or credit > 0, f"channel {channel.number} sends without credit"
             elif element.traits & Trait.BLOCKING:
@@ -199,7 +203,11 @@ def bounded(base, total=8):
 def at_rest(instance):
     """Every record of every source has been served by everybody it was meant for."""
     tasks, channels, vertices = instance.plane.tasks(), instance.plane.channels(), instance.scenario.job.vertices
-    emitted = all(tasks["served"][t] == vertices[v].source.total for t, v in enumerate(instance.layout.vertex) if vertices[v].source)
+    emitted = all(
+        tasks["served"][t] == vertices[v].source.total
+        for t, v in enumerate(instance.layout.vertex)
+        if vertices[v].source
+    )
     return emitted and bool((channels["consumed"] == channels["written"]).all())
 
 
@@ -217,18 +225,22 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
         if at_rest(instance):
             break
 
-    assert at_rest(instance), instance.plane.channels()[["written", "sent", "arrived", "taken", "consumed", "queued", "blocked", "credit"]]
+    assert at_rest(instance), instance.plane.channels()[
+        ["written", "sent", "arrived", "taken", "consumed", "queued", "blocked", "credit"]
+    ]
 
 
 @quick
 @given(scenarios())
 def test_law_04_bounded_jobs_finish(world_of):
     """No protocol leaves a channel blocked or a buffer pinned for ever: the checkpoint that holds the end of the data completes."""
-    instance = JobInstance(replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND)), "interpreted")
+    instance = JobInstance(
+        replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND)), "interpreted"
+    )
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(120 * SECOND))
 
-    assert "FINISHED" == instance.job_status
+    assert instance.job_status == "FINISHED"
     assert at_rest(instance)
     assert "COMPLETED" in {row.status for row in instance.stats.values()}
 
@@ -264,8 +276,8 @@ def test_law_06_nobody_rests_who_could_work(engine, spec, script):
     spy.quiet = lambda: found.extend(idlers(spy))
     drive(spy, spec, script)
 
-    assert [] == found
-    assert [] == spy.misplaced
+    assert found == []
+    assert spy.misplaced == []
 
 
 @ENGINES
@@ -304,9 +316,13 @@ def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
     """Each takes 20 ms of the source's thread, one is triggered every 10 ms: an element comes between two batches of mails."""
     base = scenario(chain(1, sink_ns=MS), seconds=4, interval_ms=10)
     first, *others = base.job.vertices
-    reader = replace(first, source=Source(rates=(Rate(0, Fraction(100)),), total=50), snapshot=Snapshot(sync_ns=20 * MS))
-    world = run(replace(base, job=Job((reader, *others)), checkpoint=replace(base.checkpoint, max_concurrent=4)), engine)
+    reader = replace(
+        first, source=Source(rates=(Rate(0, Fraction(100)),), total=50), snapshot=Snapshot(sync_ns=20 * MS)
+    )
+    world = run(
+        replace(base, job=Job((reader, *others)), checkpoint=replace(base.checkpoint, max_concurrent=4)), engine
+    )
     triggers = sum(row.happening == Happening.TRIGGERED for row in world.journal)
 
-    assert 50 == world.plane.served()[0]
+    assert world.plane.served()[0] == 50
     assert triggers >= 50

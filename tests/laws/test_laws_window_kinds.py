@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Window
-from sim.runtime.run.job_instance import JobInstance
+from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, run, scenario
 from tests.laws.test_laws_windows import ENGINES, interruptible, late, served, tasks, windowed
 
@@ -33,7 +33,7 @@ def test_law_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kin
 
     assert late_counts
     assert {0} == set(late_counts)
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -50,7 +50,9 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
         parts = instance.contents.checkpoints.get(number, {})
         trigger_ns = instance.stats[number].trigger_ns
         if trigger_ns > size_ns + step_ns and all(task in parts for task in tasks(instance, "stage0")):
-            kept_bytes = sum(snapshot.window_bytes for task in tasks(instance, "stage0") for snapshot, _ in parts[task].parts)
+            kept_bytes = sum(
+                snapshot.window_bytes for task in tasks(instance, "stage0") for snapshot, _ in parts[task].parts
+            )
             open_s = trigger_ns % step_ns / SECOND
             copies = overlapping if api == "datastream" else 1
             older = sum(overlapping - age if api == "datastream" else 1 for age in range(1, overlapping))
@@ -58,7 +60,8 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
 
     assert seen
     for kept_bytes, expected in seen:
-        assert expected == pytest.approx(kept_bytes, abs=0.06 * RATE * overlapping)  # records in buffers, and in line with the barrier
+        # records in buffers, and in line with the barrier
+        assert expected == pytest.approx(kept_bytes, abs=0.06 * RATE * overlapping)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -70,7 +73,7 @@ def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
     instance = JobInstance(scenario(windowed(window), ALIGNED, seconds=3), engine)
     instance.start()
     instance.env.run(until=gap_ns - 1)
-    assert 0 == sum(served(instance, "sink"))
+    assert sum(served(instance, "sink")) == 0
     at_ns = 2 * SECOND + tenth * 20 * MS
     instance.env.run(until=at_ns)
 
@@ -91,7 +94,7 @@ def test_law_80_no_bundle_holds_more_than_its_size(engine, size, kind, fire_ns):
 
         assert max(late(instance, "stage0")) <= size
     assert sum(served(instance, "stage0")) - sum(late(instance, "stage0")) >= sum(served(instance, "sink")) > 0
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -100,10 +103,14 @@ def test_law_80_no_bundle_holds_more_than_its_size(engine, size, kind, fire_ns):
 def test_law_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns, tenth, kind):
     """Nothing leaves before it; what is older than gap and step has left."""
     step_ns = gap_ns // 32
-    instance = JobInstance(scenario(windowed(replace(Window(gap_ns), every_ns=step_ns, hold_ns=gap_ns)), kind, seconds=3), engine)
+    instance = JobInstance(
+        scenario(windowed(replace(Window(gap_ns), every_ns=step_ns, hold_ns=gap_ns)), kind, seconds=3), engine
+    )
     instance.start()
     instance.env.run(until=gap_ns - 1)
-    assert 0 == sum(served(instance, "sink"))
+    assert sum(served(instance, "sink")) == 0
     instance.env.run(until=2 * SECOND + tenth * 20 * MS)
 
-    assert RATE * gap_ns / SECOND * 0.85 <= sum(late(instance, "stage0")) <= RATE * (gap_ns + step_ns + 100 * MS) / SECOND
+    assert (
+        RATE * gap_ns / SECOND * 0.85 <= sum(late(instance, "stage0")) <= RATE * (gap_ns + step_ns + 100 * MS) / SECOND
+    )

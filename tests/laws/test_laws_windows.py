@@ -9,11 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.metrics.journal import Happening
 from sim.model.job import Job, Source, Watermark, Window
 from sim.model.scenario import Scenario
-from sim.runtime.run.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, chain, completed, perhaps_killed, run, scenario
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    UNALIGNED,
+    barriers,
+    chain,
+    completed,
+    perhaps_killed,
+    run,
+    scenario,
+)
 from tests.oracle import oracle
 
 ENGINES = ("compiled", oracle)
@@ -23,7 +34,9 @@ FIRE = 2 * MS
 INTERVAL = 50 * MS  # of watermarks
 
 
-def windowed(window: Window, *, rate: int = 200, total: int | None = None, fan_out: Fraction = Fraction(1), sink_ns: int = MS) -> Job:
+def windowed(
+    window: Window, *, rate: int = 200, total: int | None = None, fan_out: Fraction = Fraction(1), sink_ns: int = MS
+) -> Job:
     """source -> windows -> sink, two subtasks each."""
     source, middle, sink = chain(rate=rate, sink_ns=sink_ns).vertices
     ticks = Watermark(INTERVAL)
@@ -91,11 +104,11 @@ def test_law_65_what_windows_hold_leaves_once(engine, data):
     base = interruptible(base) if data.draw(st.booleans()) else base
     instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
 
-    assert "FINISHED" == instance.job_status
-    assert [0, 0] == late(instance, "stage0")
-    assert 300 == sum(served(instance, "stage0"))
+    assert instance.job_status == "FINISHED"
+    assert late(instance, "stage0") == [0, 0]
+    assert sum(served(instance, "stage0")) == 300
     assert sum(int(records * fan_out) for records in served(instance, "stage0")) == sum(served(instance, "sink"))
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -114,8 +127,10 @@ def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields)
     ]
 
     assert parts
-    assert [part.position.late * window.record_bytes for part, _ in parts] == [snapshot.window_bytes for _, snapshot in parts]
-    assert () == instance.violations()
+    assert [part.position.late * window.record_bytes for part, _ in parts] == [
+        snapshot.window_bytes for _, snapshot in parts
+    ]
+    assert instance.violations() == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -130,7 +145,8 @@ def test_law_67_windows_of_processing_time_end_together(engine, window):
     for at, lasts in ((end - MS, window.size_ns), (end + 20 * MS, 20 * MS)):
         instance.env.run(until=at)
 
-        assert 400 * lasts / SECOND == pytest.approx(sum(late(instance, "stage0")), abs=30)  # some are in buffers that are not full
+        # some are in buffers that are not full
+        assert 400 * lasts / SECOND == pytest.approx(sum(late(instance, "stage0")), abs=30)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -143,7 +159,11 @@ def test_law_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine
     delays = {}
     for name, variant in (("off", base), ("on", interruptible(base))):
         instance = run(variant, engine=engine)
-        begun = [row for row in instance.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "stage0")]
+        begun = [
+            row
+            for row in instance.journal
+            if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "stage0")
+        ]
         delays[name] = max(row.time_ns - instance.stats[row.checkpoint].trigger_ns for row in begun)
 
     assert delays["off"] > 200 * MS
@@ -161,7 +181,7 @@ def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
     channels = [instance.plane.channels()["records_in"].tolist() for instance in instances]
 
     assert channels[0] == channels[1]
-    assert [()] * 2 == [instance.violations() for instance in instances]
+    assert [instance.violations() for instance in instances] == [()] * 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -170,11 +190,13 @@ def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
 def test_law_70_a_watermark_waits_behind_its_records(engine, kind, slower):
     """A window ends when all its records are read: a reader that takes `slower` times as long fires as much later."""
     source, reader, sink = windowed(Window(SIZE, "event")).vertices
-    slow = replace(reader, inputs=(replace(reader.inputs[0], service=replace(reader.inputs[0].service, mean=slower * 5 * MS)),))
+    slow = replace(
+        reader, inputs=(replace(reader.inputs[0], service=replace(reader.inputs[0].service, mean=slower * 5 * MS)),)
+    )
     instance = JobInstance(scenario(Job((source, slow, sink)), kind, seconds=6), engine)
     instance.start()
     instance.env.run(until=slower * SIZE * 3 // 4)
-    assert 0 == sum(served(instance, "sink"))
+    assert sum(served(instance, "sink")) == 0
     instance.env.run(until=slower * (SIZE + INTERVAL) * 5 // 4 + 200 * MS)
 
-    assert 0 < sum(served(instance, "sink"))
+    assert sum(served(instance, "sink")) > 0

@@ -23,13 +23,13 @@ from statistics import mean, stdev
 import pytest
 
 from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import Cluster, Storage
-from sim.model.faults import Fault, FaultLaw, Kill, Restart, When
+from sim.model.cluster import Cluster
+from sim.model.faults import Fault, FaultLaw, Kill, Restart, When, gap_ns
 from sim.model.job import Distribution, Job, Snapshot, Source, Vertex
-from sim.model.randomness.fault_times import gap_ns
-from sim.model.randomness.streams import stream
+from sim.model.randomness import stream
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.run.job_instance import JobInstance
+from sim.model.storage import Storage
+from sim.runtime.job_instance import JobInstance
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -58,7 +58,12 @@ def expected_waste(interval):
 
 
 def job(interval, hours, seed, when):
-    work = Vertex("work", source=Source(), service=Distribution(round(SERVICE * SECOND)), snapshot=Snapshot(pre_barrier_ns=COST * SECOND))
+    work = Vertex(
+        "work",
+        source=Source(),
+        service=Distribution(round(SERVICE * SECOND)),
+        snapshot=Snapshot(pre_barrier_ns=COST * SECOND),
+    )
     return Scenario(
         question="What do checkpoints and failures cost?",
         name="oracle",
@@ -68,12 +73,18 @@ def job(interval, hours, seed, when):
         cluster=Cluster(placement="single"),
         storage=Storage(),
         overheads=Overheads(
-            trigger_ns=MS, acknowledge_ns=MS, complete_ns=2 * MS, notify_ns=0, first_trigger_ns=round(interval * SECOND),
-            fail_ns=0, restart_ns=0, deploy_ns=0,
+            trigger_ns=MS,
+            acknowledge_ns=MS,
+            complete_ns=2 * MS,
+            notify_ns=0,
+            first_trigger_ns=round(interval * SECOND),
+            fail_ns=0,
+            restart_ns=0,
+            deploy_ns=0,
         ),
         faults=(Fault(Kill("work", 0), when),),
         restart=Restart("fixed-delay", delay_ns=DOWN * SECOND),
-    )  # fmt: skip
+    )
 
 
 def ran(scenario, engine="compiled"):
@@ -193,11 +204,13 @@ def test_the_time_of_a_run_is_accounted_for():
     lasts = int(instance.plane.tasks()["served"][0]) * SERVICE
     lost = sum(row.replayed_records for row in instance.job.recovery.stats.values()) * SERVICE
     checkpoints = sum(1 for row in instance.stats.values() if row.status == "COMPLETED") * COST
-    cut_short = sum((row.failed_ns - row.trigger_ns) / SECOND for row in instance.stats.values() if row.status == "FAILED")
+    cut_short = sum(
+        (row.failed_ns - row.trigger_ns) / SECOND for row in instance.stats.values() if row.status == "FAILED"
+    )
     down = FAILURES * DOWN
 
     assert instance.env.now / SECOND == pytest.approx(lasts + lost + checkpoints + cut_short + down, rel=0.01)
-    assert FAILURES * (100 / 2 - PAUSED) == pytest.approx(lost, rel=0.01)
+    assert pytest.approx(lost, rel=0.01) == FAILURES * (100 / 2 - PAUSED)
 
 
 PAUSED = COST / 100 * COST / 2

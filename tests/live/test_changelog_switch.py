@@ -5,11 +5,11 @@ import pytest
 from benchmarks.flink.advised import patched
 from benchmarks.flink.cluster import Cluster, FlinkError
 from benchmarks.flink.job import PacedJob
-from sim.advice.answer.configuration import difference
-from sim.advice.levers.lever import FOLDER, Change
-from sim.advice.levers.state import CHANGELOG, CLAIM
-from sim.scenario import loads
-from sim.sweeps.file.design import override
+from sim.advice.configuration import difference
+from sim.advice.levers import CHANGELOG, CLAIM
+from sim.advice.situation import FOLDER, Change
+from sim.model.schema.study import loads
+from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
@@ -31,9 +31,12 @@ def test_the_printed_keys_switch_the_changelog_on():
         savepoint = flink.stop(job)
         keys = {key: flink.storage("log") if value == FOLDER else value for key, value in printed().items()}
 
-        job = flink.submit(PacedJob(rate=500, state=1_000_000), patched(INTERVAL, keys | {CLAIM: "NO_CLAIM"}), restore=savepoint)
+        job = flink.submit(
+            PacedJob(rate=500, state=1_000_000), patched(INTERVAL, keys | {CLAIM: "NO_CLAIM"}), restore=savepoint
+        )
         with pytest.raises(FlinkError, match="does not support enforcing a full snapshot"):
             flink.await_checkpoints(job, 1, within_s=60)
 
-        job = flink.submit(PacedJob(rate=500, state=1_000_000), patched(INTERVAL, keys), restore=savepoint)  # and takes the savepoint over
+        # and takes the savepoint over
+        job = flink.submit(PacedJob(rate=500, state=1_000_000), patched(INTERVAL, keys), restore=savepoint)
         flink.await_checkpoints(job, 3, within_s=60)

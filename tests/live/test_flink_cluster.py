@@ -74,7 +74,9 @@ def test_what_flink_refuses_is_told_with_its_reason():
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_outlives_its_python(how):
     """Ctrl-C ends the block; after SIGKILL nobody is left to end it, and Flink notices by itself."""
-    holder = subprocess.Popen([sys.executable, "-c", HOLD], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     java = int(holder.stdout.readline())
     holder.send_signal(how)
     holder.wait(30)

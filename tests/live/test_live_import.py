@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -19,7 +19,9 @@ OPTIONS = {"execution.checkpointing.interval": "2 s", "execution.checkpointing.t
 
 
 def ckptsim(*arguments, **options):
-    return subprocess.Popen([sys.executable, "-m", "sim", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    return subprocess.Popen(
+        [sys.executable, "-m", "sim", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +32,22 @@ def imported(tmp_path_factory):
     with Cluster(task_managers=2) as flink:
         job = flink.submit(JOB, OPTIONS)
         flink.await_checkpoints(job, 2, within_s=90)
-        arguments = ["import", flink.url, "--job", job, "--sample", "25 s", "--save", str(answers), "--out", str(scenario)]
+        arguments = [
+            "import",
+            flink.url,
+            "--job",
+            job,
+            "--sample",
+            "25 s",
+            "--save",
+            str(answers),
+            "--out",
+            str(scenario),
+        ]
         with ckptsim(*arguments) as command:
             messages = command.communicate(timeout=120)[1]
 
-        assert 0 == command.returncode, messages
+        assert command.returncode == 0, messages
     return scenario, answers
 
 
@@ -43,19 +56,19 @@ def test_a_running_job_is_imported_as_it_was_stated(imported):
     scenario = load(imported[0]).scenarios[0]
     source, stage, sink = scenario.job.vertices
 
-    assert ["source", "map", "sink-writer"] == [source.name, stage.name, sink.name]
+    assert [source.name, stage.name, sink.name] == ["source", "map", "sink-writer"]
     assert {2} == {vertex.parallelism for vertex in scenario.job.vertices}
-    assert ["hash", "hash"] == [inlet.ship for vertex in (stage, sink) for inlet in vertex.inputs]
-    assert (2 * 10**9, 180 * 10**9, "aligned") == (
+    assert [inlet.ship for vertex in (stage, sink) for inlet in vertex.inputs] == ["hash", "hash"]
+    assert (
         scenario.checkpoint.interval_ns,
         scenario.checkpoint.timeout_ns,
         scenario.checkpoint.barriers.kind,
-    )
-    assert "spread" == scenario.cluster.placement
+    ) == (2 * 10**9, 180 * 10**9, "aligned")
+    assert scenario.cluster.placement == "spread"
     text = imported[0].read_text()
 
     assert "rate: unlimited" in text
-    assert RECORD == pytest.approx(int(text.split("record: ")[1].split(" B")[0]), rel=0.01)
+    assert pytest.approx(int(text.split("record: ")[1].split(" B")[0]), rel=0.01) == RECORD
     assert JOB.sink / 1e3 == pytest.approx(milliseconds(text, "sink-writer"), rel=0.15)
 
 
@@ -80,7 +93,7 @@ def test_a_saved_copy_imports_to_the_same_scenario(imported, tmp_path):
     with ckptsim("import", str(imported[1]), "--out", str(copy)) as command:
         messages = command.communicate(timeout=60)[1]
 
-    assert 0 == command.returncode, messages
+    assert command.returncode == 0, messages
     assert imported[0].read_text() == copy.read_text()
 
 
@@ -97,4 +110,4 @@ def test_an_endpoint_that_dies_leaves_what_it_answered():
     assert "UNKNOWN" in scenario
     assert messages.strip()
     assert "Traceback" not in messages
-    assert 0 == command.returncode, messages
+    assert command.returncode == 0, messages

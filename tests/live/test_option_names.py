@@ -5,10 +5,10 @@ import subprocess
 import pytest
 
 from benchmarks.flink.classes import classpath, java
-from sim.scenario.flink.block import _READERS
-from sim.scenario.flink.keys import current_names, modelled_keys
-from sim.scenario.flink.text import _LITTLE, _lines
-from sim.scenario.study import loads
+from sim.model.schema.flink_block import _READERS
+from sim.model.schema.flink_keys import current_names, modelled_keys
+from sim.model.schema.flink_text import _MINIMAL_SCENARIO, _lines
+from sim.model.schema.study import loads
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -40,7 +40,9 @@ def test_every_key_is_one_of_flinks(options):
 
 def test_older_names_are_those_that_flink_reads(options):
     read = {name: options[name][1] - set(modelled_keys()) for name in modelled_keys() if name in options}
-    ours = {name: set(key.flink.older) - OF_THE_RELEASE_NOTES for name, key in modelled_keys().items() if name in options}
+    ours = {
+        name: set(key.flink.older) - OF_THE_RELEASE_NOTES for name, key in modelled_keys().items() if name in options
+    }
 
     assert read == ours
     assert len(current_names()) > 20
@@ -48,7 +50,7 @@ def test_older_names_are_those_that_flink_reads(options):
 
 def test_defaults_are_flinks(options):
     """As a configuration says them, read as a scenario's."""
-    usual = loads(_LITTLE % "2.x", "usual").scenarios[0]
+    usual = loads(_MINIMAL_SCENARIO % "2.x", "usual").scenarios[0]
     ours = {line.name: line.text for line in _lines(usual) if line.is_default and line.name in options} | {
         name: key.flink.default for name, key in modelled_keys().items() if key.flink.default
     }
@@ -56,4 +58,6 @@ def test_defaults_are_flinks(options):
     flinks = {name: options[name][0] for name in ours if options[name][0] != "null" and name not in WHERE_FLINK_DECIDES}
 
     assert len(flinks) > 25
-    assert {name: form[name](text) for name, text in flinks.items()} == {name: form[name](ours[name]) for name in flinks}
+    assert {name: form[name](text) for name, text in flinks.items()} == {
+        name: form[name](ours[name]) for name in flinks
+    }

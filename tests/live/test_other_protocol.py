@@ -24,7 +24,9 @@ def table():
 
 
 def both(table, protocol, quantity, vertex=""):
-    row = table[(table["protocol"] == protocol.name) & (table["quantity"] == quantity) & (table["vertex"].fillna("") == vertex)]
+    row = table[
+        (table["protocol"] == protocol.name) & (table["quantity"] == quantity) & (table["vertex"].fillna("") == vertex)
+    ]
     return row["predicted_p50"].item(), row["observed_p50"].item()
 
 
@@ -49,7 +51,7 @@ def test_in_flight_data_is_stored_as_predicted(table):
     predicted, measured = both(table, UNALIGNED, "persisted_data")
 
     assert measured == pytest.approx(predicted, rel=BYTES)
-    assert (0, 0) == both(table, ALIGNED, "persisted_data")
+    assert both(table, ALIGNED, "persisted_data") == (0, 0)
 
 
 @pytest.mark.parametrize("protocol", [ALIGNED, UNALIGNED], ids=lambda protocol: protocol.name)

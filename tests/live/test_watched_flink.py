@@ -26,15 +26,21 @@ def scraped(url):
 def test_a_doubled_load_is_named(tmp_path):
     """Once it has doubled and not before; in the event of checkpoints that leave their forecast, or in one of its own."""
     metrics = {}
-    found = watched(tmp_path / "watch", MINUTES, report=print, pace=QUICK, scrape=lambda url: metrics.update(scraped(url)))
+    found = watched(
+        tmp_path / "watch", MINUTES, report=print, pace=QUICK, scrape=lambda url: metrics.update(scraped(url))
+    )
     looks = found.looks
     doubled_ms = looks["time"].iloc[0].timestamp() * 1e3 + 30_000 * MINUTES
-    named = [event.time_ms for event in found.events if "oad of 'source' doubled" in event.text or "oad of 'source' is 1." in event.text]
+    named = [
+        event.time_ms
+        for event in found.events
+        if "oad of 'source' doubled" in event.text or "oad of 'source' is 1." in event.text
+    ]
 
-    assert "forecast" == found.events[0].kind
+    assert found.events[0].kind == "forecast"
     assert named
     assert doubled_ms - 5_000 < named[0] < doubled_ms + 120_000
-    assert 1 == metrics["ckptsim_answers",]
+    assert metrics["ckptsim_answers",] == 1
     assert metrics["ckptsim_looks_total", "answered"] >= 10
     # the mean of three of the latest looks: what the source really read on this machine, which may have had no processor for one of them
     rates = [dict(load)["source"] for load in looks["load"][looks["seconds"].notna()]][-6:]

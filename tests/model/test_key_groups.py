@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.key_groups import dealt, default_max_parallelism, key_groups, overlap, owners
+from sim.model.job import dealt, default_max_parallelism, key_groups, overlap, owners
 
 
 def test_key_groups_are_dealt_as_flink_does_in_ranges():
@@ -25,21 +25,26 @@ def test_a_group_has_one_owner(parallelism, groups):
 
 
 @pytest.mark.parametrize(
-    ("parallelism", "groups"), [(1, 128), (4, 128), (85, 128), (86, 256), (128, 256), (171, 256), (172, 512), (30000, 32768)],
-)  # fmt: skip
+    ("parallelism", "groups"),
+    [(1, 128), (4, 128), (85, 128), (86, 256), (128, 256), (171, 256), (172, 512), (30000, 32768)],
+)
 def test_there_are_as_many_key_groups_as_flink_makes(parallelism, groups):
     """One and a half times the parallelism, up to the next power of two, within 128 and 32768."""
     assert groups == default_max_parallelism(parallelism)
 
 
 def test_four_subtasks_from_two_take_half_each():
-    assert [{0: Fraction(1, 2)}, {0: Fraction(1, 2)}, {1: Fraction(1, 2)}, {1: Fraction(1, 2)}] == [overlap(i, 4, 2, 128) for i in range(4)]
+    assert [{0: Fraction(1, 2)}, {0: Fraction(1, 2)}, {1: Fraction(1, 2)}, {1: Fraction(1, 2)}] == [
+        overlap(i, 4, 2, 128) for i in range(4)
+    ]
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(40, 200))
 def test_every_key_group_goes_somewhere_once(before, after, groups):
     """The shares taken of each old subtask are all of it."""
-    shares = [sum(overlap(i, after, before, groups).get(old, Fraction(0)) for i in range(after)) for old in range(before)]
+    shares = [
+        sum(overlap(i, after, before, groups).get(old, Fraction(0)) for i in range(after)) for old in range(before)
+    ]
 
     assert [1] * before == shares
 
@@ -59,7 +64,12 @@ def test_fewer_subtasks_read_what_their_key_groups_bring():
     assert (Fraction(1, 2), Fraction(1, 2)) == dealt(shares, 2, 128) == dealt(shares, 2, 128, "key-groups")
 
 
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(any), st.integers(1, 40), st.integers(40, 200), st.booleans())
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(any),
+    st.integers(1, 40),
+    st.integers(40, 200),
+    st.booleans(),
+)
 def test_shares_are_dealt_out_whole(weights, parallelism, groups, one_key):
     """Nobody's records are lost; at the parallelism where they were counted they are what was counted."""
     shares, excess = tuple(map(Fraction, weights)), "one-key" if one_key else "key-groups"

@@ -8,14 +8,18 @@ from sim.model.state import State
 
 
 def test_without_a_limit_each_record_adds_the_same():
-    assert 4000 == State(0, growth_bytes=40).added_bytes(10**6, 100)
+    assert State(0, growth_bytes=40).added_bytes(10**6, 100) == 4000
 
 
 def test_with_a_limit_ever_fewer_keys_are_new():
     """1,000 keys of 1 kB, each record with one of them: after 1,000 records 1 - 1/e of them have come, and in the end all."""
     state = State(0, growth_bytes=1000, limit_bytes=1_000_000)
 
-    assert [0, 632_000, 1_000_000] == [pytest.approx(state.added_bytes(0, records), rel=0.001) for records in (0, 1000, 20_000)]
+    assert [pytest.approx(state.added_bytes(0, records), rel=0.001) for records in (0, 1000, 20_000)] == [
+        0,
+        632_000,
+        1_000_000,
+    ]
     first = state.added_bytes(0, 1000)
     assert state.added_bytes(0, 3000) == pytest.approx(first + state.added_bytes(first, 2000), abs=2)
 
@@ -24,5 +28,5 @@ def test_a_part_of_the_keys_comes_to_its_part_of_the_limit():
     """A quarter of the key groups; what is above the limit already stays."""
     state = State(0, growth_bytes=1000, limit_bytes=1_000_000)
 
-    assert 250_000 == pytest.approx(state.added_bytes(0, 100_000, Fraction(1, 4)), rel=0.001)
-    assert 0 == state.added_bytes(250_001, 100_000, Fraction(1, 4))
+    assert pytest.approx(state.added_bytes(0, 100_000, Fraction(1, 4)), rel=0.001) == 250_000
+    assert state.added_bytes(250_001, 100_000, Fraction(1, 4)) == 0

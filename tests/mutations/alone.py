@@ -48,7 +48,9 @@ def runners(reached: Touched) -> dict[str, list[tuple[str, str, int]]]:
     return {test: [place for _, place in sorted(of_test)] for test, of_test in places.items()}
 
 
-def drawn_for(places: list[tuple[str, str, int]], count: int, chance: random.Random, mutants: dict[str, list[Mutant]]) -> list[Mutant]:
+def drawn_for(
+    places: list[tuple[str, str, int]], count: int, chance: random.Random, mutants: dict[str, list[Mutant]]
+) -> list[Mutant]:
     """Changes in the `8 * count` lines that fewest tests run."""
     found: list[Mutant] = []
     for file, function, line in places:
@@ -56,7 +58,9 @@ def drawn_for(places: list[tuple[str, str, int]], count: int, chance: random.Ran
             mutants[file] = [mutant for mutant in mutants_of(ROOT / file) if mutant.inside]
         first = touched.functions_of(ROOT / file).get(function)
         if first is not None:
-            found += [mutant for mutant in mutants[file] if mutant.where == function and mutant.line == first.first + line]
+            found += [
+                mutant for mutant in mutants[file] if mutant.where == function and mutant.line == first.first + line
+            ]
         if len(found) >= 8 * count:
             break
     found = list(dict.fromkeys(found))
@@ -94,13 +98,17 @@ def prices(names: list[str], reached: Touched, draws: int, seed: int) -> list[Pr
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", type=float, default=1.5, dest="least_s", help="CPU seconds of a test under coverage, at least")
+    parser.add_argument(
+        "--from", type=float, default=1.5, dest="least_s", help="CPU seconds of a test under coverage, at least"
+    )
     parser.add_argument("--draws", type=int, default=8, help="changes per test")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--test", help="only tests whose name contains this")
     options = parser.parse_args()
     reached = touched.read()
-    dear = [name for name, seconds in reached.seconds.items() if seconds >= options.least_s and (options.test or "") in name]
+    dear = [
+        name for name, seconds in reached.seconds.items() if seconds >= options.least_s and (options.test or "") in name
+    ]
     names = sorted(dear, key=reached.seconds.__getitem__, reverse=True)
     rows = prices(names, reached, options.draws, options.seed)
     print_line(f"\n{'CPU s':>6} {'drawn':>5} {'noticed':>7} {'alone':>5} {'per CPU s':>9}  test")

@@ -17,18 +17,39 @@ __all__ = ["ROOT", "Mutant", "changed_tree", "changes", "head", "mutants_of", "t
 ROOT = Path(__file__).parents[2]
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
-}  # fmt: skip
-NEGATIONS = ast.Eq | ast.NotEq | ast.In | ast.NotIn | ast.Is | ast.IsNot  # the changed comparison is the negated condition
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+# the changed comparison is the negated condition
+NEGATIONS = ast.Eq | ast.NotEq | ast.In | ast.NotIn | ast.Is | ast.IsNot
 ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv,
-    ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitAnd, ast.Pow: ast.Mult,
-}  # fmt: skip
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitAnd,
+    ast.Pow: ast.Mult,
+}
 FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 SILENT_KEYWORDS = {"strict", "repr", "slots", "frozen"}  # of calls: they tell or forbid something, but change no result
 DECLARATION = ast.FunctionDef | ast.ClassDef
-COMPOUND = ast.If | ast.While | ast.For | ast.With | ast.Match | ast.match_case | ast.Try | ast.ExceptHandler | DECLARATION
+COMPOUND = (
+    ast.If | ast.While | ast.For | ast.With | ast.Match | ast.match_case | ast.Try | ast.ExceptHandler | DECLARATION
+)
 BELOW = ("body", "orelse", "finalbody", "handlers", "cases")  # fields that hold statements
 DECLARING = ast.arg | ast.AnnAssign | DECLARATION
 DECLARED = ("annotation", "returns", "decorator_list", "bases", "keywords")  # their fields that compute nothing
@@ -99,7 +120,9 @@ def of_body(node: ast.AST, where: str, *, inside: bool) -> Iterator[Change]:
             yield from of_statement(node, field, index, statement, where, inside=inside)
 
 
-def of_statement(parent: ast.AST, field: str, index: int, statement: ast.AST, where: str, *, inside: bool) -> Iterator[Change]:
+def of_statement(
+    parent: ast.AST, field: str, index: int, statement: ast.AST, where: str, *, inside: bool
+) -> Iterator[Change]:
     if no_target(statement):
         return
     for make, undo in of_whole(parent, field, index, statement):
@@ -135,7 +158,10 @@ def no_target(statement: ast.AST) -> bool:
 def is_union_of_types(node: ast.expr) -> bool:
     match node:
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-            return all(isinstance(side, ast.Name | ast.Attribute | ast.Constant) or is_union_of_types(side) for side in (left, right))
+            return all(
+                isinstance(side, ast.Name | ast.Attribute | ast.Constant) or is_union_of_types(side)
+                for side in (left, right)
+            )
     return False
 
 
@@ -167,7 +193,9 @@ def of_whole(parent: ast.AST, field: str, index: int, statement: ast.AST) -> Ite
             yield blanked(statement)
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield blanked(statement)
-        case ast.Return(value=value) if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+        case ast.Return(value=value) if value is not None and not (
+            isinstance(value, ast.Constant) and value.value is None
+        ):
             yield setting(statement, "value", None, ast.Constant(None))
 
 
@@ -196,7 +224,9 @@ def of_expressions(node: ast.AST, statement: ast.AST) -> Iterator[Act]:
     if isinstance(node, ast.keyword) and node.arg in SILENT_KEYWORDS:
         return
     for field, value in ast.iter_fields(node):
-        if (node is statement and isinstance(node, COMPOUND) and field in BELOW) or (isinstance(node, DECLARING) and field in DECLARED):
+        if (node is statement and isinstance(node, COMPOUND) and field in BELOW) or (
+            isinstance(node, DECLARING) and field in DECLARED
+        ):
             continue
         for index, child in enumerate(value) if isinstance(value, list) else ((None, value),):
             if isinstance(child, ast.expr):
@@ -219,7 +249,9 @@ def of_expression(parent: ast.AST, field: str, index: int | None, node: ast.expr
             yield setting(parent, field, index, operand)
         case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(operand, ast.Constant):
             yield setting(parent, field, index, operand)
-        case ast.BinOp(op=operator, left=left, right=right) if type(operator) in ARITHMETIC and not (is_text(left) or is_text(right)):
+        case ast.BinOp(op=operator, left=left, right=right) if type(operator) in ARITHMETIC and not (
+            is_text(left) or is_text(right)
+        ):
             yield setting(node, "op", None, ARITHMETIC[type(operator)]())
         case ast.Constant(value=bool(value)):
             yield setting(parent, field, index, ast.Constant(not value))

@@ -13,8 +13,24 @@ from typing import NamedTuple
 
 from _pytest.config import default_plugins
 
-PLUGINS = (*(f"_pytest.{name}" for name in default_plugins), "_hypothesis_pytestplugin", "xdist.plugin", "xdist.looponfail")
-LIBRARIES = (*PLUGINS, "hypothesis", "http.server", "numpy", "pandas", "pdb", "pydantic", "ruamel.yaml", "simpy", "llvmlite.binding")
+PLUGINS = (
+    *(f"_pytest.{name}" for name in default_plugins),
+    "_hypothesis_pytestplugin",
+    "xdist.plugin",
+    "xdist.looponfail",
+)
+LIBRARIES = (
+    *PLUGINS,
+    "hypothesis",
+    "http.server",
+    "numpy",
+    "pandas",
+    "pdb",
+    "pydantic",
+    "ruamel.yaml",
+    "simpy",
+    "llvmlite.binding",
+)
 LIMIT_S = 600
 EXPIRED = 124
 """Exit code of tests that took longer than the limit, as the command `timeout` has it."""

@@ -49,6 +49,9 @@ def _pattern(text: str) -> str:
     lead, _, trail = text.partition(inner)
     tokens = re.findall(r"\w+|[^\w\s]", inner)
     words = [f",?\\s*{re.escape(token)}" if token in ")]}" else re.escape(token) for token in tokens]
-    gaps = [r"\s+" if left[-1:].isidentifier() and right[:1].isidentifier() else r"\s*" for left, right in itertools.pairwise(tokens)]
+    gaps = [
+        r"\s+" if left[-1:].isidentifier() and right[:1].isidentifier() else r"\s*"
+        for left, right in itertools.pairwise(tokens)
+    ]
     between = "".join(word + gap for word, gap in zip(words, [*gaps, ""], strict=True))
     return re.escape(lead) + between + re.escape(trail)

@@ -6,112 +6,112 @@ from tests.mutations.rule import Rule
 
 __all__ = ["ACCOUNTS"]
 
-_LEDGER, _RETURNS = "tests/checkers/test_ledger.py::test_", "tests/checkers/test_returns.py::test_"
+_LEDGER, _RETURNS = "tests/invariants/test_ledger.py::test_", "tests/invariants/test_returns.py::test_"
 _COUNTING = "tests/plane/test_rules_counting.py::test_"
-_INJECTED = "tests/checkers/test_injections.py::test_a_broken_restore_is_found_out"
+_INJECTED = "tests/invariants/test_injections.py::test_a_broken_restore_is_found_out"
 
 ACCOUNTS = (
     Rule(
         "a start takes nothing back from what is counted over all attempts",
-        "plane/kernel/restarting.py",
+        "plane/kernel.py",
         "picked(rows, field, places) + stood[field] - stands[field]",
         "picked(rows, field, places)",
         f"{_COUNTING}P8_records_are_counted_over_all_attempts",
     ),
     Rule(
         "behind a restart only what is counted leads on from the note",
-        "checkers/ledger.py",
+        "invariants/counts.py",
         "tally.served[which] - counted.served[which]",
         "tally.served[which]",
         f"{_LEDGER}behind_a_restart_only_what_is_counted_leads_on",
     ),
     Rule(
         "a note that is read has the counts that were kept aside",
-        "checkers/ledger.py",
+        "invariants/counts.py",
         "in self._fresh.pop(checkpoint, ()):",
         "in ():",
         f"{_LEDGER}behind_a_restart_only_what_is_counted_leads_on",
     ),
     Rule(
         "only the tasks that were started go back",
-        "checkers/ledger.py",
+        "invariants/counts.py",
         "        which = counted.known\n",
         "        which = counted.known | True\n",
         f"{_LEDGER}only_the_tasks_started_go_back",
     ),
     Rule(
         "a restored source goes on where its checkpoint left it",
-        "checkers/returns.py",
+        "invariants/counts.py",
         "moved = np.flatnonzero(which & (expected.served != stands.served))",
         "moved = np.flatnonzero(which & (expected.served > stands.served))",
         f"{_RETURNS}who_stands_elsewhere_is_told",
     ),
     Rule(
         "requests under way are restored",
-        "checkers/returns.py",
+        "invariants/counts.py",
         "which & (expected.late != stands.late)",
         "which & (expected.late < stands.late)",
         f"{_INJECTED}[async requests: requests under way are forgotten]",
     ),
     Rule(
         "every record served leaves its outputs",
-        "checkers/returns.py",
+        "invariants/counts.py",
         "        if actual - expected != surplus:\n",
         "        if actual - expected > surplus:\n",
         f"{_RETURNS}every_record_served_leaves_its_outputs",
     ),
     Rule(
         "a snapshot says where its task stands",
-        "runtime/accounts/records.py",
+        "runtime/monitors/records.py",
         "        if served == position.served and _same(read",
         "        if _same(read",
         "tests/runtime/observe/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
     ),
     Rule(
         "restored state is its own",
-        "checkers/state.py",
+        "invariants/state.py",
         "elif own[0].stamp != stamp:",
         "elif own[0].stamp is None:",
-        "tests/checkers/test_state.py::test_state_of_somebody_else_is_told",
+        "tests/invariants/test_state.py::test_state_of_somebody_else_is_told",
     ),
     Rule(
         "restored state is whole",
-        "checkers/state.py",
+        "invariants/state.py",
         "elif own[0].size_bytes != size_bytes:",
         "elif own[0].size_bytes > size_bytes:",
-        "tests/checkers/test_state.py::test_state_of_another_size_is_told",
+        "tests/invariants/test_state.py::test_state_of_another_size_is_told",
     ),
     Rule(
         "what is in flight at a rescale is in flight behind it",
-        "checkers/dealing.py",
+        "invariants/state.py",
         "    return int(before.sum()) == int(after.sum())\n",
         "    return True\n",
-        "tests/checkers/test_dealing.py::test_of_a_vertex_with_other_tasks_the_sum_counts",
+        "tests/invariants/test_dealing.py::test_of_a_vertex_with_other_tasks_the_sum_counts",
     ),
     Rule(
         "the state of each old subtask is dealt out once",
-        "checkers/dealing.py",
+        "invariants/state.py",
         "if share != (stamp in stamps)",
         "if share < (stamp in stamps)",
         f"{_INJECTED}[rescale: every subtask gets all of the state]",
     ),
     Rule(
         "a rescaled job commits the transactions it began with",
-        "runtime/accounts/commits.py",
+        "runtime/monitors/output.py",
         "missing, self._owed = self._owed - self.ended, Counter()",
         "missing, self._owed = Counter[Transaction](), Counter()",
         f"{_INJECTED}[rescale: transactions are forgotten]",
     ),
     Rule(
         "what writers hold back is dealt out with everything else",
-        "runtime/accounts/commits.py",
+        "runtime/monitors/output.py",
         "if kept[vertex] != dealt[vertex]:",
         "if kept[vertex] < dealt[vertex]:",
         f"{_INJECTED}[rescale: what writers hold back is forgotten]",
     ),
     Rule(
         "a job that has finished has read all its sources have",
-        "checkers/returns.py",
+        "invariants/counts.py",
         "        if tally.served[task] != total:\n",
         "        if tally.served[task] > total:\n",
         f"{_INJECTED}[end of data: a source ends five records early]",

@@ -6,8 +6,11 @@ from tests.mutations.rule import Rule
 
 __all__ = ["RESIDUALS"]
 
-_HISTORY, _RESIDUALS = "tests/recordings/infer/test_infer_history.py::test_", "tests/recordings/infer/test_infer_residuals.py::test_"
-_FILE = "tests/scenario/test_history_file.py::test_"
+_HISTORY, _RESIDUALS = (
+    "tests/jobs/infer/test_infer_history.py::test_",
+    "tests/jobs/infer/test_infer_residuals.py::test_",
+)
+_FILE = "tests/model/schema/test_history_file.py::test_"
 
 RESIDUALS = (
     Rule(
@@ -19,49 +22,49 @@ RESIDUALS = (
     ),
     Rule(
         "all subtasks draw the same checkpoint of the history",
-        "model/randomness/residual_draws.py",
+        "model/randomness.py",
         "_order(seed, cycle, residuals.checkpoints)[place]",
         "_order(seed + subtask, cycle, residuals.checkpoints)[place]",
         "tests/model/randomness/test_residual_draws.py::test_all_subtasks_and_parts_take_the_same_checkpoint",
     ),
     Rule(
         "readers that have the barrier rule work before it out",
-        "recordings/infer/before_barrier.py",
+        "jobs/infer/cores.py",
         "    return min(bounds, default=math.inf)\n",
         "    return math.inf\n",
         f"{_HISTORY}work_before_the_barrier_makes_readers_wait",
     ),
     Rule(
         "latency strikes all vertices alike",
-        "recordings/infer/before_barrier.py",
+        "jobs/infer/cores.py",
         "> LEAST_MS + _mean_of_long(latencies)\n",
         "> LEAST_MS\n",
         f"{_HISTORY}latency_that_strikes_all_vertices_alike_is_no_work_of_the_last_one",
     ),
     Rule(
         "what happened once is an outlier",
-        "recordings/infer/before_barrier.py",
+        "jobs/infer/cores.py",
         "AGAIN = 2\n",
         "AGAIN = 1\n",
         f"{_HISTORY}what_happened_once_is_an_outlier",
     ),
     Rule(
         "large files are no chance",
-        "recordings/infer/residuals.py",
+        "jobs/infer/scenario.py",
         "    if few and max(sizes) > SPREAD * min(sizes):\n",
         "    if not few:\n",
         f"{_RESIDUALS}large_files_are_no_chance",
     ),
     Rule(
         "a rise that ends is a level",
-        "recordings/infer/sizes/levels.py",
-        "    best, least = None, _BETTER * straight.squares\n",
+        "jobs/infer/state.py",
+        "    best, least = None, _LEVEL_GAIN * straight.squares\n",
         "    best, least = None, 0.0\n",
-        "tests/recordings/infer/test_levels.py::test_a_rise_that_ends_is_a_level",
+        "tests/jobs/infer/test_levels.py::test_a_rise_that_ends_is_a_level",
     ),
     Rule(
         "state whose keys expire is bounded at the horizon",
-        "advice/future/horizon.py",
+        "advice/horizon.py",
         "self.per_second * min(seconds, self.ttl_s)",
         "self.per_second * seconds",
         "tests/advice/test_horizon.py::test_state_whose_keys_expire_comes_to_its_limit",
@@ -75,30 +78,30 @@ RESIDUALS = (
     ),
     Rule(
         "the history of another job is refused",
-        "scenario/history/file.py",
+        "model/schema/history_file.py",
         "if given.vertices and isinstance(job, Plain) and not set(given.vertices) & set(job):\n",
         "if False:\n",
         f"{_FILE}mistakes_are_told_at_their_place",
     ),
     Rule(
         "the job's first checkpoint is no tail",
-        "scenario/history/file.py",
+        "model/schema/history_file.py",
         "if ms is not None and number != checkpoints.first]",
         "if ms is not None]",
         f"{_FILE}two_files_say_what_one_said",
     ),
     Rule(
         "what is read into a scenario stands in one place",
-        "scenario/history/file.py",
+        "model/schema/history_file.py",
         "        if key in plain:\n            reading.wrong",
         "        if False:\n            reading.wrong",
         f"{_FILE}sections_stand_in_one_place",
     ),
     Rule(
         "what was never repeated spreads like the worst",
-        "quantities/observed.py",
+        "model/quantities.py",
         "return max(other.repeats or 0.0 for other in QUANTITIES.values())",
         "return min(other.repeats or 0.0 for other in QUANTITIES.values())",
-        "tests/quantities/test_observed_quantities.py::test_what_was_never_repeated_spreads_like_the_worst",
+        "tests/model/quantities/test_observed_quantities.py::test_what_was_never_repeated_spreads_like_the_worst",
     ),
 )

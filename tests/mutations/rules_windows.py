@@ -13,7 +13,7 @@ _KINDS = "tests/runtime/task/test_window_kinds.py::test_"
 _IDLE = "tests/runtime/task/test_idle_sources.py::test_"
 _ALIGNED = "tests/runtime/task/test_aligned_sources.py::test_"
 _LIMIT = "tests/protocol/test_alignment.py::test_"
-_IMPORT = "tests/recordings/infer/test_windows.py::test_"
+_IMPORT = "tests/jobs/infer/test_windows.py::test_"
 
 WINDOWS = (
     Rule(
@@ -60,35 +60,35 @@ WINDOWS = (
     ),
     Rule(
         "a watermark goes on behind what it fires",
-        "runtime/task/operator/windows/event_time.py",
+        "runtime/task/windows.py",
         "self.windows.fire(self.valve.time_ns)):\n",
         "self.windows.fire(self.valve.time_ns) is None):\n",
         f"{_WINDOW}windows_behind_windows_wait_for_what_they_fire",
     ),
     Rule(
         "the last watermark fires all windows",
-        "runtime/task/operator/windows/event_time_windows.py",
+        "runtime/task/windows.py",
         "        self.slot.thread.let_go(self.slot.context.plane.position(self.slot.task).served)\n",
         "        return\n",
         f"{_WINDOW}the_last_watermark_fires_all_windows_of_event_time[]",
     ),
     Rule(
         "a timer that is due fires when its task is back",
-        "runtime/task/operator/windows/processing_time.py",
+        "runtime/task/windows.py",
         "        for timer in self._due:\n",
         "        for timer in ():\n",
         f"{_WINDOW}a_window_that_ended_while_the_task_was_down_fires_at_once",
     ),
     Rule(
         "records held in windows are state",
-        "runtime/task/operator/windows/windows.py",
+        "runtime/task/windows.py",
         "self.content.records() * self.window.record_bytes",
         "0 * self.window.record_bytes",
         f"{_WINDOW}records_held_are_keyed_state",
     ),
     Rule(
         "the WindowOperator never yields",
-        "runtime/setup/lowering.py",
+        "runtime/lowering.py",
         ' and window.api == "sql" and not',
         " and not",
         f"{_WINDOW}only_operators_of_sql_yield",
@@ -109,7 +109,7 @@ WINDOWS = (
     ),
     Rule(
         "slices of a sliding window are restored",
-        "runtime/task/operator/windows/windows.py",
+        "runtime/task/windows.py",
         "        self.content.restored(kept.slices)\n",
         "        self.content.restored(())\n",
         f"{_KINDS}sliding_state_is_back_after_a_failure",
@@ -123,14 +123,14 @@ WINDOWS = (
     ),
     Rule(
         "rows of SQL are flushed before the barrier",
-        "runtime/task/operator/windows/windows.py",
+        "runtime/task/windows.py",
         "return self.content.flush_ns()",
         "return 0",
         f"{_KINDS}rows_are_flushed_before_the_barrier_and_before_firing",
     ),
     Rule(
         "the first stage holds nothing behind a barrier",
-        "runtime/task/operator/windows/windows.py",
+        "runtime/task/windows.py",
         "return self.window.early and self.content.leave()",
         "return self.window.time == 'none' and self.content.leave()",
         f"{_KINDS}the_first_stage_lets_everything_go_before_a_barrier",
@@ -144,7 +144,7 @@ WINDOWS = (
     ),
     Rule(
         "the end of data finishes bundles",
-        "runtime/task/operator/windows/processing_time.py",
+        "runtime/task/windows.py",
         "            self.slot.thread.let_go(self.content.served())\n",
         "            return\n",
         f"{_KINDS}a_mini_batch_leaves_after_its_latency_or_before_a_barrier",
@@ -179,35 +179,35 @@ WINDOWS = (
     ),
     Rule(
         "back-pressure is no idleness",
-        "runtime/task/operator/windows/generator.py",
+        "runtime/task/watermarks.py",
         'int(times["soft_ns"]) + int(times["hard_ns"])',
         'int(times["hard_ns"])',
         f"{_IDLE}back_pressure_is_no_idleness",
     ),
     Rule(
         "idleness passes operators",
-        "runtime/task/operator/windows/event_time.py",
+        "runtime/task/windows.py",
         "        if self.valve.idle and not self._said_idle:\n",
         "        if self.valve.idle and not self._said_idle and self.windows is not None:\n",
         f"{_IDLE}idleness_passes_operators",
     ),
     Rule(
         "the last watermark does not pass an idle output",
-        "runtime/task/operator/windows/event_time_windows.py",
+        "runtime/task/windows.py",
         "        if not self.drops:\n",
         "        if True:\n",
         f"{_IDLE}a_drain_while_all_sources_are_idle_fires_nothing[idle]",
     ),
     Rule(
         "the limit is the least watermark and the drift",
-        "protocol/alignment.py",
+        "protocol/event_time.py",
         "min(self.reported.values(), default=NO_LIMIT) + drift_ns",
         "max(self.reported.values(), default=NO_LIMIT) + drift_ns",
         f"{_LIMIT}the_limit_is_the_least_watermark_and_the_drift",
     ),
     Rule(
         "an early sample is judged by a limit",
-        "protocol/alignment.py",
+        "protocol/event_time.py",
         "self._samples[0] > self.limit_ns",
         "self._samples[-1] > self.limit_ns",
         f"{_LIMIT}the_sample_of_three_intervals_ago_is_judged[samples1-False]",
@@ -221,17 +221,18 @@ WINDOWS = (
     ),
     Rule(
         "nobody waits for a source that is idle",
-        "runtime/task/operator/windows/alignment.py",
+        "runtime/task/watermarks.py",
         "NO_LIMIT if self.idle() else watermark_ns",
         "watermark_ns",
         f"{_ALIGNED}nobody_waits_for_a_source_that_is_idle",
     ),
     Rule(
         "nobody waits for a source that has ended",
-        "runtime/task/operator/windows/alignment.py",
+        "runtime/task/watermarks.py",
         "        self._ended = True\n",
         "        self._ended = False\n",
         f"{_ALIGNED}nobody_waits_for_a_source_that_has_ended",
+        inside="AlignedSource.end",
     ),
     Rule(
         "a full bundle leaves at once",
@@ -242,35 +243,35 @@ WINDOWS = (
     ),
     Rule(
         "sessions of processing time wait for their gap",
-        "runtime/task/operator/windows/processing_time.py",
+        "runtime/task/windows.py",
         "timer = Timer(self.content.served(), self.slot.now + self.window.hold_ns)",
         "timer = Timer(self.content.served(), self.slot.now)",
         f"{_KINDS}a_session_of_processing_time_waits_for_its_gap",
     ),
     Rule(
         "timers of sessions are state",
-        "runtime/task/operator/windows/processing_time.py",
+        "runtime/task/windows.py",
         "timer.at_ns <= self.slot.now or self.window.hold_ns]",
         "timer.at_ns <= self.slot.now]",
         f"{_KINDS}sessions_that_were_restored_end_in_their_time",
     ),
     Rule(
         "a source waits for records if those subtasks do that have any",
-        "recordings/infer/windows/silent.py",
+        "jobs/infer/windows.py",
         "    return replace(flow, subtasks=tuple(own for own in flow.subtasks if own.records_out > 0))\n",
         "    return flow\n",
-        "tests/recordings/infer/test_silent.py::test_who_emits_nothing_while_others_do_is_silent[records0-1-2]",
+        "tests/jobs/infer/test_silent.py::test_who_emits_nothing_while_others_do_is_silent[records0-1-2]",
     ),
     Rule(
         "files of RocksDB rise and fall without windows",
-        "recordings/infer/windows/inferred.py",
+        "jobs/infer/windows.py",
         "tooth = timers_of(job, vertex) if on_heap else None",
         "tooth = timers_of(job, vertex)",
         f"{_IMPORT}files_of_rocksdb_rise_and_fall_without_windows",
     ),
     Rule(
         "records of a window are counted by whole windows",
-        "recordings/infer/windows/firing.py",
+        "jobs/infer/windows.py",
         "    if best is None or best[0] > len(steps) * (UNEVEN * best[1]) ** 2:\n",
         "    if best is None:\n",
         f"{_IMPORT}records_that_leave_over_seconds_are_not_counted_by_windows",

@@ -47,11 +47,11 @@ def mistakes(rule: Rule) -> Iterator[str]:
     """Why a rule's row cannot be used: its text has moved, its break does not compile, its test is gone."""
     path = ROOT / rule.path
     source = path.read_text() if path.exists() else ""
-    if (count := source.count(rule.text)) != 1:
+    if (count := len(rule.places(source))) != 1:
         yield f"{rule.rule}: its text stands {count} times in {rule.file}"
         return
     try:
-        ast.parse(source.replace(rule.text, rule.broken))
+        ast.parse(rule.broken_source(source))
     except SyntaxError as error:
         yield f"{rule.rule}: its break is no Python: {error}"
     file, _, name = rule.test.partition("::")
@@ -60,7 +60,9 @@ def mistakes(rule: Rule) -> Iterator[str]:
         yield f"{rule.rule}: there is no {rule.test}"
 
 
-def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outcome], None] = lambda _: None) -> list[Outcome]:
+def run_all(
+    rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
     """In the order of the rules."""
 
     def try_rule(rule: Rule) -> Outcome:
@@ -104,7 +106,7 @@ def _make_copy() -> tempfile.TemporaryDirectory[str]:
 def _broken(copy: Path, rule: Rule) -> Iterator[None]:
     """The rule is broken in the copy, and whole again afterwards, with the time of its file."""
     path = copy / rule.path
-    path.write_text(path.read_text().replace(rule.text, rule.broken))
+    path.write_text(rule.broken_source(path.read_text()))
     try:
         yield
     finally:
@@ -135,7 +137,10 @@ def table(outcomes: Sequence[Outcome]) -> str:
         "| rule | file | test | with the rule broken |",
         "|---|---|---|---|",
     ]
-    rows = [f"| {outcome.rule.rule} | {outcome.rule.file} | {_short(outcome.rule.test)} | {outcome.verdict} |" for outcome in outcomes]
+    rows = [
+        f"| {outcome.rule.rule} | {outcome.rule.file} | {_short(outcome.rule.test)} | {outcome.verdict} |"
+        for outcome in outcomes
+    ]
     noticed = sum(outcome.noticed for outcome in outcomes)
     return "\n".join([*lines, *rows, "", f"{noticed} of {len(outcomes)} broken rules are noticed."]) + "\n"
 

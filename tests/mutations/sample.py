@@ -1,6 +1,6 @@
 """A small fixed sample of changes that tests notice, with the test that did: they must go on noticing.
 
-`python -m tests.mutations.sample` tries them and prints the survivors.  `--draw N` chooses N per room anew, from the results of the scores.
+`python -m tests.mutations.sample` tries them and prints the survivors.  `--draw N` chooses N per package anew, from the results of the scores.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ def sampled_requests() -> tuple[list[TrialRequest], list[str]]:
         if (ROOT / file).exists():
             found |= {mutant.key: mutant for mutant in mutants_of(ROOT / file) if mutant.occurrence == 1}
     keys = [(row["file"], row["before"], row["after"]) for row in rows]
-    requests = [TrialRequest(found[key], [row["test"]], row["at_import"]) for key, row in zip(keys, rows, strict=True) if key in found]
+    requests = [
+        TrialRequest(found[key], [row["test"]], row["at_import"])
+        for key, row in zip(keys, rows, strict=True)
+        if key in found
+    ]
     return requests, [" ".join(key) for key in keys if key not in found]
 
 
@@ -42,15 +46,25 @@ def run_trials(requests: Iterable[TrialRequest]) -> list[Trial]:
 
 
 def draw(count: int) -> None:
-    """Choose `count` changes per room, at most one per file, among those that a quick test noticed."""
-    known = [(json.loads(name), row["test"]) for name, row in json.loads(RESULTS.read_text()).items() if row["verdict"] == "killed"]
+    """Choose `count` changes per package, at most one per file, among those that a quick test noticed."""
+    known = [
+        (json.loads(name), row["test"])
+        for name, row in json.loads(RESULTS.read_text()).items()
+        if row["verdict"] == "killed"
+    ]
     random.Random(count).shuffle(known)
     reached = touched.read()
     chosen: dict[str, dict[str, object]] = {}  # by file
     for (file, before, after, occurrence), test in known:
-        room = file.split("/")[1]
-        full = sum(other.split("/")[1] == room for other in chosen) >= count
-        if file in chosen or full or occurrence > 1 or len(before) > LONG or not QUICK_S > reached.seconds.get(test, QUICK_S):
+        package = file.split("/")[1]
+        full = sum(other.split("/")[1] == package for other in chosen) >= count
+        if (
+            file in chosen
+            or full
+            or occurrence > 1
+            or len(before) > LONG
+            or not reached.seconds.get(test, QUICK_S) < QUICK_S
+        ):
             continue
         mutants = mutants_of(ROOT / file) if (ROOT / file).exists() else []
         for mutant in mutants:
@@ -62,7 +76,7 @@ def draw(count: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draw", type=int, help="choose so many a room anew")
+    parser.add_argument("--draw", type=int, help="choose so many a package anew")
     options = parser.parse_args()
     if options.draw:
         draw(options.draw)

@@ -1,6 +1,6 @@
-"""Draws changes of a room, tries them and says how many are noticed.
+"""Draws changes of a package, tries them and says how many are noticed.
 
-python -m tests.mutations.score --room protocol --sample 200 --seed 1
+python -m tests.mutations.score --package protocol --sample 200 --seed 1
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ __all__ = ["main", "sample"]
 RESULTS = touched.KEPT / "results.json"
 
 
-def mutants_in(room: str) -> list[Mutant]:
-    paths = sorted((ROOT / "sim" / room).rglob("*.py"))
+def mutants_in(package: str) -> list[Mutant]:
+    paths = sorted((ROOT / "sim" / package).rglob("*.py"))
     return [mutant for path in paths for mutant in mutants_of(path)]
 
 
-def sample(room: str, count: int | None, seed: int) -> list[Mutant]:
+def sample(package: str, count: int | None, seed: int) -> list[Mutant]:
     """The same ones for the same text and seed; all of them without a count."""
-    everything = mutants_in(room)
-    return everything if count is None or count >= len(everything) else random.Random(f"{room} {seed}").sample(everything, count)
+    everything = mutants_in(package)
+    return (
+        everything
+        if count is None or count >= len(everything)
+        else random.Random(f"{package} {seed}").sample(everything, count)
+    )
 
 
 class Results:
@@ -61,7 +65,7 @@ class Results:
 
     def keep(self, trial: Trial) -> None:
         row = {"file": self.file(trial.mutant), "tests": self.tests, "verdict": trial.verdict, "test": trial.test}
-        self.rows = self.read() | {self.name(trial.mutant): row}  # another room may be tried at the same time
+        self.rows = self.read() | {self.name(trial.mutant): row}  # another package may be tried at the same time
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(self.rows, indent=0))
 
@@ -73,7 +77,7 @@ def digest(*paths: Path) -> str:
     return total.hexdigest()
 
 
-def judge(room: str, mutants: list[Mutant], budget_s: float) -> list[Trial]:
+def judge(package: str, mutants: list[Mutant], budget_s: float) -> list[Trial]:
     """In the order given, from what is known and what is tried now."""
     results = Results()
     trials = {mutant: trial for mutant in mutants if (trial := results.known(mutant)) is not None}
@@ -86,7 +90,7 @@ def judge(room: str, mutants: list[Mutant], budget_s: float) -> list[Trial]:
 
     missing = [mutant for mutant in mutants if mutant not in trials]
     if missing:
-        reached = touched.read({room})
+        reached = touched.read({package})
         try_all([asked_about(mutant, reached, budget_s) for mutant in missing], report, reached.seconds)
     return [trials[mutant] for mutant in mutants if mutant in trials]
 
@@ -104,21 +108,36 @@ def print_line(line: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--room", choices=(*touched.ROOMS, *touched.PARTS), action="append", help="or a part of one; all without it")
-    parser.add_argument("--sample", type=int, help="this many changes of a room; all without it")
+    parser.add_argument(
+        "--package",
+        choices=(*touched.PACKAGES, *touched.PARTS),
+        action="append",
+        help="or a part of one; all without it",
+    )
+    parser.add_argument("--sample", type=int, help="this many changes of a package; all without it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", help="only changes of files whose name contains this")
     parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
     options = parser.parse_args()
     known = scores.equivalents()
-    for room in options.room or touched.ROOMS:
-        mutants = [mutant for mutant in sample(room, options.sample, options.seed) if not options.file or options.file in mutant.file]
-        trials = judge(room, [mutant for mutant in mutants if mutant.key not in known], options.budget)
+    for package in options.package or touched.PACKAGES:
+        mutants = [
+            mutant
+            for mutant in sample(package, options.sample, options.seed)
+            if not options.file or options.file in mutant.file
+        ]
+        trials = judge(package, [mutant for mutant in mutants if mutant.key not in known], options.budget)
         survivors = [trial for trial in trials if not trial.noticed]
         for trial in survivors:
             print_line(description(trial))
-        score = scores.Score(len(mutants_in(room)), options.seed, len(mutants), len(mutants) - len(trials), len(trials) - len(survivors))
-        print_line(f"{room}: {score}")
+        score = scores.Score(
+            len(mutants_in(package)),
+            options.seed,
+            len(mutants),
+            len(mutants) - len(trials),
+            len(trials) - len(survivors),
+        )
+        print_line(f"{package}: {score}")
     return 0
 
 

@@ -12,7 +12,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
 
 class Score(NamedTuple):
-    possible: int  # changes of the room
+    possible: int  # changes of the package
     seed: int
     drawn: int
     equivalent: int

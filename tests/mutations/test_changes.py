@@ -64,7 +64,7 @@ def test_an_operator_a_number_a_condition_or_a_statement_changes(text, after):
     ],
 )
 def test_words_types_and_assertions_are_no_targets(text):
-    assert [] == changed(text)
+    assert changed(text) == []
 
 
 def test_a_function_that_waits_stays_a_generator():
@@ -76,14 +76,14 @@ def test_a_function_that_waits_stays_a_generator():
     space = {}
     exec(compile(ast.fix_missing_locations(tree), "f", "exec"), space)
 
-    assert [] == list(space["f"](None))
+    assert list(space["f"](None)) == []
 
 
 def test_every_change_of_a_file_is_python_and_leaves_the_others_alone():
-    path = ROOT / "sim" / "protocol" / "recovery" / "restart.py"
+    path = ROOT / "sim" / "protocol" / "restart_strategy.py"
     texts = [ast.unparse(changed_tree(path, mutant.number)) for mutant in mutants_of(path)]
 
-    assert 30 < len(texts)
+    assert len(texts) > 30
     assert len(texts) == len({*texts, ast.unparse(ast.parse(path.read_text()))}) - 1
     for text in texts:
         compile(text, path.name, "exec")
@@ -98,5 +98,7 @@ def test_a_change_has_the_same_name_after_the_text_has_moved(tmp_path, monkeypat
         (tmp_path / folder / "x.py").write_text(moved)
         found.append(mutants_of(tmp_path / folder / "x.py"))
 
-    assert [(mutant.key, mutant.occurrence) for mutant in found[0]] == [(mutant.key, mutant.occurrence) for mutant in found[1]]
-    assert [2, 5] == [mutants[0].line for mutants in found]
+    assert [(mutant.key, mutant.occurrence) for mutant in found[0]] == [
+        (mutant.key, mutant.occurrence) for mutant in found[1]
+    ]
+    assert [mutants[0].line for mutants in found] == [2, 5]

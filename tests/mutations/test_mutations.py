@@ -8,12 +8,12 @@ from tests.mutations.runner import FAILED, PASSED, TABLE, mistakes, run
 
 def test_the_rows_can_be_used():
     """Each text stands in its file once, each break is Python, each test exists."""
-    assert [] == [mistake for rule in RULES for mistake in mistakes(rule)]
+    assert [mistake for rule in RULES for mistake in mistakes(rule)] == []
 
 
 def test_rules_are_told_apart():
     assert len(RULES) == len({rule.rule for rule in RULES})
-    assert 30 <= len(RULES)
+    assert len(RULES) >= 30
 
 
 def test_the_table_is_that_of_the_rules():
@@ -28,21 +28,21 @@ def test_the_table_is_that_of_the_rules():
 @pytest.mark.nightly
 def test_without_a_break_the_tests_pass():
     """A test that fails anyway notices nothing.  The quick suite has run all of them, and one runs in a copy below."""
-    assert PASSED == run(*sorted({rule.test for rule in RULES}))
+    assert run(*sorted({rule.test for rule in RULES})) == PASSED
 
 
 def test_a_rule_that_holds_passes():
     """If the way tests are run were broken, every broken rule would seem to be noticed."""
-    assert PASSED == run(RULES[0].test)
+    assert run(RULES[0].test) == PASSED
 
 
 def test_a_broken_rule_is_whole_again_for_the_next():
     """All rules are broken in one copy, one after the other."""
-    assert FAILED == run(RULES[0].test, rule=RULES[0])
-    assert PASSED == run(RULES[0].test)
+    assert run(RULES[0].test, rule=RULES[0]) == FAILED
+    assert run(RULES[0].test) == PASSED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
 def test_a_broken_rule_is_noticed(rule):
-    assert FAILED == run(rule.test, rule=rule)
+    assert run(rule.test, rule=rule) == FAILED

@@ -5,9 +5,30 @@ from types import SimpleNamespace
 import pytest
 
 from tests.mutations.changes import Mutant
-from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Outcome, Server, TrialRequest, node_id, try_all, unchanged
+from tests.mutations.trial import (
+    BY_THE_CLOCK,
+    KILLED,
+    NO_CONTROL,
+    SURVIVED,
+    Outcome,
+    Server,
+    TrialRequest,
+    node_id,
+    try_all,
+    unchanged,
+)
 
-MUTANT = Mutant("sim/protocol/recovery/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
+MUTANT = Mutant(
+    "sim/protocol/restart_strategy.py",
+    0,
+    "",
+    inside=False,
+    line=1,
+    last_line=1,
+    before="x = 1",
+    after="x = 2",
+    occurrence=1,
+)
 
 
 class Rehearsal(Server):
@@ -39,32 +60,35 @@ def test_a_failure_whose_control_passes_is_a_change_noticed(verdict):
 def test_a_change_that_lives_needs_no_control():
     server = Rehearsal({(True, "abc"): Outcome(SURVIVED, "")})
 
-    assert (SURVIVED, "") == tried(server, "abc")
+    assert tried(server, "abc") == (SURVIVED, "")
 
 
 def test_tests_that_fail_anyway_are_left_out_and_the_others_asked_again():
-    server = Rehearsal({
-        (True, "abc"): Outcome(KILLED, "a"), (False, "abc"): Outcome(KILLED, "a"),
-        (True, "bc"): Outcome(SURVIVED, ""),
-    })  # fmt: skip
+    server = Rehearsal(
+        {
+            (True, "abc"): Outcome(KILLED, "a"),
+            (False, "abc"): Outcome(KILLED, "a"),
+            (True, "bc"): Outcome(SURVIVED, ""),
+        }
+    )
 
-    assert (SURVIVED, "") == tried(server, "abc")
-    assert (SURVIVED, "") == tried(server, "abc")
-    assert [(True, "abc"), (False, "abc"), (True, "bc"), (True, "bc")] == server.children  # the second time it knows
+    assert tried(server, "abc") == (SURVIVED, "")
+    assert tried(server, "abc") == (SURVIVED, "")
+    assert server.children == [(True, "abc"), (False, "abc"), (True, "bc"), (True, "bc")]  # the second time it knows
 
 
 def test_a_change_whose_tests_all_fail_anyway_is_not_noticed():
     server = Rehearsal({(True, "a"): Outcome(KILLED, "a"), (False, "a"): Outcome(BY_THE_CLOCK, "a")})
 
-    assert (NO_CONTROL, "a") == tried(server, "a")
-    assert (NO_CONTROL, "") == tried(server, "a")
+    assert tried(server, "a") == (NO_CONTROL, "a")
+    assert tried(server, "a") == (NO_CONTROL, "")
 
 
 def test_a_change_is_not_noticed_where_the_tests_cannot_even_be_collected():
     """Such a run ends with a failing exit, whatever was changed."""
     server = Rehearsal({(True, "ab"): Outcome(KILLED, ""), (False, "ab"): Outcome(KILLED, "")})
 
-    assert (NO_CONTROL, "") == tried(server, "ab")
+    assert tried(server, "ab") == (NO_CONTROL, "")
 
 
 def test_one_control_serves_all_changes_that_ask_the_same_tests():
@@ -72,7 +96,7 @@ def test_one_control_serves_all_changes_that_ask_the_same_tests():
     for _ in range(3):
         tried(server, "ab")
 
-    assert 1 == server.children.count((False, "ab"))
+    assert server.children.count((False, "ab")) == 1
 
 
 def test_changes_that_were_not_tried_are_an_error(tmp_path, monkeypatch):

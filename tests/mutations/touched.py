@@ -25,16 +25,19 @@ import pytest
 
 from tests.mutations.changes import ROOT, Mutant, text_of
 
-__all__ = ["AT_IMPORT", "KEPT", "PARTS", "ROOMS", "Touched", "read"]
+__all__ = ["AT_IMPORT", "KEPT", "PACKAGES", "PARTS", "Touched", "read"]
 
-ROOMS = tuple(sorted({path.parent.name for path in (ROOT / "sim").glob("*/__init__.py")} - {"examples"}))
-"""The rooms of the package."""
+PACKAGES = tuple(sorted({path.parent.name for path in (ROOT / "sim").glob("*/__init__.py")} - {"examples"}))
+"""Of `sim`."""
 PARTS = tuple(
     sorted(
-        f"{room}/{path.name}" for room in ROOMS for path in (ROOT / "tests" / room).glob("*/") if (ROOT / "sim" / room / path.name).is_dir()
+        f"{package}/{path.name}"
+        for package in PACKAGES
+        for path in (ROOT / "tests" / package).glob("*/")
+        if (ROOT / "sim" / package / path.name).is_dir()
     )
 )
-"""Folders of rooms that have tests of their own."""
+"""Folders of packages that have tests of their own."""
 _FOLDERS = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
 JUDGES = tuple(sorted(_FOLDERS - {"live", "mutations"}))
 """The folders whose tests are asked.  Those of `live` need a real Flink."""
@@ -64,7 +67,7 @@ class Touched(NamedTuple):
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Those that run the statement; of a function that changed since, all its tests.
 
-        At the level of a module or class, and of a new function: those that run anything in its file, or live in its room.
+        At the level of a module or class, and of a new function: those that run anything in its file, or live in its package.
         """
         function = self.functions.get((mutant.file, mutant.where))
         if not mutant.inside or function is None:
@@ -72,7 +75,9 @@ class Touched(NamedTuple):
             return sorted({*self.files.get(mutant.file, ()), *(test for test in self.seconds if test.startswith(near))})
         now = functions_of(ROOT / mutant.file)[mutant.where]
         lines = range(mutant.line - now.first, mutant.last_line - now.first + 1)
-        exact = {test for line in lines for test in function.lines.get(line, ())} if function.texts == {now.text} else set()
+        exact = (
+            {test for line in lines for test in function.lines.get(line, ())} if function.texts == {now.text} else set()
+        )
         found = (exact or {test for tests in function.lines.values() for test in tests}) - {AT_IMPORT}
         return sorted(found | self.quick_neighbours(found))
 
@@ -84,7 +89,11 @@ class Touched(NamedTuple):
     def runs_at_import(self, mutant: Mutant) -> bool:
         """Then replacing the code of the function would come too late."""
         function = self.functions.get((mutant.file, mutant.where))
-        return not mutant.inside or function is None or any(AT_IMPORT in tests for line, tests in function.lines.items() if line > 0)
+        return (
+            not mutant.inside
+            or function is None
+            or any(AT_IMPORT in tests for line, tests in function.lines.items() if line > 0)
+        )
 
 
 @cache
@@ -97,7 +106,10 @@ def functions_of(path: Path) -> dict[str, Function]:
                 yield from below(statement, f"{where}{statement.name}.")
             elif isinstance(statement, ast.FunctionDef):
                 digest = hashlib.blake2b(ast.unparse(statement).encode(), digest_size=6).hexdigest()
-                yield where + statement.name, Function(statement.lineno, statement.end_lineno or statement.lineno, digest)
+                yield (
+                    where + statement.name,
+                    Function(statement.lineno, statement.end_lineno or statement.lineno, digest),
+                )
 
     return dict(below(ast.parse(text_of(path)), ""))
 
@@ -137,7 +149,9 @@ class Recorder:
     def shared_s(self, item: pytest.Item) -> float:
         """What the shared fixtures of a test take: alone, in a child, it has to bring them about."""
         names = set(getattr(item, "fixturenames", ()))
-        return sum(seconds for (node, name), seconds in self.shared.items() if name in names and item.nodeid.startswith(node))
+        return sum(
+            seconds for (node, name), seconds in self.shared.items() if name in names and item.nodeid.startswith(node)
+        )
 
 
 def record(folder: str, files: Sequence[str]) -> None:
@@ -145,18 +159,30 @@ def record(folder: str, files: Sequence[str]) -> None:
     KEPT.mkdir(exist_ok=True)
     os.environ["COVERAGE_CORE"] = "ctrace"  # the core of Python 3.14 knows no contexts
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"  # the examples that are tried later, and nothing is made small
-    places = [str(ROOT / "sim" / room) for room in ROOMS]
+    places = [str(ROOT / "sim" / package) for package in PACKAGES]
     measured = coverage.Coverage(data_file=str(KEPT / f"coverage-{folder}"), branch=False, source=places)
     measured.erase()
     recorder = Recorder(measured)
     measured.start()
     if folder == AT_IMPORT:
         measured.switch_context(AT_IMPORT)
-        for room in ROOMS:
-            for path in sorted((ROOT / "sim" / room).rglob("*.py")):
-                importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+        for package in PACKAGES:
+            for path in sorted((ROOT / "sim" / package).rglob("*.py")):
+                importlib.import_module(
+                    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+                )
     else:
-        options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not slow",
+            "--rootdir",
+            str(ROOT),
+            "-c",
+            str(ROOT / "pyproject.toml"),
+        ]
         pytest.main([*options, *(str(ROOT / file) for file in files)], plugins=[recorder])
     measured.stop()
     # A test that fails anyway would seem to notice everything.
@@ -178,7 +204,9 @@ def keep(folder: str, files: Sequence[str], data: coverage.CoverageData, seconds
                 for test in sorted(contexts.get(line, ())):
                     if test in numbers or test == AT_IMPORT == folder:
                         of_file = functions[file_of(test)].setdefault(source, {})
-                        of_file.setdefault(name, (text, {}))[1].setdefault(line - first, []).append(numbers.get(test, -1))
+                        of_file.setdefault(name, (text, {}))[1].setdefault(line - first, []).append(
+                            numbers.get(test, -1)
+                        )
     for file in files:
         row = {"text": text_digest(file), "tests": tests[file], "seconds": [seconds[name] for name in tests[file]]}
         row["functions"] = functions[file]
@@ -200,7 +228,9 @@ def recorded(folder: str, file: str) -> Path:
 
 def test_files(folder: str) -> list[str]:
     """Below the root of the repository; importing everything counts as one."""
-    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))] or [AT_IMPORT]
+    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))] or [
+        AT_IMPORT
+    ]
 
 
 def is_current(folder: str, file: str) -> bool:

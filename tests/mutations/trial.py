@@ -38,7 +38,8 @@ LIVED, FELL = 0, 1  # exit codes of a child
 SLOWER, AT_LEAST_S = 10, 3  # a test may take this much longer than it did, and this long
 WALL_S = 240  # a child waits for nothing longer than this
 MEMORY = 3 << 30  # more than the parent has
-FAR = 10  # a test of another room is asked as late as one that takes this much longer, a test of the file so much earlier
+# a test of another package is asked as late as one that takes this much longer, a test of the file so much earlier
+FAR = 10
 PLUGINS = ("cacheprovider", "terminal", "xdist", "faulthandler")  # that a child can do without
 OPTIONS = ["-x", "-s", "-m", "not slow", "-o", "addopts=--import-mode=importlib", "--rootdir", str(ROOT)]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is there before
@@ -74,16 +75,18 @@ def try_all(requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[s
     server = Server(requests, receive, seconds)
     code = pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[server])
     if server.trials < len(requests):
-        raise SystemExit(f"{server.trials} of {len(requests)} changes were tried: pytest ended with {code!r}.  Do all tests collect?")
+        raise SystemExit(
+            f"{server.trials} of {len(requests)} changes were tried: pytest ended with {code!r}.  Do all tests collect?"
+        )
 
 
 def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> TrialRequest:
     """The tests that reach it, the nearest and quickest first, as many as take so long together."""
-    room = mutant.file.split("/")[1]
-    own = f"tests/{room}/test_{Path(mutant.file).stem}.py::"
+    package = mutant.file.split("/")[1]
+    own = f"tests/{package}/test_{Path(mutant.file).stem}.py::"
 
     def rank(name: str) -> tuple[float, str]:
-        far = 1 / FAR if name.startswith(own) else 1 if name.startswith((f"tests/{room}/", "tests/laws/")) else FAR
+        far = 1 / FAR if name.startswith(own) else 1 if name.startswith((f"tests/{package}/", "tests/laws/")) else FAR
         return touched.seconds[name] * far, name
 
     chosen, total = [], 0.0
@@ -113,7 +116,9 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.board.seek(0)
         self.board.write(nodeid.encode()[:4000].ljust(4000, b"\0"))
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(AT_LEAST_S, SLOWER * self.slowest.get(nodeid.partition("::")[0], 0)))
+        signal.setitimer(
+            signal.ITIMER_VIRTUAL, max(AT_LEAST_S, SLOWER * self.slowest.get(nodeid.partition("::")[0], 0))
+        )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.failed = self.failed or report.failed
@@ -135,7 +140,8 @@ class Server:
         self.watch = Watch(seconds, self.board)
         self.trials = 0
         self.controls: dict[tuple[bool, tuple[str, ...]], Outcome] = {}
-        self.failing: dict[bool, set[str]] = {False: set(), True: set()}  # tests without a change, with what is there and imported again
+        # tests without a change, with what is there and imported again
+        self.failing: dict[bool, set[str]] = {False: set(), True: set()}
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         from sim.plane import warm  # after the tests: pytest wants to rewrite what they import
@@ -198,7 +204,11 @@ class Server:
                     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 signal.alarm(WALL_S)
-                size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if Path("/proc").exists() else 0
+                size = (
+                    int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+                    if Path("/proc").exists()
+                    else 0
+                )
                 resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
                 code = FELL if self.noticed(change, items, again=again) else LIVED
             finally:
@@ -250,7 +260,11 @@ class Replacement(NamedTuple):
 
 def replacement_of(mutant: Mutant, functions: Functions) -> Replacement | None:
     """The changed code of a function, where it could be given to what is there."""
-    inside = [code for code in codes_of(compiled(mutant)) if code.co_qualname == mutant.where and code.co_firstlineno <= mutant.line]
+    inside = [
+        code
+        for code in codes_of(compiled(mutant))
+        if code.co_qualname == mutant.where and code.co_firstlineno <= mutant.line
+    ]
     code = max(inside, key=lambda code: code.co_firstlineno)  # a setter follows its property
     present = functions.get((code.co_filename, code.co_qualname, code.co_firstlineno), [])
     fits = all(len(function.__code__.co_freevars) == len(code.co_freevars) for function in present)

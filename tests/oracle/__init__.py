@@ -11,7 +11,8 @@ One file per group of rules, each a small class that knows ``ports`` and the par
 ``agenda`` (E) is the clock; ``plane`` builds it all and takes the verbs.
 """
 
-from sim.plane.seam.interface import DataPlane, PlaneSpec
+from sim.plane.interface import DataPlane
+from sim.plane.spec import PlaneSpec
 from tests.oracle.plane import ReferencePlane
 
 __all__ = ["ENGINES", "ReferencePlane", "oracle"]

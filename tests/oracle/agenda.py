@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any
 
-from sim.plane.seam.interface import Notice, NoticeKind
+from sim.plane.interface import Notice, NoticeKind
 from tests.oracle.parts import Channel, Event, Task
 
 

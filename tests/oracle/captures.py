@@ -22,7 +22,8 @@ class Captures:
             channel.capture_from = channel.consumed
             channel.cap_in = 0
             channel.pinning = True
-            behind = channel.mark_at if channel.mark == number else channel.arrived  # what stands behind the marker is not captured
+            # what stands behind the marker is not captured
+            behind = channel.mark_at if channel.mark == number else channel.arrived
             for element in channel.received:
                 if isinstance(element, Slice) and element.begin < behind:
                     self.pin_slice(element)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import Marker
+from sim.plane.interface import Marker
 from tests.oracle.parts import Buffer, Channel, Gate, Partition, Slice, Task
 from tests.oracle.ports import Plane
 from tests.oracle.tables import spent
@@ -32,7 +32,9 @@ def name(channel: Channel) -> str:
 
 
 def under_way(plane: Plane, channel: Channel) -> list[Slice]:
-    return [element for owner, element, _ in plane.messages("arrive") if owner is channel and isinstance(element, Slice)]
+    return [
+        element for owner, element, _ in plane.messages("arrive") if owner is channel and isinstance(element, Slice)
+    ]
 
 
 def received(channel: Channel) -> list[Slice]:
@@ -48,12 +50,18 @@ def check_bytes(plane: Plane, channel: Channel) -> None:
     position = channel.sent
     for place, buffer in enumerate(channel.unsent):
         equal(f"{who}: buffer {place} of the sender's queue begins at", position, buffer.sent)
-        assert buffer.begin <= buffer.sent <= buffer.end <= buffer.begin + buffer.capacity, f"{who}: buffer {place} overflows"
+        assert buffer.begin <= buffer.sent <= buffer.end <= buffer.begin + buffer.capacity, (
+            f"{who}: buffer {place} overflows"
+        )
         position = buffer.end
     equal(f"{who}: bytes appended by the writer", channel.written, position)
     for element in list(channel.queue)[:-1]:
         assert isinstance(element, Marker) or element.closed, f"{who}: an open buffer is not the last element"
-    equal(f"{who}: bytes under way", channel.sent - channel.arrived, sum(data.length for data in under_way(plane, channel)))
+    equal(
+        f"{who}: bytes under way",
+        channel.sent - channel.arrived,
+        sum(data.length for data in under_way(plane, channel)),
+    )
     waiting = [*received(channel), *channel.recovered]
     equal(f"{who}: bytes in the receive queue", channel.arrived - channel.taken, sum(data.length for data in waiting))
 
@@ -64,7 +72,9 @@ def check_records(channel: Channel) -> None:
     lying = sum(channel.size(i) for i in range(channel.records_in, channel.records_out))
     begun = channel.written - channel.consumed - channel.fragment - lying
     if channel.writer.halted:  # perhaps inside a record
-        assert 0 <= begun < channel.size(channel.records_out), f"{name(channel)}: records lost, {begun} bytes belong to none"
+        assert 0 <= begun < channel.size(channel.records_out), (
+            f"{name(channel)}: records lost, {begun} bytes belong to none"
+        )
     else:
         written_to = channel.writer.emission[0] if channel.writer.emission else ()
         part = channel.size(channel.records_out) - channel.writer.rest if channel in written_to else 0
@@ -80,7 +90,9 @@ def check_credits(plane: Plane, channel: Channel) -> None:
     equal(f"{who}: free buffers announced as credits", channel.free - channel.unannounced, announced)
     exclusive = channel.ex_free + sum(not data.floating for data in in_use(channel))
     equal(f"{who}: exclusive buffers", channel.exclusive, exclusive)
-    assert channel.waiting == (channel in channel.gate.listeners), f"{who}: waiting {channel.waiting}, listeners disagree"
+    assert channel.waiting == (channel in channel.gate.listeners), (
+        f"{who}: waiting {channel.waiting}, listeners disagree"
+    )
 
 
 def in_use(channel: Channel) -> list[Slice]:
@@ -99,15 +111,21 @@ def check_gate(plane: Plane, gate: Gate) -> None:
     assert len(set(gate.ready)) == len(gate.ready), f"{who}: a channel stands twice in the ready list"
     for channel in remote:
         pollable = plane.thread.pollable(channel)
-        assert pollable == (channel in gate.ready), f"{who}: {name(channel)} has something to poll but is not ready, or not"
+        assert pollable == (channel in gate.ready), (
+            f"{who}: {name(channel)} has something to poll but is not ready, or not"
+        )
     for channel in gate.channels:
-        assert not channel.recovered or channel in gate.ready, f"{who}: {name(channel)} has recovered input and is not ready"
+        assert not channel.recovered or channel in gate.ready, (
+            f"{who}: {name(channel)} has recovered input and is not ready"
+        )
     for channel in gate.ready:
         assert plane.thread.pollable(channel), f"{who}: {name(channel)} is ready with nothing to poll"
     for channel in gate.channels if gate.shut else []:
         assert channel.blocked, f"{who}: {name(channel)} is not blocked though its partition was not requested"
         assert not channel.received, f"{who}: {name(channel)} received something before its partition was requested"
-    assert bool(gate.ready) == (gate in gate.task.ready_gates), f"{who}: ready channels and the task's gate list disagree"
+    assert bool(gate.ready) == (gate in gate.task.ready_gates), (
+        f"{who}: ready channels and the task's gate list disagree"
+    )
 
 
 def check_pool(partition: Partition) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import Debloating, Marker
+from sim.model.cluster import Debloating
+from sim.plane.interface import Marker
 from tests.oracle.parts import Gate, Slice
 from tests.oracle.ports import Plane
 
@@ -65,7 +66,9 @@ class BufferSizing:
             if channel.local:
                 total += len(channel.unsent)
             else:
-                total += sum(isinstance(element, Slice) for element in channel.received) + max(0, channel.required - channel.exclusive)
+                total += sum(isinstance(element, Slice) for element in channel.received) + max(
+                    0, channel.required - channel.exclusive
+                )
         return max(1, total)
 
     def worth_telling(self, gate: Gate, new: int, options: Debloating) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import NoticeKind, ThreadState
+from sim.plane.interface import NoticeKind, ThreadState
 from tests.oracle.parts import Late, Task, law
 from tests.oracle.ports import Plane
 
@@ -76,7 +76,9 @@ class LateOutputs:
         slow_num, slow_den = task.slow
         task.in_service = True
         self.plane.thread.enter(task, ThreadState.BUSY)
-        self.plane.thread.set_alarm(task, self.plane.now + max(1, outputs * lag.firing_ns * slow_num // slow_den), "fired")
+        self.plane.thread.set_alarm(
+            task, self.plane.now + max(1, outputs * lag.firing_ns * slow_num // slow_den), "fired"
+        )
         return True
 
     def end_firing(self, task: Task) -> None:
@@ -102,7 +104,12 @@ class LateOutputs:
 
     def expect(self, task: Task) -> None:
         """L4."""
-        if task.late and self.timed(task) and not task.in_service and task.state in (ThreadState.IDLE, ThreadState.SOFT):
+        if (
+            task.late
+            and self.timed(task)
+            and not task.in_service
+            and task.state in (ThreadState.IDLE, ThreadState.SOFT)
+        ):
             self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
 
     def wait(self, task: Task) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, NoticeKind, Trait
+from sim.plane.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, NoticeKind, Trait
 from tests.oracle.parts import Channel, Count, Gate, Task
 from tests.oracle.ports import Plane
 
@@ -56,7 +56,10 @@ class Markers:
             channel.cap_out = 0
             converted = False
             for place, element in enumerate(list(channel.queue)):
-                if not isinstance(element, Marker) or element.traits & (Trait.PRIORITY | Trait.ANNOUNCED) != Trait.ANNOUNCED:
+                if (
+                    not isinstance(element, Marker)
+                    or element.traits & (Trait.PRIORITY | Trait.ANNOUNCED) != Trait.ANNOUNCED
+                ):
                     continue
                 if element.series != BARRIERS or element.number != number:
                     continue
@@ -139,7 +142,14 @@ class Markers:
     def report(self, channel: Channel, series: int, number: int, *, first: bool, last: bool) -> None:
         gate = channel.gate
         self.plane.report(
-            NoticeKind.ARRIVED, gate.task, gate=gate.position, series=series, number=number, channel=channel.number, first=first, last=last
+            NoticeKind.ARRIVED,
+            gate.task,
+            gate=gate.position,
+            series=series,
+            number=number,
+            channel=channel.number,
+            first=first,
+            last=last,
         )
 
     def resume(self, task: Task, number: int) -> None:

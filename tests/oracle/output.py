@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sim.model.randomness.streams import draw
-from sim.plane.seam.interface import Ship, ThreadState
+from sim.model.randomness import draw
+from sim.plane.interface import ThreadState
+from sim.plane.spec import Ship
 from tests.oracle.parts import Buffer, Channel, Partition, Task
 from tests.oracle.ports import Plane
 

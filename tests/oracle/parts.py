@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from sim.model.randomness.streams import Stream, draw
-from sim.plane.seam.interface import MAX_SERIES, EdgeSpec, Law, Marker, Ship, SourceSpec, ThreadState, Trait, VertexSpec
+from sim.model.randomness import Stream, draw
+from sim.plane.interface import MAX_SERIES, Marker, ThreadState, Trait
+from sim.plane.spec import EdgeSpec, Law, Ship, SourceSpec, VertexSpec
 
 Identity = tuple[int, int]
 """A source record: source task and its ordinal there."""
@@ -208,7 +209,8 @@ class Gate:
     previous: int  # buffer size last announced (D4), bytes
     last: int  # moving average of the buffer size, 2**-32 bytes (D3)
     channels: list[Channel] = field(default_factory=list)
-    listeners: deque[Channel] = field(default_factory=deque)  # waiting for a floating buffer, first come first served (R2)
+    # waiting for a floating buffer, first come first served (R2)
+    listeners: deque[Channel] = field(default_factory=deque)
     ready: deque[Channel] = field(default_factory=deque)  # R4
     announced: int = 0  # R5
     settled: list[int] = field(default_factory=lambda: [0] * MAX_SERIES)  # M5
@@ -273,7 +275,8 @@ class Task:
     last_used: int = -1  # position of the gate a joined task read last (T9)
     prioritised: int = 0  # M3
     pinned_for: int = 0  # the number whose capture pins buffers of this task (C4)
-    emission: deque[list[Channel]] = field(default_factory=deque)  # writes left of the record; a broadcast is one to all channels
+    # writes left of the record; a broadcast is one to all channels
+    emission: deque[list[Channel]] = field(default_factory=deque)
     rest: int = 0  # bytes left of the first of them, 0: not begun
     watched: dict[int, int] = field(default_factory=dict)  # number -> markers in the sender queues (S7)
     slow: tuple[int, int] = (1, 1)

@@ -8,23 +8,20 @@ from typing import cast
 
 import numpy as np
 
-from sim.model.randomness.streams import Stream, draw, stream
-from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import (
+from sim.model.randomness import Stream, draw, stream
+from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
     MOST_LOOKS,
+    Counted,
     Marker,
     Notice,
     NoticeKind,
-    PlaneSpec,
     Position,
     ThreadState,
-    VertexSpec,
-    Wait,
+    require_closed,
 )
-from sim.plane.seam.layout import Layout, layout
-from sim.plane.seam.positions import require_closed
+from sim.plane.spec import Layout, PlaneSpec, VertexSpec, Wait, layout
 from tests.oracle.agenda import Agenda
 from tests.oracle.captures import Captures
 from tests.oracle.conservation import check
@@ -73,16 +70,28 @@ class ReferencePlane(Agenda):
         spec = self.spec
         vertices = [spec.vertices[v] for v in plan.vertex]
         self.all_tasks = [self.new_task(t, v, i) for t, (v, i) in enumerate(zip(vertices, plan.subtask, strict=True))]
-        self.all_partitions = [self.new_partition(self.all_tasks[t], e, len(members)) for t, e, members in plan.partitions]
-        self.all_gates = [self.new_gate(g, self.all_tasks[t], g - plan.task_gates[t].start, e) for g, (t, e, _) in enumerate(plan.gates)]
+        self.all_partitions = [
+            self.new_partition(self.all_tasks[t], e, len(members)) for t, e, members in plan.partitions
+        ]
+        self.all_gates = [
+            self.new_gate(g, self.all_tasks[t], g - plan.task_gates[t].start, e)
+            for g, (t, e, _) in enumerate(plan.gates)
+        ]
         for task, partitions, gates in zip(self.all_tasks, plan.task_partitions, plan.task_gates, strict=True):
             task.partitions = [self.all_partitions[p] for p in partitions]
             task.gates = [self.all_gates[g] for g in gates]
         self.all_channels = [
-            self.new_channel(c, plan.edge[c], self.all_tasks[plan.writer[c]], self.all_tasks[plan.reader[c]],
-                             self.all_partitions[plan.partition[c]], self.all_gates[plan.gate[c]], local=plan.local[c])
+            self.new_channel(
+                c,
+                plan.edge[c],
+                self.all_tasks[plan.writer[c]],
+                self.all_tasks[plan.reader[c]],
+                self.all_partitions[plan.partition[c]],
+                self.all_gates[plan.gate[c]],
+                local=plan.local[c],
+            )
             for c in range(len(plan.edge))
-        ]  # fmt: skip
+        ]
         for partition, (_, _, members) in zip(self.all_partitions, plan.partitions, strict=True):
             partition.channels = [self.all_channels[c] for c in members]
         for gate, (_, _, readers) in zip(self.all_gates, plan.gates, strict=True):
@@ -91,23 +100,35 @@ class ReferencePlane(Agenda):
             raise ValueError(f"{len(spec.hosts)} hosts for {len(self.all_tasks)} tasks")
 
     def new_task(self, number: int, vertex: VertexSpec, subtask: int) -> Task:
-        return Task(number, vertex, subtask, self.stream("service", vertex.name, subtask), vertex.log(subtask), since=self.now)
+        return Task(
+            number, vertex, subtask, self.stream("service", vertex.name, subtask), vertex.log(subtask), since=self.now
+        )
 
     def new_partition(self, task: Task, edge: int, channels: int) -> Partition:
         spec, row = self.spec, self.spec.edges[edge]
         return Partition(
-            task, edge, row, self.stream("route", row.name, task.subtask), self.stream("start", row.name, task.subtask),
-            channels * spec.exclusive + spec.floating, spec.overdraft * task.vertex.borrows, spec.max_per_channel,
-        )  # fmt: skip
+            task,
+            edge,
+            row,
+            self.stream("route", row.name, task.subtask),
+            self.stream("start", row.name, task.subtask),
+            channels * spec.exclusive + spec.floating,
+            spec.overdraft * task.vertex.borrows,
+            spec.max_per_channel,
+        )
 
     def new_gate(self, number: int, task: Task, position: int, edge: int) -> Gate:
         start = self.spec.starting_buffer_bytes
         return Gate(number, task, position, edge, self.spec.floating, previous=start, last=start << 32)
 
-    def new_channel(self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool) -> Channel:
+    def new_channel(
+        self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool
+    ) -> Channel:
         spec, row = self.spec, self.spec.edges[edge]
         sizes = self.stream("size", row.name, writer.subtask, 0 if partition.shared else reader.subtask)
-        channel = Channel(number, writer, reader, partition, gate, row, local, sizes, spec.starting_buffer_bytes, spec.exclusive)
+        channel = Channel(
+            number, writer, reader, partition, gate, row, local, sizes, spec.starting_buffer_bytes, spec.exclusive
+        )
         if not local:  # R1
             channel.ex_free = channel.credit = channel.required = spec.exclusive
         return channel
@@ -133,7 +154,9 @@ class ReferencePlane(Agenda):
         for gate in self.all_gates:
             if debloating is not None:
                 u = draw(self.stream("debloat", self.spec.edges[gate.edge_number].name, gate.task.subtask), 0)
-                self.at(self.now + 1 + ((u * debloating.period_ns) >> 32), self.rank_debloat, "debloat", gate, gate.number)
+                self.at(
+                    self.now + 1 + ((u * debloating.period_ns) >> 32), self.rank_debloat, "debloat", gate, gate.number
+                )
 
     # ------------------------------------------------------------------------------------------------ events (E1, E2)
 
@@ -275,7 +298,10 @@ class ReferencePlane(Agenda):
         return np.array(rows, np.int64).reshape(len(rows), len(self.all_tasks)), notice
 
     def in_flight(self) -> np.ndarray:
-        flying = (sum(c.records_out for c in row.channels_out) - sum(c.records_in for c in row.channels_in) for row in self.all_tasks)
+        flying = (
+            sum(c.records_out for c in row.channels_out) - sum(c.records_in for c in row.channels_in)
+            for row in self.all_tasks
+        )
         return np.array(list(flying), np.int64)
 
     def sums(self) -> np.ndarray:
@@ -308,7 +334,9 @@ class ReferencePlane(Agenda):
         """P3: notices, work and events of the tasks, and all elements on a line for one of their channels."""
         gone = {task.number for task in tasks}
         self.drop_notices(gone)
-        self.work = deque(item for item in self.work if (item if isinstance(item, Task) else item.reader).number not in gone)
+        self.work = deque(
+            item for item in self.work if (item if isinstance(item, Task) else item.reader).number not in gone
+        )
         for event in list(self.events):
             match event.kind, event.payload:
                 case (("served" | "fired" | "wake-up"), Task() as task) if task.number in gone:

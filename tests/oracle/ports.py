@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from sim.model.randomness.streams import Stream
-from sim.plane.seam.interface import Marker, NoticeKind, PlaneSpec, ThreadState, VertexSpec
-from sim.plane.seam.layout import Layout
+from sim.model.randomness import Stream
+from sim.plane.interface import Marker, NoticeKind, ThreadState
+from sim.plane.spec import Layout, PlaneSpec, VertexSpec
 from tests.oracle.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 
 

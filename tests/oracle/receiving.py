@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import BARRIERS, Marker, NoticeKind, ThreadState, Trait
+from sim.plane.interface import BARRIERS, Marker, NoticeKind, ThreadState, Trait
 from tests.oracle.parts import Channel, Gate, Slice, fold
 from tests.oracle.ports import Plane
 
@@ -115,7 +115,9 @@ class Receiving:
         """R5: remember where the barrier stands; True: it joined the priority list."""
         self.mark(channel, marker)
         reader = channel.reader
-        if not marker.traits & Trait.PRIORITY and not (marker.series == BARRIERS and marker.number == reader.prioritised):
+        if not marker.traits & Trait.PRIORITY and not (
+            marker.series == BARRIERS and marker.number == reader.prioritised
+        ):
             return False
         reader.priority.append((channel, marker))
         if reader.state in (ThreadState.IDLE, ThreadState.SOFT):

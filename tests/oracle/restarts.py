@@ -8,19 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import NoticeKind, Position, ThreadState
-from sim.plane.seam.positions import nothing
+from sim.plane.interface import Counted, NoticeKind, Position, ThreadState, nothing
 from tests.oracle.parts import Buffer, Channel, Gate, Slice, Task
 from tests.oracle.ports import Plane
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
-    "Task": {"partitions", "gates", "state", "since", "spent", "slow", "records_out", "buffers_in", "buffers_out", "digest",
-             "earlier_in", "earlier_out", "ever_served", "served_records"},
+    "Task": {
+        "partitions",
+        "gates",
+        "state",
+        "since",
+        "spent",
+        "slow",
+        "records_out",
+        "buffers_in",
+        "buffers_out",
+        "digest",
+        "earlier_in",
+        "earlier_out",
+        "ever_served",
+        "served_records",
+    },
     "Partition": {"channels"},
     "Gate": {"channels"},
     "Channel": {"digest", "ever_read", "ever_written", "history"},
-}  # fmt: skip
+}
 UNKNOWN = (-1, -1)
 """A record written or served before this plane began."""
 
@@ -74,7 +86,9 @@ class Restarts:
 
     def bare_position(self, task: Task) -> Position:
         """P2 without captures."""
-        return self.position(task)._replace(captured=nothing(len(task.channels_in)), overtaken=nothing(len(task.channels_out)))
+        return self.position(task)._replace(
+            captured=nothing(len(task.channels_in)), overtaken=nothing(len(task.channels_out))
+        )
 
     def counted(self, task: Task) -> Counted:
         """P8."""
@@ -108,7 +122,12 @@ class Restarts:
         for partition in task.partitions:
             renew(partition, plane.new_partition(task, partition.edge_number, len(partition.channels)))
             for c in partition.channels:
-                renew(c, plane.new_channel(c.number, partition.edge_number, task, c.reader, partition, c.gate, local=c.local))
+                renew(
+                    c,
+                    plane.new_channel(
+                        c.number, partition.edge_number, task, c.reader, partition, c.gate, local=c.local
+                    ),
+                )
         for gate in task.gates:
             renew(gate, plane.new_gate(gate.number, task, gate.position, gate.edge_number))
             gate.shut = True

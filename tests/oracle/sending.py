@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import Marker, NoticeKind, Trait
+from sim.plane.interface import Marker, NoticeKind, Trait
 from tests.oracle.parts import Channel, Slice, fold
 from tests.oracle.ports import Plane
 
@@ -44,7 +44,8 @@ class Sending:
         if channel.local and isinstance(element, Marker):
             self.plane.receiving.note(channel, element)
             if not self.plane.thread.pollable(channel):
-                self.plane.receiving.leave_ready(channel)  # it may have stood there for this marker, then an ordinary one (R4)
+                # it may have stood there for this marker, then an ordinary one (R4)
+                self.plane.receiving.leave_ready(channel)
         else:
             self.transmit(channel, element, self.backlog(channel))
         self.offer(channel)
@@ -113,7 +114,9 @@ class Sending:
         if channel.local or self.plane.spec.latency_ns == 0:
             self.be_told(channel, kind, n)
         else:
-            self.plane.at(self.plane.now + self.plane.spec.latency_ns, self.plane.rank_reverse, "told", (channel, kind, n))
+            self.plane.at(
+                self.plane.now + self.plane.spec.latency_ns, self.plane.rank_reverse, "told", (channel, kind, n)
+            )
 
     def be_told(self, channel: Channel, kind: str, n: int) -> None:
         """S6: the message acts."""

@@ -6,14 +6,41 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sim.plane.seam.interface import OF_VERTICES, ThreadState
+from sim.plane.interface import OF_VERTICES, ThreadState
 from tests.oracle.parts import Task
 from tests.oracle.ports import Plane
 
-TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
-         "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip
-CHANNELS = ("written", "sent", "arrived", "taken", "consumed", "records_in", "records_out", "credit", "blocked", "queued",
-            "received", "buffer_bytes", "cap_in", "cap_out", "digest")  # fmt: skip
+TASKS = (
+    "state",
+    "served",
+    "records_out",
+    "bytes_in",
+    "bytes_out",
+    "buffers_in",
+    "buffers_out",
+    "busy_ns",
+    "idle_ns",
+    "soft_ns",
+    "hard_ns",
+    "digest",
+)
+CHANNELS = (
+    "written",
+    "sent",
+    "arrived",
+    "taken",
+    "consumed",
+    "records_in",
+    "records_out",
+    "credit",
+    "blocked",
+    "queued",
+    "received",
+    "buffer_bytes",
+    "cap_in",
+    "cap_out",
+    "digest",
+)
 PARTITIONS = ("task", "edge", "used", "size", "available")
 GATES = ("task", "edge", "idle_floating", "buffer_bytes")
 
@@ -32,12 +59,19 @@ def spent(task: Task, now: int) -> list[int]:
 def task_row(task: Task, now: int) -> tuple[int, ...]:
     times = spent(task, now)
     return (
-        task.state, task.served, task.records_out,
-        task.earlier_in + sum(c.taken for c in task.channels_in), task.earlier_out + sum(c.written for c in task.channels_out),
-        task.buffers_in, task.buffers_out,
-        times[ThreadState.BUSY] + times[ThreadState.HELD], times[ThreadState.IDLE], times[ThreadState.SOFT], times[ThreadState.HARD],
+        task.state,
+        task.served,
+        task.records_out,
+        task.earlier_in + sum(c.taken for c in task.channels_in),
+        task.earlier_out + sum(c.written for c in task.channels_out),
+        task.buffers_in,
+        task.buffers_out,
+        times[ThreadState.BUSY] + times[ThreadState.HELD],
+        times[ThreadState.IDLE],
+        times[ThreadState.SOFT],
+        times[ThreadState.HARD],
         task.digest,
-    )  # fmt: skip
+    )
 
 
 def task_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
@@ -48,11 +82,26 @@ def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
     rows = table(
         CHANNELS,
         (
-            (c.written, c.sent, c.arrived, c.taken, c.consumed, c.records_in, c.records_out, c.credit, int(c.blocked), len(c.queue),
-             len(c.received), c.buffer_bytes, c.cap_in, c.cap_out, c.digest)
+            (
+                c.written,
+                c.sent,
+                c.arrived,
+                c.taken,
+                c.consumed,
+                c.records_in,
+                c.records_out,
+                c.credit,
+                int(c.blocked),
+                len(c.queue),
+                len(c.received),
+                c.buffer_bytes,
+                c.cap_in,
+                c.cap_out,
+                c.digest,
+            )
             for c in plane.all_channels
         ),
-    )  # fmt: skip
+    )
     return rows[list(columns or CHANNELS)]
 
 
@@ -60,14 +109,21 @@ def sums(plane: Plane) -> np.ndarray:
     tasks, channels, layout = task_table(plane), channel_table(plane), plane.layout
     of_task, of_edge = np.array(layout.vertex), np.array(layout.edge)
     at_hand = np.where(layout.local, channels["queued"], channels["received"])
-    waiting = channels["arrived"] - channels["taken"], at_hand, channels["written"] - channels["sent"], channels["queued"]
+    waiting = (
+        channels["arrived"] - channels["taken"],
+        at_hand,
+        channels["written"] - channels["sent"],
+        channels["queued"],
+    )
     by_vertex = [tasks[name][of_task == v].sum() for v in range(len(plane.spec.vertices)) for name in OF_VERTICES]
     by_edge = [values[of_edge == e].sum() for e in range(len(plane.spec.edges)) for values in waiting]
     return np.array([*by_vertex, *by_edge], np.int64)
 
 
 def partition_table(plane: Plane) -> np.ndarray:
-    return table(PARTITIONS, ((p.task.number, p.edge_number, p.used, p.size, int(p.available)) for p in plane.all_partitions))
+    return table(
+        PARTITIONS, ((p.task.number, p.edge_number, p.used, p.size, int(p.available)) for p in plane.all_partitions)
+    )
 
 
 def gate_table(plane: Plane) -> np.ndarray:

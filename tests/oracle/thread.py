@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sim.model.randomness.streams import draw
-from sim.plane.seam.interface import Marker, NoticeKind, ThreadState, Wait
+from sim.model.randomness import draw
+from sim.plane.interface import Marker, NoticeKind, ThreadState
+from sim.plane.spec import Wait
 from tests.oracle.parts import Channel, Gate, Identity, Slice, Task, fold, law
 from tests.oracle.ports import Plane
 
@@ -52,7 +53,8 @@ class Thread:
             self.plane.late.wait(task)
         else:
             self.go_on(task)
-        if self.plane.reports > before or (task.interrupted and task.state in (ThreadState.IDLE, ThreadState.SOFT)):  # T10
+        # T10
+        if self.plane.reports > before or (task.interrupted and task.state in (ThreadState.IDLE, ThreadState.SOFT)):
             self.plane.wake(task)
         self.plane.late.expect(task)
 
@@ -110,7 +112,11 @@ class Thread:
 
     def has_due(self, task: Task) -> bool:
         """Whether a source has a record to emit at once."""
-        return not task.paused and (task.log is None or task.log.total != task.served) and due(task, task.served) <= self.plane.now
+        return (
+            not task.paused
+            and (task.log is None or task.log.total != task.served)
+            and due(task, task.served) <= self.plane.now
+        )
 
     def is_passed_over(self, task: Task) -> bool:
         """W3: a mail waits, and the source takes the lock again before the mail has it."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import sim.plane
-from sim.plane.seam.interface import DataPlane, PlaneSpec
+from sim.plane.interface import DataPlane
+from sim.plane.spec import PlaneSpec
 from tests.oracle import oracle
 
 ENGINES = [oracle, "interpreted", "compiled"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.seam.interface import DataPlane, NoticeKind
+from sim.plane.interface import DataPlane, NoticeKind
 
 Make = Callable[[], DataPlane]
 Drive = Callable[[DataPlane, int], Sequence[object]]
@@ -65,7 +65,9 @@ def first_difference(expected: Make, actual: Make, until: int, drive: Drive = ru
     return Difference(different, tuple(lines))
 
 
-def differences(expected_steps: Sequence[object], actual_steps: Sequence[object], expected: DataPlane, actual: DataPlane) -> Iterator[str]:
+def differences(
+    expected_steps: Sequence[object], actual_steps: Sequence[object], expected: DataPlane, actual: DataPlane
+) -> Iterator[str]:
     """The first step that differs, then every differing cell of the tables."""
     for i, (left, right) in enumerate(zip_longest(expected_steps, actual_steps)):
         if left != right:

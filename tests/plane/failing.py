@@ -13,13 +13,22 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.seam.interface import DataPlane, Notice, NoticeKind, PlaneSpec, Position, Trait
-from sim.plane.seam.layout import Layout, layout
-from sim.plane.seam.positions import channels_in, channels_out
+from sim.plane.interface import DataPlane, Notice, NoticeKind, Position, Trait, channels_in, channels_out
+from sim.plane.spec import Layout, PlaneSpec, layout
 from tests.oracle import oracle
 from tests.plane.worlds import Driver, Script, Step, Trigger, scripts
 
-__all__ = ["Failing", "FailingScript", "cutting_scripts", "drive_failing", "failing_scripts", "parting", "recover", "region", "zero"]
+__all__ = [
+    "Failing",
+    "FailingScript",
+    "cutting_scripts",
+    "drive_failing",
+    "failing_scripts",
+    "parting",
+    "recover",
+    "region",
+    "zero",
+]
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,8 @@ class Fault:
     tasks: tuple[int, ...]  # halted, modulo tasks
     down_ns: int  # later, their regions start
     old_ns: int  # at the positions of so long before the failure; -1: at the beginning
-    share: tuple[int, int] | None  # quarters of what was written that are recovered input and, of the rest, output; None: as captured
+    # quarters of what was written that are recovered input and, of the rest, output; None: as captured
+    share: tuple[int, int] | None
     stagger_ns: int  # between two releases
 
 
@@ -56,7 +66,10 @@ def failing_scripts() -> st.SearchStrategy[FailingScript]:
 
 def region(plan: Layout, tasks: set[int]) -> list[int]:
     """The tasks and all that are connected with them by channels."""
-    while neighbours := {t for pair in zip(plan.writer, plan.reader, strict=True) if tasks & set(pair) for t in pair} - tasks:
+    while (
+        neighbours := {t for pair in zip(plan.writer, plan.reader, strict=True) if tasks & set(pair) for t in pair}
+        - tasks
+    ):
         tasks = tasks | neighbours
     return sorted(tasks)
 
@@ -218,17 +231,23 @@ def cutting_scripts() -> st.SearchStrategy[FailingScript]:
     late = st.builds(replace, faults, at=st.integers(100, 1800))
     failures = st.lists(late, min_size=1, max_size=3).map(tuple)
     slow = st.lists(st.tuples(st.just(0), st.integers(0, 11), st.integers(2, 6), st.just(1)), max_size=4).map(tuple)
-    return st.builds(lambda *parts: FailingScript(250, 2000, parts[0], slow=parts[1], faults=parts[2]), few_cuts, slow, failures)
+    return st.builds(
+        lambda *parts: FailingScript(250, 2000, parts[0], slow=parts[1], faults=parts[2]), few_cuts, slow, failures
+    )
 
 
-def drive_failing(plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None) -> list[Step]:
+def drive_failing(
+    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None
+) -> list[Step]:
     """Execute the script; returns what was seen."""
     driver = Failing(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)
     return driver.steps
 
 
-def recover(plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None) -> Recovering:
+def recover(
+    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None
+) -> Recovering:
     """Execute a script with cuts and go on until nothing moves (bounded worlds)."""
     driver = Recovering(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)
@@ -244,7 +263,9 @@ def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:
             lines = [f"{engine} parts at step {i}", f"  after {expected[i - 1][:2]}"]
             for a, b in zip(left, right, strict=True):
                 if isinstance(a, tuple) and isinstance(a[0], list):
-                    for name, rows, others in zip(("tasks", "channels", "partitions", "gates", "counted"), a, b, strict=True):
+                    for name, rows, others in zip(
+                        ("tasks", "channels", "partitions", "gates", "counted"), a, b, strict=True
+                    ):
                         pairs = enumerate(zip(rows, others, strict=True))
                         lines += [f"  {name}[{n}]: {row} and {other}" for n, (row, other) in pairs if row != other]
                 elif a != b:

@@ -3,24 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from sim.plane.seam.interface import (
-    DataPlane,
-    EdgeSpec,
-    Law,
-    Notice,
-    NoticeKind,
-    PlaneSpec,
-    RateSegment,
-    Ship,
-    SourceSpec,
-    ThreadState,
-    VertexSpec,
-)
+from sim.plane.interface import DataPlane, Notice, NoticeKind, ThreadState
+from sim.plane.spec import EdgeSpec, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 
 FOREVER = 10**12
 
 
-def source(name: str = "a", parallelism: int = 1, *, service: int | Law = 10, total: int = -1, every: int | None = None) -> VertexSpec:
+def source(
+    name: str = "a", parallelism: int = 1, *, service: int | Law = 10, total: int = -1, every: int | None = None
+) -> VertexSpec:
     """Records as fast as they are served, or one `every` ns beginning at 0."""
     segments = () if every is None else (RateSegment(0, 0, 1, every),)
     return VertexSpec(name, parallelism, (law_of(service),), SourceSpec(segments, total))
@@ -38,19 +29,33 @@ def law_of(value: int | Law) -> Law:
     return (value,) if isinstance(value, int) else value
 
 
-def world(vertices: list[VertexSpec], edges: list[EdgeSpec], hosts: tuple[int, ...] | None = None, **options: Any) -> PlaneSpec:
+def world(
+    vertices: list[VertexSpec], edges: list[EdgeSpec], hosts: tuple[int, ...] | None = None, **options: Any
+) -> PlaneSpec:
     """Every task on a host of its own unless told otherwise; no latency, no flush timer, plenty of buffers."""
     tasks = sum(v.parallelism for v in vertices)
     spec = PlaneSpec(
-        tuple(vertices), tuple(edges), tuple(range(tasks)) if hosts is None else hosts,
-        segment_bytes=100, starting_buffer_bytes=100, exclusive=2, floating=8, max_per_channel=10, overdraft=2, buffer_timeout_ns=-1,
-    )  # fmt: skip
+        tuple(vertices),
+        tuple(edges),
+        tuple(range(tasks)) if hosts is None else hosts,
+        segment_bytes=100,
+        starting_buffer_bytes=100,
+        exclusive=2,
+        floating=8,
+        max_per_channel=10,
+        overdraft=2,
+        buffer_timeout_ns=-1,
+    )
     return replace(spec, **options)
 
 
-def pipe(*, total: int = -1, size: int | Law = 100, service: int = 10, local: bool = False, **options: Any) -> PlaneSpec:
+def pipe(
+    *, total: int = -1, size: int | Law = 100, service: int = 10, local: bool = False, **options: Any
+) -> PlaneSpec:
     """Task 0 writes to task 1 over channel 0."""
-    return world([source(total=total), vertex(service=(service,))], [edge(size=size)], (0, 0) if local else (0, 1), **options)
+    return world(
+        [source(total=total), vertex(service=(service,))], [edge(size=size)], (0, 0) if local else (0, 1), **options
+    )
 
 
 def run(plane: DataPlane, until: int) -> list[Notice]:

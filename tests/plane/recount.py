@@ -138,7 +138,9 @@ def weights_of(vertex: Document, inlet: Document) -> list[Fraction]:
     return [Fraction(1)] * parallelism if len(set(shares)) == 1 else [Fraction(share) for share in shares]
 
 
-def places(ship: str, seed: int, edge: str, writer: int, weights: list[Fraction], channels: int, copies: int) -> Iterator[tuple[int, int]]:
+def places(
+    ship: str, seed: int, edge: str, writer: int, weights: list[Fraction], channels: int, copies: int
+) -> Iterator[tuple[int, int]]:
     """(channel of the partition, how many of the copies go there)."""
     if ship == "hash":
         drawn = uniform(seed, "route", edge, writer, count=copies)
@@ -185,7 +187,11 @@ def _tasks(name: str, vertex: Document) -> list[TaskCount]:
 
 
 def _channels(
-    job: Document, tasks: Mapping[tuple[str, int], TaskCount], ends: tuple[str, str], inlet: Document, key: tuple[int, str]
+    job: Document,
+    tasks: Mapping[tuple[str, int], TaskCount],
+    ends: tuple[str, str],
+    inlet: Document,
+    key: tuple[int, str],
 ) -> Iterator[ChannelCount]:
     """The channels of one edge."""
     (up, down), (seed, edge) = ends, key
@@ -223,7 +229,9 @@ def _serve(task: TaskCount, vertex: Document, inputs: list[tuple[Document, int]]
         return
     task.service_ns = 0
     if all(isinstance(law, str) for law in laws):
-        task.service_ns = sum(max(1, quantity(law, TIMES)) * records for law, (_, records) in zip(laws, inputs, strict=True))
+        task.service_ns = sum(
+            max(1, quantity(law, TIMES)) * records for law, (_, records) in zip(laws, inputs, strict=True)
+        )
     else:
         times = amounts(laws[0], TIMES, (seed, "service", task.vertex, task.subtask), task.served)
         task.service_ns = int(np.maximum(np.rint(times), 1).sum())

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim.plane import build
-from sim.plane.kernel import assembly
-from sim.plane.kernel.tables import column
-from sim.plane.seam.interface import Debloating, EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
+from sim.model.cluster import Debloating
+from sim.plane import assembly, build
+from sim.plane.assembly import column
+from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 from tests.oracle import ReferencePlane, oracle
 from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.test_worlds import owed, served
@@ -60,13 +60,20 @@ def test_three_engines_agree(shape, data):
 def shuffle(parallelism: int, **options) -> PlaneSpec:
     """Source, map and sink, all-to-all, random sizes, services and routes."""
     vertices = (
-        VertexSpec("source", parallelism, ((400, 900),), SourceSpec((RateSegment(0, 0, 1, 800), RateSegment(300, 250_000, 3, 1_700)))),
+        VertexSpec(
+            "source",
+            parallelism,
+            ((400, 900),),
+            SourceSpec((RateSegment(0, 0, 1, 800), RateSegment(300, 250_000, 3, 1_700))),
+        ),
         VertexSpec("map", parallelism, ((100, 300, 800),)),
         VertexSpec("sink", parallelism, ((600, 650, 700),)),
     )
     edges = (EdgeSpec("in", 0, 1, Ship.HASH, (90, 100, 330)), EdgeSpec("out", 1, 2, Ship.REBALANCE, (80,)))
     hosts = tuple(i % 5 for i in range(3 * parallelism))
-    return PlaneSpec(vertices, edges, hosts, seed=7, segment_bytes=1024, starting_buffer_bytes=1024, digests=True, **options)
+    return PlaneSpec(
+        vertices, edges, hosts, seed=7, segment_bytes=1024, starting_buffer_bytes=1024, digests=True, **options
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -76,25 +83,31 @@ def test_what_is_fetched_ahead_changes_nothing(engine, monkeypatch):
     monkeypatch.setattr(assembly, "FIT_INTO_CACHE", 0)
     plane = build(shuffle(4), engine)
 
-    assert 1 == int(column(plane._state.g, "fetches")[0])
-    assert [] == list(differences(run_freely(reference, 1_000_000), run_freely(plane, 1_000_000), reference, plane))
+    assert int(column(plane._state.g, "fetches")[0]) == 1
+    assert list(differences(run_freely(reference, 1_000_000), run_freely(plane, 1_000_000), reference, plane)) == []
 
 
 def test_engines_agree_on_a_longer_run():
     """Thousands of records through pools, credits, a NIC, flushes and debloating."""
     spec = shuffle(
-        6, latency_ns=2_000, nic=(1, 2), buffer_timeout_ns=40_000, debloating=Debloating(period_ns=90_000, target_ns=150_000, min_bytes=64)
+        6,
+        latency_ns=2_000,
+        nic=(1, 2),
+        buffer_timeout_ns=40_000,
+        debloating=Debloating(period_ns=90_000, target_ns=150_000, min_bytes=64),
     )
     reference, *others = (build(spec, engine) for engine in (oracle, *ENGINES))
     output = run_freely(reference, 1_000_000)
 
     for plane in others:
-        assert [] == list(differences(output, run_freely(plane, 1_000_000), reference, plane))
+        assert list(differences(output, run_freely(plane, 1_000_000), reference, plane)) == []
 
 
 def pipe(*segments: RateSegment) -> PlaneSpec:
     source = VertexSpec("source", 1, ((100,),), SourceSpec((RateSegment(0, 0, 1, 800), *segments)))
-    return PlaneSpec((source, VertexSpec("sink", 1, ((100,),))), (EdgeSpec("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1))
+    return PlaneSpec(
+        (source, VertexSpec("sink", 1, ((100,),))), (EdgeSpec("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1)
+    )
 
 
 def test_the_first_difference_is_found_and_told():
@@ -103,6 +116,6 @@ def test_the_first_difference_is_found_and_told():
     found = first_difference(*make, until=1_000_000)
 
     assert found is not None
-    assert 4_001 == found.time
+    assert found.time == 4_001
     assert "the engines part at 4001 ns:\n  tasks[0].state: expected 1, actual 0" in str(found)
     assert first_difference(*make, until=4_000) is None

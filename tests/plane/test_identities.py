@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sim.plane.seam.interface import Lag, Ship
+from sim.plane.spec import Lag, Ship
 from tests.oracle import ReferencePlane
 from tests.plane.lab import edge, run, source, vertex, world
 

@@ -7,11 +7,10 @@ Tables are read at the end only, for reading them ends what is ahead; digests sa
 import numpy as np
 import pytest
 
-from sim.plane import build
-from sim.plane.kernel import assembly
-from sim.plane.kernel.assembly import runs_ahead
-from sim.plane.seam.interface import EdgeSpec, Lag, Marker, PlaneSpec, RateSegment, Ship, SourceSpec, Trait, VertexSpec, Wait
-from sim.plane.seam.layout import layout
+from sim.plane import assembly, build
+from sim.plane.assembly import runs_ahead
+from sim.plane.interface import Marker, Trait
+from sim.plane.spec import EdgeSpec, Lag, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 from tests.oracle import oracle
 from tests.plane.difference import differences
 from tests.plane.lab import edge, run, source, vertex, world
@@ -42,8 +41,8 @@ def test_a_table_shows_this_moment():
     ahead = plane._state.tasks[0].ahead
 
     assert ahead > 1
-    assert [] == list(differences([], [], reference, plane))
-    assert 0 == plane._state.tasks[0].ahead
+    assert list(differences([], [], reference, plane)) == []
+    assert plane._state.tasks[0].ahead == 0
 
 
 def test_a_position_takes_back_only_what_its_own_task_has_ahead():
@@ -59,7 +58,7 @@ def test_a_position_takes_back_only_what_its_own_task_has_ahead():
     for task in (1, 0):
         looked_at = plane.position(task), plane.bare_position(task).served, plane.counted(task).served
         known = reference.position(task)
-        assert [True] * 8 == [np.array_equal(a, b) for a, b in zip(looked_at[0], known, strict=True)]
+        assert [np.array_equal(a, b) for a, b in zip(looked_at[0], known, strict=True)] == [True] * 8
         assert (known.served, known.served) == looked_at[1:]
         assert [first * (task > 0), 0] == [plane._state.tasks[t].ahead for t in (0, 1)]
 
@@ -75,7 +74,7 @@ def test_looks_see_nothing_that_is_ahead():
 @pytest.mark.parametrize("options", [{}, {"latency_ns": 13}, {"exclusive": 2, "floating": 0, "latency_ns": 60}])
 def test_flushes_find_what_is_written_by_now(local, options):
     """The timer's slices, those that wait for credit, and those that a local reader polls later."""
-    assert [] == compared(small_records(local=local, buffer_timeout_ns=33, **options))
+    assert compared(small_records(local=local, buffer_timeout_ns=33, **options)) == []
 
 
 @pytest.mark.parametrize("traits", [Trait.PRIORITY, Trait.ANNOUNCED, Trait(0)])
@@ -92,7 +91,7 @@ def test_markers_meet_the_record_in_service(traits, local):
             plane.capture(2, number)
             yield plane.captured(2)
 
-    assert [] == compared(small_records(local=local), act)
+    assert compared(small_records(local=local), act) == []
 
 
 def test_verbs_stop_and_scale_a_task_where_it_is_now():
@@ -105,7 +104,7 @@ def test_verbs_stop_and_scale_a_task_where_it_is_now():
             plane.pause(0, task % 2 == 0)
             yield [np.asarray(value).tolist() for value in (*plane.position(task), *plane.counted(task))]
 
-    assert [] == compared(small_records(), act)
+    assert compared(small_records(), act) == []
 
 
 @pytest.mark.parametrize("waits", [Wait.MAILBOX, Wait.POLL])
@@ -114,8 +113,12 @@ def test_sources_go_through_idle_times_and_changes_of_rate(waits):
     spec = PlaneSpec(
         (VertexSpec("a", 1, ((3, 9),), SourceSpec(segments, total=97, waits=waits)), vertex(service=((5, 6),))),
         (EdgeSpec("e", 0, 1, Ship.FORWARD, (10,)),),
-        hosts=(0, 1), segment_bytes=100, starting_buffer_bytes=100, buffer_timeout_ns=-1, digests=True,
-    )  # fmt: skip
+        hosts=(0, 1),
+        segment_bytes=100,
+        starting_buffer_bytes=100,
+        buffer_timeout_ns=-1,
+        digests=True,
+    )
 
     def act(plane):
         for until in range(0, 2500, 7):
@@ -123,7 +126,7 @@ def test_sources_go_through_idle_times_and_changes_of_rate(waits):
             if until % 5 == 0:
                 yield [row.tolist() for row in plane.tasks()]
 
-    assert [] == compared(spec, act)
+    assert compared(spec, act) == []
 
 
 def ahead(*vertices, edges, **options):
@@ -136,23 +139,32 @@ def test_only_tasks_whose_records_pass_unseen_run_ahead():
     """Not where a record fills a buffer, is copied, is flushed at once, leaves late, or may be passed over."""
     small = edge(size=10)
 
-    assert [True, True] == ahead(source(), vertex(), edges=[small])
-    assert [False, False] == ahead(source(), vertex(), edges=[edge(size=60)])
-    assert [False, True] == ahead(source(), vertex(), edges=[small], buffer_timeout_ns=0)
-    assert [False, True, True] == ahead(source(), vertex(parallelism=2), edges=[edge(size=10, ship=Ship.BROADCAST)])
-    assert [False, True] == ahead(source(), vertex(), edges=[edge(size=10, fan_out=(3, 2))])
-    assert [True, False] == ahead(source(), VertexSpec("b", 1, ((10,),), lag=Lag(times=(5,), capacity=3)), edges=[small])
-    assert [False, True] == ahead(VertexSpec("a", 1, ((10,),), SourceSpec(waits=Wait.LOCK)), vertex(), edges=[small])
-    assert [False, True, True] == ahead(source(), vertex(), vertex("c"), edges=[small, edge(0, 2, size=10)])
+    assert ahead(source(), vertex(), edges=[small]) == [True, True]
+    assert ahead(source(), vertex(), edges=[edge(size=60)]) == [False, False]
+    assert ahead(source(), vertex(), edges=[small], buffer_timeout_ns=0) == [False, True]
+    assert ahead(source(), vertex(parallelism=2), edges=[edge(size=10, ship=Ship.BROADCAST)]) == [False, True, True]
+    assert ahead(source(), vertex(), edges=[edge(size=10, fan_out=(3, 2))]) == [False, True]
+    assert ahead(source(), VertexSpec("b", 1, ((10,),), lag=Lag(times=(5,), capacity=3)), edges=[small]) == [
+        True,
+        False,
+    ]
+    assert ahead(VertexSpec("a", 1, ((10,),), SourceSpec(waits=Wait.LOCK)), vertex(), edges=[small]) == [False, True]
+    assert ahead(source(), vertex(), vertex("c"), edges=[small, edge(0, 2, size=10)]) == [False, True, True]
     joined = VertexSpec("c", 1, ((10,), (10,)), joined=True)
-    assert [True, True, False] == ahead(source(), source("b"), joined, edges=[edge(0, 2, size=10), edge(1, 2, size=10)])
+    assert ahead(source(), source("b"), joined, edges=[edge(0, 2, size=10), edge(1, 2, size=10)]) == [True, True, False]
 
 
 @pytest.mark.parametrize(("buffer_bytes", "far"), [(100, True), (40, False)])
 def test_where_channels_come_from_memory_few_records_are_served_one_by_one(buffer_bytes, far, monkeypatch):
     """A sink runs ahead through ten records of a buffer, not through four; either way nothing else changes."""
     monkeypatch.setattr(assembly, "FIT_INTO_CACHE", 0)
-    spec = world([source(every=10), vertex()], [edge(size=10)], segment_bytes=100, starting_buffer_bytes=buffer_bytes, digests=True)
+    spec = world(
+        [source(every=10), vertex()],
+        [edge(size=10)],
+        segment_bytes=100,
+        starting_buffer_bytes=buffer_bytes,
+        digests=True,
+    )
     most = 0
 
     def act(plane):
@@ -162,5 +174,5 @@ def test_where_channels_come_from_memory_few_records_are_served_one_by_one(buffe
             if hasattr(plane, "_state"):
                 most = max(most, plane._state.tasks[1].ahead)
 
-    assert [] == compared(spec, act)
+    assert compared(spec, act) == []
     assert far == (most > 0)

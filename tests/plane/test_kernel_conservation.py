@@ -3,7 +3,7 @@
 import pytest
 
 from sim.plane import build
-from sim.plane.seam.interface import Ship
+from sim.plane.spec import Ship
 from tests.plane.lab import edge, run, source, vertex, world
 
 
@@ -30,7 +30,9 @@ def restored():
 
 def quiet():
     """Nothing to write: all lists are empty."""
-    plane = build(world([source(total=0), vertex(parallelism=2)], [edge(ship=Ship.REBALANCE)], (0, 0, 1)), "interpreted")
+    plane = build(
+        world([source(total=0), vertex(parallelism=2)], [edge(ship=Ship.REBALANCE)], (0, 0, 1)), "interpreted"
+    )
     run(plane, 500)
     plane.check()
     return plane

@@ -3,7 +3,8 @@
 import pytest
 
 from sim.plane import build
-from sim.plane.seam.interface import Marker, Ship, Trait
+from sim.plane.interface import Marker, Trait
+from sim.plane.spec import Ship
 from tests.plane.lab import edge, run, source, vertex, world
 
 
@@ -18,8 +19,12 @@ def free_elements(world):
 @pytest.mark.parametrize("local", [False, True])
 def test_a_start_gives_every_element_back(local):
     """Buffers and markers in sender's queues, on lines and in receive queues, messages, watches: all are in the pool again."""
-    spec = world([source(), vertex(parallelism=2), vertex("c", service=(1000,))], [edge(ship=Ship.BROADCAST), edge(1, 2, Ship.GLOBAL)],
-                 (0, 0, 0, 0) if local else (0, 1, 2, 3), latency_ns=25)  # fmt: skip
+    spec = world(
+        [source(), vertex(parallelism=2), vertex("c", service=(1000,))],
+        [edge(ship=Ship.BROADCAST), edge(1, 2, Ship.GLOBAL)],
+        (0, 0, 0, 0) if local else (0, 1, 2, 3),
+        latency_ns=25,
+    )
     plane = build(spec, "interpreted")
     tasks = range(4)
     beginning = {t: plane.position(t) for t in tasks}
@@ -52,4 +57,4 @@ def test_what_was_given_back_is_used_first():
         plane.forward(0, Marker(number))
         run(plane, plane.now + 10)
 
-    assert (1, 0) == (plane._state.g.fresh, plane._state.g.markers)
+    assert (plane._state.g.fresh, plane._state.g.markers) == (1, 0)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sim.plane.kernel import lowering, machine_code
-from sim.plane.kernel.assembly import as_objects, assemble
-from sim.plane.kernel.lowering import NotInTheLanguageError, lowered
-from sim.plane.seam.interface import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
+from sim.plane import lowering, machine_code
+from sim.plane.assembly import as_objects, assemble
+from sim.plane.lowering import NotInTheLanguageError, lowered
+from sim.plane.spec import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 
 binding = pytest.importorskip("llvmlite.binding")
 
-HEAD = "from sim.plane.kernel.rows import PlaneState\n\nSEVEN = 7\n\n\n"
+HEAD = "from sim.plane.rows import PlaneState\n\nSEVEN = 7\n\n\n"
 DOOR = "def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:\n"
 EDGES = (-(2**40), -8, -7, -1, 0, 1, 2, 7, 9, 2**40 + 1)
 
@@ -49,9 +49,25 @@ def indented(body: str) -> str:
     return inspect.cleandoc(body)
 
 
-@pytest.mark.parametrize("expression", [
-    "a + b", "a - b", "a * b", "a & b", "a | b", "a ^ b", "-a", "~a", "a // SEVEN", "a % SEVEN", "a // -3", "a % -3", "a >> 3", "a << 3",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "a + b",
+        "a - b",
+        "a * b",
+        "a & b",
+        "a | b",
+        "a ^ b",
+        "-a",
+        "~a",
+        "a // SEVEN",
+        "a % SEVEN",
+        "a // -3",
+        "a % -3",
+        "a >> 3",
+        "a << 3",
+    ],
+)
 def test_arithmetic_is_pythons(door, expression):
     """A quotient of negative numbers goes down, too; a remainder has the sign of the divisor."""
     python, compiled = door(f"return {expression}")
@@ -69,10 +85,26 @@ def test_division(door, operator):
         assert (python(None, 0, 0, a, b, 0, 0) if b else 0) == compiled(0, 0, 0, a, b, 0, 0), (a, b)
 
 
-@pytest.mark.parametrize("condition", [
-    "a == b", "a != b", "a < b", "a <= b", "a > b", "a >= b", "not a < b", "a", "not a", "a < b and b < c", "a < b or b < c",
-    "a < 2 and (b < 2 or c > 0) and a != c", "not (a > 0 or b > 0 and c > 0)", "True", "a < b and False",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a == b",
+        "a != b",
+        "a < b",
+        "a <= b",
+        "a > b",
+        "a >= b",
+        "not a < b",
+        "a",
+        "not a",
+        "a < b and b < c",
+        "a < b or b < c",
+        "a < 2 and (b < 2 or c > 0) and a != c",
+        "not (a > 0 or b > 0 and c > 0)",
+        "True",
+        "a < b and False",
+    ],
+)
 def test_conditions_are_pythons(door, condition):
     python, compiled = door(f"if {condition}:\n    return 1\nreturn 0")
 
@@ -173,16 +205,41 @@ def test_calls_and_memory(door):
     objects = as_objects(arrays)
 
     for a, b in ((1, 2), (7, 2)):
-        assert python(objects, 0, 2, a, b, 0, 0) == compiled(machine_code.addresses(arrays).ctypes.data, 0, 2, a, b, 0, 0)
+        assert python(objects, 0, 2, a, b, 0, 0) == compiled(
+            machine_code.addresses(arrays).ctypes.data, 0, 2, a, b, 0, 0
+        )
 
     assert objects == as_objects(arrays)
 
 
-@pytest.mark.parametrize("line", [
-    "x = [1]", "x = (1, 2)", "x, y = 1, 2", "x = 1.5", "x = 'a'", "x = a / 2", "x = a ** 2", "x = w.words[1:2]", "x = w.nothing",
-    "raise ValueError", "print(a)", "x = a if b else 1", "x = y", "for i in w.words:\n    a = i", "while a:\n    a = 0\nelse:\n    a = 1",
-    "w = a", "w.words[w] = 1", "w.tasks = 1", "x = print", "if w:\n    a = 1", "x = a < b < c", "return w", "w.tasks[0].nothing = 1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = [1]",
+        "x = (1, 2)",
+        "x, y = 1, 2",
+        "x = 1.5",
+        "x = 'a'",
+        "x = a / 2",
+        "x = a ** 2",
+        "x = w.words[1:2]",
+        "x = w.nothing",
+        "raise ValueError",
+        "print(a)",
+        "x = a if b else 1",
+        "x = y",
+        "for i in w.words:\n    a = i",
+        "while a:\n    a = 0\nelse:\n    a = 1",
+        "w = a",
+        "w.words[w] = 1",
+        "w.tasks = 1",
+        "x = print",
+        "if w:\n    a = 1",
+        "x = a < b < c",
+        "return w",
+        "w.tasks[0].nothing = 1",
+    ],
+)
 def test_what_is_not_in_the_language_is_refused(file, line):
     """With its file and line, before anything runs."""
     module = file(DOOR + "".join(f"    {part}\n" for part in line.split("\n")) + "    return 0\n")
@@ -197,7 +254,9 @@ def test_the_text_is_lowered_whole():
     module = binding.parse_assembly(str(made))
     module.verify()
 
-    assert ["entry"] == [f.name for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
+    assert [f.name for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external] == [
+        "entry"
+    ]
     assert {"turn", "run", "advance"} < {f.name for f in module.functions}
 
 

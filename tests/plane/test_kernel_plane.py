@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import sim.plane
-from sim.plane import build, warm
-from sim.plane.kernel import lowering, machine_code
-from sim.plane.kernel.plane import MARKER_ROOM
-from sim.plane.kernel.tables import assign, picked
-from sim.plane.kernel.text.draws import scaled
-from sim.plane.seam.interface import EdgeSpec, Marker, NoticeKind, PlaneSpec, Ship, SourceSpec, ThreadState, Trait, VertexSpec
+from sim.plane import build, lowering, machine_code, warm
+from sim.plane.assembly import assign, picked
+from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
+from sim.plane.kernel import MARKER_ROOM
+from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec
+from sim.plane.text.basics import scaled
 from tests.oracle import oracle
 
 ENGINES = ("interpreted", "compiled")
@@ -33,8 +33,8 @@ def test_time_has_an_end_and_no_way_back(engine):
     plane = build(pipe(total=0, buffer_timeout_ns=-1), engine)
     bits = 63 - 3  # six leaves: two tasks, two lines, two timers
 
-    assert NoticeKind.EXHAUSTED == plane.advance(2**bits - 2).kind
-    assert NoticeKind.QUIET == plane.advance(2**bits - 2).kind
+    assert plane.advance(2**bits - 2).kind == NoticeKind.EXHAUSTED
+    assert plane.advance(2**bits - 2).kind == NoticeKind.QUIET
     with pytest.raises(ValueError, match="last possible time"):
         plane.advance(2**bits)
     with pytest.raises(ValueError, match="now is"):
@@ -63,7 +63,7 @@ def test_verbs_at_the_wrong_moment_are_refused(engine):
     plane = build(pipe(), engine)
     plane.advance(15)
 
-    assert ThreadState.BUSY == plane.tasks()["state"][0]
+    assert plane.tasks()["state"][0] == ThreadState.BUSY
     with pytest.raises(ValueError, match="in service"):
         plane.hold(0)
     with pytest.raises(ValueError, match="not held"):
@@ -84,14 +84,14 @@ def test_an_obsolete_marker_does_not_resume_what_another_holds_back(engine):
     plane = build(pipe(total=0), engine)
     plane.hold(1)
     plane.forward(0, Marker(1))
-    assert [NoticeKind.EXHAUSTED, NoticeKind.QUIET] == [plane.advance(10).kind, plane.advance(10).kind]
+    assert [plane.advance(10).kind, plane.advance(10).kind] == [NoticeKind.EXHAUSTED, NoticeKind.QUIET]
     plane.forward(0, Marker(2, Trait.PRIORITY | Trait.BLOCKING, series=1))
     plane.settle(1, 1)
     plane.release(1)
 
-    assert 2 == plane.advance(20).number
-    assert NoticeKind.QUIET == plane.advance(20).kind
-    assert 1 == plane.channels()["blocked"][0]
+    assert plane.advance(20).number == 2
+    assert plane.advance(20).kind == NoticeKind.QUIET
+    assert plane.channels()["blocked"][0] == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -101,13 +101,25 @@ def test_tables_are_copies_with_the_named_columns(engine):
     before = plane.channels()
     plane.advance(1000)
 
-    assert 0 == before["written"][0]
-    assert 9900 == plane.channels()["written"][0]
-    assert (
-        "state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns",
+    assert before["written"][0] == 0
+    assert plane.channels()["written"][0] == 9900
+    assert plane.tasks().dtype.names == (
+        "state",
+        "served",
+        "records_out",
+        "bytes_in",
+        "bytes_out",
+        "buffers_in",
+        "buffers_out",
+        "busy_ns",
+        "idle_ns",
+        "soft_ns",
+        "hard_ns",
         "digest",
-    ) == plane.tasks().dtype.names  # fmt: skip
-    assert all(np.int64 == column for table in (plane.tasks(), plane.gates()) for column, _ in table.dtype.fields.values())
+    )
+    assert all(
+        np.int64 == column for table in (plane.tasks(), plane.gates()) for column, _ in table.dtype.fields.values()
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -173,7 +185,7 @@ def test_an_announced_marker_without_outputs_has_left():
     plane = build(pipe(total=0), "compiled")
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
 
-    assert (NoticeKind.LEFT, 1, 3) == (notice := plane.advance(0), notice.kind, notice.task, notice.number)[1:]
+    assert (notice := plane.advance(0), notice.kind, notice.task, notice.number)[1:] == (NoticeKind.LEFT, 1, 3)
 
 
 def test_without_a_compiler_the_text_is_interpreted(tmp_path):
@@ -182,7 +194,7 @@ def test_without_a_compiler_the_text_is_interpreted(tmp_path):
     program = """
 import warnings
 from sim.plane import build, warm
-from sim.plane.seam.interface import *
+from sim.plane.spec import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     warm()
@@ -195,11 +207,17 @@ plane.advance(1000)
 print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].message)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    )
 
-    assert "interpreted 9900 1 the plane runs interpreted, llvmlite cannot be imported: no compiler here\n" == done.stdout
+    assert (
+        done.stdout == "interpreted 9900 1 the plane runs interpreted, llvmlite cannot be imported: no compiler here\n"
+    )
 
 
 def test_what_is_called_cold_exists():
@@ -207,7 +225,7 @@ def test_what_is_called_cold_exists():
     files = {module.__name__.rpartition(".")[2] for module in machine_code.texts()}
     functions = {name for module in machine_code.texts() for name in vars(module)}
 
-    assert lowering.COLD <= files | functions
+    assert files | functions >= lowering.COLD
 
 
 def test_warm_compiles_once():
@@ -216,10 +234,12 @@ def test_warm_compiles_once():
     door = machine_code.compiled_door()
 
     assert door is machine_code.compiled_door()
-    assert sim.plane.build(pipe())._enter is (door or sim.plane.kernel.plane.door)
+    assert sim.plane.build(pipe())._enter is (door or sim.plane.kernel.door)
 
 
-@pytest.mark.parametrize(("a", "b", "c"), [(0, 5, 3), (7, 5, 3), (2**40, 10**9, 10**8), (2**60, 2**60, 1), (12345, 2**32, 99)])
+@pytest.mark.parametrize(
+    ("a", "b", "c"), [(0, 5, 3), (7, 5, 3), (2**40, 10**9, 10**8), (2**60, 2**60, 1), (12345, 2**32, 99)]
+)
 def test_products_beyond_64_bits_are_exact(a, b, c):
     """Long division, as far as anybody asks."""
     assert min(a * b // c, 2**31 - 1) == scaled(a, b, c)

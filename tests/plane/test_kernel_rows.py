@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.plane.kernel.rows import Channel, Element, Gate, Half, Partition, Task, record_dtype
+from sim.plane.rows import Channel, Element, Gate, Half, Partition, Task, record_dtype
 
 LINE = 64
 
@@ -13,7 +13,7 @@ def line_of(field):
 
 
 def test_a_channel_has_five_whole_lines():
-    assert 5 * LINE == record_dtype(Channel).itemsize
+    assert record_dtype(Channel).itemsize == 5 * LINE
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.plane import compiled_kernel, warm
-from sim.plane.kernel import machine_code
+from sim.plane import compiled_kernel, machine_code, warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,11 +25,13 @@ def folder(tmp_path, monkeypatch):
 def test_what_is_compiled_already_runs_without_loading_the_compiler():
     """LLVM's loader is enough."""
     warm()
-    program = "import sys; from sim.plane import warm; warm(); print([name for name in sys.modules if 'lowering' in name])"
+    program = (
+        "import sys; from sim.plane import warm; warm(); print([name for name in sys.modules if 'lowering' in name])"
+    )
 
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert "[]\n" == done.stdout
+    assert done.stdout == "[]\n"
 
 
 def test_a_damaged_file_counts_as_none(folder):
@@ -38,7 +39,7 @@ def test_a_damaged_file_counts_as_none(folder):
     machine_code._keep(b"code", "kernel.o")
     file = folder / "kernel.o"
 
-    assert b"code" == machine_code._read(file)
+    assert machine_code._read(file) == b"code"
     file.write_bytes(file.read_bytes()[:-1])
     assert machine_code._read(file) is None
     assert machine_code._read(folder / "none.o") is None
@@ -55,7 +56,7 @@ def test_code_is_kept_in_the_first_place_that_can_be_written(tmp_path, monkeypat
     monkeypatch.setattr(machine_code, "places", lambda: iter([tmp_path / "file" / "never"]))
     machine_code._keep(b"code", "other.o")
 
-    assert [] == list(tmp_path.glob("**/other.o"))
+    assert list(tmp_path.glob("**/other.o")) == []
 
 
 def test_the_users_setting_is_the_only_place(folder):
@@ -100,9 +101,9 @@ def test_where_nothing_else_can_be_written_the_temporary_folder_keeps_code(read_
     *others, place = machine_code.places()
     machine_code._keep(b"code", "kernel.o")
 
-    assert b"code" == machine_code._read(place / "kernel.o")
-    assert [None, None] == [machine_code._read(other / "kernel.o") for other in others]
-    assert 0o40700 == place.stat().st_mode
+    assert machine_code._read(place / "kernel.o") == b"code"
+    assert [machine_code._read(other / "kernel.o") for other in others] == [None, None]
+    assert place.stat().st_mode == 0o40700
 
 
 @pytest.mark.parametrize("trap", ["open", "link"])
@@ -118,7 +119,7 @@ def test_code_that_another_user_may_have_written_is_not_loaded(read_only, trap):
         place.chmod(0o777)
     machine_code._keep(b"code", "kernel.o")
 
-    assert [] == list(read_only.glob("**/kernel.o"))
+    assert list(read_only.glob("**/kernel.o")) == []
     (place / "kernel.o").write_bytes(machine_code._checksum(b"code") + b"code")
     assert machine_code._read(place / "kernel.o") is None
 
@@ -136,19 +137,23 @@ print(plane.warm((name + sys.argv[2], code)), plane.compiled_kernel()[0] == name
 
     def output(suffix):
         done = subprocess.run(
-            [sys.executable, "-c", program, tmp_path / "kernel", suffix], cwd=ROOT, capture_output=True, text=True, check=True,
+            [sys.executable, "-c", program, tmp_path / "kernel", suffix],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
             env=os.environ | {"CKPTSIM_CACHE_DIR": str(tmp_path / suffix / "none")},
-        )  # fmt: skip
+        )
         return done.stdout
 
-    assert "False True\n" == output("")
-    assert "True True\n" == output("x")
+    assert output("") == "False True\n"
+    assert output("x") == "True True\n"
 
 
 def test_a_machine_where_nothing_can_be_written_compiles_once(tmp_path):
     """A package that is read only and a user without a home: the second process loads what the first one kept."""
     shutil.copytree(ROOT / "sim", tmp_path / "sim", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "sim" / "plane" / "kernel" / "__pycache__").touch()  # a file: not even root can write below it
+    (tmp_path / "sim" / "plane" / "__pycache__").touch()  # a file: not even root can write below it
     (tmp_path / "temporary").mkdir()
     program = "from sim.plane import warm; print(warm())"
     environment = {name: value for name, value in os.environ.items() if name not in ("CKPTSIM_CACHE_DIR", "HOME")}
@@ -158,7 +163,7 @@ def test_a_machine_where_nothing_can_be_written_compiles_once(tmp_path):
         run = [sys.executable, "-c", program]
         return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment).stdout
 
-    assert ["True\n", "False\n"] == [output(), output()]
+    assert [output(), output()] == ["True\n", "False\n"]
 
 
 def test_code_of_another_text_or_processor_is_not_taken(monkeypatch):

@@ -8,14 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution
-from sim.model.randomness.quantiles import quantile_table
-from sim.model.randomness.streams import draw, stream
-from sim.runtime.run.job_instance import JobInstance
-from sim.scenario import loads, write
+from sim.model.randomness import draw, quantile_table, stream
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from sim.runtime.job_instance import JobInstance
 from tests.oracle import oracle
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount, uniform
 
-LAWS = [("exponential", 1.0), ("uniform", 1.0), ("lognormal", 0.4), ("lognormal", 2.0), ("erlang", 0.5), ("shifted-exponential", 0.3)]
+LAWS = [
+    ("exponential", 1.0),
+    ("uniform", 1.0),
+    ("lognormal", 0.4),
+    ("lognormal", 2.0),
+    ("erlang", 0.5),
+    ("shifted-exponential", 0.3),
+]
 SIZE_LAWS = [law for law in LAWS if law[0] in ("exponential", "uniform", "lognormal")]
 sizes = st.one_of(
     st.sampled_from(["1 B", "300 B", "5000 B"]),
@@ -43,7 +50,11 @@ def documents(draw):
     """One or two sources, up to three vertices behind them, each reading one or two of those before it."""
     job = {}
     for name in ["a", "b"][: draw(st.integers(1, 2))]:
-        source = {"record": draw(sizes), "rate-per-subtask": "unlimited", "records-per-subtask": draw(st.integers(1, 90))}
+        source = {
+            "record": draw(sizes),
+            "rate-per-subtask": "unlimited",
+            "records-per-subtask": draw(st.integers(1, 90)),
+        }
         job[name] = {"source": source, "parallelism": draw(st.integers(1, 3)), "service": draw(services)}
         job[name]["fan-out"] = draw(st.sampled_from([1, 1, 0.4]))
     for name in ["c", "d", "e"][: draw(st.integers(1, 3))]:
@@ -56,8 +67,13 @@ def documents(draw):
             "fan-out": draw(st.sampled_from([1, 0.5, 1.5])),
             "combine": draw(st.sampled_from(["union", "join"])),
         }
-    network = {"segment-size": "4 KiB", "buffers-per-channel": 1, "floating-buffers-per-gate": draw(st.integers(1, 4)),
-               "overdraft": draw(st.sampled_from([0, 2])), "buffer-timeout": "5 ms"}  # fmt: skip
+    network = {
+        "segment-size": "4 KiB",
+        "buffers-per-channel": 1,
+        "floating-buffers-per-gate": draw(st.integers(1, 4)),
+        "overdraft": draw(st.sampled_from([0, 2])),
+        "buffer-timeout": "5 ms",
+    }
     cluster = {"placement": draw(st.sampled_from(["isolated", "single", "spread"])), "network": network}
     return {
         "version": 1,
@@ -74,7 +90,7 @@ def ended(document, engine="compiled"):
     instance = JobInstance(scenario, engine)
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(scenario.run.duration_ns))
-    assert "FINISHED" == instance.job_status
+    assert instance.job_status == "FINISHED"
     return instance
 
 
@@ -150,7 +166,10 @@ STEPS = [(0, 40), (0.3, 0), (0.71, 130), (1.3, 7), (2.5, 90)]
 
 def test_sources_emit_what_is_due():
     """Steps of rates, also of 0: at any time a source that is never held up has emitted the records due by then."""
-    source = {"record": "10 B", "rate-per-subtask": [{"at": f"{at * 1000:.0f} ms", "rate": f"{rate}/s"} for at, rate in STEPS]}
+    source = {
+        "record": "10 B",
+        "rate-per-subtask": [{"at": f"{at * 1000:.0f} ms", "rate": f"{rate}/s"} for at, rate in STEPS],
+    }
     job = {"a": {"source": source, "service": "1 ns"}, "b": {"input": {"a": "forward"}, "service": "1 ns"}}
     document = {"version": 1, "job": job, "checkpoint": {"interval": "20 s"}, "run": {"duration": "4 s", "seed": 3}}
     (scenario,) = loads(write(document, "What is due?")).scenarios
@@ -165,5 +184,5 @@ def test_sources_emit_what_is_due():
 
 
 def test_key_groups_are_dealt_as_flink_deals_them():
-    assert [2, 1, 1] == key_group_shares(3, 4)
-    assert [43, 43, 42] == key_group_shares(3, 128)
+    assert key_group_shares(3, 4) == [2, 1, 1]
+    assert key_group_shares(3, 128) == [43, 43, 42]

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.seam.layout import layout
+from sim.plane.spec import layout
 from tests.oracle import ReferencePlane
 from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts, parting, recover
 from tests.plane.test_worlds import owed, served

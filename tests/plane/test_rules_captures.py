@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.plane.seam.interface import Marker, Ship, ThreadState, Trait
+from sim.plane.interface import Marker, ThreadState, Trait
+from sim.plane.spec import Ship
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, vertex, world
 
 
@@ -14,19 +15,19 @@ def test_C2_bytes_before_the_marker_without_the_record_in_service(build):
     plane.forward(0, Marker(9, series=1))  # closes the buffer: 200 bytes are with the reader
     run(plane, 26)
 
-    assert (200, 100) == channel(plane, 0, "arrived", "consumed")
+    assert channel(plane, 0, "arrived", "consumed") == (200, 100)
 
     plane.capture(1, 1)
 
-    assert (100, 0) == plane.captured(1)  # C5: what has arrived so far
+    assert plane.captured(1) == (100, 0)  # C5: what has arrived so far
 
     run(plane, 100)
     plane.forward(0, Marker(1, Trait.PRIORITY))  # the third record is still in the sender's queue
     run(plane, 101)
 
-    assert (100, 100) == (channel(plane, 0, "cap_in"), channel(plane, 0, "cap_out"))
-    assert (100, 0) == plane.captured(1)
-    assert (0, 100) == plane.captured(0)
+    assert (channel(plane, 0, "cap_in"), channel(plane, 0, "cap_out")) == (100, 100)
+    assert plane.captured(1) == (100, 0)
+    assert plane.captured(0) == (0, 100)
 
 
 def test_C2_a_partial_record_counts(build):
@@ -37,7 +38,7 @@ def test_C2_a_partial_record_counts(build):
     plane.forward(0, Marker(1))
     run(plane, 21)
 
-    assert 150 == channel(plane, 0, "cap_in")
+    assert channel(plane, 0, "cap_in") == 150
 
 
 def test_C2_a_marker_that_is_there_already_ends_the_capture_at_once(build):
@@ -49,8 +50,8 @@ def test_C2_a_marker_that_is_there_already_ends_the_capture_at_once(build):
     run(plane, 40)
     plane.capture(1, 1)
 
-    assert (200, 0) == plane.captured(1)
-    assert (300, 200) == channel(plane, 0, "arrived", "cap_in")
+    assert plane.captured(1) == (200, 0)
+    assert channel(plane, 0, "arrived", "cap_in") == (300, 200)
 
 
 def test_R5_a_barrier_that_was_overtaken_is_not_noted(build):
@@ -61,12 +62,16 @@ def test_R5_a_barrier_that_was_overtaken_is_not_noted(build):
     plane.forward(0, Marker(2, Trait.PRIORITY))
     run(plane, 1000)
 
-    assert (200, 100) == channel(plane, 0, "arrived", "consumed"), "the record and barrier 1 have come while the reader was busy"
+    assert channel(plane, 0, "arrived", "consumed") == (200, 100), (
+        "the record and barrier 1 have come while the reader was busy"
+    )
 
     plane.advance(2000)
     plane.capture(1, 2)
 
-    assert (0, 100) == (plane.captured(1)[0], plane.captured(0)[1]), "the record behind barrier 2 is captured by its writer alone"
+    assert (plane.captured(1)[0], plane.captured(0)[1]) == (0, 100), (
+        "the record behind barrier 2 is captured by its writer alone"
+    )
 
 
 def test_C2_bytes_consumed_after_the_capture_count_too(build):
@@ -80,7 +85,7 @@ def test_C2_bytes_consumed_after_the_capture_count_too(build):
     plane.forward(0, Marker(1))
     run(plane, 110)
 
-    assert (300, 300) == channel(plane, 0, "consumed", "cap_in")
+    assert channel(plane, 0, "consumed", "cap_in") == (300, 300)
 
 
 def test_C2_local_bytes_are_captured_where_the_reader_has_polled_them(build):
@@ -91,7 +96,7 @@ def test_C2_local_bytes_are_captured_where_the_reader_has_polled_them(build):
     captured = plane.forward(0, Marker(1, Trait.PRIORITY))
     run(plane, 36)
 
-    assert (50, 50) == (captured, channel(plane, 0, "cap_in"))
+    assert (captured, channel(plane, 0, "cap_in")) == (50, 50)
 
 
 def test_C3_written_and_not_yet_sent(build):
@@ -102,7 +107,7 @@ def test_C3_written_and_not_yet_sent(build):
     written, sent = channel(plane, 0, "written", "sent")
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert (350, 300, 50) == (written, sent, channel(plane, 0, "cap_out"))
+    assert (written, sent, channel(plane, 0, "cap_out")) == (350, 300, 50)
 
 
 def filled(build, **options):
@@ -111,7 +116,7 @@ def filled(build, **options):
     plane.hold(1)
     run(plane, 100)
 
-    assert ThreadState.SOFT == state(plane, 0)
+    assert state(plane, 0) == ThreadState.SOFT
 
     return plane
 
@@ -123,12 +128,12 @@ def test_C4_pinned_receive_buffers_give_no_credit_before_the_release(build):
     plane.release(1)
     run(plane, 200)
 
-    assert (200, 200, 200, 0) == channel(plane, 0, "sent", "taken", "consumed", "credit")
+    assert channel(plane, 0, "sent", "taken", "consumed", "credit") == (200, 200, 200, 0)
 
     plane.release_capture(1)
     run(plane, 201)
 
-    assert (400, 300) == channel(plane, 0, "sent", "taken")
+    assert channel(plane, 0, "sent", "taken") == (400, 300)
 
 
 def test_C4_what_waits_behind_the_marker_is_not_pinned(build):
@@ -139,17 +144,17 @@ def test_C4_what_waits_behind_the_marker_is_not_pinned(build):
     plane.forward(0, Marker(1))
     run(plane, 50)
 
-    assert (3, 0) == channel(plane, 0, "received", "credit")
+    assert channel(plane, 0, "received", "credit") == (3, 0)
 
     plane.capture(1, 1)
     plane.release(1)
     run(plane, 100)
 
-    assert (200, 1) == channel(plane, 0, "consumed", "credit")
+    assert channel(plane, 0, "consumed", "credit") == (200, 1)
 
     plane.release_capture(1)
 
-    assert 2 == channel(plane, 0, "credit")
+    assert channel(plane, 0, "credit") == 2
 
 
 def test_C4_arriving_buffers_are_pinned_until_the_marker_comes(build):
@@ -158,7 +163,7 @@ def test_C4_arriving_buffers_are_pinned_until_the_marker_comes(build):
     plane.capture(1, 1)
     run(plane, 100)
 
-    assert (200, 0) == channel(plane, 0, "consumed", "credit")
+    assert channel(plane, 0, "consumed", "credit") == (200, 0)
 
     plane.forward(0, Marker(1, Trait.PRIORITY))
     run(plane, 110)
@@ -166,47 +171,56 @@ def test_C4_arriving_buffers_are_pinned_until_the_marker_comes(build):
     plane.release_capture(0)
     run(plane, 1000)
 
-    assert 200 == channel(plane, 0, "cap_in")
-    assert (ThreadState.IDLE, 900) == (state(plane, 1), channel(plane, 0, "consumed"))
+    assert channel(plane, 0, "cap_in") == 200
+    assert (state(plane, 1), channel(plane, 0, "consumed")) == (ThreadState.IDLE, 900)
 
 
 def test_C4_exclusive_buffers_go_back_before_floating_ones(build):
     """Channel 0 had the gate's floating buffer, channel 1 waits for it; all writers have data, on one line of 1 ns per element.
     The exclusive buffer is a credit of channel 0, and its data leaves first; then the floating one lets channel 1 send."""
-    spec = world([source(parallelism=2), vertex()], [edge(ship=Ship.GLOBAL)], (0, 0, 1), exclusive=1, floating=1, nic=(100, 1))
+    spec = world(
+        [source(parallelism=2), vertex()], [edge(ship=Ship.GLOBAL)], (0, 0, 1), exclusive=1, floating=1, nic=(100, 1)
+    )
     plane = build(spec)
     plane.scale(1, 3, 2)  # channel 0 first
     plane.hold(2)
     run(plane, 100)
 
-    assert [200, 100] == column(plane.channels(), "sent")
+    assert column(plane.channels(), "sent") == [200, 100]
 
     plane.capture(2, 1)
     plane.release(2)
     run(plane, 200)
 
-    assert [200, 100] == column(plane.channels(), "consumed")
+    assert column(plane.channels(), "consumed") == [200, 100]
 
     plane.release_capture(2)
     run(plane, 202)
 
-    assert [300, 100] == column(plane.channels(), "arrived")
+    assert column(plane.channels(), "arrived") == [300, 100]
 
 
 def test_C4_channels_go_back_in_order(build):
     """Channel 0's pinned buffer makes the first credit, so its writer is first on the line although channel 1 arrived first."""
-    spec = world([source(parallelism=2), vertex()], [edge(ship=Ship.GLOBAL)], hosts=(0, 0, 1), exclusive=1, floating=0, nic=(1, 1))
+    spec = world(
+        [source(parallelism=2), vertex()],
+        [edge(ship=Ship.GLOBAL)],
+        hosts=(0, 0, 1),
+        exclusive=1,
+        floating=0,
+        nic=(1, 1),
+    )
     plane = build(spec)
     plane.scale(0, 3, 2)  # channel 1 first
     plane.capture(2, 1)
     run(plane, 500)
 
-    assert [100, 100] == column(plane.channels(), "consumed")
+    assert column(plane.channels(), "consumed") == [100, 100]
 
     plane.release_capture(2)
     run(plane, 601)
 
-    assert [200, 100] == column(plane.channels(), "arrived")
+    assert column(plane.channels(), "arrived") == [200, 100]
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -222,7 +236,7 @@ def test_C4_overtaken_buffers_keep_their_segments(build, local):
 
     plane.release_capture(0)
 
-    assert 0 == pool(plane)
+    assert pool(plane) == 0
 
 
 def test_C4_releasing_output_wakes_the_writer(build):
@@ -234,12 +248,12 @@ def test_C4_releasing_output_wakes_the_writer(build):
     plane.release(1)
     run(plane, 500)
 
-    assert (ThreadState.SOFT, 200) == (state(plane, 0), channel(plane, 0, "sent"))
+    assert (state(plane, 0), channel(plane, 0, "sent")) == (ThreadState.SOFT, 200)
 
     plane.release_capture(0)
     run(plane, 511)
 
-    assert 300 == channel(plane, 0, "written")
+    assert channel(plane, 0, "written") == 300
 
 
 def test_C4_the_current_buffer_is_not_pinned(build):
@@ -247,26 +261,28 @@ def test_C4_the_current_buffer_is_not_pinned(build):
     plane = build(pipe(size=50, total=2, exclusive=2, floating=0))
     run(plane, 25)
 
-    assert (100, 50, 1) == channel(plane, 0, "taken", "consumed", "credit")
+    assert channel(plane, 0, "taken", "consumed", "credit") == (100, 50, 1)
 
     plane.capture(1, 1)
     run(plane, 100)
 
-    assert 2 == channel(plane, 0, "credit")
+    assert channel(plane, 0, "credit") == 2
 
 
-@pytest.mark.parametrize("again", [lambda plane: plane.capture(1, 2), lambda plane: plane.forward(1, Marker(2, Trait.PRIORITY))])
+@pytest.mark.parametrize(
+    "again", [lambda plane: plane.capture(1, 2), lambda plane: plane.forward(1, Marker(2, Trait.PRIORITY))]
+)
 def test_C4_a_new_capture_or_priority_forward_releases_the_old_one(build, again):
     plane = filled(build)
     plane.capture(1, 1)
     plane.release(1)
     run(plane, 200)
 
-    assert 0 == channel(plane, 0, "credit")
+    assert channel(plane, 0, "credit") == 0
 
     again(plane)
 
-    assert 0 < channel(plane, 0, "credit")
+    assert channel(plane, 0, "credit") > 0
 
 
 def test_C4_an_ordinary_forward_releases_nothing(build):
@@ -277,7 +293,7 @@ def test_C4_an_ordinary_forward_releases_nothing(build):
     plane.forward(1, Marker(2, Trait.BLOCKING | Trait.ANNOUNCED))
     run(plane, 300)
 
-    assert 0 == channel(plane, 0, "credit")
+    assert channel(plane, 0, "credit") == 0
 
 
 def test_C5_a_missing_marker_counts_what_has_arrived_so_far(build):
@@ -290,4 +306,4 @@ def test_C5_a_missing_marker_counts_what_has_arrived_so_far(build):
     run(plane, 25)
     seen.append(plane.captured(2))
 
-    assert [(200, 0), (300, 0)] == seen
+    assert seen == [(200, 0), (300, 0)]

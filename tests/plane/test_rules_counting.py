@@ -14,17 +14,17 @@ def test_P8_records_are_counted_over_all_attempts(build):
     plane = build(pipe(total=10))
     run(plane, 500)
 
-    assert [(10, [], [10]), (10, [10], [])] == [counted(plane, t) for t in (0, 1)]
+    assert [counted(plane, t) for t in (0, 1)] == [(10, [], [10]), (10, [10], [])]
 
     begin_again(plane, {0: writer(served=5, written=[500], records=[5]), 1: reader()})
 
-    assert [(10, [], [10]), (10, [10], [])] == [counted(plane, t) for t in (0, 1)], "a start takes nothing back"
+    assert [counted(plane, t) for t in (0, 1)] == [(10, [], [10]), (10, [10], [])], "a start takes nothing back"
 
     run(plane, 1000)
 
-    assert [(15, [], [15]), (15, [15], [])] == [counted(plane, t) for t in (0, 1)]
-    assert (10, 5) == (task(plane, 0, "served"), task(plane, 1, "served"))
-    assert (10, 10) == channel(plane, 0, "records_in", "records_out")
+    assert [counted(plane, t) for t in (0, 1)] == [(15, [], [15]), (15, [15], [])]
+    assert (task(plane, 0, "served"), task(plane, 1, "served")) == (10, 5)
+    assert channel(plane, 0, "records_in", "records_out") == (10, 10)
 
 
 def test_P8_a_start_adds_nothing(build):
@@ -32,11 +32,11 @@ def test_P8_a_start_adds_nothing(build):
     plane = build(pipe(total=10))
     begin_again(plane, {0: writer(served=7, written=[700], records=[7]), 1: reader(captured=[300])})
 
-    assert [(0, [], [0]), (0, [0], [])] == [counted(plane, t) for t in (0, 1)]
+    assert [counted(plane, t) for t in (0, 1)] == [(0, [], [0]), (0, [0], [])]
 
     run(plane, 1000)
 
-    assert [(3, [], [3]), (6, [6], [])] == [counted(plane, t) for t in (0, 1)]
+    assert [counted(plane, t) for t in (0, 1)] == [(3, [], [3]), (6, [6], [])]
 
 
 def test_P8_an_abandoned_service_counts_as_read(build):
@@ -46,4 +46,4 @@ def test_P8_an_abandoned_service_counts_as_read(build):
     plane.halt([0, 1])
     run(plane, 1000)
 
-    assert [(1, [], [1]), (0, [1], [])] == [counted(plane, t) for t in (0, 1)]
+    assert [counted(plane, t) for t in (0, 1)] == [(1, [], [1]), (0, [1], [])]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.plane.seam.interface import Marker, Notice, NoticeKind, Position, Trait
+from sim.plane.interface import Marker, Notice, NoticeKind, Position, Trait
 from tests.plane.lab import channel, edge, idle_floating, pipe, run, source, task, vertex, world
 
 NONE = np.zeros(0, np.int64)
@@ -31,13 +31,13 @@ def test_P9_a_task_has_recovered_before_it_reads(build, local):
     start(plane, captured=300, written=300, records=3)
 
     assert [Notice(0, NoticeKind.RECOVERED, 0), Notice(0, NoticeKind.RECOVERED, 1)] == run(plane, 25)
-    assert (2, 0) == (task(plane, 1, "served"), channel(plane, 0, "blocked"))
+    assert (task(plane, 1, "served"), channel(plane, 0, "blocked")) == (2, 0)
 
     plane.check()
     run(plane, 1000)
     plane.check()
 
-    assert (5, 500) == (task(plane, 1, "served"), channel(plane, 0, "consumed"))
+    assert (task(plane, 1, "served"), channel(plane, 0, "consumed")) == (5, 500)
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -50,11 +50,11 @@ def test_P9_a_capture_holds_what_is_left(build, local):
     plane.capture(1, 1)
     run(plane, 6)
 
-    assert (200, 0) == plane.captured(1)
+    assert plane.captured(1) == (200, 0)
 
     run(plane, 100)
 
-    assert 3 == task(plane, 1, "served")
+    assert task(plane, 1, "served") == 3
     assert (8, 0 if local else 2) == (idle_floating(plane), channel(plane, 0, "credit"))
 
 
@@ -65,7 +65,7 @@ def test_P9_an_ordinary_marker_waits_behind_it(build, local):
     run(plane, 5)
     plane.forward(0, Marker(1, Trait.BLOCKING))
 
-    assert [30] == [notice.time for notice in run(plane, 100) if notice.kind == NoticeKind.ARRIVED]
+    assert [notice.time for notice in run(plane, 100) if notice.kind == NoticeKind.ARRIVED] == [30]
 
 
 def test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready(build):
@@ -79,22 +79,24 @@ def test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready(build):
     plane.check()
     run(plane, 1000)
 
-    assert 3 == task(plane, 1, "served")
+    assert task(plane, 1, "served") == 3
 
 
 @pytest.mark.parametrize("joined", [False, True])
 def test_P9_all_gates_open_whatever_is_left_in_them(build, joined):
     reading = replace(vertex("c", service=(50, 50)), joined=joined)
-    plane = build(world([source("a", total=3), source("b", total=1), reading], [edge(0, 2), edge(1, 2)], opens_at_once=True))
+    plane = build(
+        world([source("a", total=3), source("b", total=1), reading], [edge(0, 2), edge(1, 2)], opens_at_once=True)
+    )
     writers = {t: Position(n, NONE, NONE, NONE, column(100 * n), column(n), column(0)) for t, n in ((0, 2), (1, 0))}
     zeros = np.zeros(2, np.int64)
     plane.start({**writers, 2: Position(0, zeros, zeros, np.array([200, 0]), NONE, NONE, NONE)})
     for t in range(3):
         plane.release(t)
 
-    assert [0, 0, 0] == [notice.time for notice in run(plane, 1) if notice.kind == NoticeKind.RECOVERED]
+    assert [notice.time for notice in run(plane, 1) if notice.kind == NoticeKind.RECOVERED] == [0, 0, 0]
 
     run(plane, 1000)
     plane.check()
 
-    assert 4 == task(plane, 2, "served")
+    assert task(plane, 2, "served") == 4

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import Lag, Marker, NoticeKind, ThreadState, Trait
+from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
+from sim.plane.spec import Lag
 from tests.plane.lab import edge, pool, run, source, state, task, vertex, world
 
 
@@ -27,7 +28,7 @@ def test_outputs_leave_so_long_after_the_service(build):
     """L1, L2: served at 20, 30, 40 and 50, written 100 later each."""
     plane = build(chain(Lag((100,), 10)))
 
-    assert [0, 1, 1, 2, 3, 4] == written(plane, 120, 121, 130, 131, 141, 151)
+    assert written(plane, 120, 121, 130, 131, 141, 151) == [0, 1, 1, 2, 3, 4]
 
 
 def test_with_a_full_list_the_next_record_stays_in_hand(build):
@@ -35,8 +36,8 @@ def test_with_a_full_list_the_next_record_stays_in_hand(build):
     plane = build(chain(Lag((100,), 2)))
     run(plane, 60)
 
-    assert (ThreadState.BUSY, 3, 3) == (state(plane, 1), task(plane, 1, "served"), plane.position(1).late)
-    assert [1, 2, 2, 3, 3, 4] == written(plane, 121, 131, 220, 221, 230, 231)
+    assert (state(plane, 1), task(plane, 1, "served"), plane.position(1).late) == (ThreadState.BUSY, 3, 3)
+    assert written(plane, 121, 131, 220, 221, 230, 231) == [1, 2, 2, 3, 3, 4]
 
 
 def test_a_record_in_hand_keeps_the_thread(build):
@@ -46,17 +47,21 @@ def test_a_record_in_hand_keeps_the_thread(build):
     plane.interrupt(1)
     with pytest.raises(ValueError, match=r"hold|held"):
         plane.hold(1)
-    notice = next(notice for notice in iter(lambda: plane.advance(1000), None) if notice.kind in (NoticeKind.SAFE, NoticeKind.QUIET))
+    notice = next(
+        notice
+        for notice in iter(lambda: plane.advance(1000), None)
+        if notice.kind in (NoticeKind.SAFE, NoticeKind.QUIET)
+    )
 
-    assert (NoticeKind.SAFE, 120) == (notice.kind, notice.time)
+    assert (notice.kind, notice.time) == (NoticeKind.SAFE, 120)
 
 
 def test_none_overtakes_the_one_ahead(build):
     """L2: whatever the times drawn, outputs leave in the order of the records."""
     plane = build(chain(Lag((0, 300), 10), total=20))
 
-    assert [0, 20] == written(plane, 50, 5000)
-    assert 20 == int(plane.channels()[1]["records_in"])
+    assert written(plane, 50, 5000) == [0, 20]
+    assert int(plane.channels()[1]["records_in"]) == 20
 
 
 def test_late_outputs_do_not_wait_for_the_pool(build):
@@ -64,20 +69,20 @@ def test_late_outputs_do_not_wait_for_the_pool(build):
     plane = build(chain(Lag((100,), 20), total=20, last=100_000, exclusive=1, floating=3))
     run(plane, 5000)
 
-    assert (ThreadState.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
+    assert (state(plane, 1), pool(plane, 1)) == (ThreadState.HARD, 4 + 2)
 
 
 def test_what_waits_to_be_let_go_waits(build):
     """L2, L5: without times nothing leaves by itself, then exactly the records named."""
     plane = build(chain(Lag()))
-    assert [0] == written(plane, 1000)
+    assert written(plane, 1000) == [0]
     plane.let_go(1, 3)
-    assert [3] == written(plane, 1001)
+    assert written(plane, 1001) == [3]
     plane.let_go(1, 1)  # less than before: nothing new
-    assert [3] == written(plane, 1002)
+    assert written(plane, 1002) == [3]
     plane.let_go(1, 4)
 
-    assert [4] == written(plane, 1003)
+    assert written(plane, 1003) == [4]
 
 
 def test_late_records_are_late_again_after_a_start(build):
@@ -85,18 +90,18 @@ def test_late_records_are_late_again_after_a_start(build):
     plane = build(chain(Lag((100,), 10)))
     run(plane, 125)
     positions = {t: plane.position(t) for t in range(3)}
-    assert (4, 3) == (positions[1].served, positions[1].late)
+    assert (positions[1].served, positions[1].late) == (4, 3)
     run(plane, 400)
     plane.halt([0, 1, 2])
     plane.start(positions)
     for t in range(3):
         plane.release(t)
     run(plane, 499)
-    assert 1 == int(plane.channels()[1]["records_in"])
+    assert int(plane.channels()[1]["records_in"]) == 1
     run(plane, 700)
 
-    assert 4 == int(plane.channels()[1]["records_in"])
-    assert 0 == plane.position(1).late
+    assert int(plane.channels()[1]["records_in"]) == 4
+    assert plane.position(1).late == 0
 
 
 def test_late_records_beyond_the_capacity_are_all_in_hand_behind_a_start(build):
@@ -104,16 +109,16 @@ def test_late_records_beyond_the_capacity_are_all_in_hand_behind_a_start(build):
     before, plane = build(chain(Lag((100,), 10))), build(chain(Lag((100,), 1)))
     run(before, 60)
     positions = {t: before.position(t) for t in range(3)}
-    assert (4, 4) == (positions[1].served, positions[1].late)
+    assert (positions[1].served, positions[1].late) == (4, 4)
     plane.halt([0, 1, 2])
     plane.start(positions)
     for t in range(3):
         plane.release(t)
     run(plane, 50)
-    assert (ThreadState.BUSY, 4) == (state(plane, 1), plane.position(1).late)
+    assert (state(plane, 1), plane.position(1).late) == (ThreadState.BUSY, 4)
 
-    assert [0, 1, 1, 2, 2, 3, 3, 4] == written(plane, 100, 101, 200, 201, 300, 301, 400, 401)
-    assert (ThreadState.IDLE, 0) == (state(plane, 1), plane.position(1).late)
+    assert written(plane, 100, 101, 200, 201, 300, 301, 400, 401) == [0, 1, 1, 2, 2, 3, 3, 4]
+    assert (state(plane, 1), plane.position(1).late) == (ThreadState.IDLE, 0)
 
 
 def test_a_position_is_late_with_no_more_than_it_served(build):
@@ -141,10 +146,10 @@ def test_who_waits_for_late_outputs_takes_nothing_before_them(build):
     run(plane, 45)
     plane.wait_for_late(1)
 
-    assert [(150, NoticeKind.NONE_LATE)] == notices(plane, 151)
-    assert (4, 0, ThreadState.BUSY) == (task(plane, 1, "served"), plane.position(1).late, state(plane, 1))
-    assert [5] == written(plane, 261)
-    assert [] == notices(plane, 1000)
+    assert notices(plane, 151) == [(150, NoticeKind.NONE_LATE)]
+    assert (task(plane, 1, "served"), plane.position(1).late, state(plane, 1)) == (4, 0, ThreadState.BUSY)
+    assert written(plane, 261) == [5]
+    assert notices(plane, 1000) == []
 
 
 def test_who_waits_for_late_outputs_runs_mails(build):
@@ -156,7 +161,7 @@ def test_who_waits_for_late_outputs_runs_mails(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(60, NoticeKind.SAFE), (150, NoticeKind.NONE_LATE), (150, NoticeKind.ARRIVED)] == notices(plane, 200)
+    assert notices(plane, 200) == [(60, NoticeKind.SAFE), (150, NoticeKind.NONE_LATE), (150, NoticeKind.ARRIVED)]
 
 
 def test_nothing_late_is_waited_for_no_longer_than_a_turn(build):
@@ -165,7 +170,7 @@ def test_nothing_late_is_waited_for_no_longer_than_a_turn(build):
     run(plane, 1000)
     plane.wait_for_late(1)
 
-    assert [(1000, NoticeKind.NONE_LATE)] == notices(plane, 1001)
+    assert notices(plane, 1001) == [(1000, NoticeKind.NONE_LATE)]
 
 
 def test_a_start_ends_the_waiting(build):
@@ -195,9 +200,9 @@ def test_firing_takes_the_thread_for_each_output(build):
     fired(plane, 101)
     busy = task(plane, 1, "busy_ns")
 
-    assert [0, 1, 1, 2, 3, 4] == written(plane, 130, 131, 160, 161, 191, 221)
-    assert 4 * 30 - 1 == task(plane, 1, "busy_ns") - busy
-    assert ThreadState.IDLE == state(plane, 1)
+    assert written(plane, 130, 131, 160, 161, 191, 221) == [0, 1, 1, 2, 3, 4]
+    assert task(plane, 1, "busy_ns") - busy == 4 * 30 - 1
+    assert state(plane, 1) == ThreadState.IDLE
 
 
 def test_a_record_without_outputs_takes_no_firing(build):
@@ -206,8 +211,8 @@ def test_a_record_without_outputs_takes_no_firing(build):
     plane = build(replace(spec, edges=(spec.edges[0], replace(spec.edges[1], fan_out=(1, 2)))))
     fired(plane, 101)
 
-    assert [0, 1, 1, 2] == written(plane, 130, 131, 160, 161)
-    assert 0 == plane.position(1).late
+    assert written(plane, 130, 131, 160, 161) == [0, 1, 1, 2]
+    assert plane.position(1).late == 0
 
 
 def test_a_slow_task_fires_slowly(build):
@@ -216,7 +221,7 @@ def test_a_slow_task_fires_slowly(build):
     plane.scale(1, 3, 1)
     fired(plane, 201, at=200)
 
-    assert [0, 1, 1, 2] == written(plane, 290, 291, 380, 381)
+    assert written(plane, 290, 291, 380, 381) == [0, 1, 1, 2]
 
 
 def test_nothing_passes_while_a_task_fires(build):
@@ -226,7 +231,7 @@ def test_nothing_passes_while_a_task_fires(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(220, NoticeKind.SAFE), (220, NoticeKind.ARRIVED)] == notices(plane, 400)
+    assert notices(plane, 400) == [(220, NoticeKind.SAFE), (220, NoticeKind.ARRIVED)]
 
 
 def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
@@ -236,9 +241,9 @@ def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED)] == notices(plane, 131)
-    assert 4 == plane.position(1).late
-    assert [1, 1, 2] == written(plane, 131, 160, 161)
+    assert notices(plane, 131) == [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED)]
+    assert plane.position(1).late == 4
+    assert written(plane, 131, 160, 161) == [1, 1, 2]
 
 
 def test_a_task_that_yields_reads_no_record_before_the_last_firing(build):
@@ -250,11 +255,11 @@ def test_a_task_that_yields_reads_no_record_before_the_last_firing(build):
     run(plane, 110)
     plane.interrupt(1)
 
-    assert [(125, NoticeKind.SAFE)] == notices(plane, 126)
+    assert notices(plane, 126) == [(125, NoticeKind.SAFE)]
     run(plane, 216)
-    assert (4, 4) == task(plane, 1, "served", "records_out")
+    assert task(plane, 1, "served", "records_out") == (4, 4)
     run(plane, 300)
-    assert (5, 1) == (task(plane, 1, "served"), plane.position(1).late)
+    assert (task(plane, 1, "served"), plane.position(1).late) == (5, 1)
 
 
 def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(build):
@@ -262,12 +267,15 @@ def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(bui
     plane = build(chain(Lag(firing_ns=30, yields=True)))
     fired(plane, 110)
     plane.interrupt(1)
-    assert (130, NoticeKind.SAFE) == next((notice.time, notice.kind) for notice in iter(lambda: plane.advance(200), None))
+    assert next((notice.time, notice.kind) for notice in iter(lambda: plane.advance(200), None)) == (
+        130,
+        NoticeKind.SAFE,
+    )
     plane.hold(1)
     run(plane, 500)
     plane.release(1)
 
-    assert [1, 1, 2] == written(plane, 501, 530, 531)
+    assert written(plane, 501, 530, 531) == [1, 1, 2]
 
 
 def test_a_firing_is_inside_a_record(build):
@@ -284,7 +292,7 @@ def test_firing_is_blocked_by_a_full_output(build):
     plane = build(chain(Lag(firing_ns=1), total=20, last=100_000, exclusive=1, floating=3))
     fired(plane, 5000, let_go=20, at=1000)
 
-    assert (ThreadState.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
+    assert (state(plane, 1), pool(plane, 1)) == (ThreadState.HARD, 4 + 2)
     assert plane.position(1).late > 0
 
 
@@ -298,10 +306,10 @@ def test_who_waits_for_fired_outputs_hears_of_the_last(build):
         plane.interrupt(1)
         times[yields] = notices(plane, 400)
 
-    assert {
+    assert times == {
         False: [(220, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
         True: [(130, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
-    } == times
+    }
 
 
 def test_a_halt_ends_a_firing(build):
@@ -310,13 +318,13 @@ def test_a_halt_ends_a_firing(build):
     positions = {t: plane.position(t) for t in range(3)}
     fired(plane, 140)
     plane.halt([0, 1, 2])
-    assert (1, 3) == (task(plane, 1, "records_out"), plane.position(1).late)
+    assert (task(plane, 1, "records_out"), plane.position(1).late) == (1, 3)
     plane.start(positions)
     for t in range(3):
         plane.release(t)
     fired(plane, 401, at=400)
 
-    assert [0 + 1, 1 + 1] == written(plane, 430, 431)
+    assert written(plane, 430, 431) == [0 + 1, 1 + 1]
 
 
 def test_what_leaves_after_a_time_is_not_fired():
@@ -331,8 +339,8 @@ def test_what_was_let_go_is_reported_when_it_is_written(build):
     fired(plane, 110, let_go=2)
     plane.report_written(1)
 
-    assert [(160, NoticeKind.WRITTEN)] == notices(plane, 1000)
-    assert 2 == plane.position(1).late
+    assert notices(plane, 1000) == [(160, NoticeKind.WRITTEN)]
+    assert plane.position(1).late == 2
 
 
 def test_nothing_to_write_is_reported_at_once(build):
@@ -342,10 +350,10 @@ def test_nothing_to_write_is_reported_at_once(build):
     plane.wait_for_late(1)
     plane.report_written(1)
     plane.report_written(2)
-    assert [(1000, NoticeKind.WRITTEN)] * 2 == notices(plane, 1100)
+    assert notices(plane, 1100) == [(1000, NoticeKind.WRITTEN)] * 2
     plane.let_go(1, 4)
 
-    assert [(1220, NoticeKind.NONE_LATE)] == notices(plane, 2000)
+    assert notices(plane, 2000) == [(1220, NoticeKind.NONE_LATE)]
 
 
 def test_mails_that_pass_come_before_the_report(build):
@@ -356,7 +364,7 @@ def test_mails_that_pass_come_before_the_report(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED), (220, NoticeKind.WRITTEN)] == notices(plane, 400)
+    assert notices(plane, 400) == [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED), (220, NoticeKind.WRITTEN)]
 
 
 def test_L10_a_full_bundle_leaves_at_once(build):
@@ -367,10 +375,10 @@ def test_L10_a_full_bundle_leaves_at_once(build):
         run(plane, until + 5)
         seen.append((task(plane, 1, "served"), plane.position(1).late))
 
-    assert [(2, 2), (3, 0), (4, 1), (5, 2), (6, 0), (7, 1), (8, 2)] == seen
+    assert seen == [(2, 2), (3, 0), (4, 1), (5, 2), (6, 0), (7, 1), (8, 2)]
     plane.let_go(1, 8)
     run(plane, 200)
-    assert (0, 8) == (plane.position(1).late, task(plane, 2, "served"))
+    assert (plane.position(1).late, task(plane, 2, "served")) == (0, 8)
 
 
 def test_L10_a_start_lets_no_full_bundle_go(build):
@@ -378,17 +386,17 @@ def test_L10_a_start_lets_no_full_bundle_go(build):
     plane = build(chain(Lag(capacity=2, firing_ns=30), total=2))
     run(plane, 35)
     positions = {t: plane.position(t) for t in range(3)}
-    assert (2, 2) == (positions[1].served, positions[1].late)
+    assert (positions[1].served, positions[1].late) == (2, 2)
     plane.halt([0, 1, 2])
     plane.start(positions)
     for t in range(3):
         plane.release(t)
     run(plane, 500)
 
-    assert (2, 0) == (plane.position(1).late, task(plane, 2, "served"))
+    assert (plane.position(1).late, task(plane, 2, "served")) == (2, 0)
     plane.let_go(1, 2)
     run(plane, 700)
-    assert (0, 2) == (plane.position(1).late, task(plane, 2, "served"))
+    assert (plane.position(1).late, task(plane, 2, "served")) == (0, 2)
 
 
 def test_L10_a_full_bundle_is_fired_and_nothing_passes(build):
@@ -396,4 +404,4 @@ def test_L10_a_full_bundle_is_fired_and_nothing_passes(build):
     run(plane, 35)
     plane.interrupt(1)
 
-    assert [(90, NoticeKind.SAFE)] == notices(plane, 120)
+    assert notices(plane, 120) == [(90, NoticeKind.SAFE)]

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import MOST_LOOKS, Lag, Marker, Notice, NoticeKind, Ship, Trait
+from sim.plane.interface import MOST_LOOKS, Marker, Notice, NoticeKind, Trait
+from sim.plane.spec import Lag, Ship
 from tests.plane.lab import FOREVER, edge, next_notice, pipe, run, source, vertex, world
 
 
@@ -97,10 +98,10 @@ def test_looks_see_what_was_served_at_each_time_up_to_a_notice(build):
     rows, notice = plane.look(70, 10, 5)
 
     assert [stepwise.advance(at) for at in (70, 80, 90, 100)][-1] == notice
-    assert ([90, 90], NoticeKind.EXHAUSTED) == ([notice.time, plane.now], notice.kind)
-    assert [6, 7, 8] == rows[:, 0].tolist()
+    assert ([notice.time, plane.now], notice.kind) == ([90, 90], NoticeKind.EXHAUSTED)
+    assert rows[:, 0].tolist() == [6, 7, 8]
 
     plane.interrupt(1)
     rows, notice = plane.look(400, 10, MOST_LOOKS + 5)
-    assert (0, NoticeKind.SAFE) == (len(rows), notice.kind)
-    assert MOST_LOOKS == len(plane.look(400, 10, MOST_LOOKS + 5)[0])
+    assert (len(rows), notice.kind) == (0, NoticeKind.SAFE)
+    assert len(plane.look(400, 10, MOST_LOOKS + 5)[0]) == MOST_LOOKS

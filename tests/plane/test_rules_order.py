@@ -1,8 +1,23 @@
 """Rules E: ties between data events, the work list, what advance returns and when, verbs between two advances."""
 
-from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Debloating, Marker, Notice, NoticeKind, Ship, ThreadState, Trait
-from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, task, vertex, world
+from sim.model.cluster import Debloating
+from sim.model.randomness import draw, stream
+from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
+from sim.plane.spec import Ship
+from tests.plane.lab import (
+    channel,
+    column,
+    edge,
+    idle_floating,
+    next_notice,
+    pipe,
+    run,
+    source,
+    state,
+    task,
+    vertex,
+    world,
+)
 
 
 def phase(period: int, *names: str | int) -> int:
@@ -15,11 +30,11 @@ def test_E1_tasks_before_the_reverse_line(build):
     plane.hold(1)
     run(plane, 210)
 
-    assert (200, 100, 7) == (*channel(plane, 0, "written", "sent"), idle_floating(plane))
+    assert (*channel(plane, 0, "written", "sent"), idle_floating(plane)) == (200, 100, 7)
 
     run(plane, 311)
 
-    assert 5 == idle_floating(plane)
+    assert idle_floating(plane) == 5
 
 
 def test_E1_tasks_by_number(build):
@@ -30,7 +45,7 @@ def test_E1_tasks_by_number(build):
     plane.interrupt(0)
 
     assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
-    assert [1, 0, 0, 0] == column(plane.tasks(), "served")
+    assert column(plane.tasks(), "served") == [1, 0, 0, 0]
     assert Notice(10, NoticeKind.SAFE, 1) == plane.advance(100)
 
 
@@ -39,27 +54,33 @@ def test_E1_the_reverse_line_before_the_forward_line(build):
     plane = build(world([source(parallelism=2, total=0), vertex(parallelism=2)], [edge()], latency_ns=100))
     plane.forward(0, Marker(1, Trait.BLOCKING))
 
-    assert 100 == next_notice(plane).time
+    assert next_notice(plane).time == 100
 
     plane.forward(1, Marker(2))  # sent before the resume
     plane.resume(2)
     notice = next_notice(plane)
 
-    assert (200, 3) == (notice.time, notice.task)
-    assert [0, 0] == column(plane.channels(), "blocked")
+    assert (notice.time, notice.task) == (200, 3)
+    assert column(plane.channels(), "blocked") == [0, 0]
 
 
 def test_E1_forward_lines_by_host(build):
     """Task 0 on host 9, task 1 on host 5: with lines of their own the marker of host 5 arrives first, without in the order of sending."""
     seen = []
     for nic in ((1, 1), None):
-        spec = world([source(parallelism=2, total=0), vertex()], [edge(ship=Ship.GLOBAL)], hosts=(9, 5, 1), nic=nic, latency_ns=100)
+        spec = world(
+            [source(parallelism=2, total=0), vertex()],
+            [edge(ship=Ship.GLOBAL)],
+            hosts=(9, 5, 1),
+            nic=nic,
+            latency_ns=100,
+        )
         plane = build(spec)
         plane.forward(0, Marker(1))
         plane.forward(1, Marker(1))
         seen.append([(n.channel, n.first) for n in run(plane, 200)])
 
-    assert [[(1, True), (0, False)], [(0, True), (1, False)]] == seen
+    assert seen == [[(1, True), (0, False)], [(0, True), (1, False)]]
 
 
 def test_E1_a_line_delivers_one_message_per_event(build):
@@ -70,12 +91,12 @@ def test_E1_a_line_delivers_one_message_per_event(build):
     plane.forward(1, Marker(1))
     notice = next_notice(plane)
 
-    assert (100, 2) == (notice.time, notice.task)
-    assert [0, 0] == column(plane.channels(), "received")
+    assert (notice.time, notice.task) == (100, 2)
+    assert column(plane.channels(), "received") == [0, 0]
 
     run(plane, 101)
 
-    assert [0, 1] == column(plane.channels(), "received")
+    assert column(plane.channels(), "received") == [0, 1]
 
 
 def test_E1_forward_lines_before_the_flush_timer(build):
@@ -91,7 +112,7 @@ def test_E1_forward_lines_before_the_flush_timer(build):
 
     run(plane, flush + 1)
 
-    assert 30 == channel(plane, 0, "sent")
+    assert channel(plane, 0, "sent") == 30
 
 
 def test_E1_the_flush_timer_before_the_debloat_timer(build):
@@ -101,15 +122,21 @@ def test_E1_the_flush_timer_before_the_debloat_timer(build):
     u = draw(stream(0, "debloat", "0-1", 0), 0)
     period = next(p for p in range(1000, 10**6) if 1 + ((u * p) >> 32) == flush + 2000)
     options = Debloating(period_ns=period, target_ns=16, samples=1, threshold_percent=1, min_bytes=1)
-    spec = world([source(every=1000), vertex()], [edge(size=30)], buffer_timeout_ns=1000, debloating=options,
-                 segment_bytes=1000, starting_buffer_bytes=1000)  # fmt: skip
+    spec = world(
+        [source(every=1000), vertex()],
+        [edge(size=30)],
+        buffer_timeout_ns=1000,
+        debloating=options,
+        segment_bytes=1000,
+        starting_buffer_bytes=1000,
+    )
     plane = build(spec)
     run(plane, flush + 500)
     plane.hold(1)
     run(plane, flush + 2001)
 
-    assert (30, 90, 2) == channel(plane, 0, "taken", "arrived", "received")
-    assert 30 * 16 // 10 // 2 == int(plane.gates()[0]["buffer_bytes"])
+    assert channel(plane, 0, "taken", "arrived", "received") == (30, 90, 2)
+    assert int(plane.gates()[0]["buffer_bytes"]) == 30 * 16 // 10 // 2
 
 
 def test_E1_flush_timers_by_task(build):
@@ -123,7 +150,7 @@ def test_E1_flush_timers_by_task(build):
     plane = build(world(vertices, [edge(size=30)], (0, 0, 1, 2), nic=(1, 1), buffer_timeout_ns=50, seed=seed))
     run(plane, phases(seed)[0] + 31)
 
-    assert [30, 0] == column(plane.channels(), "arrived")
+    assert column(plane.channels(), "arrived") == [30, 0]
 
 
 def test_E2_the_first_turns_are_by_number(build):
@@ -131,7 +158,7 @@ def test_E2_the_first_turns_are_by_number(build):
     for t in (2, 0, 3, 1):
         plane.interrupt(t)
 
-    assert [0, 1, 2, 3] == [n.task for n in run(plane, 1)]
+    assert [n.task for n in run(plane, 1)] == [0, 1, 2, 3]
 
 
 def test_E2_first_in_first_out(build):
@@ -141,7 +168,7 @@ def test_E2_first_in_first_out(build):
     for t in (2, 0, 1):
         plane.interrupt(t)
 
-    assert [2, 0, 1] == [n.task for n in run(plane, 20)]
+    assert [n.task for n in run(plane, 20)] == [2, 0, 1]
 
 
 def test_E2_an_item_stands_on_the_list_once(build):
@@ -152,7 +179,7 @@ def test_E2_an_item_stands_on_the_list_once(build):
     plane.interrupt(0)
     plane.interrupt(1)
 
-    assert [1, 0] == [n.task for n in run(plane, 20)]
+    assert [n.task for n in run(plane, 20)] == [1, 0]
 
 
 def test_E2_the_work_list_is_emptied_before_the_next_event(build):
@@ -164,7 +191,7 @@ def test_E2_the_work_list_is_emptied_before_the_next_event(build):
     plane.interrupt(1)
 
     assert Notice(10, NoticeKind.EXHAUSTED, 0) == plane.advance(100)
-    assert [1, 0, 0, 0] == column(plane.tasks(), "served")
+    assert column(plane.tasks(), "served") == [1, 0, 0, 0]
 
 
 def test_E3_control_before_data(build):
@@ -172,13 +199,13 @@ def test_E3_control_before_data(build):
     plane = build(pipe())
 
     assert Notice(10, NoticeKind.QUIET) == plane.advance(10)
-    assert (10, 0) == (plane.now, task(plane, 0, "served"))
-    assert NoticeKind.QUIET == plane.advance(10).kind  # nothing runs at 10 before time goes on
-    assert 0 == task(plane, 0, "served")
+    assert (plane.now, task(plane, 0, "served")) == (10, 0)
+    assert plane.advance(10).kind == NoticeKind.QUIET  # nothing runs at 10 before time goes on
+    assert task(plane, 0, "served") == 0
 
     plane.advance(11)
 
-    assert 1 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 1
 
 
 def test_E3_work_at_the_present_waits_for_time_to_go_on(build):
@@ -187,7 +214,7 @@ def test_E3_work_at_the_present_waits_for_time_to_go_on(build):
     run(plane, 10)
     plane.interrupt(0)
 
-    assert NoticeKind.QUIET == plane.advance(10).kind
+    assert plane.advance(10).kind == NoticeKind.QUIET
     assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(11)
 
 
@@ -199,13 +226,13 @@ def test_E3_pending_notices_come_first_whatever_until_is(build):
     plane.forward(0, Marker(9, Trait.FINAL, 1))
     plane.forward(1, Marker(6, series=2))
 
-    assert 9 == plane.advance(20).number
+    assert plane.advance(20).number == 9
 
     received = channel(plane, 1, "received")
     notice = plane.advance(0)
 
     assert (10, 5, received) == (notice.time, notice.number, channel(plane, 1, "received"))
-    assert 6 == plane.advance(20).number
+    assert plane.advance(20).number == 6
 
 
 def test_E3_a_verb_between_pending_notices_acts_before_any_step(build):
@@ -217,7 +244,7 @@ def test_E3_a_verb_between_pending_notices_acts_before_any_step(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (5, ThreadState.HELD, 0) == (notice.time, *task(plane, 1, "state", "served"))
+    assert (notice.time, *task(plane, 1, "state", "served")) == (5, ThreadState.HELD, 0)
 
 
 def test_E4_hold_drops_the_wake_up(build):
@@ -227,15 +254,15 @@ def test_E4_hold_drops_the_wake_up(build):
     plane.hold(0)
     run(plane, 40)
 
-    assert (ThreadState.HELD, 1) == task(plane, 0, "state", "served")
+    assert task(plane, 0, "state", "served") == (ThreadState.HELD, 1)
 
     plane.release(0)
 
-    assert ThreadState.HELD == state(plane, 0)  # until its turn
+    assert state(plane, 0) == ThreadState.HELD  # until its turn
 
     run(plane, 51)
 
-    assert 2 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 2
 
 
 def test_E4_an_interrupted_held_task_reports_after_its_release(build):
@@ -243,7 +270,7 @@ def test_E4_an_interrupted_held_task_reports_after_its_release(build):
     plane.hold(0)
     plane.interrupt(0)
 
-    assert [] == run(plane, 50)
+    assert run(plane, 50) == []
 
     plane.release(0)
 
@@ -258,7 +285,7 @@ def test_E4_release_stands_behind_the_work_already_there(build):
     plane.interrupt(1)
     plane.release(0)
 
-    assert [1, 0] == [n.task for n in run(plane, 10)]
+    assert [n.task for n in run(plane, 10)] == [1, 0]
 
 
 def test_E4_scale_counts_for_services_that_begin_later(build):
@@ -268,8 +295,8 @@ def test_E4_scale_counts_for_services_that_begin_later(build):
     plane.scale(0, 3, 1)
     run(plane, 40)
 
-    assert 1 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 1
 
     run(plane, 41)
 
-    assert 2 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 2

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Marker, Ship, ThreadState
+from sim.model.randomness import draw, stream
+from sim.plane.interface import Marker, ThreadState
+from sim.plane.spec import Ship
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 
 
@@ -14,7 +15,7 @@ def test_N2_channels_are_numbered_by_edge_then_writer_then_reader(build):
     plane = build(world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge(ship=Ship.GLOBAL)]))
     run(plane, 100)
 
-    assert [100, 0, 100, 0] == column(plane.channels(), "written")
+    assert column(plane.channels(), "written") == [100, 0, 100, 0]
 
 
 def test_B1_record_sizes_are_draws_of_the_channel(build):
@@ -25,7 +26,7 @@ def test_B1_record_sizes_are_draws_of_the_channel(build):
     sizes = [table[(draw(stream(0, "size", "0-1", 0, 0), i) * 4) >> 32] for i in range(9)]
 
     assert sum(sizes) == channel(plane, 0, "written")
-    assert 1 < len(set(sizes))
+    assert len(set(sizes)) > 1
 
 
 def test_B2_a_record_is_served_when_its_last_byte_is_there(build):
@@ -33,17 +34,17 @@ def test_B2_a_record_is_served_when_its_last_byte_is_there(build):
     plane = build(pipe(size=250, total=2))
     run(plane, 15)
 
-    assert (250, 200, 200, 200, 0) == channel(plane, 0, "written", "sent", "arrived", "taken", "consumed")
+    assert channel(plane, 0, "written", "sent", "arrived", "taken", "consumed") == (250, 200, 200, 200, 0)
 
     run(plane, 25)  # the second record fills the third buffer
 
-    assert (500, 500, 500, 300, 250) == channel(plane, 0, "written", "sent", "arrived", "taken", "consumed")
+    assert channel(plane, 0, "written", "sent", "arrived", "taken", "consumed") == (500, 500, 500, 300, 250)
 
 
 def test_O1_the_pool_is_exclusive_per_channel_plus_floating(build):
     plane = build(world([source(total=0), vertex(parallelism=3)], [edge(ship=Ship.HASH)], exclusive=3, floating=5))
 
-    assert (0, 0, 14, 1) == tuple(int(plane.partitions()[0][name]) for name in ("edge", "used", "size", "available"))
+    assert tuple(int(plane.partitions()[0][name]) for name in ("edge", "used", "size", "available")) == (0, 0, 14, 1)
 
 
 def test_O2_a_full_pool_makes_the_output_unavailable(build):
@@ -52,19 +53,21 @@ def test_O2_a_full_pool_makes_the_output_unavailable(build):
     plane.hold(1)
     run(plane, 1000)
 
-    assert (ThreadState.SOFT, 8) == task(plane, 0, "state", "served")
-    assert (4, 4, 0) == tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available"))
+    assert task(plane, 0, "state", "served") == (ThreadState.SOFT, 8)
+    assert tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available")) == (4, 4, 0)
 
 
 def test_O2_a_channel_at_its_maximum_makes_the_output_unavailable(build):
     """All records go to reader 0: three buffers of that channel are enough, whatever the pool has left."""
-    spec = world([source(), vertex(parallelism=2)], [edge(ship=Ship.GLOBAL)], exclusive=2, floating=2, max_per_channel=3)
+    spec = world(
+        [source(), vertex(parallelism=2)], [edge(ship=Ship.GLOBAL)], exclusive=2, floating=2, max_per_channel=3
+    )
     plane = build(spec)
     plane.hold(1)
     run(plane, 1000)
 
-    assert (ThreadState.SOFT, 7) == task(plane, 0, "state", "served")
-    assert (3, 6, 0) == tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available"))
+    assert task(plane, 0, "state", "served") == (ThreadState.SOFT, 7)
+    assert tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available")) == (3, 6, 0)
 
 
 def test_O3_overdraft_lets_a_record_be_finished(build):
@@ -73,8 +76,8 @@ def test_O3_overdraft_lets_a_record_be_finished(build):
     plane.hold(1)
     run(plane, 11)
 
-    assert (250, 100) == channel(plane, 0, "written", "sent")
-    assert (ThreadState.SOFT, 2) == (state(plane, 0), pool(plane))
+    assert channel(plane, 0, "written", "sent") == (250, 100)
+    assert (state(plane, 0), pool(plane)) == (ThreadState.SOFT, 2)
 
 
 def test_O4_a_refused_segment_leaves_the_task_inside_the_record(build):
@@ -83,25 +86,25 @@ def test_O4_a_refused_segment_leaves_the_task_inside_the_record(build):
     plane.hold(1)
     run(plane, 1000)
 
-    assert (ThreadState.HARD, 1, 0) == task(plane, 0, "state", "served", "records_out")
-    assert (200, 100) == channel(plane, 0, "written", "sent")
-    assert 990 == task(plane, 0, "hard_ns")
+    assert task(plane, 0, "state", "served", "records_out") == (ThreadState.HARD, 1, 0)
+    assert channel(plane, 0, "written", "sent") == (200, 100)
+    assert task(plane, 0, "hard_ns") == 990
 
     plane.release(1)
     run(plane, 1001)  # the reader takes both buffers, the record is written at once
 
-    assert (300, 300, 1) == channel(plane, 0, "written", "sent", "records_out")
+    assert channel(plane, 0, "written", "sent", "records_out") == (300, 300, 1)
 
 
 def test_O4_a_full_buffer_is_offered_at_once_and_an_open_one_waits(build):
     plane = build(pipe(size=60, total=2))
     run(plane, 11)
 
-    assert (60, 0) == channel(plane, 0, "written", "sent")
+    assert channel(plane, 0, "written", "sent") == (60, 0)
 
     run(plane, 21)
 
-    assert (120, 100) == channel(plane, 0, "written", "sent")
+    assert channel(plane, 0, "written", "sent") == (120, 100)
 
 
 @pytest.mark.parametrize(("exclusive", "expected"), [(1, (90, 1)), (8, (80, 2))])
@@ -115,16 +118,18 @@ def test_O4_an_unavailable_pool_stretches_the_buffer(build, exclusive, expected)
 
 def test_O4_without_stretching_a_record_waits_in_small_buffers(build):
     """Before FLINK-33077: the record of 90 bytes takes three buffers of 40 from a pool of one, and waits for each of them."""
-    plane = build(pipe(size=90, total=1, starting_buffer_bytes=40, exclusive=1, floating=0, overdraft=0, stretching=False))
+    plane = build(
+        pipe(size=90, total=1, starting_buffer_bytes=40, exclusive=1, floating=0, overdraft=0, stretching=False)
+    )
     plane.hold(1)
     run(plane, 15)
 
-    assert (ThreadState.HARD, 80, 40) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
+    assert (state(plane, 0), *channel(plane, 0, "written", "sent")) == (ThreadState.HARD, 80, 40)
 
     plane.release(1)
     run(plane, 16)
 
-    assert (90, 80, 1) == channel(plane, 0, "written", "sent", "records_out")
+    assert channel(plane, 0, "written", "sent", "records_out") == (90, 80, 1)
 
 
 def test_O4_the_pool_is_judged_buffer_by_buffer_and_a_segment_is_the_limit(build):
@@ -132,18 +137,20 @@ def test_O4_the_pool_is_judged_buffer_by_buffer_and_a_segment_is_the_limit(build
     plane = build(pipe(size=250, total=1, starting_buffer_bytes=40, exclusive=2, floating=0, overdraft=5))
     run(plane, 15)
 
-    assert (250, 240) == channel(plane, 0, "written", "sent")
-    assert 3 == task(plane, 0, "buffers_out")
+    assert channel(plane, 0, "written", "sent") == (250, 240)
+    assert task(plane, 0, "buffers_out") == 3
 
 
 def test_O4_a_stretched_buffer_holds_what_it_has_and_the_rest(build):
     """Two channels, a pool of three: one channel takes the third segment, so the other stretches 30 + 30 into one buffer of 60."""
     edges = [edge(ship=Ship.REBALANCE, size=30, fan_out=(2, 1))]
-    plane = build(world([source(total=2), vertex(parallelism=2)], edges, starting_buffer_bytes=40, exclusive=1, floating=1))
+    plane = build(
+        world([source(total=2), vertex(parallelism=2)], edges, starting_buffer_bytes=40, exclusive=1, floating=1)
+    )
     run(plane, 25)
 
-    assert [40, 60] == sorted(column(plane.channels(), "sent"))
-    assert 2 == task(plane, 0, "buffers_out")
+    assert sorted(column(plane.channels(), "sent")) == [40, 60]
+    assert task(plane, 0, "buffers_out") == 2
 
 
 def broadcast(*vertices, **options):
@@ -157,7 +164,7 @@ def test_O1_a_broadcast_shares_its_segments(build):
         plane.hold(reader)
     run(plane, 10_000)
 
-    assert (ThreadState.SOFT, 10, [10, 10, 10]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
+    assert (state(plane, 0), pool(plane), column(plane.channels(), "queued")) == (ThreadState.SOFT, 10, [10, 10, 10])
 
 
 def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(build):
@@ -166,27 +173,35 @@ def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(buil
     plane.hold(2)
     run(plane, 10_000)
 
-    assert (ThreadState.SOFT, 10, [0, 10, 0]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
+    assert (state(plane, 0), pool(plane), column(plane.channels(), "queued")) == (ThreadState.SOFT, 10, [0, 10, 0])
 
     plane.release(2)
     run(plane, 10_001)
 
-    assert 9 == pool(plane) or state(plane, 0) != ThreadState.SOFT
+    assert pool(plane) == 9 or state(plane, 0) != ThreadState.SOFT
 
 
 def test_O4_a_broadcast_is_written_to_all_channels_together(build):
     """A pool of two and no overdraft: 100 bytes are sent, 200 wait on each channel, and the rest of 450 until the last has sent some."""
-    plane = build(world([source(), vertex(parallelism=2)], [edge(ship=Ship.BROADCAST, size=450)], exclusive=1, floating=0, overdraft=0))
+    plane = build(
+        world(
+            [source(), vertex(parallelism=2)],
+            [edge(ship=Ship.BROADCAST, size=450)],
+            exclusive=1,
+            floating=0,
+            overdraft=0,
+        )
+    )
     for reader in (1, 2):
         plane.hold(reader)
     run(plane, 500)
 
-    assert (ThreadState.HARD, 2, [300, 300]) == (state(plane, 0), pool(plane), column(plane.channels(), "written"))
+    assert (state(plane, 0), pool(plane), column(plane.channels(), "written")) == (ThreadState.HARD, 2, [300, 300])
 
     plane.release(1)
     run(plane, 1000)
 
-    assert [300, 300] == column(plane.channels(), "written")
+    assert column(plane.channels(), "written") == [300, 300]
 
     plane.release(2)
     run(plane, 1500)
@@ -198,7 +213,7 @@ def test_B1_a_broadcast_record_is_as_large_for_every_reader(build):
     plane = build(world([source(total=20), vertex(parallelism=3)], [edge(ship=Ship.BROADCAST, size=(10, 60, 90))]))
     run(plane, 1000)
 
-    assert 1 == len(set(column(plane.channels(), "written")))
+    assert len(set(column(plane.channels(), "written"))) == 1
 
 
 def copies(plane, channels):
@@ -233,7 +248,7 @@ def test_O5_rescale_goes_round_its_own_block(build):
     plane = build(world([source(parallelism=2, total=4), vertex(parallelism=5)], [edge(ship=Ship.RESCALE)]))
     run(plane, 400)
 
-    assert [2, 1, 1, 2, 2] == copies(plane, range(5))
+    assert copies(plane, range(5)) == [2, 1, 1, 2, 2]
 
 
 def test_O5_broadcast_and_global_and_forward(build):
@@ -242,7 +257,7 @@ def test_O5_broadcast_and_global_and_forward(build):
     plane = build(world(vertices, edges))
     run(plane, 400)
 
-    assert [3, 3, 3, 3, 3, 0, 3, 0, 3, 3] == copies(plane, range(10))
+    assert copies(plane, range(10)) == [3, 3, 3, 3, 3, 0, 3, 0, 3, 3]
 
 
 @pytest.mark.parametrize("fan_out", [(0, 1), (1, 2), (2, 3), (1, 1), (3, 1), (5, 2)])
@@ -260,22 +275,22 @@ def test_O5_partitions_are_written_in_the_order_of_the_edges(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert ThreadState.HARD == state(plane, 0)
-    assert [200, 0] == column(plane.channels(), "written")
+    assert state(plane, 0) == ThreadState.HARD
+    assert column(plane.channels(), "written") == [200, 0]
 
 
 def test_O6_without_a_timer_every_record_flushes(build):
     plane = build(pipe(size=30, total=2, buffer_timeout_ns=0))
     run(plane, 11)
 
-    assert (30, 30, 30) == channel(plane, 0, "written", "sent", "arrived")
+    assert channel(plane, 0, "written", "sent", "arrived") == (30, 30, 30)
 
 
 def test_O6_a_negative_timeout_never_flushes(build):
     plane = build(pipe(size=30, total=2))
     run(plane, 10**9)
 
-    assert (60, 0) == channel(plane, 0, "written", "sent")
+    assert channel(plane, 0, "written", "sent") == (60, 0)
 
 
 def test_O6_a_flush_visits_partitions_and_channels_in_order(build):
@@ -288,7 +303,7 @@ def test_O6_a_flush_visits_partitions_and_channels_in_order(build):
         run(plane, until)
         arrived.append(column(plane.channels(), "arrived"))
 
-    assert [[0, 0, 0], [0, 0, 0], [30, 0, 0], [30, 0, 0], [30, 30, 0], [30, 30, 0], [30, 30, 20]] == arrived
+    assert arrived == [[0, 0, 0], [0, 0, 0], [30, 0, 0], [30, 0, 0], [30, 30, 0], [30, 30, 0], [30, 30, 20]]
 
 
 def test_O7_a_flushed_buffer_keeps_its_segment_until_it_is_closed(build):
@@ -296,11 +311,11 @@ def test_O7_a_flushed_buffer_keeps_its_segment_until_it_is_closed(build):
     plane = build(pipe(size=30, total=1, buffer_timeout_ns=0))
     run(plane, 100)
 
-    assert (1, 1) == (pool(plane), channel(plane, 0, "queued"))
+    assert (pool(plane), channel(plane, 0, "queued")) == (1, 1)
 
     plane.forward(0, Marker(1))
 
-    assert (0, 1) == (pool(plane), channel(plane, 0, "queued"))  # the marker
+    assert (pool(plane), channel(plane, 0, "queued")) == (0, 1)  # the marker
 
 
 def test_O7_a_local_buffer_belongs_to_the_pool_until_the_reader_recycles_it(build):
@@ -308,24 +323,26 @@ def test_O7_a_local_buffer_belongs_to_the_pool_until_the_reader_recycles_it(buil
     plane = build(pipe(size=50, total=2, local=True))
     run(plane, 25)  # the reader is inside the first record
 
-    assert (100, 100, 50) == channel(plane, 0, "sent", "taken", "consumed")
-    assert 1 == pool(plane)
+    assert channel(plane, 0, "sent", "taken", "consumed") == (100, 100, 50)
+    assert pool(plane) == 1
 
     run(plane, 35)  # the second record ends with the buffer: recycled when its service begins
 
-    assert (100, 0) == (channel(plane, 0, "consumed"), pool(plane))
+    assert (channel(plane, 0, "consumed"), pool(plane)) == (100, 0)
 
 
 def test_O7_a_closed_local_slice_is_given_back_with_the_last_recycling(build):
     """The reader holds a slice of the open buffer; the marker closes it; the segment returns when the reader is done with the slice."""
-    plane = build(pipe(size=30, total=1, local=True, service=50, buffer_timeout_ns=0, segment_bytes=60, starting_buffer_bytes=60))
+    plane = build(
+        pipe(size=30, total=1, local=True, service=50, buffer_timeout_ns=0, segment_bytes=60, starting_buffer_bytes=60)
+    )
     run(plane, 15)
 
-    assert (ThreadState.BUSY, 1, 30) == (state(plane, 1), pool(plane), channel(plane, 0, "taken"))
+    assert (state(plane, 1), pool(plane), channel(plane, 0, "taken")) == (ThreadState.BUSY, 1, 30)
 
     plane.forward(0, Marker(1))
 
-    assert 0 == pool(plane)  # the record ended with the slice, which was recycled when its service began
+    assert pool(plane) == 0  # the record ended with the slice, which was recycled when its service began
 
 
 def test_O7_giving_back_wakes_a_soft_writer(build):
@@ -333,10 +350,10 @@ def test_O7_giving_back_wakes_a_soft_writer(build):
     plane.hold(1)
     run(plane, 95)
 
-    assert (ThreadState.SOFT, 2) == task(plane, 0, "state", "served")
+    assert task(plane, 0, "state", "served") == (ThreadState.SOFT, 2)
 
     plane.release(1)
     run(plane, 96)
 
-    assert ThreadState.BUSY == state(plane, 0)
-    assert (21, 75) == task(plane, 0, "busy_ns", "soft_ns")
+    assert state(plane, 0) == ThreadState.BUSY
+    assert task(plane, 0, "busy_ns", "soft_ns") == (21, 75)

@@ -4,19 +4,29 @@ import inspect
 import re
 from pathlib import Path
 
-from sim.plane.seam import interface, spec
+from sim.plane import interface, spec
 
-PAGE = Path(interface.__file__).parent.parent / "RULES.md"
+PAGE = Path(interface.__file__).parent / "RULES.md"
 RULES = re.findall(r"^- \*\*([A-Z]\d+)\*\* ", PAGE.read_text(), re.MULTILINE)
 LETTERS = "".join(dict.fromkeys(rule[0] for rule in RULES))
 CITED = rf"\b[{LETTERS}][1-9]\d?\b"
 # Tests name a rule in front of what must hold.  These are held by tests that name what happens instead.
 HELD_BY_OTHER_NAMES = {
-    "N1", "N3", "N4",  # every row number that a test states
-    "L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L9",  # test_rules_late.py
+    "N1",
+    "N3",
+    "N4",  # every row number that a test states
+    "L1",
+    "L2",
+    "L3",
+    "L4",
+    "L5",
+    "L6",
+    "L7",
+    "L8",
+    "L9",  # test_rules_late.py
     "C1",  # every capture in test_rules_captures.py
     "W2",  # every draw that a test states
-}  # fmt: skip
+}
 
 
 def test_rules_are_numbered_without_gaps():
@@ -42,7 +52,10 @@ def test_the_page_cites_rules_that_exist():
 
 def test_every_rule_has_a_test_of_its_name():
     """test_O4_... holds rule O4."""
-    names = re.findall(r"def test_((?:[A-Z]\d+_)+)", "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_rules_*.py")))
+    names = re.findall(
+        r"def test_((?:[A-Z]\d+_)+)",
+        "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_rules_*.py")),
+    )
     tested = {rule for name in names for rule in name.strip("_").split("_")}
 
     assert set() == tested - set(RULES)

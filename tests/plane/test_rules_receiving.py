@@ -1,6 +1,7 @@
 """Rules R: receive buffers, credits, listeners, ready lists, what an arriving marker does."""
 
-from sim.plane.seam.interface import Marker, Notice, NoticeKind, Ship, ThreadState, Trait
+from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
+from sim.plane.spec import Ship
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
 
 
@@ -12,8 +13,8 @@ def union(writers, *, total=-1, size=100, **options):
 def test_R1_credit_begins_with_the_exclusive_buffers(build):
     plane = build(pipe(total=0, exclusive=3))
 
-    assert 3 == channel(plane, 0, "credit")
-    assert 8 == idle_floating(plane)
+    assert channel(plane, 0, "credit") == 3
+    assert idle_floating(plane) == 8
 
 
 def test_R1_arriving_data_takes_a_floating_buffer_first(build):
@@ -26,8 +27,8 @@ def test_R1_arriving_data_takes_a_floating_buffer_first(build):
     plane.release(2)
     run(plane, 121)
 
-    assert [200, 100] == column(plane.channels(), "consumed")
-    assert [1, 1] == column(plane.channels(), "credit")
+    assert column(plane.channels(), "consumed") == [200, 100]
+    assert column(plane.channels(), "credit") == [1, 1]
 
 
 def test_R2_arrivals_take_floating_buffers_until_none_is_left(build):
@@ -39,7 +40,7 @@ def test_R2_arrivals_take_floating_buffers_until_none_is_left(build):
         run(plane, until)
         seen.append((channel(plane, 0, "arrived"), channel(plane, 0, "credit"), idle_floating(plane)))
 
-    assert [(100, 2, 1), (200, 2, 0), (300, 1, 0), (400, 0, 0), (400, 0, 0)] == seen
+    assert seen == [(100, 2, 1), (200, 2, 0), (300, 1, 0), (400, 0, 0), (400, 0, 0)]
 
 
 def test_R2_gained_credits_leave_in_one_message(build):
@@ -48,11 +49,11 @@ def test_R2_gained_credits_leave_in_one_message(build):
     plane.hold(1)
     run(plane, 2010)
 
-    assert (100, 0) == channel(plane, 0, "sent", "credit")
+    assert channel(plane, 0, "sent", "credit") == (100, 0)
 
     run(plane, 2011)
 
-    assert (300, 1) == channel(plane, 0, "sent", "credit")
+    assert channel(plane, 0, "sent", "credit") == (300, 1)
 
 
 def test_R3_an_exclusive_buffer_more_than_required_frees_a_floating_one(build):
@@ -61,12 +62,12 @@ def test_R3_an_exclusive_buffer_more_than_required_frees_a_floating_one(build):
     plane.hold(1)
     run(plane, 50)
 
-    assert (2, 1) == (channel(plane, 0, "credit"), idle_floating(plane))
+    assert (channel(plane, 0, "credit"), idle_floating(plane)) == (2, 1)
 
     plane.release(1)
     run(plane, 51)
 
-    assert (2, 2) == (channel(plane, 0, "credit"), idle_floating(plane))
+    assert (channel(plane, 0, "credit"), idle_floating(plane)) == (2, 2)
 
 
 def test_R3_listeners_are_served_in_the_order_they_came(build):
@@ -79,7 +80,7 @@ def test_R3_listeners_are_served_in_the_order_they_came(build):
     plane.hold(3)
     run(plane, 100)
 
-    assert [100, 100, 300] == column(plane.channels(), "sent")
+    assert column(plane.channels(), "sent") == [100, 100, 300]
 
     plane.release(3)
     sent = []
@@ -87,7 +88,7 @@ def test_R3_listeners_are_served_in_the_order_they_came(build):
         run(plane, until)
         sent.append(column(plane.channels(), "sent"))
 
-    assert [
+    assert sent == [
         [100, 100, 400],  # the exclusive buffers come back as credits of their own channels: 2 ...
         [100, 200, 400],  # ... 1 ...
         [200, 200, 400],  # ... 0
@@ -95,7 +96,7 @@ def test_R3_listeners_are_served_in_the_order_they_came(build):
         [200, 400, 400],
         [300, 400, 400],
         [300, 400, 500],  # the other one, to channel 2
-    ] == sent
+    ]
 
 
 def test_R3_a_listener_that_got_one_buffer_and_needs_two_stands_in_line_again(build):
@@ -107,16 +108,16 @@ def test_R3_a_listener_that_got_one_buffer_and_needs_two_stands_in_line_again(bu
     plane.hold(2)
     run(plane, 4000)
 
-    assert [100, 300] == column(plane.channels(), "arrived")
+    assert column(plane.channels(), "arrived") == [100, 300]
 
     plane.release(2)
     run(plane, 4001)
 
-    assert 0 == idle_floating(plane)
+    assert idle_floating(plane) == 0
 
     run(plane, 5001)
 
-    assert (300, 1) == channel(plane, 0, "sent", "credit")
+    assert channel(plane, 0, "sent", "credit") == (300, 1)
 
 
 def test_R4_channels_become_ready_in_the_order_of_arrival(build):
@@ -132,7 +133,7 @@ def test_R4_channels_become_ready_in_the_order_of_arrival(build):
         run(plane, until)
         notices.append(column(plane.channels(), "taken"))
 
-    assert [[0, 0, 100], [100, 0, 100], [100, 100, 100]] == notices
+    assert notices == [[0, 0, 100], [100, 0, 100], [100, 100, 100]]
 
 
 def test_R4_a_ready_channel_wakes_an_idle_reader_only(build):
@@ -141,7 +142,7 @@ def test_R4_a_ready_channel_wakes_an_idle_reader_only(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (ThreadState.HELD, 0) == (state(plane, 1), channel(plane, 0, "taken"))
+    assert (state(plane, 1), channel(plane, 0, "taken")) == (ThreadState.HELD, 0)
 
 
 def test_R5_a_priority_marker_is_processed_before_the_data_it_overtook(build):
@@ -153,7 +154,7 @@ def test_R5_a_priority_marker_is_processed_before_the_data_it_overtook(build):
     plane.release(1)
 
     assert Notice(60, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
-    assert (100, 0) == channel(plane, 0, "arrived", "taken")
+    assert channel(plane, 0, "arrived", "taken") == (100, 0)
 
 
 def test_R5_priority_wakes_an_idle_reader(build):
@@ -171,12 +172,12 @@ def test_R5_priority_wakes_a_soft_reader(build):
     plane.hold(2)
     run(plane, 1000)
 
-    assert ThreadState.SOFT == state(plane, 1)
+    assert state(plane, 1) == ThreadState.SOFT
 
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
     assert [Notice(1000, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 2000)
-    assert ThreadState.SOFT == state(plane, 1)
+    assert state(plane, 1) == ThreadState.SOFT
 
 
 def test_R5_the_first_announced_marker_of_a_gate_is_reported(build):
@@ -198,11 +199,11 @@ def test_R5_local_and_priority_markers_are_not_announced(build):
         plane.forward(0, Marker(1, traits))
         seen.append([n.kind for n in run(plane, 10)])
 
-    assert [
+    assert seen == [
         [NoticeKind.LEFT, NoticeKind.ARRIVED],
         [NoticeKind.LEFT, NoticeKind.ARRIVED],
         [NoticeKind.LEFT, NoticeKind.ANNOUNCED, NoticeKind.ARRIVED],
-    ] == seen
+    ]
 
 
 def test_R5_a_marker_of_the_prioritised_number_joins_the_priority_list(build):
@@ -216,4 +217,4 @@ def test_R5_a_marker_of_the_prioritised_number_joins_the_priority_list(build):
     plane.release(1)
 
     assert Notice(60, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
-    assert 0 == channel(plane, 0, "taken")
+    assert channel(plane, 0, "taken") == 0

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.plane.seam.interface import Debloating, Marker, Notice, NoticeKind, Position, Ship, ThreadState, Trait
+from sim.model.cluster import Debloating
+from sim.plane.interface import Marker, Notice, NoticeKind, Position, ThreadState, Trait
+from sim.plane.spec import Ship
 from tests.plane.lab import channel, column, edge, idle_floating, pipe, pool, run, source, state, task, vertex, world
 
 
@@ -42,9 +44,9 @@ def test_P1_a_service_under_way_is_abandoned(build):
     plane.halt([0, 1])
     run(plane, 1000)
 
-    assert [ThreadState.HALTED, ThreadState.HALTED] == [state(plane, t) for t in (0, 1)]
-    assert [1, 0] == column(plane.tasks(), "served")
-    assert (100, 100) == channel(plane, 0, "written", "consumed")
+    assert [state(plane, t) for t in (0, 1)] == [ThreadState.HALTED, ThreadState.HALTED]
+    assert column(plane.tasks(), "served") == [1, 0]
+    assert channel(plane, 0, "written", "consumed") == (100, 100)
 
 
 def test_P1_an_emission_ends_where_it_is(build):
@@ -53,13 +55,13 @@ def test_P1_an_emission_ends_where_it_is(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (ThreadState.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
+    assert (state(plane, 0), channel(plane, 0, "written")) == (ThreadState.HARD, 200)
 
     plane.halt([0])
     plane.release(1)
     run(plane, 200)
 
-    assert (200, 0) == channel(plane, 0, "written", "queued")
+    assert channel(plane, 0, "written", "queued") == (200, 0)
 
 
 def test_P1_a_wake_up_is_dropped(build):
@@ -69,7 +71,7 @@ def test_P1_a_wake_up_is_dropped(build):
     plane.halt([0])
     run(plane, 1000)
 
-    assert 1 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 1
 
 
 def test_P1_a_halted_task_reports_nothing(build):
@@ -81,8 +83,8 @@ def test_P1_a_halted_task_reports_nothing(build):
     plane.forward(1, Marker(2, Trait.ANNOUNCED))
     plane.forward(0, Marker(3, Trait.ANNOUNCED))
 
-    assert [NoticeKind.LEFT] == [n.kind for n in run(plane, 100)]
-    assert 1 == channel(plane, 0, "received")
+    assert [n.kind for n in run(plane, 100)] == [NoticeKind.LEFT]
+    assert channel(plane, 0, "received") == 1
 
 
 def test_P1_timers_of_a_halted_task_go_by(build):
@@ -95,7 +97,7 @@ def test_P1_timers_of_a_halted_task_go_by(build):
         run(plane, 5000)
         flushed.append(channel(plane, 0, "sent") == 30)
 
-    assert [True, False] == flushed
+    assert flushed == [True, False]
 
     sizes = []
     for halted in ([], [1]):
@@ -105,7 +107,7 @@ def test_P1_timers_of_a_halted_task_go_by(build):
         run(plane, 5000)
         sizes.append(column(plane.gates(), "buffer_bytes"))
 
-    assert [[10], [100]] == sizes
+    assert sizes == [[10], [100]]
 
 
 def test_P1_what_is_sent_to_a_halted_task_arrives_and_stays(build):
@@ -114,8 +116,8 @@ def test_P1_what_is_sent_to_a_halted_task_arrives_and_stays(build):
     plane.halt([1])
     run(plane, 1000)
 
-    assert (400, 0, 0) == channel(plane, 0, "arrived", "taken", "credit")
-    assert ThreadState.SOFT == state(plane, 0)
+    assert channel(plane, 0, "arrived", "taken", "credit") == (400, 0, 0)
+    assert state(plane, 0) == ThreadState.SOFT
 
 
 def test_P1_what_a_halted_task_wrote_is_still_sent(build):
@@ -124,7 +126,7 @@ def test_P1_what_a_halted_task_wrote_is_still_sent(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert 100 == channel(plane, 0, "sent")
+    assert channel(plane, 0, "sent") == 100
 
     plane.halt([0])
     plane.release(1)
@@ -145,8 +147,8 @@ def test_P1_verbs_on_a_halted_thread(build):
     with pytest.raises(ValueError, match=r"halted|not held"):
         plane.release(1)
 
-    assert [] == run(plane, 100)
-    assert ThreadState.HALTED == state(plane, 1)
+    assert run(plane, 100) == []
+    assert state(plane, 1) == ThreadState.HALTED
 
 
 def test_P1_halted_time_is_counted_nowhere(build):
@@ -156,7 +158,7 @@ def test_P1_halted_time_is_counted_nowhere(build):
     plane.halt([0])
     run(plane, 100)
 
-    assert (15, 0, 0, 0) == task(plane, 0, "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+    assert task(plane, 0, "busy_ns", "idle_ns", "soft_ns", "hard_ns") == (15, 0, 0, 0)
 
 
 # ---------------------------------------------------------------------------------------------- P2
@@ -167,8 +169,8 @@ def test_P2_a_position_tells_how_things_stand(build):
     plane = build(pipe(service=25))
     run(plane, 45)
 
-    assert [4, [], [], [], [400], [4], [0]] == columns(plane.position(0))
-    assert [1, [200], [2], [0], [], [], []] == columns(plane.position(1))
+    assert columns(plane.position(0)) == [4, [], [], [], [400], [4], [0]]
+    assert columns(plane.position(1)) == [1, [200], [2], [0], [], [], []]
 
 
 def test_P2_captures_are_those_of_the_latest(build):
@@ -178,17 +180,17 @@ def test_P2_captures_are_those_of_the_latest(build):
     run(plane, 100)
     plane.capture(1, 1)
 
-    assert [100] == plane.position(1).captured.tolist()
+    assert plane.position(1).captured.tolist() == [100]
 
     plane.forward(0, Marker(1, Trait.PRIORITY))
     run(plane, 101)
     plane.release(1)
     run(plane, 1000)
 
-    assert [100] == plane.position(0).overtaken.tolist()
-    assert [100] == plane.position(1).captured.tolist()
-    assert [0] == plane.bare_position(0).overtaken.tolist()
-    assert [0] == plane.bare_position(1).captured.tolist()
+    assert plane.position(0).overtaken.tolist() == [100]
+    assert plane.position(1).captured.tolist() == [100]
+    assert plane.bare_position(0).overtaken.tolist() == [0]
+    assert plane.bare_position(1).captured.tolist() == [0]
 
 
 def test_P2_a_bare_position_is_one_without_captures(build):
@@ -250,7 +252,7 @@ def test_P3_notices_not_yet_returned_are_dropped(build):
     plane.forward(1, Marker(1, Trait.ANNOUNCED))
     begin_again(plane, {0: writer(), 1: reader()}, tasks=())
 
-    assert NoticeKind.QUIET == plane.advance(100).kind
+    assert plane.advance(100).kind == NoticeKind.QUIET
 
 
 def test_P3_turns_leave_the_work_list(build):
@@ -258,16 +260,18 @@ def test_P3_turns_leave_the_work_list(build):
     plane = build(pipe())
     begin_again(plane, {0: writer(), 1: reader()}, tasks=(1, 0))
 
-    assert [1, 0] == [plane.advance(10).task for _ in range(2)]
+    assert [plane.advance(10).task for _ in range(2)] == [1, 0]
 
 
 def test_P3_what_is_on_a_shared_line_is_dropped_alone(build):
     """Two pipes share a line of 1 byte / ns; 200 bytes of each are given to it when one starts anew: the others arrive all the same."""
-    spec = world([source(parallelism=2, total=2), vertex(parallelism=2)], [edge()], (0, 0, 1, 1), nic=(1, 1), latency_ns=500)
+    spec = world(
+        [source(parallelism=2, total=2), vertex(parallelism=2)], [edge()], (0, 0, 1, 1), nic=(1, 1), latency_ns=500
+    )
     plane = build(spec)
     run(plane, 100)
 
-    assert [200, 200] == column(plane.channels(), "sent")
+    assert column(plane.channels(), "sent") == [200, 200]
 
     begin_again(plane, {0: writer(), 2: reader()})
     arrived = []
@@ -275,7 +279,7 @@ def test_P3_what_is_on_a_shared_line_is_dropped_alone(build):
         run(plane, until)
         arrived.append(column(plane.channels(), "arrived"))
 
-    assert [[0, 0], [0, 100], [0, 100], [0, 100], [0, 100], [0, 200], [200, 200]] == arrived
+    assert arrived == [[0, 0], [0, 100], [0, 100], [0, 100], [0, 100], [0, 200], [200, 200]]
 
 
 def test_P3_messages_are_dropped(build):
@@ -285,7 +289,7 @@ def test_P3_messages_are_dropped(build):
     plane.start({0: writer(), 1: reader()})
     run(plane, 1000)
 
-    assert 2 == channel(plane, 0, "credit")
+    assert channel(plane, 0, "credit") == 2
 
 
 def test_P3_the_timer_keeps_its_grid(build):
@@ -298,7 +302,7 @@ def test_P3_the_timer_keeps_its_grid(build):
         leaves.append(plane.now)
         begin_again(plane, {0: writer(), 1: reader()})
 
-    assert 0 == (leaves[1] - leaves[0]) % 1000
+    assert (leaves[1] - leaves[0]) % 1000 == 0
 
 
 def test_P3_a_slow_factor_is_kept(build):
@@ -309,7 +313,7 @@ def test_P3_a_slow_factor_is_kept(build):
     begin_again(plane, {0: writer(), 1: reader()})
     run(plane, 601)
 
-    assert 5 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 5
 
 
 def test_P3_totals_go_on(build):
@@ -319,10 +323,10 @@ def test_P3_totals_go_on(build):
     begin_again(plane, {0: writer(served=5, written=[500], records=[5]), 1: reader()})
     run(plane, 1000)
 
-    assert (10, 15, 1500, 15) == task(plane, 0, "served", "records_out", "bytes_out", "buffers_out")
-    assert (5, 1500, 15) == task(plane, 1, "served", "bytes_in", "buffers_in")
-    assert 1500 == plane.polled(1)
-    assert (1000, 1000, 10, 10) == channel(plane, 0, "written", "consumed", "records_in", "records_out")
+    assert task(plane, 0, "served", "records_out", "bytes_out", "buffers_out") == (10, 15, 1500, 15)
+    assert task(plane, 1, "served", "bytes_in", "buffers_in") == (5, 1500, 15)
+    assert plane.polled(1) == 1500
+    assert channel(plane, 0, "written", "consumed", "records_in", "records_out") == (1000, 1000, 10, 10)
 
 
 def test_P3_exhaustion_is_reported_anew(build):
@@ -331,8 +335,11 @@ def test_P3_exhaustion_is_reported_anew(build):
     run(plane, 100)
     begin_again(plane, {0: writer(served=1, written=[100], records=[1]), 1: reader()})
 
-    assert [NoticeKind.RECOVERED, NoticeKind.RECOVERED, NoticeKind.EXHAUSTED, NoticeKind.QUIET] == [
-        plane.advance(200).kind for _ in range(4)
+    assert [plane.advance(200).kind for _ in range(4)] == [
+        NoticeKind.RECOVERED,
+        NoticeKind.RECOVERED,
+        NoticeKind.EXHAUSTED,
+        NoticeKind.QUIET,
     ]
 
 
@@ -343,8 +350,8 @@ def test_P3_started_tasks_are_held(build):
     plane.start({0: writer(), 1: reader()})
     run(plane, 1000)
 
-    assert [ThreadState.HELD, ThreadState.HELD] == [state(plane, t) for t in (0, 1)]
-    assert [0, 0] == column(plane.tasks(), "served")
+    assert [state(plane, t) for t in (0, 1)] == [ThreadState.HELD, ThreadState.HELD]
+    assert column(plane.tasks(), "served") == [0, 0]
 
 
 def test_P3_a_joined_task_begins_with_its_first_gate(build):
@@ -356,7 +363,7 @@ def test_P3_a_joined_task_begins_with_its_first_gate(build):
     plane.release(2)
     run(plane, 101)
 
-    assert [50, 0] == column(plane.channels(), "consumed")
+    assert column(plane.channels(), "consumed") == [50, 0]
 
     plane.halt([0, 1, 2])
     begin_again(plane, {0: writer(), 1: writer(), 2: reader(captured=(0, 0))}, tasks=[0, 1])
@@ -364,7 +371,7 @@ def test_P3_a_joined_task_begins_with_its_first_gate(build):
     plane.release(2)
     run(plane, 301)
 
-    assert [50, 0] == column(plane.channels(), "consumed")
+    assert column(plane.channels(), "consumed") == [50, 0]
 
 
 def test_P3_tasks_are_closed_under_channels(build):
@@ -385,7 +392,11 @@ def test_P3_tasks_are_closed_under_channels(build):
 
 def test_P4_draws_go_on_where_the_position_is(build):
     """Services and sizes of records 7 and later are what they were the first time."""
-    spec = world([source(service=(5, 10, 20, 40, 80)), vertex(service=(1,))], [edge(size=(10, 40, 70, 90, 130))], segment_bytes=1000)
+    spec = world(
+        [source(service=(5, 10, 20, 40, 80)), vertex(service=(1,))],
+        [edge(size=(10, 40, 70, 90, 130))],
+        segment_bytes=1000,
+    )
     plane = build(spec)
     seen = [(0, 0)]
     while len(seen) < 15:
@@ -411,7 +422,9 @@ def test_P4_copies_are_counted_by_the_records_served(build):
     before = column(expected.channels(), "records_out")
     run(expected, 71)
     written = [100 * n for n in before]
-    begin_again(plane, {0: writer(served=5, written=written, records=before, overtaken=[0, 0]), 1: reader(), 2: reader()})
+    begin_again(
+        plane, {0: writer(served=5, written=written, records=before, overtaken=[0, 0]), 1: reader(), 2: reader()}
+    )
     run(plane, 21)
 
     assert column(expected.channels(), "records_out") == column(plane.channels(), "records_out")
@@ -427,7 +440,7 @@ def test_P4_a_source_is_as_late_as_its_position(build):
         run(plane, until)
         served.append(task(plane, 0, "served"))
 
-    assert [3, 11, 11, 12, 12, 13] == served
+    assert served == [3, 11, 11, 12, 12, 13]
 
 
 # ---------------------------------------------------------------------------------------------- P5, P6
@@ -436,10 +449,12 @@ def test_P4_a_source_is_as_late_as_its_position(build):
 def test_P5_offsets(build):
     """500 written, of which 100 in the sender's queue and 200 at the reader; what the reader says it consumed is not asked."""
     plane = build(pipe())
-    plane.start({0: writer(served=5, written=[500], records=[5], overtaken=[100]), 1: reader(consumed=[50], captured=[200])})
+    plane.start(
+        {0: writer(served=5, written=[500], records=[5], overtaken=[100]), 1: reader(consumed=[50], captured=[200])}
+    )
 
-    assert (500, 400, 400, 200, 200) == channel(plane, 0, "written", "sent", "arrived", "taken", "consumed")
-    assert (2, 5) == channel(plane, 0, "records_in", "records_out")
+    assert channel(plane, 0, "written", "sent", "arrived", "taken", "consumed") == (500, 400, 400, 200, 200)
+    assert channel(plane, 0, "records_in", "records_out") == (2, 5)
 
 
 def test_P5_bytes_of_no_record_belong_to_the_next_one(build):
@@ -448,11 +463,11 @@ def test_P5_bytes_of_no_record_belong_to_the_next_one(build):
     begin_again(plane, {0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[150])})
     run(plane, 9)
 
-    assert (300, 300, 3) == channel(plane, 0, "taken", "consumed", "records_in")
+    assert channel(plane, 0, "taken", "consumed", "records_in") == (300, 300, 3)
 
     run(plane, 11)
 
-    assert 1 == task(plane, 1, "served")
+    assert task(plane, 1, "served") == 1
 
 
 def test_P5_without_a_whole_record_left_the_next_is_the_writers(build):
@@ -461,11 +476,11 @@ def test_P5_without_a_whole_record_left_the_next_is_the_writers(build):
     begin_again(plane, {0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[30])})
     run(plane, 9)
 
-    assert (300, 270, 3) == channel(plane, 0, "taken", "consumed", "records_in")
+    assert channel(plane, 0, "taken", "consumed", "records_in") == (300, 270, 3)
 
     run(plane, 11)
 
-    assert (400, 400, 4) == channel(plane, 0, "taken", "consumed", "records_in")
+    assert channel(plane, 0, "taken", "consumed", "records_in") == (400, 400, 4)
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -474,18 +489,18 @@ def test_P6_recovered_output_takes_segments_beyond_the_pool(build, local):
     plane = build(pipe(exclusive=1, floating=1, total=8, local=local))
     plane.start({0: writer(served=7, written=[700], records=[7], overtaken=[650]), 1: reader()})
 
-    assert (7, 7) == (pool(plane), channel(plane, 0, "queued"))
+    assert (pool(plane), channel(plane, 0, "queued")) == (7, 7)
 
     plane.release(0)
     run(plane, 100)
 
-    assert (ThreadState.SOFT, 7) == (state(plane, 0), pool(plane))
+    assert (state(plane, 0), pool(plane)) == (ThreadState.SOFT, 7)
 
     plane.release(1)
     run(plane, 300)
 
-    assert (800, 800) == channel(plane, 0, "written", "consumed")
-    assert [8, 7] == column(plane.tasks(), "served")
+    assert channel(plane, 0, "written", "consumed") == (800, 800)
+    assert column(plane.tasks(), "served") == [8, 7]
 
 
 def test_P6_more_segments_than_there_were_elements(build):
@@ -493,12 +508,12 @@ def test_P6_more_segments_than_there_were_elements(build):
     plane = build(pipe(exclusive=1, floating=1, total=0, size=10))
     begin_again(plane, {0: writer(served=0, written=[500_000], records=[50_000], overtaken=[500_000]), 1: reader()})
 
-    assert 5000 == pool(plane)
+    assert pool(plane) == 5000
 
     plane.check()
     run(plane, 600_000)
 
-    assert 50_000 == task(plane, 1, "served")
+    assert task(plane, 1, "served") == 50_000
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -514,7 +529,7 @@ def test_P6_recovered_input_is_in_no_pool(build, local):
         notices.append(channel(plane, 0, "taken"))
         plane.check()
 
-    assert [250, 300, 300] == notices  # the first record is 150 bytes long
+    assert notices == [250, 300, 300]  # the first record is 150 bytes long
     assert (0 if local else 2, 0, 0, 8, 0) == before
     assert before == (*channel(plane, 0, "credit", "received", "queued"), idle_floating(plane), pool(plane))
 
@@ -529,7 +544,7 @@ def test_P6_channels_with_recovered_input_are_ready_in_order(build):
         run(plane, until)
         notices.append(column(plane.channels(), "taken"))
 
-    assert [[100, 200, 0], [100, 200, 100], [200, 200, 100], [200, 200, 200]] == notices
+    assert notices == [[100, 200, 0], [100, 200, 100], [200, 200, 100], [200, 200, 200]]
 
 
 def test_P6_a_capture_counts_recovered_input_and_pins_none(build):
@@ -540,11 +555,11 @@ def test_P6_a_capture_counts_recovered_input_and_pins_none(build):
     run(plane, 5)
     plane.capture(1, 1)
 
-    assert (200, 0) == plane.captured(1)
+    assert plane.captured(1) == (200, 0)
 
     run(plane, 100)
 
-    assert (8, 2) == (idle_floating(plane), channel(plane, 0, "credit"))
+    assert (idle_floating(plane), channel(plane, 0, "credit")) == (8, 2)
 
 
 def test_P6_recovered_input_counts_as_taken_only(build):
@@ -568,15 +583,15 @@ def test_P7_a_gate_requests_its_partitions_when_its_recovered_input_is_read(buil
     begin_again(plane, {0: writer(served=2, written=[200], records=[2], overtaken=[100]), 1: reader(captured=[100])})
 
     assert [Notice(0, NoticeKind.RECOVERED, 0), Notice(10, NoticeKind.RECOVERED, 1)] == run(plane, 110)
-    assert (100, 1) == channel(plane, 0, "sent", "blocked")
+    assert channel(plane, 0, "sent", "blocked") == (100, 1)
 
     run(plane, 111)
 
-    assert (200, 100, 0) == channel(plane, 0, "sent", "arrived", "blocked")
+    assert channel(plane, 0, "sent", "arrived", "blocked") == (200, 100, 0)
 
     run(plane, 211)
 
-    assert (200, 200) == channel(plane, 0, "arrived", "consumed")
+    assert channel(plane, 0, "arrived", "consumed") == (200, 200)
 
 
 def test_P7_nothing_else_unblocks_a_shut_channel(build):
@@ -587,7 +602,7 @@ def test_P7_nothing_else_unblocks_a_shut_channel(build):
     plane.forward(0, Marker(1, Trait.PRIORITY))
     run(plane, 100)
 
-    assert (3, 0) == channel(plane, 0, "queued", "sent")
+    assert channel(plane, 0, "queued", "sent") == (3, 0)
 
 
 def test_P7_without_recovered_input_a_released_task_has_recovered(build):
@@ -605,27 +620,33 @@ def test_P7_gates_open_each_for_itself(build, joined):
     """Gate 1 has nothing to recover: its partition sends while gate 0 still reads; the task has recovered when gate 0 has, too."""
     reading = replace(vertex("c", service=(50, 50)), joined=joined)
     plane = build(world([source("a", total=0), source("b", total=0), reading], [edge(0, 2), edge(1, 2)]))
-    plane.start({
-        0: writer(written=[300], records=[3]), 1: writer(written=[100], records=[1], overtaken=[100]), 2: reader(captured=[300, 0]),
-    })  # fmt: skip
+    plane.start(
+        {
+            0: writer(written=[300], records=[3]),
+            1: writer(written=[100], records=[1], overtaken=[100]),
+            2: reader(captured=[300, 0]),
+        }
+    )
     plane.release(2)
     run(plane, 60)
 
-    assert [1, 0] == column(plane.channels(), "blocked")
-    assert [300, 100] == column(plane.channels(), "sent")
-    assert [NoticeKind.RECOVERED] == [n.kind for n in run(plane, 500)]
-    assert 4 == task(plane, 2, "served")
+    assert column(plane.channels(), "blocked") == [1, 0]
+    assert column(plane.channels(), "sent") == [300, 100]
+    assert [n.kind for n in run(plane, 500)] == [NoticeKind.RECOVERED]
+    assert task(plane, 2, "served") == 4
 
 
 def test_P7_a_task_without_output_to_spare_recovers_later(build):
     """The middle task's recovered output exceeds its pool: it asks for its input when the sink has drained it."""
-    plane = build(world([source(total=0), vertex(), vertex()], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0, overdraft=0))
+    plane = build(
+        world([source(total=0), vertex(), vertex()], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0, overdraft=0)
+    )
     none = [np.zeros(1, np.int64)] * 3
     middle = Position(3, *none, *(np.array([n], np.int64) for n in (300, 3, 300)))
     plane.start({0: writer(), 1: middle, 2: reader()})
     plane.release(1)
 
-    assert [] == run(plane, 100)
+    assert run(plane, 100) == []
 
     plane.release(2)
 
@@ -637,11 +658,11 @@ def test_E2_a_plane_may_begin_in_mid_run(build):
     spec = world([source(every=100, total=1), vertex()], [edge(size=10)], buffer_timeout_ns=500)
     plane = build(replace(spec, begin_ns=1000))
 
-    assert 1000 == plane.now
+    assert plane.now == 1000
 
     run(plane, 1011)
 
-    assert (1, 10, 1) == task(plane, 0, "served", "busy_ns", "idle_ns")
+    assert task(plane, 0, "served", "busy_ns", "idle_ns") == (1, 10, 1)
 
     while channel(plane, 0, "sent") == 0:
         run(plane, plane.now + 1)

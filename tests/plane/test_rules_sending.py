@@ -2,9 +2,23 @@
 
 from itertools import pairwise
 
-from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Marker, Notice, NoticeKind, Ship, ThreadState, Trait
-from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, pool, run, source, task, vertex, world
+from sim.model.randomness import draw, stream
+from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
+from sim.plane.spec import Ship
+from tests.plane.lab import (
+    channel,
+    column,
+    edge,
+    idle_floating,
+    next_notice,
+    pipe,
+    pool,
+    run,
+    source,
+    task,
+    vertex,
+    world,
+)
 
 
 def broadcast(**options):
@@ -20,7 +34,7 @@ def test_S1_S2_one_element_per_work_item(build):
         run(plane, until)
         arrived.append(column(plane.channels(), "arrived"))
 
-    assert [[100, 0], [100, 100], [200, 100], [200, 200]] == arrived
+    assert arrived == [[100, 0], [100, 100], [200, 100], [200, 200]]
 
 
 def test_S1_data_needs_credit_and_markers_do_not(build):
@@ -29,17 +43,17 @@ def test_S1_data_needs_credit_and_markers_do_not(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (100, 0) == channel(plane, 0, "sent", "credit")
+    assert channel(plane, 0, "sent", "credit") == (100, 0)
 
     plane.forward(0, Marker(1))
     run(plane, 101)
 
-    assert (100, 2) == channel(plane, 0, "sent", "queued")
+    assert channel(plane, 0, "sent", "queued") == (100, 2)
 
     plane.forward(0, Marker(2, Trait.PRIORITY))
     run(plane, 102)
 
-    assert (100, 2) == channel(plane, 0, "sent", "queued")  # it came and went
+    assert channel(plane, 0, "sent", "queued") == (100, 2)  # it came and went
 
 
 def test_S2_an_open_buffer_is_sent_up_to_its_fill(build):
@@ -47,8 +61,8 @@ def test_S2_an_open_buffer_is_sent_up_to_its_fill(build):
     plane = build(pipe(size=30, total=2, buffer_timeout_ns=0))
     run(plane, 21)
 
-    assert (60, 60, 1) == channel(plane, 0, "written", "sent", "queued")
-    assert (2, 1) == (task(plane, 0, "buffers_out"), pool(plane))
+    assert channel(plane, 0, "written", "sent", "queued") == (60, 60, 1)
+    assert (task(plane, 0, "buffers_out"), pool(plane)) == (2, 1)
 
 
 def test_S2_a_slice_clears_the_flush(build):
@@ -61,7 +75,7 @@ def test_S2_a_slice_clears_the_flush(build):
         sent.append(channel(plane, 0, "sent"))
     times = [t for t, (a, b) in enumerate(pairwise(sent), start=1) if a != b]
 
-    assert 90 == sent[-1]
+    assert sent[-1] == 90
     assert all(later - earlier == 25 for earlier, later in pairwise(times))
 
 
@@ -90,7 +104,7 @@ def test_S2_a_blocking_marker_blocks_before_the_next_offer(build):
     plane.forward(0, Marker(1, Trait.BLOCKING))
     run(plane, 15)
 
-    assert (100, 0, 1, 1) == channel(plane, 0, "written", "sent", "blocked", "queued")
+    assert channel(plane, 0, "written", "sent", "blocked", "queued") == (100, 0, 1, 1)
 
 
 def test_S3_the_backlog_counts_closed_buffers_and_not_the_open_one(build):
@@ -102,7 +116,7 @@ def test_S3_the_backlog_counts_closed_buffers_and_not_the_open_one(build):
         run(plane, 1011)  # the first buffer has arrived
         idle.append(idle_floating(plane))
 
-    assert [8 - 3, 8 - 2, 8 - 1] == idle  # backlog + exclusive, the arrived buffer being the exclusive one
+    assert idle == [8 - 3, 8 - 2, 8 - 1]  # backlog + exclusive, the arrived buffer being the exclusive one
 
 
 def test_S3_a_flush_makes_the_open_buffer_count(build):
@@ -111,7 +125,7 @@ def test_S3_a_flush_makes_the_open_buffer_count(build):
     plane.hold(1)
     run(plane, 1011)
 
-    assert 8 - 2 == idle_floating(plane)
+    assert idle_floating(plane) == 8 - 2
 
 
 def blocked_with_data_behind(build, size):
@@ -136,7 +150,7 @@ def test_S3_a_marker_behind_makes_the_last_buffer_count(build):
         run(plane, 3001)
         idle.append(idle_floating(plane))
 
-    assert [8 - 2, 8 - 3] == idle
+    assert idle == [8 - 2, 8 - 3]
 
 
 def test_S3_a_channel_blocked_by_the_element_itself_has_no_backlog(build):
@@ -149,7 +163,7 @@ def test_S3_a_channel_blocked_by_the_element_itself_has_no_backlog(build):
         run(plane, 3001)
         idle.append(idle_floating(plane))
 
-    assert [8 - 3, 8] == idle
+    assert idle == [8 - 3, 8]
 
 
 def test_S4_a_local_reader_polls_and_a_priority_marker_does_not_wait(build):
@@ -158,24 +172,24 @@ def test_S4_a_local_reader_polls_and_a_priority_marker_does_not_wait(build):
     plane.hold(1)
     run(plane, 50)
 
-    assert (200, 0, 2) == channel(plane, 0, "written", "sent", "queued")
+    assert channel(plane, 0, "written", "sent", "queued") == (200, 0, 2)
 
     plane.forward(0, Marker(1, Trait.ANNOUNCED))
     plane.forward(0, Marker(2, Trait.ANNOUNCED | Trait.PRIORITY))
 
     assert [Notice(50, NoticeKind.LEFT, 0, number=2)] == run(plane, 60)
-    assert (200, 0, 3) == channel(plane, 0, "written", "sent", "queued")
+    assert channel(plane, 0, "written", "sent", "queued") == (200, 0, 3)
 
 
 def test_S5_an_element_arrives_one_latency_later(build):
     plane = build(pipe(total=1, latency_ns=1000))
     run(plane, 1010)
 
-    assert (100, 0) == channel(plane, 0, "sent", "arrived")
+    assert channel(plane, 0, "sent", "arrived") == (100, 0)
 
     run(plane, 1011)
 
-    assert (100, 100) == channel(plane, 0, "sent", "arrived")
+    assert channel(plane, 0, "sent", "arrived") == (100, 100)
 
 
 def test_S5_a_line_rounds_up_and_serves_in_order(build):
@@ -186,23 +200,25 @@ def test_S5_a_line_rounds_up_and_serves_in_order(build):
     plane.forward(0, Marker(1, Trait.ANNOUNCED))
     run(plane, 10 + 234 + 50)
 
-    assert 0 == channel(plane, 0, "received")
+    assert channel(plane, 0, "received") == 0
 
     run(plane, 10 + 234 + 50 + 1)
 
-    assert 2 == channel(plane, 0, "received")
+    assert channel(plane, 0, "received") == 2
 
 
 def test_S5_writers_of_one_host_share_its_line(build):
     """Tasks 0 and 1 on host 7 finish together: task 0 by its number first on the line."""
-    plane = build(world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge()], hosts=(7, 7, 8, 9), nic=(1, 1)))
+    plane = build(
+        world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge()], hosts=(7, 7, 8, 9), nic=(1, 1))
+    )
     run(plane, 111)
 
-    assert [100, 0] == column(plane.channels(), "arrived")
+    assert column(plane.channels(), "arrived") == [100, 0]
 
     run(plane, 211)
 
-    assert [100, 100] == column(plane.channels(), "arrived")
+    assert column(plane.channels(), "arrived") == [100, 100]
 
 
 def test_S5_without_line_and_latency_delivery_is_inside_send(build):
@@ -210,7 +226,7 @@ def test_S5_without_line_and_latency_delivery_is_inside_send(build):
     plane = build(pipe(total=1))
     run(plane, 11)
 
-    assert (ThreadState.BUSY, 10) == task(plane, 1, "state", "idle_ns")
+    assert task(plane, 1, "state", "idle_ns") == (ThreadState.BUSY, 10)
 
 
 def test_S6_credits_take_the_latency(build):
@@ -218,11 +234,11 @@ def test_S6_credits_take_the_latency(build):
     plane = build(pipe(total=2, exclusive=1, floating=0, latency_ns=1000))
     run(plane, 2010)  # arrived and recycled at 1010, credit back at 2010
 
-    assert (100, 0) == channel(plane, 0, "sent", "credit")
+    assert channel(plane, 0, "sent", "credit") == (100, 0)
 
     run(plane, 2011)
 
-    assert 200 == channel(plane, 0, "sent")
+    assert channel(plane, 0, "sent") == 200
 
 
 def test_S6_a_resume_takes_the_latency_on_a_remote_channel_only(build):
@@ -237,7 +253,7 @@ def test_S6_a_resume_takes_the_latency_on_a_remote_channel_only(build):
         run(plane, arrived.time + 1001)
         seen.append((arrived.time, at_once, channel(plane, 0, "blocked")))
 
-    assert [(1000, 1, 0), (0, 0, 0)] == seen
+    assert seen == [(1000, 1, 0), (0, 0, 0)]
 
 
 def test_S7_left_is_reported_once_for_all_edges(build):
@@ -251,5 +267,10 @@ def test_S7_left_is_reported_once_for_all_edges(build):
     plane.release(3)
     then = run(plane, 20)
 
-    assert [NoticeKind.ANNOUNCED, NoticeKind.ANNOUNCED, NoticeKind.ARRIVED, NoticeKind.ARRIVED] == [n.kind for n in first]
+    assert [n.kind for n in first] == [
+        NoticeKind.ANNOUNCED,
+        NoticeKind.ANNOUNCED,
+        NoticeKind.ARRIVED,
+        NoticeKind.ARRIVED,
+    ]
     assert [Notice(10, NoticeKind.LEFT, 0, number=4), Notice(10, NoticeKind.ARRIVED, 3, 0, 0, 4, 2, True, True)] == then

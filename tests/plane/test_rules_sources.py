@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import Notice, NoticeKind, ThreadState, Wait
+from sim.plane.interface import Notice, NoticeKind, ThreadState
+from sim.plane.spec import Wait
 from tests.plane.lab import edge, pool, run, source, task, vertex, world
 
 ALWAYS, NEVER = 1 << 32, 0
@@ -23,10 +24,10 @@ def test_W3_in_poll_a_source_is_busy_until_its_record_is_due(build):
     run(plane, 50)
     plane.interrupt(0)
 
-    assert (ThreadState.BUSY, 1) == task(plane, 0, "state", "served")
+    assert task(plane, 0, "state", "served") == (ThreadState.BUSY, 1)
     assert Notice(110, NoticeKind.SAFE, 0) == plane.advance(10_000)
     run(plane, 300)
-    assert (300, 0) == task(plane, 0, "busy_ns", "idle_ns")
+    assert task(plane, 0, "busy_ns", "idle_ns") == (300, 0)
 
 
 def test_W3_in_poll_a_source_catches_up_like_others(build):
@@ -37,13 +38,14 @@ def test_W3_in_poll_a_source_catches_up_like_others(build):
     plane.release(0)
     run(plane, 281)
 
-    assert 3 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 3
     run(plane, 311)
-    assert 4 == task(plane, 0, "served")
+    assert task(plane, 0, "served") == 4
 
 
 @pytest.mark.parametrize(
-    ("waits", "state", "used"), [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.POLL, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 1)]
+    ("waits", "state", "used"),
+    [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.POLL, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 1)],
 )
 def test_W3_with_the_lock_a_source_does_not_look_at_its_output(build, waits, state, used):
     """It is blocked within a record, and has no overdraft (O1): its pool is no larger than that of others."""
@@ -63,7 +65,7 @@ def test_W3_a_mail_waits_for_the_emission_under_the_lock(build, behind):
     (plane.interrupt_behind if behind else plane.interrupt)(0)
     notice = plane.advance(10_000)
 
-    assert (NoticeKind.SAFE, 0) == (notice.kind, notice.task)
+    assert (notice.kind, notice.task) == (NoticeKind.SAFE, 0)
     assert 5500 < notice.time <= 6500
 
 
@@ -73,7 +75,7 @@ def test_W3_a_source_that_takes_the_lock_again_passes_the_mail_over(build):
     plane.interrupt(0)
     served = task(plane, 0, "served")
 
-    assert [] == run(plane, 30_000)
+    assert run(plane, 30_000) == []
     assert task(plane, 0, "served") > served + 20
 
 
@@ -86,7 +88,7 @@ def test_W3_a_source_without_due_records_gives_the_lock_back(build):
     plane.release(1)
     notice = plane.advance(100_000)
 
-    assert (NoticeKind.SAFE, 0) == (notice.kind, notice.task)
+    assert (notice.kind, notice.task) == (NoticeKind.SAFE, 0)
     assert notice.time <= 32_000
 
 

@@ -4,8 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Debloating, RateSegment, SourceSpec, ThreadState, VertexSpec
+from sim.model.cluster import Debloating
+from sim.model.randomness import draw, stream
+from sim.plane.interface import ThreadState
+from sim.plane.spec import RateSegment, SourceSpec, VertexSpec
 from tests.plane.lab import channel, column, edge, pipe, run, source, state, task, vertex, world
 
 UNIT = 1 << 32
@@ -41,8 +43,8 @@ def test_D1_gates_measure_at_a_drawn_phase(build):
     plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=800))
     first = phase(1000, "debloat", "0-1", 0)
 
-    assert [800, 400, 400, 200] == sizes(plane, [first - 1, first, first + 999, first + 1000])
-    assert 200 == channel(plane, 0, "buffer_bytes")
+    assert sizes(plane, [first - 1, first, first + 999, first + 1000]) == [800, 400, 400, 200]
+    assert channel(plane, 0, "buffer_bytes") == 200
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -64,7 +66,8 @@ def test_D2_D3_the_size_follows_the_rate(build, local):
     run(plane, first + 1000)
     queued, received = channel(plane, 0, "queued", "received")
     in_use = queued if local else received + 2
-    last = step(last, (channel(plane, 0, "taken") - read_bytes) * 200 // 1000, in_use, options, 100)  # active all the time
+    # active all the time
+    last = step(last, (channel(plane, 0, "taken") - read_bytes) * 200 // 1000, in_use, options, 100)
     run(plane, first + 1001)
 
     assert half_even(last) == int(plane.gates()[0]["buffer_bytes"])
@@ -74,7 +77,9 @@ def test_D2_a_paused_gate_does_not_measure(build):
     """One buffer every 100 ns, read in 10: 100 bytes per 10 active ns and not per 100; nothing is in use at the timer."""
     options = Debloating(period_ns=1000, target_ns=10, samples=1, threshold_percent=1, min_bytes=10)
     vertices = [source(service=1, every=100), vertex()]
-    plane = build(world(vertices, [edge()], debloating=options, segment_bytes=200, starting_buffer_bytes=100, buffer_timeout_ns=0))
+    plane = build(
+        world(vertices, [edge()], debloating=options, segment_bytes=200, starting_buffer_bytes=100, buffer_timeout_ns=0)
+    )
     first = phase(1000, "debloat", "0-1", 0)
     run(plane, first)
     reading = state(plane, 1) == ThreadState.BUSY
@@ -83,7 +88,9 @@ def test_D2_a_paused_gate_does_not_measure(build):
     run(plane, first + 1)
 
     assert not reading
-    assert half_even(step(100 * UNIT, read_bytes * 10 // active_ns, 1, options, 200)) == int(plane.gates()[0]["buffer_bytes"])
+    assert half_even(step(100 * UNIT, read_bytes * 10 // active_ns, 1, options, 200)) == int(
+        plane.gates()[0]["buffer_bytes"]
+    )
 
 
 def test_D2_a_gate_in_service_goes_on_measuring(build):
@@ -116,7 +123,7 @@ def test_D3_grows_at_most_to_twice_the_average_and_to_a_segment(build):
     plane = build(pipe(total=1, debloating=options, segment_bytes=1000, starting_buffer_bytes=100))
     first = phase(1000, "debloat", "0-1", 0)
 
-    assert [200, 400, 800, 1000, 1000] == sizes(plane, [first + 1000 * i for i in range(5)])
+    assert sizes(plane, [first + 1000 * i for i in range(5)]) == [200, 400, 800, 1000, 1000]
 
 
 def test_D3_rounds_half_to_even(build):
@@ -125,11 +132,11 @@ def test_D3_rounds_half_to_even(build):
     plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=101))
     first = phase(1000, "debloat", "0-1", 0)
 
-    assert [50, 25, 13] == sizes(plane, [first, first + 1000, first + 2000])
+    assert sizes(plane, [first, first + 1000, first + 2000]) == [50, 25, 13]
 
     plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=103))
 
-    assert [52, 26] == sizes(plane, [first, first + 1000])  # 51.5, 25.75
+    assert sizes(plane, [first, first + 1000]) == [52, 26]  # 51.5, 25.75
 
 
 def test_D4_small_changes_are_not_announced(build):
@@ -145,7 +152,7 @@ def test_D4_small_changes_are_not_announced(build):
             previous = new
         expected.append(previous)
 
-    assert [1000, 1000, 741] == expected[:3]
+    assert expected[:3] == [1000, 1000, 741]
     assert expected == sizes(plane, [first + 1000 * i for i in range(8)])
 
 
@@ -155,7 +162,7 @@ def test_D4_bounds_are_always_announced(build):
     plane = build(pipe(total=0, debloating=options, segment_bytes=100, starting_buffer_bytes=12))
     first = phase(1000, "debloat", "0-1", 0)
 
-    assert [12, 10] == sizes(plane, [first - 1, first])
+    assert sizes(plane, [first - 1, first]) == [12, 10]
 
 
 def test_D4_the_size_reaches_the_sender_with_the_latency(build):
@@ -164,11 +171,11 @@ def test_D4_the_size_reaches_the_sender_with_the_latency(build):
     first = phase(5000, "debloat", "0-1", 0)
     run(plane, first + 300)
 
-    assert (50, 100) == (int(plane.gates()[0]["buffer_bytes"]), channel(plane, 0, "buffer_bytes"))
+    assert (int(plane.gates()[0]["buffer_bytes"]), channel(plane, 0, "buffer_bytes")) == (50, 100)
 
     run(plane, first + 301)
 
-    assert 50 == channel(plane, 0, "buffer_bytes")
+    assert channel(plane, 0, "buffer_bytes") == 50
 
 
 def test_W1_the_last_segment_that_has_begun_counts(build):
@@ -183,7 +190,7 @@ def test_W1_the_last_segment_that_has_begun_counts(build):
             served += 1
             begun.append(until - 2)  # seen one later, served after 1 ns
 
-    assert [5, 105, 205, 2000, 2333, 2666] == begun
+    assert begun == [5, 105, 205, 2000, 2333, 2666]
 
 
 def test_W1_each_source_has_its_own_segments(build):
@@ -196,7 +203,7 @@ def test_W1_each_source_has_its_own_segments(build):
         run(plane, until + 1)
         served.append(tuple(column(plane.tasks(), "served")[:2]))
 
-    assert [(0, 0), (1, 1), (2, 1), (4, 2), (10, 2), (10, 3), (11, 4), (11, 5)] == served
+    assert served == [(0, 0), (1, 1), (2, 1), (4, 2), (10, 2), (10, 3), (11, 4), (11, 5)]
 
 
 def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
@@ -206,9 +213,9 @@ def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
     for i in sorted((0, 1), key=lambda i: phase(100_000, "flush", "a", i)):
         at = phase(100_000, "flush", "a", i)
         run(plane, at)
-        assert 0 == channel(plane, i, "sent")
+        assert channel(plane, i, "sent") == 0
         run(plane, at + 1)
-        assert 30 == channel(plane, i, "sent")
+        assert channel(plane, i, "sent") == 30
 
 
 def test_F1_the_timer_comes_again(build):
@@ -227,7 +234,9 @@ def fold(values):
     return d
 
 
-@pytest.mark.parametrize(("local", "events"), [(False, [10, 1010, 1010, 20, 1020, 1020]), (True, [10, 10, 10, 20, 20, 20])])
+@pytest.mark.parametrize(
+    ("local", "events"), [(False, [10, 1010, 1010, 20, 1020, 1020]), (True, [10, 10, 10, 20, 20, 20])]
+)
 def test_G1_a_channel_folds_sending_arrival_and_taking(build, local, events):
     """Two elements of 100 bytes.  Over a latency: both are sent before the first arrives."""
     plane = build(pipe(total=2, latency_ns=1000, local=local, digests=True))
@@ -246,15 +255,17 @@ def test_G1_a_task_folds_its_changes_of_state(build):
     plane = build(world([source(every=50, total=2), vertex()], [edge()], digests=True))
     run(plane, 1000)
 
-    assert fold([0, ThreadState.BUSY, 10, ThreadState.IDLE, 50, ThreadState.BUSY, 60, ThreadState.IDLE]) == task(plane, 0, "digest")
+    assert fold([0, ThreadState.BUSY, 10, ThreadState.IDLE, 50, ThreadState.BUSY, 60, ThreadState.IDLE]) == task(
+        plane, 0, "digest"
+    )
 
 
 def test_G1_without_digests_nothing_is_folded(build):
     plane = build(pipe(total=3))
     run(plane, 1000)
 
-    assert [1] == column(plane.channels(), "digest")
-    assert [1, 1] == column(plane.tasks(), "digest")
+    assert column(plane.channels(), "digest") == [1]
+    assert column(plane.tasks(), "digest") == [1, 1]
 
 
 def test_D4_an_open_buffer_keeps_its_capacity(build):
@@ -275,4 +286,4 @@ def test_D4_an_open_buffer_keeps_its_capacity(build):
     lengths = [b - a for a, b in pairwise(offsets) if b > a]
 
     assert announced_inside
-    assert [100, 50, 50] == lengths[:3]
+    assert lengths[:3] == [100, 50, 50]

@@ -1,6 +1,7 @@
 """M4 on gates with more channels than a word has bits: every channel counts once, whichever word its bit stands in."""
 
-from sim.plane.seam.interface import BARRIERS, Marker, Notice, NoticeKind, Ship, Trait
+from sim.plane.interface import BARRIERS, Marker, Notice, NoticeKind, Trait
+from sim.plane.spec import Ship
 from tests.plane.lab import edge, run, source, vertex, world
 
 WRITERS = 70
@@ -46,7 +47,7 @@ def test_a_closed_channel_counts_in_its_own_word(build):
 
     plane.forward(9, Marker(1))
 
-    assert [] == run(plane, 3)
+    assert run(plane, 3) == []
 
     plane.forward(5, Marker(1))
 
@@ -78,8 +79,10 @@ def test_a_channel_that_ends_completes_the_counts_that_wait_for_it(build):
     plane.forward(67, Marker(9, Trait.FINAL, series=1))
 
     assert [
-        arrived(1, 9, 67, first=True, series=1), arrived(1, 1, 67, last=True), arrived(1, 2, 67, last=True),
-    ] == run(plane, 2)  # fmt: skip
+        arrived(1, 9, 67, first=True, series=1),
+        arrived(1, 1, 67, last=True),
+        arrived(1, 2, 67, last=True),
+    ] == run(plane, 2)
 
     plane.forward(0, Marker(3))
 
@@ -94,14 +97,15 @@ def test_gates_side_by_side_keep_counts_of_their_own(build):
         plane.forward(t, Marker(9, Trait.FINAL, series=1))
     seen = run(plane, 1)
 
-    assert [(1, 1), (9, 1)] == sorted({(notice.number, notice.gate) for notice in seen})
+    assert sorted({(notice.number, notice.gate) for notice in seen}) == [(1, 1), (9, 1)]
 
     for t in (0, 2 * WRITERS):
         plane.forward(t, Marker(1))
 
     assert [
-        arrived(1, 1, 0, first=True, gate=0, gates=3), arrived(1, 1, 2 * WRITERS, first=True, gate=2, gates=3),
-    ] == run(plane, 2)  # fmt: skip
+        arrived(1, 1, 0, first=True, gate=0, gates=3),
+        arrived(1, 1, 2 * WRITERS, first=True, gate=2, gates=3),
+    ] == run(plane, 2)
 
 
 def test_a_start_opens_closed_channels_in_every_word(build):
@@ -123,7 +127,7 @@ def test_a_start_opens_closed_channels_in_every_word(build):
     for t in (3, 35):
         plane.forward(t, Marker(1))
 
-    assert [] == run(plane, 4)
+    assert run(plane, 4) == []
 
     plane.forward(69, Marker(1))
 

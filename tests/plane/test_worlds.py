@@ -6,14 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim.plane.seam.interface import PlaneSpec, Ship
-from sim.plane.seam.layout import layout
+from sim.plane.spec import PlaneSpec, Ship, layout
 from tests.oracle import ReferencePlane
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
 few_examples = settings(
-    max_examples=13, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+    max_examples=13,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
 
 

@@ -15,25 +15,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from sim.plane.seam.interface import (
-    BARRIERS,
-    DataPlane,
-    Debloating,
-    EdgeSpec,
-    Lag,
-    Law,
-    Marker,
-    Notice,
-    NoticeKind,
-    PlaneSpec,
-    RateSegment,
-    Ship,
-    SourceSpec,
-    Trait,
-    VertexSpec,
-    Wait,
-)
-from sim.plane.seam.layout import layout
+from sim.model.cluster import Debloating
+from sim.plane.interface import BARRIERS, DataPlane, Marker, Notice, NoticeKind, Trait
+from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 
 CHATTER, ENDS = 1, 2
 """Series beside the barriers: markers nobody waits for, and ends of channels."""
@@ -63,7 +47,9 @@ def laws(low: int, high: int) -> st.SearchStrategy[Law]:
 @st.composite
 def sources(draw: st.DrawFn, *, bounded: bool) -> SourceSpec:
     total = draw(st.integers(0, 12)) if bounded or draw(st.booleans()) else -1
-    first = RateSegment(0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200))))
+    first = RateSegment(
+        0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200)))
+    )
     later = RateSegment(draw(st.integers(1, 6)), draw(st.integers(0, 800)), 1, draw(st.integers(1, 300)))
     waits = draw(st.sampled_from((Wait.MAILBOX, Wait.MAILBOX, Wait.POLL, Wait.LOCK, Wait.LOCK)))
     wins = draw(st.sampled_from((0, 1, 3, 4)))
@@ -77,11 +63,14 @@ def edges(draw: st.DrawFn, up: int, down: int, parallelism: list[int], segment: 
     ship = draw(st.sampled_from(ships))
     readers = laws(0, parallelism[down] - 1)
     return EdgeSpec(
-        f"{up}-{down}", up, down, ship,
+        f"{up}-{down}",
+        up,
+        down,
+        ship,
         record_bytes=draw(laws(1, draw(st.sampled_from((8, segment, 3 * segment))))),
         weights=draw(st.one_of(st.just(()), readers)) if ship == Ship.HASH else (),
         fan_out=draw(st.sampled_from(((1, 1), (1, 1), (0, 1), (1, 2), (2, 3), (3, 1)))),
-    )  # fmt: skip
+    )
 
 
 debloatings = st.builds(
@@ -100,7 +89,12 @@ lagging = st.one_of(
     st.builds(Lag, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times),
     st.just(Lag()),
     st.builds(Lag, capacity=st.integers(1, 4), firing_ns=st.sampled_from((0, 30)), yields=st.booleans()),
-    st.builds(Lag, firing_ns=st.integers(0, 60), outputs=st.sampled_from(((1, 1), (1, 2), (0, 1), (3, 2))), yields=st.booleans()),
+    st.builds(
+        Lag,
+        firing_ns=st.integers(0, 60),
+        outputs=st.sampled_from(((1, 1), (1, 2), (0, 1), (3, 2))),
+        yields=st.booleans(),
+    ),
 )
 
 
@@ -114,10 +108,16 @@ def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec
     services = [tuple(draw(laws(0, 90)) for _ in range(max(1, gates))) for gates in fed]
     fed_by = [None if gates else draw(sources(bounded=live)) for gates in fed]
     joined = [gates > 1 and draw(st.booleans()) for gates in fed]
-    inputs = [draw(st.sampled_from(((), (2, 1), (1, 2)))) if joins and gates == 3 else () for gates, joins in zip(fed, joined, strict=True)]
+    inputs = [
+        draw(st.sampled_from(((), (2, 1), (1, 2)))) if joins and gates == 3 else ()
+        for gates, joins in zip(fed, joined, strict=True)
+    ]
     lags = [draw(lagging) if gates else None for gates in fed]
     return PlaneSpec(
-        tuple(VertexSpec(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v], inputs[v]) for v in range(count)),
+        tuple(
+            VertexSpec(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v], inputs[v])
+            for v in range(count)
+        ),
         tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
         hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
         seed=draw(st.integers(0, 3)),
@@ -187,7 +187,14 @@ def scripts(draw: st.DrawFn) -> Script:
         2000,
         tuple(sorted(draw(st.lists(triggers, max_size=4)), key=lambda t: t.at)),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 400)), max_size=3))),
-        tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 6), st.integers(1, 3)), max_size=2))),
+        tuple(
+            draw(
+                st.lists(
+                    st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 6), st.integers(1, 3)),
+                    max_size=2,
+                )
+            )
+        ),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11), st.integers(0, 2)), max_size=6))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
@@ -215,7 +222,8 @@ class Driver:
     mail: dict[int, list[Callable[[], None]]] = field(default_factory=dict)  # by task: what is due at its safe point
     working: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)  # tasks that have sent their ends
-    delivered: dict[tuple[int, int, int], set[int]] = field(default_factory=dict)  # (task, series, number) -> gates complete
+    # (task, series, number) -> gates complete
+    delivered: dict[tuple[int, int, int], set[int]] = field(default_factory=dict)
     begun: set[tuple[int, int, int]] = field(default_factory=set)
     attempt: Counter[int] = field(default_factory=Counter)  # by task: how often it was started anew
 
@@ -275,7 +283,9 @@ class Driver:
 
     def tables(self) -> tuple[Any, ...]:
         plane = self.plane
-        counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
+        counted = [
+            (served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)
+        ]
         tables = (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())
         assert plane.served().tolist() == tables[0]["served"].tolist()
         ends = ((plane.layout.writer, "records_out"), (plane.layout.reader, "records_in"))
@@ -339,7 +349,8 @@ class Driver:
             self.plane.prioritise(task, number)
         if captures and trigger.capture_first:
             self.plane.capture(task, number)
-        for edge in self.outputs[task] if number % 2 == 0 and self.outputs[task] else [None]:  # even numbers go edge by edge
+        # even numbers go edge by edge
+        for edge in self.outputs[task] if number % 2 == 0 and self.outputs[task] else [None]:
             self.log("forward", task, number, self.plane.forward(task, marker, edge))
         if captures and not trigger.capture_first:
             self.plane.capture(task, number)
@@ -399,7 +410,9 @@ class Driver:
         if self.plane.position(task).late:
             self.plane.let_go(task, self.plane.position(task).served)
             attempt = self.attempt[task]
-            self.later(30, lambda: None if attempt != self.attempt[task] else self.at_safe_point(task, lambda: self.end(task)))
+            self.later(
+                30, lambda: None if attempt != self.attempt[task] else self.at_safe_point(task, lambda: self.end(task))
+            )
             return
         self.ended.add(task)
         self.log("forward", task, 1, self.plane.forward(task, Marker(1, Trait.FINAL, ENDS)))
@@ -429,7 +442,12 @@ class Driver:
 
 
 def drive(
-    plane: DataPlane, spec: PlaneSpec, script: Script, *, after: Callable[[], None] = lambda: None, to_the_end: bool = False
+    plane: DataPlane,
+    spec: PlaneSpec,
+    script: Script,
+    *,
+    after: Callable[[], None] = lambda: None,
+    to_the_end: bool = False,
 ) -> list[Step]:
     """Execute the script; with `to_the_end` go on until nothing moves (bounded worlds)."""
     driver = Driver(plane, spec, script, after=after)

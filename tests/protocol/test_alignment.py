@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.alignment import NO_LIMIT, AlignedReading, Group
+from sim.protocol.event_time import NO_LIMIT, AlignedReading, Group
 
 
 def test_the_limit_is_the_least_watermark_and_the_drift():
@@ -10,7 +10,7 @@ def test_the_limit_is_the_least_watermark_and_the_drift():
     for task, watermark in ((0, 70), (3, 50), (0, 90)):
         group.report(task, watermark)
 
-    assert 50 + 20 == group.limit(20)
+    assert group.limit(20) == 50 + 20
 
 
 def test_an_idle_subtask_limits_nobody():
@@ -18,10 +18,10 @@ def test_an_idle_subtask_limits_nobody():
     group = Group()
     group.report(0, NO_LIMIT)
     group.report(1, 50)
-    assert 70 == group.limit(20)
+    assert group.limit(20) == 70
     group.report(1, NO_LIMIT)
 
-    assert NO_LIMIT == group.limit(20)
+    assert group.limit(20) == NO_LIMIT
 
 
 def test_without_a_limit_nobody_waits():
@@ -34,10 +34,12 @@ def test_without_a_buffer_the_latest_watermark_is_judged():
     reading = AlignedReading(0)
     reading.limit_ns = 70
 
-    assert [False, True] == [reading.waits(watermark) for watermark in (70, 71)]
+    assert [reading.waits(watermark) for watermark in (70, 71)] == [False, True]
 
 
-@pytest.mark.parametrize(("samples", "waits"), [((80, 90), False), ((60, 80, 90), False), ((80, 90, 100), True), ((60, 80, 90, 100), True)])
+@pytest.mark.parametrize(
+    ("samples", "waits"), [((80, 90), False), ((60, 80, 90), False), ((80, 90, 100), True), ((60, 80, 90, 100), True)]
+)
 def test_the_sample_of_three_intervals_ago_is_judged(samples, waits):
     reading = AlignedReading(3)
     reading.limit_ns = 70

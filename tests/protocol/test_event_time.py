@@ -14,17 +14,17 @@ def test_the_least_watermark_counts():
     """Nothing before all channels have one; then the slowest channel says how far event time has come."""
     valve = Valve([4, 7])
 
-    assert (False, 0) == (valve.advance(4, 30), valve.time_ns)
-    assert (True, 20) == (valve.advance(7, 20), valve.time_ns)
-    assert (False, 20) == (valve.advance(4, 40), valve.time_ns)
-    assert (True, 40) == (valve.advance(7, 50), valve.time_ns)
+    assert (valve.advance(4, 30), valve.time_ns) == (False, 0)
+    assert (valve.advance(7, 20), valve.time_ns) == (True, 20)
+    assert (valve.advance(4, 40), valve.time_ns) == (False, 20)
+    assert (valve.advance(7, 50), valve.time_ns) == (True, 40)
 
 
 def test_an_older_watermark_changes_nothing():
     valve = Valve([0])
     valve.advance(0, 30)
 
-    assert (False, 30) == (valve.advance(0, 20), valve.time_ns)
+    assert (valve.advance(0, 20), valve.time_ns) == (False, 30)
 
 
 def test_an_idle_channel_does_not_count():
@@ -33,8 +33,8 @@ def test_an_idle_channel_does_not_count():
     valve.advance(0, 30)
     valve.advance(1, 50)
 
-    assert (True, 30) == (valve.fall_idle(2), valve.time_ns)
-    assert (True, 50) == (valve.fall_idle(0), valve.time_ns)
+    assert (valve.fall_idle(2), valve.time_ns) == (True, 30)
+    assert (valve.fall_idle(0), valve.time_ns) == (True, 50)
     assert not valve.idle
 
 
@@ -43,7 +43,7 @@ def test_a_channel_that_did_not_hold_the_others_back_changes_nothing():
     valve.advance(0, 30)
     valve.advance(1, 50)
 
-    assert (False, 30, True) == (valve.fall_idle(1), valve.time_ns, valve.is_idle(1))
+    assert (valve.fall_idle(1), valve.time_ns, valve.is_idle(1)) == (False, 30, True)
 
 
 def test_with_the_last_channel_all_watermarks_count():
@@ -53,7 +53,7 @@ def test_with_the_last_channel_all_watermarks_count():
     valve.advance(1, 50)
     valve.fall_idle(1)
 
-    assert (True, 50) == (valve.fall_idle(0), valve.time_ns)
+    assert (valve.fall_idle(0), valve.time_ns) == (True, 50)
     assert valve.idle
 
 
@@ -64,10 +64,10 @@ def test_a_channel_that_comes_back_behind_does_not_pull_the_others_back():
     valve.fall_idle(1)
     valve.wake(1)
 
-    assert (False, 30) == (valve.advance(1, 10), valve.time_ns)
-    assert (True, 40) == (valve.advance(0, 40), valve.time_ns)
-    assert (False, 40) == (valve.advance(1, 45), valve.time_ns)
-    assert (True, 45) == (valve.advance(0, 60), valve.time_ns)
+    assert (valve.advance(1, 10), valve.time_ns) == (False, 30)
+    assert (valve.advance(0, 40), valve.time_ns) == (True, 40)
+    assert (valve.advance(1, 45), valve.time_ns) == (False, 40)
+    assert (valve.advance(0, 60), valve.time_ns) == (True, 45)
 
 
 def test_the_watermark_of_an_idle_channel_is_ignored():
@@ -75,17 +75,17 @@ def test_the_watermark_of_an_idle_channel_is_ignored():
     valve.advance(0, 30)
     valve.fall_idle(1)
 
-    assert (False, 30) == (valve.advance(1, 90), valve.time_ns)
+    assert (valve.advance(1, 90), valve.time_ns) == (False, 30)
     valve.wake(1)
-    assert (True, 40) == (valve.advance(0, 40), valve.time_ns)
+    assert (valve.advance(0, 40), valve.time_ns) == (True, 40)
 
 
 def test_a_source_is_idle_by_the_looks_that_find_nothing():
     """The first of them starts the clock, and more than the timeout must pass."""
     idleness = Idleness(50, 7)
 
-    assert [False, False, False, True] == [idleness.look(7, clock) for clock in (100, 120, 150, 151)]
-    assert [False, False, False, True] == [idleness.look(8, clock) for clock in (160, 170, 220, 221)]
+    assert [idleness.look(7, clock) for clock in (100, 120, 150, 151)] == [False, False, False, True]
+    assert [idleness.look(8, clock) for clock in (160, 170, 220, 221)] == [False, False, False, True]
 
 
 def test_records_of_an_idle_channel_belong_to_the_window_that_ends_next():
@@ -94,7 +94,7 @@ def test_records_of_an_idle_channel_belong_to_the_window_that_ends_next():
     contents.note(0, 10, 6)
     contents.fall_idle(1, 0, 9)
 
-    assert 4 + 2 == contents.fire(10, {0: 10, 1: 11})
+    assert contents.fire(10, {0: 10, 1: 11}) == 4 + 2
 
 
 def test_records_of_a_channel_that_came_back_behind_leave_as_they_come():
@@ -103,7 +103,7 @@ def test_records_of_a_channel_that_came_back_behind_leave_as_they_come():
     contents.wake(1)
     contents.note(0, 20, 6)
 
-    assert 4 == contents.fire(20, {0: 10, 1: 11})
+    assert contents.fire(20, {0: 10, 1: 11}) == 4
 
 
 def test_records_behind_a_watermark_belong_to_the_next_window():
@@ -112,7 +112,7 @@ def test_records_behind_a_watermark_belong_to_the_next_window():
     contents.note(0, 10, 10)
     contents.note(1, 10, 9)
 
-    assert 2 == contents.fire(10, {0: 12, 1: 9})
+    assert contents.fire(10, {0: 12, 1: 9}) == 2
 
 
 def test_a_channel_that_is_ahead_keeps_the_ends_it_has_passed():
@@ -121,16 +121,16 @@ def test_a_channel_that_is_ahead_keeps_the_ends_it_has_passed():
     contents.note(0, 10, 5)
     contents.note(0, 20, 11)
     contents.note(1, 10, 4)
-    assert 9 == contents.fire(10, {0: 14, 1: 4})
+    assert contents.fire(10, {0: 14, 1: 4}) == 9
     contents.note(1, 20, 8)
 
-    assert 3 == contents.fire(20, {0: 14, 1: 8})
+    assert contents.fire(20, {0: 14, 1: 8}) == 3
 
 
 def test_a_watermark_between_two_ends_fires_nothing_again():
     contents = WindowContents(10, 0, [0])
     contents.note(0, 10, 5)
-    assert 0 == contents.fire(10, {0: 5})
+    assert contents.fire(10, {0: 5}) == 0
     contents.note(0, 17, 8)
 
     assert contents.fire(17, {0: 8}) is None
@@ -142,7 +142,7 @@ def test_a_session_waits_for_its_gap_behind_each_watermark():
     for time, records in ((10, 4), (12, 7), (14, 8), (17, 9)):
         contents.note(0, time, records)
 
-    assert 3 == contents.fire(17, {0: 10})
+    assert contents.fire(17, {0: 10}) == 3
 
 
 def test_what_was_restored_waits_for_a_whole_gap():
@@ -156,7 +156,7 @@ def test_what_was_restored_waits_for_a_whole_gap():
     contents.note(0, 16, 6)
     contents.note(1, 16, 6)
 
-    assert 2 + 2 == contents.fire(16, {0: 6, 1: 6})
+    assert contents.fire(16, {0: 6, 1: 6}) == 2 + 2
 
 
 @pytest.mark.parametrize(("copies", "kept"), [(False, [10, 14, 15, 18]), (True, [30, 38, 32, 37])])

@@ -3,13 +3,20 @@
 import pytest
 
 from sim.model.job import Input, Job, Source, Vertex
-from sim.protocol.forced import forced_aligned_edges
+from sim.protocol.options import forced_aligned_edges
 
 
 def job(*inputs):
     """Two sources, `middle` reads them as given, `sink` reads middle by hash."""
     middle = Vertex("middle", inputs=tuple(Input(upstream, ship) for upstream, ship in inputs))
-    return Job((Vertex("a", source=Source()), Vertex("b", source=Source()), middle, Vertex("sink", inputs=(Input("middle", "hash"),))))
+    return Job(
+        (
+            Vertex("a", source=Source()),
+            Vertex("b", source=Source()),
+            middle,
+            Vertex("sink", inputs=(Input("middle", "hash"),)),
+        )
+    )
 
 
 @pytest.mark.parametrize("ship", ["forward", "rescale", "broadcast"])

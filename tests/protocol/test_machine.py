@@ -4,19 +4,26 @@ from dataclasses import fields
 
 import pytest
 
-from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.coordinator.pending import PendingCheckpoint
+from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
+from sim.protocol.checkpoint_requests import PendingCheckpoint
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator_messages import Plan, RequestKind
 from sim.protocol.machine import STORY_LENGTH, InvalidTransition, changed, heard, remember
-from sim.protocol.recovery.recovery import Recovery
-from sim.protocol.snapshots.snapshot_store import SnapshotStore
-from sim.protocol.task.checkpointing import TaskCheckpointing
-from sim.protocol.task.finishing import TaskEnd
-from sim.protocol.task.snapshot import SnapshotInProgress
-from sim.protocol.vocabulary import Plan, RequestKind
+from sim.protocol.recovery import Recovery
+from sim.protocol.snapshot_store import SnapshotStore
+from sim.protocol.task_checkpointing import SnapshotInProgress, TaskCheckpointing
+from sim.protocol.task_finishing import TaskEnd
 
-MACHINES = [BarrierHandler, BarrierTracker, Coordinator, Recovery, SnapshotInProgress, SnapshotStore, TaskCheckpointing, TaskEnd]
+MACHINES = [
+    BarrierHandler,
+    BarrierTracker,
+    Coordinator,
+    Recovery,
+    SnapshotInProgress,
+    SnapshotStore,
+    TaskCheckpointing,
+    TaskEnd,
+]
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -24,14 +31,14 @@ def test_how_a_machine_came_to_its_state_does_not_matter(machine):
     """Two that are in the same state are equal, and their story is told by errors only."""
     (story,) = (field for field in fields(machine) if field.name == "story")
 
-    assert (False, False) == (story.compare, story.repr)
+    assert (story.compare, story.repr) == (False, False)
 
 
 def test_an_impossible_event_is_told_with_what_led_to_it():
     error = InvalidTransition("lamp", "lit", "switched on", ("plugged in", "switched on"), "it is on already")
 
-    assert ("lamp: switched on cannot happen in lit: it is on already\nwhat led here, oldest first:\n  plugged in\n  switched on") == str(
-        error
+    assert str(error) == (
+        "lamp: switched on cannot happen in lit: it is on already\nwhat led here, oldest first:\n  plugged in\n  switched on"
     )
     assert str(InvalidTransition("lamp", "lit", "switched on")).endswith("oldest first:\n  nothing")
 
@@ -50,7 +57,7 @@ def test_a_machine_of_the_past_keeps_its_story():
     unchanged = heard(before, before, "nothing")
     after = heard(before, changed(before, latest=7), "something")
 
-    assert [(), ("nothing",), ("something",)] == [machine.story for machine in (before, unchanged, after)]
+    assert [machine.story for machine in (before, unchanged, after)] == [(), ("nothing",), ("something",)]
     assert unchanged is not before
 
 
@@ -60,4 +67,4 @@ def test_a_field_may_have_any_name():
 
     after = changed(pending, latest_ack_ns=7)
 
-    assert (RequestKind.MANUAL, 7) == (after.kind, after.latest_ack_ns)
+    assert (after.kind, after.latest_ack_ns) == (RequestKind.MANUAL, 7)

@@ -2,21 +2,31 @@
 
 import pytest
 
-from sim.model.catalogs.barriers import BARRIERS, Barriers
+from sim.model.checkpoint import BARRIERS, Barriers
+from sim.protocol.barrier_modes import (
+    ALIGNED_PHASES,
+    ASYNC_OPERATE,
+    STRATEGIES,
+    Requirement,
+    barrier_options,
+    move,
+    strategy,
+)
+from sim.protocol.coordinator_messages import Phase, Work
 from sim.protocol.options import AlignmentType, BarrierOptions, Traits
-from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Requirement, move
-from sim.protocol.strategies import STRATEGIES, barrier_options, strategy
-from sim.protocol.vocabulary import Phase, Work
 
 SECOND = 1_000_000_000
 
 
-@pytest.mark.parametrize(("name", "traits"), [
-    ("aligned", Traits(priority=False, blocking=True, announced=False)),
-    ("at-least-once", Traits(priority=False, blocking=False, announced=False)),
-    ("unaligned", Traits(priority=True, blocking=False, announced=False)),
-    ("aligned-timeout", Traits(priority=False, blocking=True, announced=True)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "traits"),
+    [
+        ("aligned", Traits(priority=False, blocking=True, announced=False)),
+        ("at-least-once", Traits(priority=False, blocking=False, announced=False)),
+        ("unaligned", Traits(priority=True, blocking=False, announced=False)),
+        ("aligned-timeout", Traits(priority=False, blocking=True, announced=True)),
+    ],
+)
 def test_how_the_barriers_of_each_strategy_move(name, traits):
     """Priority passes what is queued, blocking stops its channel, announced is reported before its turn."""
     assert STRATEGIES[name].name == name
@@ -65,7 +75,9 @@ def test_a_forced_edge_loses_priority_and_the_deadline_waits():
         assert meant == forced.restored()
 
 
-@pytest.mark.parametrize("options", [BarrierOptions(5), BarrierOptions(5, AlignmentType.AT_LEAST_ONCE), BarrierOptions(5, savepoint=True)])
+@pytest.mark.parametrize(
+    "options", [BarrierOptions(5), BarrierOptions(5, AlignmentType.AT_LEAST_ONCE), BarrierOptions(5, savepoint=True)]
+)
 def test_what_never_overtakes_needs_no_forcing(options):
     assert options is options.on_forced_edge()
     assert options is options.restored()
@@ -74,33 +86,33 @@ def test_what_never_overtakes_needs_no_forcing(options):
 def test_a_deadline_counts_from_the_trigger():
     timeout = BarrierOptions(5, aligned_timeout_ns=SECOND)
 
-    assert SECOND + 5 == timeout.deadline_ns
+    assert timeout.deadline_ns == SECOND + 5
     assert BarrierOptions(5, AlignmentType.UNALIGNED) == timeout.as_unaligned()
     with pytest.raises(ValueError, match="deadline"):
         _ = BarrierOptions(5).deadline_ns
 
 
 def test_work_moves_to_the_end_of_its_new_phase():
-    before = {step.phase: step.work for step in ALIGNED}
+    before = {step.phase: step.work for step in ALIGNED_PHASES}
     after = {step.phase: step.work for step in ASYNC_OPERATE}
 
-    assert () == after[Phase.PRE_BARRIER]
+    assert after[Phase.PRE_BARRIER] == ()
     assert (*before[Phase.ASYNC], Work.OPERATOR_FLUSH) == after[Phase.ASYNC]
     assert before[Phase.SYNC] == after[Phase.SYNC]
 
 
 def test_moving_back_is_the_same_list():
-    assert ALIGNED == move(ASYNC_OPERATE, Work.OPERATOR_FLUSH, out_of=Phase.ASYNC, into=Phase.PRE_BARRIER)
+    assert move(ASYNC_OPERATE, Work.OPERATOR_FLUSH, out_of=Phase.ASYNC, into=Phase.PRE_BARRIER) == ALIGNED_PHASES
 
 
 def test_work_that_is_not_there_cannot_move():
     with pytest.raises(ValueError, match="no work of"):
-        move(ALIGNED, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
+        move(ALIGNED_PHASES, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
     with pytest.raises(ValueError, match="no phase"):
-        move(ALIGNED[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)
+        move(ALIGNED_PHASES[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)
 
 
 def test_state_backends_are_asked_for_what_the_barrier_says():
     given = BarrierOptions(5), BarrierOptions(5, savepoint=True), BarrierOptions(5, savepoint=True, type="native")
 
-    assert ["checkpoint", "canonical", "native"] == [options.snapshot_type for options in given]
+    assert [options.snapshot_type for options in given] == ["checkpoint", "canonical", "native"]

@@ -3,15 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.barriers.aligned import WaitingForFirstBarrier
-from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
-from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.barriers.transitions import TRANSITIONS
+from sim.protocol.barrier_handler import BarrierHandler
+from sim.protocol.barrier_modes import ALIGNED_PHASES, ASYNC_OPERATE
+from sim.protocol.barrier_states import TRANSITIONS, AlternatingWaitingForFirstBarrier, WaitingForFirstBarrier
+from sim.protocol.coordinator_messages import Phase
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.phases import ALIGNED, ASYNC_OPERATE
-from sim.protocol.task.snapshot import NEXT_PHASE
-from sim.protocol.task_vocabulary import (
+from sim.protocol.task_checkpointing import NEXT_PHASE
+from sim.protocol.task_messages import (
     AlignmentTimedOut,
     BarrierAnnounced,
     BarrierArrived,
@@ -20,7 +19,6 @@ from sim.protocol.task_vocabulary import (
     InputEnded,
     TriggerReceived,
 )
-from sim.protocol.vocabulary import Phase
 
 UNALIGNED = BarrierOptions(0, AlignmentType.UNALIGNED)
 TIMEOUT = BarrierOptions(0, aligned_timeout_ns=50)
@@ -37,7 +35,10 @@ def events(options, *, now=10):
         for gate in (0, 1):
             yield CancellationArrived(now, gate, checkpoint)
             for carried in options:
-                yield from (BarrierArrived(now, gate, checkpoint, carried, first, last) for first, last in ((1, 1), (1, 0), (0, 1)))
+                yield from (
+                    BarrierArrived(now, gate, checkpoint, carried, first, last)
+                    for first, last in ((1, 1), (1, 0), (0, 1))
+                )
                 if carried.timeoutable:
                     yield BarrierAnnounced(now, gate, checkpoint, carried)
 
@@ -63,14 +64,16 @@ def test_every_transition_of_the_table_can_happen_and_no_other():
     happened = reached(WaitingForFirstBarrier(), (ALIGNED_OPTIONS,))
     happened |= reached(AlternatingWaitingForFirstBarrier(), (UNALIGNED, TIMEOUT))
     happened |= reached(AlternatingWaitingForFirstBarrier(), (TIMEOUT,), gates=1)
-    table = {(state, event, to) for state, row in TRANSITIONS.items() for event, targets in row.items() for to in targets}
+    table = {
+        (state, event, to) for state, row in TRANSITIONS.items() for event, targets in row.items() for to in targets
+    }
 
     assert set() == table - happened
     assert set() == {(state, event, to) for state, event, to in happened if state is not to} - table
 
 
 def test_the_phases_follow_each_other():
-    for phases in (ALIGNED, ASYNC_OPERATE):
+    for phases in (ALIGNED_PHASES, ASYNC_OPERATE):
         order = [step.phase for step in phases]
 
         assert list(Phase) == order

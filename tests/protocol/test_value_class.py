@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.value_class import value_class
+from sim.protocol.machine import value_class
 
 
 @value_class

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sim.plane.seam.interface import Notice, NoticeKind
+from sim.plane.interface import Notice, NoticeKind
 from sim.runtime.clock import TwoPlaneEnvironment
 
 __all__ = ["FakePlane", "clock", "notice"]

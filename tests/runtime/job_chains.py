@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from sim.model.actions import Action
-from sim.model.directories import Directories
-from sim.model.instances import Instances
-from sim.model.job import Job, State
-from sim.model.scenario import Scenario
-from sim.model.state import Lsm
-from sim.model.stored import ClaimMode
+from sim.model.job import Job
+from sim.model.scenario import Action, Instances, Scenario
+from sim.model.state import Lsm, State
+from sim.model.storage import ClaimMode, Directories
 from tests.laws.small_jobs import ALIGNED, chain, scenario
 
 __all__ = ["jobs"]
@@ -21,9 +18,14 @@ STATE = State(2_000_000, "rocksdb", update_share=Fraction(1, 2), value_bytes=100
 
 
 def jobs(
-    claim: ClaimMode = "claim", *, count: int = 3, seconds: float = 9, directories: Directories = Directories(),  # noqa: B008  # frozen
-    actions: tuple[Action, ...] = (), **chosen: str,
-) -> Scenario:  # fmt: skip
+    claim: ClaimMode = "claim",
+    *,
+    count: int = 3,
+    seconds: float = 9,
+    directories: Directories = Directories(),  # noqa: B008  # frozen
+    actions: tuple[Action, ...] = (),
+    **chosen: str,
+) -> Scenario:
     """A chain of `count` jobs; the first begins with nothing."""
     source, stage, sink = chain(1).vertices
     base = scenario(Job((source, replace(stage, state=STATE), sink)), ALIGNED, seconds=seconds)

@@ -2,8 +2,8 @@
 
 import simpy
 
-from sim.runtime.background import begin
-from sim.storage.failures import StorageFailed
+from sim.runtime.clock import begin
+from sim.storage.ledger import StorageFailed
 
 
 def takes(env, ns, value="done", failure=None):
@@ -19,7 +19,7 @@ def test_work_without_time_is_over_at_once():
     heard = []
 
     assert begin(simpy.Environment(), takes(None, 0), heard.append) is None
-    assert ["done"] == heard
+    assert heard == ["done"]
 
 
 def test_work_calls_back_when_it_is_over():
@@ -27,7 +27,7 @@ def test_work_calls_back_when_it_is_over():
     begin(env, takes(env, 5), lambda value: heard.append((env.now, value)))
     env.run()
 
-    assert [(5, "done")] == heard
+    assert heard == [(5, "done")]
 
 
 def test_stopped_work_calls_nobody():
@@ -37,7 +37,7 @@ def test_stopped_work_calls_nobody():
     working.interrupt()
     env.run()
 
-    assert [] == heard
+    assert heard == []
 
 
 def test_failures_are_told_to_whoever_minds():
@@ -49,4 +49,4 @@ def test_failures_are_told_to_whoever_minds():
         begin(env, takes(env, ns, failure=failure), heard.append)
     env.run()
 
-    assert ["0", "5"] == [str(failure) for failure in heard]
+    assert [str(failure) for failure in heard] == ["0", "5"]

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from sim.model.checkpoint import Barriers
-from sim.plane.seam.interface import Trait
-from sim.protocol.strategies import barrier_options
-from sim.runtime.barriers_in_transit import BarriersInTransit
-from sim.runtime.markers import traits
+from sim.plane.interface import Trait
+from sim.protocol.barrier_modes import barrier_options
+from sim.runtime.context import BarriersInTransit, traits
 
 ALIGNED, UNALIGNED = (SimpleNamespace(unaligned=unaligned, timeoutable=False) for unaligned in (False, True))
 TIMEOUTABLE = SimpleNamespace(unaligned=False, timeoutable=True)
@@ -24,8 +23,8 @@ def test_each_writer_and_edge_has_its_own(transit):
     transit.send(1, 0, 6, UNALIGNED)
     transit.send(1, 2, 5, TIMEOUTABLE)
 
-    assert [ALIGNED, UNALIGNED, TIMEOUTABLE] == [transit.options(1, *which) for which in ((0, 5), (0, 6), (2, 5))]
-    assert (True, False, False) == tuple(transit.was_sent(1, *which) for which in ((0, 5), (2, 6), (1, 5)))
+    assert [transit.options(1, *which) for which in ((0, 5), (0, 6), (2, 5))] == [ALIGNED, UNALIGNED, TIMEOUTABLE]
+    assert tuple(transit.was_sent(1, *which) for which in ((0, 5), (2, 6), (1, 5))) == (True, False, False)
 
 
 def test_where_the_end_of_the_data_stands_for_a_barrier_another_one_of_the_edge_counts(transit):
@@ -50,9 +49,9 @@ def test_a_thousand_checkpoints_are_remembered(transit):
         transit.send(checkpoint, 0, 0, ALIGNED)
     assert transit.was_sent(1, 0, 0)
     transit.send(1001, 0, 0, ALIGNED)
-    assert [2, 1001] == [min(transit._sent), max(transit._sent)]
+    assert [min(transit._sent), max(transit._sent)] == [2, 1001]
     transit.send(1001, 1, 0, ALIGNED)
-    assert 1000 == len(transit._sent)
+    assert len(transit._sent) == 1000
 
 
 @pytest.mark.parametrize(

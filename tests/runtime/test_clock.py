@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 import simpy
 
-from sim.plane.seam.interface import NoticeKind
-from sim.runtime.clock import FOREVER, TwoPlaneEnvironment
-from sim.storage.work import in_own_turn
+from sim.plane.interface import NoticeKind
+from sim.runtime.clock import END_OF_TIME_NS, TwoPlaneEnvironment
+from sim.storage.requests import in_own_turn
 from tests.oracle import ReferencePlane
 from tests.plane.lab import pipe
 from tests.runtime.fakes import FakePlane, clock, notice
@@ -20,7 +20,7 @@ def test_control_runs_before_data_at_the_same_time():
     env.call_in(10, lambda: story.append(("control", env.now)))
     env.run(until=20)
 
-    assert [("data", 5), ("control", 10), ("data", 10)] == story
+    assert story == [("data", 5), ("control", 10), ("data", 10)]
 
 
 def test_a_notice_suspends_the_data_until_control_is_done():
@@ -40,17 +40,21 @@ def test_a_notice_suspends_the_data_until_control_is_done():
     env = clock(notice(5, task=0), notice(5, task=1), on_notice=on_notice)
     env.run(until=20)
 
-    assert ["data of task 0 at 5", "control 1 at 5", "control 2 at 5", "control 3 at 5", "data of task 1 at 5"] == story
+    assert story == ["data of task 0 at 5", "control 1 at 5", "control 2 at 5", "control 3 at 5", "data of task 1 at 5"]
 
 
 def test_something_sooner_may_be_scheduled_by_a_notice():
     """The data plane is not sent further than the event its own notice asked for."""
     story = []
-    env = clock(notice(5), notice(9), on_notice=lambda seen: seen.time == 5 and env.call_in(3, lambda: story.append(env.plane.now)))
+    env = clock(
+        notice(5),
+        notice(9),
+        on_notice=lambda seen: seen.time == 5 and env.call_in(3, lambda: story.append(env.plane.now)),
+    )
     env.call_in(100, lambda: None)
     env.run(until=100)
 
-    assert [8] == story
+    assert story == [8]
 
 
 def test_time_of_a_notice_is_the_clock_s():
@@ -60,7 +64,7 @@ def test_time_of_a_notice_is_the_clock_s():
     env.run(until=50)
 
     assert [(7, int)] == times
-    assert 50 == env.now
+    assert env.now == 50
 
 
 @pytest.mark.parametrize("delay", [1.5, 2.0, float("inf")])
@@ -77,8 +81,8 @@ def test_nothing_scheduled_is_a_finite_number():
     end = env.event()
     env.run(until=end)
 
-    assert 10**15 == env.now
-    assert FOREVER == env.plane.advances[0]
+    assert env.now == 10**15
+    assert env.plane.advances[0] == END_OF_TIME_NS
     assert {int} == {type(until) for until in env.plane.advances}
 
 
@@ -92,10 +96,12 @@ def test_a_call_in_no_time_is_made_at_once():
     """In the same turn, before anything else of that time; later ones in the order of their times."""
     env, story = clock(), []
     env.call_in(5, lambda: story.append(("later", env.now)))
-    env.call_in(2, lambda: (env.call_in(0, lambda: story.append(("at once", env.now))), story.append(("after", env.now))))
+    env.call_in(
+        2, lambda: (env.call_in(0, lambda: story.append(("at once", env.now))), story.append(("after", env.now)))
+    )
     env.run(until=10)
 
-    assert [("at once", 2), ("after", 2), ("later", 5)] == story
+    assert story == [("at once", 2), ("after", 2), ("later", 5)]
 
 
 @pytest.mark.parametrize("delay", [0, 10])
@@ -132,17 +138,17 @@ def test_a_call_that_is_next_comes_before_all_others_of_its_time():
     env.call_in(5, lambda: story.append("in its turn"))
     env.run(until=20)
 
-    assert ["this turn", "next", "in its turn"] == story
+    assert story == ["this turn", "next", "in its turn"]
 
 
 def test_those_who_do_nothing_share_an_event():
     env, steps = clock(), []
     env.call_each_in(10, [lambda: False] * 50)
-    while env.peek() <= FOREVER:
+    while env.peek() <= END_OF_TIME_NS:
         env.step()
         steps.append(env.now)
 
-    assert [10] == steps
+    assert steps == [10]
 
 
 def test_a_real_plane_keeps_the_time():
@@ -153,8 +159,8 @@ def test_a_real_plane_keeps_the_time():
         env.call_in(at, lambda: seen.append((env.now, env.plane.now)))
     env.run(until=100)
 
-    assert [(1, 1), (10, 10), (25, 25), (25, 25)] == seen
-    assert [(NoticeKind.EXHAUSTED, 30)] == kinds
+    assert seen == [(1, 1), (10, 10), (25, 25), (25, 25)]
+    assert kinds == [(NoticeKind.EXHAUSTED, 30)]
 
 
 def test_the_plane_catches_up_before_each_event():
@@ -164,7 +170,7 @@ def test_the_plane_catches_up_before_each_event():
         env.call_in(at, lambda: None)
     env.run(until=env.timeout(9))
 
-    assert [3, 3, 8, 9] == plane.advances
+    assert plane.advances == [3, 3, 8, 9]
 
 
 def test_a_repetition_stands_where_a_process_would():
@@ -183,7 +189,14 @@ def test_a_repetition_stands_where_a_process_would():
     env.call_in(15, lambda: env.call_in(5, lambda: story.append((env.now, "later"))))
     env.run(until=25)
 
-    assert [(10, "repetition"), (10, "process"), (20, "earlier"), (20, "repetition"), (20, "process"), (20, "later")] == story
+    assert story == [
+        (10, "repetition"),
+        (10, "process"),
+        (20, "earlier"),
+        (20, "repetition"),
+        (20, "process"),
+        (20, "later"),
+    ]
 
 
 def test_looks_stand_where_a_repetition_would():
@@ -192,7 +205,9 @@ def test_looks_stand_where_a_repetition_would():
 
     def run(repeat):
         heard.clear()
-        env = TwoPlaneEnvironment(plane := ReferencePlane(pipe(total=20)), lambda seen: heard.append(("notice", seen.time)))
+        env = TwoPlaneEnvironment(
+            plane := ReferencePlane(pipe(total=20)), lambda seen: heard.append(("notice", seen.time))
+        )
         repeat(env, plane)
         env.call_in(35, lambda: env.call_in(5, lambda: heard.append((env.now, "later"))))
         env.call_in(20, lambda: heard.append((env.now, "earlier")))

@@ -6,12 +6,11 @@ import simpy
 
 from sim.model.faults import Rescale, Restart
 from sim.model.job import Job
-from sim.model.sink import Commit
+from sim.model.sinks import Commit
 from sim.model.storage import Storage
-from sim.protocol.commit.committables import Committable
-from sim.runtime.committed_output import CommittedOutput
-from sim.runtime.contents import Uncommitted
-from sim.runtime.run.simulate import simulate
+from sim.protocol.commit import Committable
+from sim.runtime.context import CommittedOutput, Uncommitted
+from sim.runtime.simulate import simulate
 from sim.storage.filesystem import CheckpointStorage
 from tests.laws.small_jobs import MS, chain, scenario
 
@@ -34,7 +33,7 @@ def test_a_transaction_is_visible_once():
 
     assert world.has(committable(1, 3))
     assert not any(world.has(other) for other in (committable(2, 3), committable(1, 4), committable(1, 3, opened_ns=5)))
-    assert {1: [21]} == world.covered
+    assert world.covered == {1: [21]}
 
 
 def test_a_file_is_missing_unless_it_is_durable_and_not_deleted():
@@ -48,7 +47,7 @@ def test_a_file_is_missing_unless_it_is_durable_and_not_deleted():
         if name == "gone":
             files.delete(stored.id, 2)
 
-    assert [0, 1, 1, 1] == [world.missing([(name,)]) for name in ("whole", "half", "gone", "never")]
+    assert [world.missing([(name,)]) for name in ("whole", "half", "gone", "never")] == [0, 1, 1, 1]
 
 
 def test_the_next_instance_knows_what_was_committed():
@@ -58,7 +57,7 @@ def test_the_next_instance_knows_what_was_committed():
     after.go_on(before, 3, {1: [25], 2: [4]})
 
     assert after.has(committable(1, 3))
-    assert {1: [21]} == after.covered_before
+    assert after.covered_before == {1: [21]}
 
 
 def test_other_numbers_of_tasks_mean_the_same_writers():
@@ -69,11 +68,11 @@ def test_other_numbers_of_tasks_mean_the_same_writers():
     carried = Uncommitted(3, (committable(1, 3), committable(2, 3))).renumbered(NAMES, RENUMBERED)
     after.commit(carried.committables, 1)
 
-    assert [2, 3] == [entry.writer for entry in carried.committables]
+    assert [entry.writer for entry in carried.committables] == [2, 3]
     assert all(after.has(entry) for entry in carried.committables)
     assert {2: [25], 3: [4]} == after.covered_before == after.covered
     after.commit([committable(2, 4)], 2)
-    assert {2: [28], 3: [4]} == after.covered
+    assert after.covered == {2: [28], 3: [4]}
 
 
 def test_a_rescaled_job_commits_nothing_twice():
@@ -85,7 +84,7 @@ def test_a_rescaled_job_commits_nothing_twice():
     result = simulate(rescaled, engine="compiled")
     read = result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum()
 
-    assert () == result.violations
+    assert result.violations == ()
     assert result.commits["again"].any()
     assert result.commits.loc[result.commits["again"], "records"].sum() == 0
     assert result.commits["records"].sum() <= read

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim.plane.seam.interface import Position
-from sim.protocol.commit.committables import Committable
-from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot, Uncommitted
-from sim.state.files import File, FrozenState, Handle, WriteStep
+from sim.plane.interface import Position
+from sim.protocol.commit import Committable
+from sim.runtime.context import Contents, StateSnapshot, TaskSnapshot, Uncommitted
+from sim.storage.state_files import File, FrozenState, Handle, WriteStep
 
 
 def position(captured=(0, 0), overtaken=(0,), read=(3, 4)):
@@ -31,40 +31,44 @@ class TestStateSnapshots:
         """Reused files are read again, and were not written for it."""
         keyed = FrozenState(steps=(WriteStep((File("a", 100, "shared"),)),), reused=(Handle("b", 40, "shared", 1),))
         snapshot = StateSnapshot("checkpoint", keyed, operator_bytes=5, window_bytes=2)
-        assert (147, 107) == (snapshot.full_bytes, snapshot.written_bytes)
+        assert (snapshot.full_bytes, snapshot.written_bytes) == (147, 107)
 
     def test_its_files_are_those_of_all_kinds(self):
         snapshot = StateSnapshot("checkpoint", FrozenState(), 0)
         snapshot.handles, snapshot.windows, snapshot.operator = [handle("k", 1)], [handle("w", 2)], [handle("o", 3)]
-        assert [1, 2, 3] == [row.file for row in snapshot.all_handles]
+        assert [row.file for row in snapshot.all_handles] == [1, 2, 3]
 
 
 class TestParts:
     def part(self, **fields):
-        return TaskSnapshot(3, position(**{name: fields.pop(name) for name in ("captured", "overtaken") if name in fields}), **fields)
+        return TaskSnapshot(
+            3, position(**{name: fields.pop(name) for name in ("captured", "overtaken") if name in fields}), **fields
+        )
 
     def test_what_was_captured_is_in_flight(self):
-        assert 1 + 2 + 5 == self.part(captured=(1, 2), overtaken=(5,)).in_flight_bytes
+        assert self.part(captured=(1, 2), overtaken=(5,)).in_flight_bytes == 1 + 2 + 5
 
     @pytest.mark.parametrize("read_bytes", [0, 90])
     def test_a_rescaled_part_says_what_is_read(self, read_bytes):
         assert read_bytes == self.part(captured=(1, 2), read_bytes=read_bytes).in_flight_bytes
 
     def test_a_writer_has_written_what_it_does_not_hold_back(self):
-        assert (3, 4) == self.part().written
-        assert (2, 1) == self.part(held_back=(1, 3)).written
+        assert self.part().written == (3, 4)
+        assert self.part(held_back=(1, 3)).written == (2, 1)
 
     def test_its_files_include_that_of_its_channels(self):
         snapshot = StateSnapshot("checkpoint", FrozenState(), 0, operator=[handle("o", 3)])
         part = self.part(parts=((snapshot, Fraction(1)),))
         assert part.holds_state
-        assert [3] == [row.file for row in part.handles]
+        assert [row.file for row in part.handles] == [3]
         part.channel_file = 9
-        assert [(3, "o"), (9, "channel-state")] == [(row.file, row.name) for row in part.handles]
-        assert "exclusive" == part.handles[-1].scope
+        assert [(row.file, row.name) for row in part.handles] == [(3, "o"), (9, "channel-state")]
+        assert part.handles[-1].scope == "exclusive"
 
     def test_in_flight_data_is_no_state(self):
-        assert not self.part(channel_file=9, parts=((StateSnapshot("checkpoint", FrozenState(), 5), Fraction(1)),)).holds_state
+        assert not self.part(
+            channel_file=9, parts=((StateSnapshot("checkpoint", FrozenState(), 5), Fraction(1)),)
+        ).holds_state
 
 
 class TestTransactions:
@@ -77,9 +81,9 @@ class TestTransactions:
     def test_writers_have_other_numbers_in_another_job(self):
         kept = Uncommitted(3, (committable(0),), [committable(1)])
         moved = kept.renumbered(self.NAMES, (("source", 0), *self.NAMES))
-        assert [1, 2] == [row.writer for row in moved.all]
-        assert 1 == len(moved.in_flight)
-        assert 3 == moved.checkpoint
+        assert [row.writer for row in moved.all] == [1, 2]
+        assert len(moved.in_flight) == 1
+        assert moved.checkpoint == 3
 
     def test_the_same_tasks_keep_their_numbers(self):
         """What is in flight goes on growing: it is the same list."""
@@ -96,7 +100,7 @@ class TestKeeping:
         heard = []
         contents.on_cut = lambda *facts: heard.append(facts)
         part = contents.cut(3, 1, lambda row: setattr(row, "state_bytes", 8), finished=True)
-        assert (3, True, 8) == (part.checkpoint, part.finished, part.state_bytes)
+        assert (part.checkpoint, part.finished, part.state_bytes) == (3, True, 8)
         assert [(3, 1, part)] == heard
         assert part is contents.of(3, 1)
 
@@ -125,8 +129,8 @@ class TestKeeping:
         contents.in_flight_final(3, 2, captured=True, overtaken=True)
         contents.in_flight_stored(3, [1, 7], 9)
         contents.in_flight_inlined(3, [2, 7])
-        assert [9, None, None] == [part.channel_file for part in parts]
-        assert [0, 8, 0] == [part.inlined_bytes for part in parts]
+        assert [part.channel_file for part in parts] == [9, None, None]
+        assert [part.inlined_bytes for part in parts] == [0, 8, 0]
 
     def test_durable_state_is_all_of_the_task(self, contents):
         heard, files = [], StateSnapshot("checkpoint", FrozenState(), 0)
@@ -141,14 +145,14 @@ class TestKeeping:
         for checkpoint in (1, 2, 3, 4):
             contents.cut(checkpoint, 0)
         contents.completed(3, {1})
-        assert [1, 3, 4] == list(contents.checkpoints)
+        assert list(contents.checkpoints) == [1, 3, 4]
         contents.forget(3)
         contents.forget(3)
-        assert [1, 4] == list(contents.checkpoints)
+        assert list(contents.checkpoints) == [1, 4]
 
     def test_another_job_takes_a_part_over(self, contents):
         part = TaskSnapshot(3, position(), committables=Uncommitted(3, (committable(0),)))
         contents.take_over(3, 1, part, [("sink", 0)], [("source", 0), ("sink", 0)])
         contents.take_over(3, 0, TaskSnapshot(3, position()), [("sink", 0)], [("source", 0), ("sink", 0)])
-        assert [1] == [row.writer for row in contents.of(3, 1).committables.all]
+        assert [row.writer for row in contents.of(3, 1).committables.all] == [1]
         assert contents.of(3, 0).committables is None

@@ -22,8 +22,8 @@ def test_what_a_command_brings_about_is_heard_after_its_commands():
     loop = HostLoop((), counting, carry_out)
     loop.tell(1)
 
-    assert ["1a", "1b", "2a", "2b"] == done
-    assert (1, 2) == loop.machine
+    assert done == ["1a", "1b", "2a", "2b"]
+    assert loop.machine == (1, 2)
     assert not loop.busy
 
 
@@ -40,5 +40,5 @@ def test_nothing_is_carried_out_when_all_is_over():
     loop.tell(1)
     loop.tell(3)
 
-    assert (["1a"], [3]) == (done, late)
-    assert (1,) == loop.machine
+    assert (done, late) == (["1a"], [3])
+    assert loop.machine == (1,)

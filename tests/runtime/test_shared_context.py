@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from sim.metrics.journal import Entry, Happening, Journal
-from sim.model.residuals import Residuals
+from sim.model.randomness import Residuals
+from sim.results.journal import Entry, Happening, Journal
 from sim.runtime.context import Origin
-from sim.runtime.outcome import Outcome
-from tests.runtime.accounts.watched import MAP, SINK, stateful
+from sim.runtime.result import Outcome
 from tests.runtime.fakes import clock
+from tests.runtime.monitors.watched import MAP, SINK, stateful
 
 
 @pytest.fixture
@@ -18,12 +18,12 @@ def context():
 
 
 def test_the_first_instance_begins_with_nothing(context):
-    assert (0, 0) == (context.instance, context.begun_from)
+    assert (context.instance, context.begun_from) == (0, 0)
 
 
 def test_a_later_one_begins_from_a_checkpoint(context):
     later = replace(context, origin=Origin(3, 5, 7, None))
-    assert (3, 7) == (later.instance, later.begun_from)
+    assert (later.instance, later.begun_from) == (3, 7)
 
 
 def test_what_happens_is_entered_now(context):
@@ -36,9 +36,9 @@ def test_what_happens_is_entered_now(context):
 
 def test_edges_of_gates_and_outputs(context):
     """src -> map -> sink."""
-    assert [0, 1] == [context.gate_edge(task, 0) for task in (MAP, SINK)]
-    assert [[(0, False)], [(1, False)], []] == [context.outputs(task) for task in (0, MAP, SINK)]
-    assert [(1, True)] == replace(context, forced=frozenset({1})).outputs(MAP)
+    assert [context.gate_edge(task, 0) for task in (MAP, SINK)] == [0, 1]
+    assert [context.outputs(task) for task in (0, MAP, SINK)] == [[(0, False)], [(1, False)], []]
+    assert replace(context, forced=frozenset({1})).outputs(MAP) == [(1, True)]
 
 
 def test_a_job_without_an_interval_takes_no_checkpoints(context):
@@ -49,7 +49,7 @@ def test_a_job_without_an_interval_takes_no_checkpoints(context):
 
 def test_without_residuals_nothing_takes_longer_than_the_model(context):
     assert Residuals() == context.scenario.residuals
-    assert 0 == context.residual_ns("sync", MAP, 4)
+    assert context.residual_ns("sync", MAP, 4) == 0
 
 
 class TestOutcomes:
@@ -58,24 +58,26 @@ class TestOutcomes:
         return Outcome(clock())
 
     def test_a_job_runs(self, outcome):
-        assert "RUNNING" == outcome.status
-        assert not any(event.triggered for event in (outcome.failed, outcome.finished, outcome.caught_up, outcome.rescaled))
+        assert outcome.status == "RUNNING"
+        assert not any(
+            event.triggered for event in (outcome.failed, outcome.finished, outcome.caught_up, outcome.rescaled)
+        )
 
     def test_it_fails_and_says_why(self, outcome):
         """The last reason counts; it fails once."""
         outcome.fail("first")
         outcome.fail("second")
-        assert ("FAILED: second", True) == (outcome.status, outcome.failed.triggered)
+        assert (outcome.status, outcome.failed.triggered) == ("FAILED: second", True)
 
     def test_it_finishes(self, outcome):
         for _ in range(2):
             outcome.finish()
-        assert ("FINISHED", True) == (outcome.status, outcome.finished.triggered)
+        assert (outcome.status, outcome.finished.triggered) == ("FINISHED", True)
 
     def test_it_catches_up_and_runs_on(self, outcome):
         for _ in range(2):
             outcome.catch_up()
-        assert ("RUNNING", True) == (outcome.status, outcome.caught_up.triggered)
+        assert (outcome.status, outcome.caught_up.triggered) == ("RUNNING", True)
 
     def test_it_is_rescaled_without_some_task_managers(self, outcome):
         outcome.rescale(frozenset({2}))

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.runtime.speed import Speed
+from sim.runtime.host_loop import Speed
 
 
 class Plane:
@@ -12,9 +12,16 @@ class Plane:
         self.last_scale = (task, num, den)
 
 
-@pytest.mark.parametrize("factors", [
-    (2, 3), (Fraction(4, 3), 7), (1_000_000, Fraction(10_000, 6_667)), (999_999, Fraction(1000, 667)), (10**6, 10**6),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "factors",
+    [
+        (2, 3),
+        (Fraction(4, 3), 7),
+        (1_000_000, Fraction(10_000, 6_667)),
+        (999_999, Fraction(1000, 667)),
+        (10**6, 10**6),
+    ],
+)
 def test_causes_multiply_within_what_the_plane_takes(factors):
     plane = Plane()
     speed, product = Speed(plane), Fraction(1)
@@ -23,7 +30,7 @@ def test_causes_multiply_within_what_the_plane_takes(factors):
         product *= factor
     task, num, den = plane.last_scale
 
-    assert 3 == task
+    assert task == 3
     assert 1 <= num <= 1 << 20
     assert 1 <= den <= 1 << 20
     assert Fraction(num, den) == pytest.approx(float(min(product, 1 << 20)), rel=1e-3)
@@ -35,4 +42,4 @@ def test_a_cause_that_is_gone_counts_no_more():
     for cause, factor in (("a", 2), ("b", 3), ("a", 1)):
         speed.slow(0, cause, Fraction(factor))
 
-    assert (0, 3, 1) == plane.last_scale
+    assert plane.last_scale == (0, 3, 1)

@@ -8,8 +8,9 @@ import simpy
 
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Retry, SlowPlaces, Storage
-from sim.storage import CheckpointStorage, StorageFailed
-from sim.storage.parallel import in_parallel
+from sim.storage.filesystem import CheckpointStorage
+from sim.storage.ledger import StorageFailed
+from sim.storage.requests import in_parallel
 
 __all__ = ["MB", "MS", "SECOND", "Lab", "dfs", "slow"]
 

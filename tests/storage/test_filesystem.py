@@ -33,14 +33,14 @@ def test_a_file_takes_its_bytes_and_one_latency():
     """1,500,000 B at 50 MB/s are 30 ms, closing 7 ms."""
     files = storage()
 
-    assert 37 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
-    assert (1, 1_500_000) == (files.files.written, files.bytes_written)
+    assert taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1)) == 37 * MS
+    assert (files.files.written, files.bytes_written) == (1, 1_500_000)
 
 
 def test_an_empty_file_takes_its_latency():
     files = storage()
 
-    assert 7 * MS == taken_ns(files, files.write(0, "operator"))
+    assert taken_ns(files, files.write(0, "operator")) == 7 * MS
 
 
 @given(st.integers(0, 2**50), st.integers(1, 2**40))
@@ -55,7 +55,7 @@ def test_transfer_times_are_exact_integers(size_bytes, rate):
 def test_unlimited_bandwidth_leaves_the_latency():
     files = storage(replace(PLAIN, bytes_per_second=None))
 
-    assert 7 * MS == taken_ns(files, files.write(10**15, "keyed"))
+    assert taken_ns(files, files.write(10**15, "keyed")) == 7 * MS
 
 
 def test_every_file_has_its_own_stream():
@@ -64,23 +64,23 @@ def test_every_file_has_its_own_stream():
     both = simpy.AllOf(files.env, [files.env.process(files.write(1_500_000, name)) for name in "ab"])
     files.env.run(until=both)
 
-    assert 37 * MS == files.env.now
-    assert (2, 3_000_000) == (files.files.written, files.bytes_written)
+    assert files.env.now == 37 * MS
+    assert (files.files.written, files.bytes_written) == (2, 3_000_000)
 
 
 def test_metadata_takes_its_own_latency():
     """The coordinator's file is counted; it is never slow."""
     files = storage(replace(PLAIN, slow_probability=1.0, slow_factor=10))
 
-    assert 11 * MS == taken_ns(files, files.write_metadata())
-    assert (1, 0) == (files.files.written, files.bytes_written)
+    assert taken_ns(files, files.write_metadata()) == 11 * MS
+    assert (files.files.written, files.bytes_written) == (1, 0)
 
 
 def test_a_slow_file_is_slow_in_both_parts():
     """Bandwidth divided, latency multiplied."""
     files = storage(replace(PLAIN, slow_probability=1.0, slow_factor=10))
 
-    assert 370 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
+    assert taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1)) == 370 * MS
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -105,14 +105,14 @@ def test_another_seed_has_other_slow_files():
 
 
 def test_probability_zero_is_never_slow():
-    assert 7 * MS == storage(replace(PLAIN, slow_probability=0.0, slow_factor=10)).medium.close_ns(("file",))
+    assert storage(replace(PLAIN, slow_probability=0.0, slow_factor=10)).medium.close_ns(("file",)) == 7 * MS
 
 
 def test_small_state_travels_inline():
     """Up to the threshold, the threshold included (FsCheckpointStreamFactory: fileStateThreshold)."""
     files = storage()
 
-    assert [True, True, False] == [files.is_inlined(size) for size in (0, 1000, 1001)]
+    assert [files.is_inlined(size) for size in (0, 1000, 1001)] == [True, True, False]
 
 
 def test_what_is_given_up_is_never_durable():
@@ -125,7 +125,7 @@ def test_what_is_given_up_is_never_durable():
     stream.give_up()
     file = files.env.run(until=closing)
 
-    assert (False, 0) == (files.files.exists(file), files.files.written)
+    assert (files.files.exists(file), files.files.written) == (False, 0)
     assert files.files[file].given_up_ns is not None
 
 
@@ -135,22 +135,25 @@ def test_a_file_is_there_from_its_close_to_its_delete():
     first, second = (files.env.run(until=files.env.process(files.write(500_000, name))) for name in "ab")
     files.env.run(until=files.env.process(files.delete([first])))
 
-    assert [0, 1] == [first, second]
-    assert [False, True] == [files.files.exists(file) for file in (first, second)]
-    assert [(0, 17 * MS, 34 * MS), (17 * MS, 34 * MS, None)] == [(f.created_ns, f.durable_ns, f.deleted_ns) for f in files.files]
+    assert [first, second] == [0, 1]
+    assert [files.files.exists(file) for file in (first, second)] == [False, True]
+    assert [(f.created_ns, f.durable_ns, f.deleted_ns) for f in files.files] == [
+        (0, 17 * MS, 34 * MS),
+        (17 * MS, 34 * MS, None),
+    ]
 
 
 def test_reading_has_a_bandwidth_of_its_own():
     """1 MB at 20 MB/s; unlimited takes no time."""
     slow, free = storage(replace(PLAIN, read_bytes_per_second=20_000_000)), storage()
 
-    assert [50 * MS, 0] == [taken_ns(files, files.read(1_000_000, "keyed")) for files in (slow, free)]
+    assert [taken_ns(files, files.read(1_000_000, "keyed")) for files in (slow, free)] == [50 * MS, 0]
 
 
 def test_every_file_of_flat_storage_takes_its_floor():
     """Beside what the options say; reading and deleting have none."""
     files = CheckpointStorage(simpy.Environment(), PLAIN, 1, floor_ns=3 * MS)
 
-    assert 40 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
-    assert 0 == taken_ns(files, files.read(1_500_000, "keyed", "map", 0, 1))
-    assert 0 == taken_ns(files, files.delete([files.files[0].id]))
+    assert taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1)) == 40 * MS
+    assert taken_ns(files, files.read(1_500_000, "keyed", "map", 0, 1)) == 0
+    assert taken_ns(files, files.delete([files.files[0].id])) == 0

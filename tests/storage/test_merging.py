@@ -19,7 +19,9 @@ def lab(merging=ON):
 
 
 def written(here, *names, size=MB, merge=1, host=0):
-    return [here.env.run(until=here.env.process(here.storage.write(size, name, host=host, merge=merge))) for name in names]
+    return [
+        here.env.run(until=here.env.process(here.storage.write(size, name, host=host, merge=merge))) for name in names
+    ]
 
 
 def physical(here):
@@ -30,15 +32,15 @@ def test_one_after_the_other_into_one_file():
     """Created and given a block once: 2 + 10 ms, then 10 ms each."""
     here = lab()
 
-    assert [12, 10, 10] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abc"]
-    assert [3 * MB] == [stored.size_bytes for stored in physical(here)]
+    assert [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abc"] == [12, 10, 10]
+    assert [stored.size_bytes for stored in physical(here)] == [3 * MB]
 
 
 def test_off_every_file_is_its_own():
     here = lab(merging=None)
 
-    assert [13, 13] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "ab"]
-    assert [] == physical(here)
+    assert [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "ab"] == [13, 13]
+    assert physical(here) == []
 
 
 def test_large_files_and_others_never_share():
@@ -46,15 +48,15 @@ def test_large_files_and_others_never_share():
     written(here, "large", size=4 * MB)
     here.took_ms(here.storage.write(MB, "alone"))
 
-    assert [] == physical(here)
+    assert physical(here) == []
 
 
 def test_a_full_file_is_closed():
     """The fourth MB fills it: its writer closes it (1 ms), the fifth begins another."""
     here = lab()
 
-    assert [12, 10, 10, 11, 12] == [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abcde"]
-    assert [True, False] == [stored.complete for stored in physical(here)]
+    assert [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abcde"] == [12, 10, 10, 11, 12]
+    assert [stored.complete for stored in physical(here)] == [True, False]
 
 
 def test_what_is_appended_is_durable():
@@ -72,7 +74,7 @@ def test_two_at_a_time_need_two_files():
     here.start("b", here.storage.write(MB, "b", merge=1))
     here.run()
 
-    assert 2 == len(physical(here))
+    assert len(physical(here)) == 2
 
 
 def test_task_managers_and_checkpoints_do_not_share():
@@ -81,7 +83,7 @@ def test_task_managers_and_checkpoints_do_not_share():
     written(here, "b", host=1)
     written(here, "c", merge=2)
 
-    assert 3 == len(physical(here))
+    assert len(physical(here)) == 3
 
 
 def test_across_checkpoints_they_do():
@@ -90,7 +92,7 @@ def test_across_checkpoints_they_do():
     written(here, "b", merge=2)
     here.took_ms(here.storage.end_merging(1))
 
-    assert [(2 * MB, False)] == [(stored.size_bytes, stored.complete) for stored in physical(here)]
+    assert [(stored.size_bytes, stored.complete) for stored in physical(here)] == [(2 * MB, False)]
 
 
 def test_the_end_of_a_checkpoint_closes_its_files():
@@ -98,8 +100,8 @@ def test_the_end_of_a_checkpoint_closes_its_files():
     written(here, "a")
     written(here, "b", merge=2)
 
-    assert 1 == here.took_ms(here.storage.end_merging(1))
-    assert [True, False] == [stored.complete for stored in physical(here)]
+    assert here.took_ms(here.storage.end_merging(1)) == 1
+    assert [stored.complete for stored in physical(here)] == [True, False]
 
 
 def test_the_last_delete_deletes_the_physical_file():
@@ -108,16 +110,16 @@ def test_the_last_delete_deletes_the_physical_file():
     a, b = written(here, "a", "b")
     here.took_ms(here.storage.end_merging(1))
 
-    assert [0, 1] == [here.took_ms(here.storage.delete([file])) for file in (a, b)]
-    assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]
+    assert [here.took_ms(here.storage.delete([file])) for file in (a, b)] == [0, 1]
+    assert [here.storage.files.exists(stored.id) for stored in physical(here)] == [False]
 
 
 def test_what_was_deleted_before_the_end_goes_with_it():
     here = lab()
     (a,) = written(here, "a")
 
-    assert 0 == here.took_ms(here.storage.delete([a]))
-    assert 2 == here.took_ms(here.storage.end_merging(1)), "close, delete"
+    assert here.took_ms(here.storage.delete([a])) == 0
+    assert here.took_ms(here.storage.end_merging(1)) == 2, "close, delete"
 
 
 def test_space_that_is_wasted_is_not_kept_by_reuse():
@@ -131,7 +133,7 @@ def test_space_that_is_wasted_is_not_kept_by_reuse():
         here.took_ms(here.storage.end_merging(number))
         answers.append((here.storage.may_reuse(a), here.storage.may_reuse(own)))
 
-    assert [(True, True), (True, True), (False, True)] == answers
+    assert answers == [(True, True), (True, True), (False, True)]
 
 
 def test_the_worst_wasters_go_first():
@@ -144,12 +146,12 @@ def test_the_worst_wasters_go_first():
         here.took_ms(here.storage.delete(files[needed:]))
     here.took_ms(here.storage.end_merging(1))
 
-    assert 24 * MB == sum(stored.size_bytes for stored in physical(here))
-    assert [True] * 6 == [here.storage.may_reuse(file) for file in kept]
+    assert sum(stored.size_bytes for stored in physical(here)) == 24 * MB
+    assert [here.storage.may_reuse(file) for file in kept] == [True] * 6
     here.took_ms(here.storage.delete([kept[5]]))
     here.took_ms(here.storage.end_merging(2))
 
-    assert [False, True, True, True, True, True] == [here.storage.may_reuse(file) for file in kept]
+    assert [here.storage.may_reuse(file) for file in kept] == [False, True, True, True, True, True]
 
 
 def test_without_a_limit_nothing_is_worn():
@@ -167,7 +169,7 @@ def test_shared_state_is_merged_within_its_subtask():
     for owner in ("map/0", "map/1", ""):
         here.took_ms(here.storage.write(MB, "a", merge=1, owner=owner))
 
-    assert 3 == len(physical(here))
+    assert len(physical(here)) == 3
 
 
 def test_a_flood_of_small_files_is_a_few():
@@ -176,8 +178,8 @@ def test_a_flood_of_small_files_is_a_few():
     merged, apart = lab(), lab(None)
     times = [here.took_ms(here.write_all(sizes, threads=4, merge=1)) for here in (merged, apart)]
 
-    assert 4 == merged.storage.files.written + len(physical(merged))
-    assert 100 == apart.storage.files.written
+    assert merged.storage.files.written + len(physical(merged)) == 4
+    assert apart.storage.files.written == 100
     assert times[0] < times[1] / 2
 
 
@@ -188,8 +190,8 @@ def test_files_of_an_older_job_go_together_too():
     older.took_ms(older.storage.end_merging(1))
     here.storage.files.adopt(older.storage.files)
 
-    assert [0, 1] == [here.took_ms(here.storage.delete([file])) for file in (b, a)]
-    assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]
+    assert [here.took_ms(here.storage.delete([file])) for file in (b, a)] == [0, 1]
+    assert [here.storage.files.exists(stored.id) for stored in physical(here)] == [False]
 
 
 def test_a_file_that_is_written_to_when_its_checkpoint_ends_is_closed_then():
@@ -197,8 +199,8 @@ def test_a_file_that_is_written_to_when_its_checkpoint_ends_is_closed_then():
     here.start("write", here.storage.write(MB, "a", merge=1))
     here.start("end", here.storage.end_merging(1), at_ms=5)
 
-    assert {"end": 5, "write": 13} == here.run()
-    assert [True] == [stored.complete for stored in physical(here)]
+    assert here.run() == {"end": 5, "write": 13}
+    assert [stored.complete for stored in physical(here)] == [True]
 
 
 def test_a_file_that_wastes_no_more_than_allowed_is_referred_to():
@@ -208,7 +210,7 @@ def test_a_file_that_wastes_no_more_than_allowed_is_referred_to():
     here.took_ms(here.storage.delete([*files[2:4], *files[5:8], *files[8:]]))
     here.took_ms(here.storage.end_merging(1))
 
-    assert [True, False] == [here.storage.may_reuse(files[0]), here.storage.may_reuse(files[4])]
+    assert [here.storage.may_reuse(files[0]), here.storage.may_reuse(files[4])] == [True, False]
 
 
 def test_merged_files_are_not_lost_with_the_disk_of_their_task_manager():
@@ -239,7 +241,7 @@ def test_a_writer_that_is_interrupted_while_it_closes_leaves_nothing_behind():
     interrupted(here, here.storage.write(MB, "a", merge=1), at_ms=12.5)
     here.env.run()
 
-    assert [True, True] == [stored.deleted_ns is not None for stored in here.storage.files]
+    assert [stored.deleted_ns is not None for stored in here.storage.files] == [True, True]
 
 
 def test_other_files_outlast_a_writer_that_is_interrupted_while_it_closes():
@@ -251,8 +253,8 @@ def test_other_files_outlast_a_writer_that_is_interrupted_while_it_closes():
     second = here.storage.files[FileId(2)]
 
     assert here.storage.files.exists(first)
-    assert [True] == [stored.complete for stored in physical(here)]
-    assert ("b",) == second.name
+    assert [stored.complete for stored in physical(here)] == [True]
+    assert second.name == ("b",)
     assert second.deleted_ns is not None
     here.took_ms(here.storage.delete([first]))
-    assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]
+    assert [here.storage.files.exists(stored.id) for stored in physical(here)] == [False]

@@ -38,20 +38,20 @@ def test_files_are_begun_in_the_order_given():
 
 
 def test_nothing_to_write():
-    assert 0 == Lab(FLAT).took_ms(Lab(FLAT).write_all([], threads=4))
+    assert Lab(FLAT).took_ms(Lab(FLAT).write_all([], threads=4)) == 0
 
 
 def test_reading_back():
     lab = Lab(Storage(read_bytes_per_second=100 * MB))
 
-    assert 20 == lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2))
+    assert lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2)) == 20
 
 
 def test_deletes_go_side_by_side():
     lab = Lab(dfs(latency_ms=10))
     lab.took_ms(lab.write_all(files(0, 0, 0, 0), threads=4))
 
-    assert 20 == lab.took_ms(lab.storage.delete([file.id for file in lab.storage.files], threads=2))
+    assert lab.took_ms(lab.storage.delete([file.id for file in lab.storage.files], threads=2)) == 20
 
 
 def test_the_first_failure_stops_the_others():
@@ -61,10 +61,14 @@ def test_the_first_failure_stops_the_others():
     lab.env.timeout(15 * MS).callbacks.append(lambda _: lab.storage.fail_until(10**15))
     lab.run()
 
-    assert {"all": 15} == lab.ended
-    assert ["all"] == list(lab.failed)
-    assert [(("sst", 0), True), (("sst", 1), False), (("sst", 2), False)] == [(file.name, file.complete) for file in lab.storage.files]
-    assert [None, 15 * MS, 15 * MS] == [file.given_up_ns for file in lab.storage.files]
+    assert lab.ended == {"all": 15}
+    assert list(lab.failed) == ["all"]
+    assert [(file.name, file.complete) for file in lab.storage.files] == [
+        (("sst", 0), True),
+        (("sst", 1), False),
+        (("sst", 2), False),
+    ]
+    assert [file.given_up_ns for file in lab.storage.files] == [None, 15 * MS, 15 * MS]
 
 
 def test_an_interrupt_stops_all_threads():
@@ -74,7 +78,7 @@ def test_an_interrupt_stops_all_threads():
     lab.env.timeout(5 * MS).callbacks.append(lambda _: process.interrupt())
     lab.env.run()
 
-    assert [(False, 5 * MS), (False, 5 * MS)] == [(file.complete, file.given_up_ns) for file in lab.storage.files]
+    assert [(file.complete, file.given_up_ns) for file in lab.storage.files] == [(False, 5 * MS), (False, 5 * MS)]
 
 
 def test_who_waits_may_be_stopped_in_the_instant_of_a_failure():
@@ -91,4 +95,4 @@ def test_who_waits_may_be_stopped_in_the_instant_of_a_failure():
     lab.env.run()
 
     assert isinstance(process.value, simpy.Interrupt)
-    assert [15 * MS, 15 * MS] == [file.given_up_ns for file in lab.storage.files]
+    assert [file.given_up_ns for file in lab.storage.files] == [15 * MS, 15 * MS]

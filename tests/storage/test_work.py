@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import simpy
 
-from sim.storage.work import Work, carry_on
+from sim.storage.requests import Work, carry_on
 
 
 def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
@@ -24,7 +24,7 @@ def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
     carry_on(under_way, next(under_way))
     env.run()
 
-    assert [("waited", 3), ("known", 3), ("done", 5)] == story
+    assert story == [("waited", 3), ("known", 3), ("done", 5)]
 
 
 def test_a_failure_reaches_the_work_and_nobody_else() -> None:
@@ -42,7 +42,7 @@ def test_a_failure_reaches_the_work_and_nobody_else() -> None:
     broken.fail(OSError("gone"))
     env.run()
 
-    assert ["gone"] == story
+    assert story == ["gone"]
 
 
 def test_what_is_awaited_first_may_be_over_already() -> None:
@@ -57,7 +57,7 @@ def test_what_is_awaited_first_may_be_over_already() -> None:
     under_way = work()
     carry_on(under_way, next(under_way))
 
-    assert ["known"] == story
+    assert story == ["known"]
 
 
 def test_broken_off_work_hears_of_it_where_it_waits() -> None:
@@ -79,4 +79,4 @@ def test_broken_off_work_hears_of_it_where_it_waits() -> None:
     env.run()
     carried.break_off()
 
-    assert [("cleaned up", 4)] == story
+    assert story == [("cleaned up", 4)]

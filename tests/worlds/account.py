@@ -21,14 +21,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sim.model.instances import Instances
-from sim.plane.seam.interface import Ship
+from sim.model.scenario import Instances
+from sim.plane.spec import Ship
 from tests.worlds.traced import Lineage, Traced, traced
 
 if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.model.scenario import Scenario
-    from sim.plane.seam.interface import EdgeSpec, PlaneSpec
+    from sim.plane.spec import EdgeSpec, PlaneSpec
 
 __all__ = ["account", "not_compared", "undisturbed"]
 
@@ -59,12 +59,23 @@ def not_compared(scenario: Scenario) -> list[str]:
     vertices = scenario.job.vertices
     partial = {inlet.upstream for v in vertices for inlet in v.inputs if scenario.job.fan_out(inlet).denominator != 1}
     fractions = [v.name for v in vertices if v.inputs and v.name in partial]
-    left_out = [f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order" for name in fractions]
+    left_out = [
+        f"which records come behind {name}: it writes a fraction of a copy, so that depends on their order"
+        for name in fractions
+    ]
     emitting = [v.name for v in vertices if v.commit is not None and v.commit.emits == "on-commit"]
-    left_out += [f"what comes behind {name}: its readers drop what it emits when they have finished" for name in emitting]
-    left_out += [f"what comes behind {v.name}: the end of its data loses what its windows hold" for v in vertices if _forgets(v, scenario)]
+    left_out += [
+        f"what comes behind {name}: its readers drop what it emits when they have finished" for name in emitting
+    ]
+    left_out += [
+        f"what comes behind {v.name}: the end of its data loses what its windows hold"
+        for v in vertices
+        if _forgets(v, scenario)
+    ]
     if resized and fractions:
-        left_out.append(f"how many records come behind {', '.join(fractions)}: fractions are counted anew behind a rescale")
+        left_out.append(
+            f"how many records come behind {', '.join(fractions)}: fractions are counted anew behind a rescale"
+        )
     return left_out
 
 
@@ -111,7 +122,8 @@ def _order_free(spec: PlaneSpec, resized: set[str]) -> list[str]:
     for number, vertex in enumerate(spec.vertices):
         inputs = [edge for edge in spec.edges if edge.downstream == number]
         known = all(_passes_on(spec, edge, free) for edge in inputs)
-        copies = vertex.name in resized and any(edge.ship == Ship.BROADCAST for edge in inputs)  # one per subtask, however many
+        # one per subtask, however many
+        copies = vertex.name in resized and any(edge.ship == Ship.BROADCAST for edge in inputs)
         if known and not copies:
             free.append(vertex.name)
     return free

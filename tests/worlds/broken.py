@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.checkers.injections import INJECTIONS
+from tests.invariants.injections import INJECTIONS
 from tests.worlds.draw import Document
 from tests.worlds.events import movable
 
@@ -33,7 +33,10 @@ def suit(name: str, world: Document) -> None:
         names = [vertex for vertex in job if movable(job[vertex])]
         if "rescale" not in world and names:
             _drop(world, "instances", "actions")
-            world["rescale"] = {"at": "700 ms", "parallelism": {names[0]: 1 if job[names[0]].get("parallelism", 1) > 1 else 2}}
+            world["rescale"] = {
+                "at": "700 ms",
+                "parallelism": {names[0]: 1 if job[names[0]].get("parallelism", 1) > 1 else 2},
+            }
             job[names[0]].pop("max-parallelism", None)
         return
     if path == "next job":

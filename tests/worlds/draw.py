@@ -51,7 +51,11 @@ class Draw(Random):
         kind = self.pick("constant", "exponential", "weibull", "lognormal")
         if kind == "constant":
             return mean
-        return {kind: {"exponential": mean, "weibull": {"mean": mean, "shape": 0.7}, "lognormal": {"mean": mean, "cv": 2}}[kind]}
+        return {
+            kind: {"exponential": mean, "weibull": {"mean": mean, "shape": 0.7}, "lognormal": {"mean": mean, "cv": 2}}[
+                kind
+            ]
+        }
 
     def _cv(self, kind: str) -> float:
         return self.pick(0.1, 0.5, 1, 3) if kind == "lognormal" else self.pick(0.3, 0.5, 1)

@@ -54,7 +54,8 @@ def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:
     begins = draw.pick("checkpoint", "savepoint") if savepoints else "checkpoint"
     instances: Document = {"count": draw.pick(1, 2, 2, 3), "from": begins} | draw.section(0.6, copied=lambda: "nothing")
     if any("changelog" in vertex.get("state", {}) for vertex in job.values()):
-        return instances | {"claim": draw.pick("claim", "legacy")}  # no-claim needs a full checkpoint, which a changelog never takes
+        # no-claim needs a full checkpoint, which a changelog never takes
+        return instances | {"claim": draw.pick("claim", "legacy")}
     return instances | draw.section(0.6, claim=lambda: draw.pick("claim", "no-claim", "legacy"))
 
 
@@ -87,8 +88,9 @@ def _fault(draw: Draw, job: Document) -> Document:
         {"job-manager": f"down-for {draw.ms(10, LONGEST_ABSENCE_MS)}"},
         {"storage": "outage", "lasts": draw.ms(50, 600)},
         {"network": draw.pick("random", 0), "lasts": draw.ms(10, 300)},
-        {"slow": draw.pick(subtask, vertex), "factor": draw.randint(2, 6)} | draw.section(0.8, lasts=lambda: draw.ms(50, 600)),
-    )  # fmt: skip
+        {"slow": draw.pick(subtask, vertex), "factor": draw.randint(2, 6)}
+        | draw.section(0.8, lasts=lambda: draw.ms(50, 600)),
+    )
 
 
 def _when(draw: Draw, fault: Document) -> Document:
@@ -102,7 +104,9 @@ def _when(draw: Draw, fault: Document) -> Document:
 
 def _traced(draw: Draw, fault: Document) -> Document:
     if draw.chance(0.3):
-        return {"trace": "faults.csv", "column": "gap_s", "between": True} | draw.section(0.5, unit=lambda: draw.pick("500 ms", "1 s"))
+        return {"trace": "faults.csv", "column": "gap_s", "between": True} | draw.section(
+            0.5, unit=lambda: draw.pick("500 ms", "1 s")
+        )
     traced: Document = {"trace": "faults.csv", "column": "t_s"} | draw.section(
         0.4, where=lambda: {"kind": draw.pick("a", "b")}, unit=lambda: "700 ms"
     )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from sim.scenario import write
+from sim.model.schema.writer import write
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.shrinker import shrink

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sim.scenario import write
+from sim.model.schema.writer import write
 from tests.worlds.broken import suit
 from tests.worlds.draw import Document, Draw, rescales
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
@@ -50,7 +50,9 @@ FOLDER = Path(__file__).parent.parent / "data" / "worlds"
 
 def text(seed: int, wrong: str = "") -> str:
     """A scenario file."""
-    return write(document(seed, wrong), f"Is everything processed exactly once? (world {seed}{', ' + wrong if wrong else ''})")
+    return write(
+        document(seed, wrong), f"Is everything processed exactly once? (world {seed}{', ' + wrong if wrong else ''})"
+    )
 
 
 def document(seed: int, wrong: str = "") -> Document:

@@ -11,9 +11,18 @@ from typing import Any
 from tests.worlds.draw import Document, Draw, resized
 
 __all__ = [
-    "draw_backlogs", "draw_edges", "draw_expiry", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals",
-    "draw_second_edges", "draw_service_factors", "draw_waits", "draw_windows",
-]  # fmt: skip
+    "draw_backlogs",
+    "draw_edges",
+    "draw_expiry",
+    "draw_first_stages",
+    "draw_growth",
+    "draw_job",
+    "draw_residuals",
+    "draw_second_edges",
+    "draw_service_factors",
+    "draw_waits",
+    "draw_windows",
+]
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -66,14 +75,21 @@ def _add_source(draw: Draw, sketch: _Sketch, name: str, *, bounded: bool) -> Non
         given = _steps(draw, rate)
     elif draw.chance(0.05):
         given = {"trace": "load.csv", "column": "per_second"} | draw.pick(
-            {}, {"time": "t_s"}, {"every": "200 ms"}, {"scale": 0.5}, {"from": "300 ms"}, {"scale": 2, "from": "1 s", "time": "t_s"}
+            {},
+            {"time": "t_s"},
+            {"every": "200 ms"},
+            {"scale": 0.5},
+            {"from": "300 ms"},
+            {"scale": 2, "from": "1 s", "time": "t_s"},
         )
     source["rate-per-subtask" if per_subtask else "rate"] = given
     if bounded and draw.chance(0.7):
         source["records-per-subtask"] = records_each
     elif bounded:
         source["records"] = records_each * parallelism
-    sketch.job[name] = {"source": source, "parallelism": parallelism} | draw.section(0.5, service=lambda: draw.pick("0 s", "50 us", "1 ms"))
+    sketch.job[name] = {"source": source, "parallelism": parallelism} | draw.section(
+        0.5, service=lambda: draw.pick("0 s", "50 us", "1 ms")
+    )
     _keep(sketch, name, float(records_each * parallelism))
 
 
@@ -81,8 +97,11 @@ def _steps(draw: Draw, rate: int) -> list[Document]:
     """A lull or a peak."""
     begin = draw.randint(50, 600)
     between = draw.pick("0/s", f"{3 * rate}/s", "1/s")
-    return [{"at": "0 s", "rate": f"{rate}/s"}, {"at": f"{begin} ms", "rate": between},
-            {"at": f"{begin + draw.randint(50, 700)} ms", "rate": f"{rate}/s"}]  # fmt: skip
+    return [
+        {"at": "0 s", "rate": f"{rate}/s"},
+        {"at": f"{begin} ms", "rate": between},
+        {"at": f"{begin + draw.randint(50, 700)} ms", "rate": f"{rate}/s"},
+    ]
 
 
 def _middle(draw: Draw) -> Document:
@@ -109,9 +128,13 @@ def _commit(draw: Draw, *, cascades: bool) -> Any:
     return commit | draw.section(0.4, committer=lambda: draw.pick("chained", "global"), emits=lambda: "at-once")
 
 
-def _add_reader(draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last: bool = False, read_on: bool = True) -> None:
+def _add_reader(
+    draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last: bool = False, read_on: bool = True
+) -> None:
     """`last`: it reads all that nobody else has read."""
-    upstream = draw.subset(sketch.readable(), 3) if not last else list(sketch.unread) or draw.subset(sketch.readable(), 2)
+    upstream = (
+        draw.subset(sketch.readable(), 3) if not last else list(sketch.unread) or draw.subset(sketch.readable(), 2)
+    )
     parallelism = draw.pick(1, 1, 2, 2, 3, 3, 4, 6)
     inputs, records = dict[str, Any](), 0.0
     for up in upstream:
@@ -122,12 +145,19 @@ def _add_reader(draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last
     job_service = draw.duration_law(f"{draw.choice(work_us)} us")
     for up, ship in inputs.items():
         details = draw.section(
-            0.3, service=lambda: draw.duration_law(f"{draw.choice(work_us)} us"), record=lambda: draw.size_law(draw.pick(*RECORDS))
+            0.3,
+            service=lambda: draw.duration_law(f"{draw.choice(work_us)} us"),
+            record=lambda: draw.size_law(draw.pick(*RECORDS)),
         )
         if ship == "hash" and draw.chance(0.15):
             details["weights"] = _weights(draw, parallelism)
         inputs[up] = {"ship": ship} | details if details or draw.chance(0.5) else ship
-    vertex: Document = {"input": inputs, "parallelism": parallelism, "service": job_service, "record": draw.size_law(draw.pick(*RECORDS))}
+    vertex: Document = {
+        "input": inputs,
+        "parallelism": parallelism,
+        "service": job_service,
+        "record": draw.size_law(draw.pick(*RECORDS)),
+    }
     fan_outs = [1, 1, 0.5, 0.7, 0, 1.5, 2]
     fan_out = draw.pick(*[factor for factor in fan_outs if records * factor <= MOST_RECORDS / 2])
     vertex |= {"fan-out": fan_out} if fan_out != 1 or draw.chance(0.1) else {}
@@ -171,9 +201,13 @@ def _details(draw: Draw, parallelism: int) -> Document:
         details["state"] = _state(draw)
     if draw.chance(0.3):
         details["snapshot"] = draw.section(
-            0.5, pre_barrier=lambda: draw.pick("5 ms", "40 ms"), sync=lambda: "4 ms", operator_state=lambda: draw.pick("60 B", "30 kB"),
-            probability=lambda: draw.pick("30 %", "70 %"), **{"async": lambda: draw.pick("30 ms", "120 ms")},
-        )  # fmt: skip
+            0.5,
+            pre_barrier=lambda: draw.pick("5 ms", "40 ms"),
+            sync=lambda: "4 ms",
+            operator_state=lambda: draw.pick("60 B", "30 kB"),
+            probability=lambda: draw.pick("30 %", "70 %"),
+            **{"async": lambda: draw.pick("30 ms", "120 ms")},
+        )
     if draw.chance(0.25):
         amount = draw.pick({"share": "20 %"}, {"bytes": "20 kB"}, {"share": "100 %", "bytes": "1 kB"})
         details["flush"] = amount | draw.section(0.6, files=lambda: draw.randint(1, 3))
@@ -186,19 +220,29 @@ def _details(draw: Draw, parallelism: int) -> Document:
 
 def _state(draw: Draw) -> Document:
     state: Document = {"size": draw.pick("1 kB", "20 kB", "120 kB")} | draw.section(
-        0.7, backend=lambda: draw.pick("hashmap", "rocksdb", "rocksdb"), update=lambda: draw.pick("20 %", "100 %"),
+        0.7,
+        backend=lambda: draw.pick("hashmap", "rocksdb", "rocksdb"),
+        update=lambda: draw.pick("20 %", "100 %"),
         value=lambda: draw.pick("1 B", "100 B", "1 kB"),
-    )  # fmt: skip
+    )
     state |= draw.section(0.15, freeze=lambda: draw.pick("1 ms", "8 ms"))
     if state.get("backend") != "rocksdb":
         state |= draw.section(0.15, serialize=lambda: "4 MB/s")
     elif draw.chance(0.3):
         state["lsm"] = draw.section(
-            0.6, memtable=lambda: draw.pick("4 kB", "30 kB"), managed_memory=lambda: "100 kB", level0_files=lambda: draw.pick(1, 2, 4),
-            base=lambda: "40 kB", multiplier=lambda: draw.pick(2, 4), table=lambda: "8 kB", flush=lambda: "5 MB/s",
-            compaction=lambda: draw.pick("500 kB/s", "5 MB/s"), compaction_thread=lambda: draw.pick("subtask", "task-manager"),
-            link=lambda: "1 ms", wait=lambda: draw.pick("10 %", "100 %"),
-        )  # fmt: skip
+            0.6,
+            memtable=lambda: draw.pick("4 kB", "30 kB"),
+            managed_memory=lambda: "100 kB",
+            level0_files=lambda: draw.pick(1, 2, 4),
+            base=lambda: "40 kB",
+            multiplier=lambda: draw.pick(2, 4),
+            table=lambda: "8 kB",
+            flush=lambda: "5 MB/s",
+            compaction=lambda: draw.pick("500 kB/s", "5 MB/s"),
+            compaction_thread=lambda: draw.pick("subtask", "task-manager"),
+            link=lambda: "1 ms",
+            wait=lambda: draw.pick("10 %", "100 %"),
+        )
     if draw.chance(0.3):
         state["changelog"] = "on" if draw.chance(0.15) else _changelog(draw)
     return state
@@ -206,11 +250,16 @@ def _state(draw: Draw) -> Document:
 
 def _changelog(draw: Draw) -> Document:
     return draw.section(
-        0.6, materialize=lambda: draw.pick("60 ms", "200 ms", "1 s"), threshold=lambda: draw.pick("1 B", "1 kB", "20 kB"),
-        batch_delay=lambda: draw.pick("0 s", "5 ms", "30 ms"), batch_size=lambda: draw.pick("1 B", "2 kB", "1 MB"),
-        upload_threads=lambda: draw.pick(1, 2), upload_timeout=lambda: draw.pick("0 s", "20 ms", "50 ms", "1 s"),
-        upload_attempts=lambda: draw.pick(1, 3), reports_materialized=lambda: draw.pick(True, False),
-    )  # fmt: skip
+        0.6,
+        materialize=lambda: draw.pick("60 ms", "200 ms", "1 s"),
+        threshold=lambda: draw.pick("1 B", "1 kB", "20 kB"),
+        batch_delay=lambda: draw.pick("0 s", "5 ms", "30 ms"),
+        batch_size=lambda: draw.pick("1 B", "2 kB", "1 MB"),
+        upload_threads=lambda: draw.pick(1, 2),
+        upload_timeout=lambda: draw.pick("0 s", "20 ms", "50 ms", "1 s"),
+        upload_attempts=lambda: draw.pick(1, 3),
+        reports_materialized=lambda: draw.pick(True, False),
+    )
 
 
 def draw_windows(draw: Draw, world: Document) -> None:
@@ -252,7 +301,9 @@ def draw_expiry(draw: Draw, world: Document) -> None:
     for vertex in world["job"].values():
         if "state" in vertex and draw.chance(0.15):
             vertex["state"]["ttl"] = draw.pick("0 s", "70 ms", "900 ms", "1 h")
-            vertex["state"] |= draw.section(0.4, ttl_checks=lambda: draw.pick(0, 1, 500), ttl_filter=lambda: draw.pick("true", "false"))
+            vertex["state"] |= draw.section(
+                0.4, ttl_checks=lambda: draw.pick(0, 1, 500), ttl_filter=lambda: draw.pick("true", "false")
+            )
 
 
 def draw_logs(draw: Draw, world: Document) -> None:
@@ -261,7 +312,7 @@ def draw_logs(draw: Draw, world: Document) -> None:
         if isinstance(vertex.get("state", {}).get("changelog"), dict) and draw.chance(0.3):
             vertex["state"]["changelog"] |= {"storage": "memory"} | draw.section(
                 0.5, change_copy=lambda: draw.pick("0 s", "20 us"), change_send=lambda: draw.pick("0 s", "50 us")
-            )  # fmt: skip
+            )
 
 
 def draw_edges(draw: Draw, world: Document) -> None:
@@ -287,11 +338,13 @@ def draw_second_edges(draw: Draw, world: Document) -> None:
             vertex.setdefault("combine", draw.pick("join", "join", "union"))
             if vertex["combine"] == "join" and writer == list(inputs)[-2] and draw.chance(0.5):
                 for name in (writer, f"{writer}-again"):
-                    inputs[name] = (inputs[name] if isinstance(inputs[name], dict) else {"ship": inputs[name]}) | {"union": "both"}
+                    inputs[name] = (inputs[name] if isinstance(inputs[name], dict) else {"ship": inputs[name]}) | {
+                        "union": "both"
+                    }
             if draw.chance(0.3):
-                job[writer].setdefault("outputs", {})["late"] = {"fan-out": inputs[f"{writer}-again"].pop("fan-out")} | draw.section(
-                    0.5, record=lambda: draw.size_law(draw.pick(*RECORDS))
-                )
+                job[writer].setdefault("outputs", {})["late"] = {
+                    "fan-out": inputs[f"{writer}-again"].pop("fan-out")
+                } | draw.section(0.5, record=lambda: draw.size_law(draw.pick(*RECORDS)))
                 inputs[f"{writer}-again"].pop("record", None)
                 inputs[f"{writer}-again"]["output"] = "late"
 
@@ -323,7 +376,9 @@ def draw_backlogs(draw: Draw, world: Document) -> None:
 def _backlog(draw: Draw, source: Document) -> Document:
     unlimited = "unlimited" in (source.get("rate"), source.get("rate-per-subtask"))
     if unlimited or draw.chance(0.5):
-        return {"records": draw.pick(1, 5, 40) if "records" not in source and "records-per-subtask" not in source else 1}
+        return {
+            "records": draw.pick(1, 5, 40) if "records" not in source and "records-per-subtask" not in source else 1
+        }
     return {"lag": draw.pick("0 s", "20 ms", "300 ms")}
 
 
@@ -345,11 +400,17 @@ def draw_residuals(draw: Draw, world: Document) -> None:
 
 
 def _window(draw: Draw) -> Document:
-    window: Document = {"tumbling": draw.pick("40 ms", "150 ms", "600 ms"), "time": draw.pick("processing", "event", "event")}
+    window: Document = {
+        "tumbling": draw.pick("40 ms", "150 ms", "600 ms"),
+        "time": draw.pick("processing", "event", "event"),
+    }
     window |= draw.section(
-        0.6, fire=lambda: draw.pick("100 us", "1 ms"), phase=lambda: draw.pick("7 ms", "39 ms"),
-        state_per_record=lambda: draw.pick("1 B", "100 B", "5 kB"), api=lambda: draw.pick("sql", "sql", "datastream"),
-    )  # fmt: skip
+        0.6,
+        fire=lambda: draw.pick("100 us", "1 ms"),
+        phase=lambda: draw.pick("7 ms", "39 ms"),
+        state_per_record=lambda: draw.pick("1 B", "100 B", "5 kB"),
+        api=lambda: draw.pick("sql", "sql", "datastream"),
+    )
     return _of_another_kind(draw, window) if draw.chance(0.5) else window
 
 
@@ -363,7 +424,11 @@ def _of_another_kind(draw: Draw, window: Document) -> Document:
     if kind in ("session", "mini-batch"):
         window.pop("phase", "")
         window["time"] = window["time"] if kind == "session" else "processing"
-        return {kind: size} | ({"lasts": draw.pick("20 ms", "300 ms")} if kind == "session" and draw.chance(0.5) else {}) | window
+        return (
+            {kind: size}
+            | ({"lasts": draw.pick("20 ms", "300 ms")} if kind == "session" and draw.chance(0.5) else {})
+            | window
+        )
     if kind == "flush":
         window["api"], window["flush"] = "sql", draw.pick("20 us", "500 us")
     return {"tumbling": size} | window | ({"stage": "local"} if kind == "local" else {})

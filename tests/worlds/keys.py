@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from sim.scenario import json_schema
+from sim.model.schema.reference import json_schema
 from tests.worlds.draw import Document
 
 __all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
@@ -17,17 +17,17 @@ EXCEPTIONS = {
     "Run.replications": "more runs of the same world; every world is one run",
     "Trace.time-unit": "says how a file is read; the traces of worlds say it by themselves",
     "Trace.zone": "says how local times are read; the traces of worlds count seconds",
-    "Commit.late": "another value than the default is Iceberg's FlinkSink, which loses records; tests/scenario/test_connectors.py has it",
+    "Commit.late": "another value than the default is Iceberg's FlinkSink, which loses records; tests/model/schema/test_connectors.py has it",
     "Vertex.connector": "names a sink for what advice says of it, and changes no run",
     "Connector.name": "the same",
-    "Connector.version": "the same; sim/evidence/known_issues reads it",
+    "Connector.version": "the same; sim/jobs/evidence reads it",
     "Cluster.version": "chooses the profile, which worlds write themselves",
     "flink-file": "is read into keys of the scenario, which worlds write themselves",
     "OfVertex.backend": "says of which backend residuals of an import are, and changes no run of another",
-    "Commit.gives-up": "an external system that fails: tests/scenario/test_failed_commits.py",
+    "Commit.gives-up": "an external system that fails: tests/model/schema/test_failed_commits.py",
     "Commit.retries": "the same",
     "Fault.commit": "the same",
-    "Lsm.freeze": "a time besides files: tests/state and tests/recordings/infer/test_other_backends.py",
+    "Lsm.freeze": "a time besides files: tests/storage/state and tests/jobs/infer/test_other_backends.py",
     "Lsm.upload": "the same",
     "Cluster.barrier-wake-up": "tests/runtime/task/test_barrier_wake_up.py, in both engines",
     "Restart.state-start": "tests/runtime/jobmanager/test_starts_of_tasks.py, in both engines",
@@ -63,7 +63,10 @@ def _named_in(node: Any, sections: dict[str, Node]) -> set[str]:
     if not isinstance(node, dict):
         return set()
     named = {str(node["$ref"]).rsplit("/", 1)[-1]} if "$ref" in node else set()
-    return named.union(*(_named_in(sections[name], sections) for name in named), *(_named_in(value, sections) for value in node.values()))
+    return named.union(
+        *(_named_in(sections[name], sections) for name in named),
+        *(_named_in(value, sections) for value in node.values()),
+    )
 
 
 def keys_of(document: Document) -> set[str]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sim.model.job import Vertex
 from sim.model.scenario import Scenario
-from sim.runtime.run.result import Result
+from sim.runtime.result import Result
 
 __all__ = ["LONG_NS", "exceeded", "lifted"]
 
@@ -23,8 +23,11 @@ NEARLY = 0.9  # of the requests of a second; a request that is refused waits, so
 ROOM = ("B to stage", "B left", "503 Slow Down")
 """What failures say of limits that no time is held against: space, requests per second."""
 SAVED = (
-    "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE", "an upload of the changelog has failed",
-)  # fmt: skip
+    "CHECKPOINT_ASYNC_EXCEPTION",
+    "IO_EXCEPTION",
+    "FINALIZE_CHECKPOINT_FAILURE",
+    "an upload of the changelog has failed",
+)
 """What a checkpoint, or a task, fails with whose files could not be written."""
 
 
@@ -68,7 +71,9 @@ def _is_busy(scenario: Scenario, result: Result) -> bool:
 def _patient(vertex: Vertex) -> Vertex:
     if vertex.state is None or vertex.state.changelog is None:
         return vertex
-    return replace(vertex, state=replace(vertex.state, changelog=replace(vertex.state.changelog, upload_timeout_ns=None)))
+    return replace(
+        vertex, state=replace(vertex.state, changelog=replace(vertex.state.changelog, upload_timeout_ns=None))
+    )
 
 
 def exceeded(scenario: Scenario, held_up: Result, free: Result, write_ns: int = 0) -> bool:

@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sim.cells.cell import warm
-from sim.cells.local import cores, run_each
 from sim.model.job import Distribution
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.run.result import Result
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads, write
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.result import Result
+from sim.runtime.simulate import simulate
+from sim.studies.cells import warm
+from sim.studies.local import cores, run_each
 from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Document, Draw
 from tests.worlds.events import movable
@@ -57,7 +58,11 @@ def in_flight_written_is_read(world: Document) -> str | None:
     world = world | {"storage": world.get("storage", {}) | {"inline-threshold": "0 B"}}
     instances: list[JobInstance] = []
     result = _run(world, instances.append)
-    captured = (result.subtasks["x_captured_input"] + result.subtasks["x_captured_output"]).groupby(result.subtasks["id"]).sum()
+    captured = (
+        (result.subtasks["x_captured_input"] + result.subtasks["x_captured_output"])
+        .groupby(result.subtasks["id"])
+        .sum()
+    )
     written = Counter[int]()
     for file in instances[-1].storage.files:
         if file.name[0] == "channel-state" and file.complete:
@@ -65,9 +70,13 @@ def in_flight_written_is_read(world: Document) -> str | None:
     complete = result.checkpoints.loc[result.checkpoints["status"] == "COMPLETED", "id"]
     for checkpoint in complete:
         if written[checkpoint] != captured.get(checkpoint, 0):
-            return f"checkpoint {checkpoint}: {written[checkpoint]} bytes in files, {captured.get(checkpoint, 0)} captured"
+            return (
+                f"checkpoint {checkpoint}: {written[checkpoint]} bytes in files, {captured.get(checkpoint, 0)} captured"
+            )
     tasks = sum(vertex.get("parallelism", 1) for vertex in world["job"].values())
-    full_restarts = result.recoveries[(result.recoveries["tasks"] == tasks) & (result.recoveries["restored_checkpoint"] > 0)]
+    full_restarts = result.recoveries[
+        (result.recoveries["tasks"] == tasks) & (result.recoveries["restored_checkpoint"] > 0)
+    ]
     for row in _undisturbed(full_restarts, result).itertuples():
         if row.recovered_bytes != captured.get(row.restored_checkpoint, 0):
             return f"restart {row.restart}: {row.recovered_bytes} bytes read, {captured.get(row.restored_checkpoint, 0)} captured"
@@ -77,7 +86,10 @@ def in_flight_written_is_read(world: Document) -> str | None:
 def _undisturbed(recoveries: pd.DataFrame, result: Result) -> pd.DataFrame:
     """Those that are over before the next failure."""
     begins = sorted(result.recoveries["failed"])
-    over = [row.running > 0 and all(not row.failed < failed <= row.running for failed in begins) for row in recoveries.itertuples()]
+    over = [
+        row.running > 0 and all(not row.failed < failed <= row.running for failed in begins)
+        for row in recoveries.itertuples()
+    ]
     return recoveries[pd.Series(over, index=recoveries.index, dtype=bool)]
 
 
@@ -88,7 +100,11 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
     """Stopped with a savepoint and restored from it, a job serves and commits the same records."""
     plain = {key: section for key, section in world.items() if key not in LATER | {"faults"}}
     names = [name for name, vertex in world["job"].items() if movable(vertex)]
-    if not names or world["checkpoint"].get("finish", "flink") != "flink" or "lost-notifications" in world["checkpoint"]:
+    if (
+        not names
+        or world["checkpoint"].get("finish", "flink") != "flink"
+        or "lost-notifications" in world["checkpoint"]
+    ):
         return None
     at_ms = Draw(world["run"]["seed"]).randint(100, 900)
     same = {names[0]: world["job"][names[0]].get("parallelism", 1)}
@@ -110,8 +126,14 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
 def faster_storage_never_lengthens_an_asynchronous_part(world: Document) -> str | None:
     """The first checkpoint decides: until then both runs have come the same way."""
     storage = world.get("storage")
-    if storage is None or "unlimited" in str(storage) or "requests" in str(storage) or world.get("cluster", {}).keys() & {"cores", "nic"}:
-        return None  # where cores, cards or requests per second are scarce, what ends sooner makes others work at the same time
+    if (
+        storage is None
+        or "unlimited" in str(storage)
+        or "requests" in str(storage)
+        or world.get("cluster", {}).keys() & {"cores", "nic"}
+    ):
+        # where cores, cards or requests per second are scarce, what ends sooner makes others work at the same time
+        return None
     slow, fast = _first_subtasks(world), _first_subtasks(world | {"storage": _faster(storage)})
     same = [
         "vertex",
@@ -150,10 +172,18 @@ def _faster(section: Any) -> Any:
 def an_unrelated_vertex_changes_nothing(world: Document) -> str | None:
     """A source of one record, which no other vertex reads, leaves the snapshots of all others as they were."""
     random = any(
-        fault.get(key) in ("random-task", "random") for fault in world.get("faults", ()) for key in ("kill", "task-manager", "network")
+        fault.get(key) in ("random-task", "random")
+        for fault in world.get("faults", ())
+        for key in ("kill", "task-manager", "network")
     )
     cluster, restart = world.get("cluster", {}), world["restart"]
-    if random or LATER & set(world) or "slots" in cluster or "cores" in cluster or cluster.get("placement", "isolated") != "isolated":
+    if (
+        random
+        or LATER & set(world)
+        or "slots" in cluster
+        or "cores" in cluster
+        or cluster.get("placement", "isolated") != "isolated"
+    ):
         return None
     if (
         world["checkpoint"].get("finish", "flink") != "flink"
@@ -164,11 +194,26 @@ def an_unrelated_vertex_changes_nothing(world: Document) -> str | None:
     idle = {"source": {"rate": "1/s", "record": "1 B"}, "parallelism": 1}
     before = _run(_without_end(world))
     after = _run(_without_end(world | {"job": world["job"] | {"zz": idle}}))
-    same = ["id", "vertex", "index", "alignment_duration", "sync_duration", "async_duration", "checkpointed_size", "state_size"]
-    expected, seen = (run.subtasks.loc[run.subtasks["vertex"] != "zz", same].reset_index(drop=True) for run in (before, after))
+    same = [
+        "id",
+        "vertex",
+        "index",
+        "alignment_duration",
+        "sync_duration",
+        "async_duration",
+        "checkpointed_size",
+        "state_size",
+    ]
+    expected, seen = (
+        run.subtasks.loc[run.subtasks["vertex"] != "zz", same].reset_index(drop=True) for run in (before, after)
+    )
     if expected.equals(seen) and before.commits.equals(after.commits):
         return "" if len(expected) else None
-    rows = [number for number, (a, b) in enumerate(zip(expected.itertuples(), seen.itertuples(), strict=False)) if str(a) != str(b)]
+    rows = [
+        number
+        for number, (a, b) in enumerate(zip(expected.itertuples(), seen.itertuples(), strict=False))
+        if str(a) != str(b)
+    ]
     return (
         f"subtask {expected.iloc[rows[0]].to_dict()} is {seen.iloc[rows[0]].to_dict()}"
         if rows
@@ -198,7 +243,8 @@ def all_times_scale(world: Document) -> str | None:
     plain = _without_draws(world)
     found = _does_not_scale(_scenario(plain))
     if found:
-        later = plain.get("overheads", {}) | {"first-trigger": "10137 us", "trigger": "1137 us"}  # a restart counts from itself
+        # a restart counts from itself
+        later = plain.get("overheads", {}) | {"first-trigger": "10137 us", "trigger": "1137 us"}
         return _does_not_scale(_scenario(plain | {"overheads": later}))
     return found
 
@@ -229,7 +275,10 @@ def _scaled(name: str, value: Any) -> Any:
     if isinstance(value, Distribution):
         return value if name == "record_bytes" else replace(value, mean=2 * value.mean)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: _scaled(field.name, getattr(value, field.name)) for field in fields(value) if field.init})
+        return replace(
+            value,
+            **{field.name: _scaled(field.name, getattr(value, field.name)) for field in fields(value) if field.init},
+        )
     if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(_scaled(name, row) for row in value)
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
@@ -243,7 +292,9 @@ def _scaled(name: str, value: Any) -> Any:
 
 def _without_draws(world: Document) -> Document:
     world = {
-        key: _constant(section) for key, section in world.items() if key not in LATER | {"cluster", "storage", "environment", "residuals"}
+        key: _constant(section)
+        for key, section in world.items()
+        if key not in LATER | {"cluster", "storage", "environment", "residuals"}
     }
     world["cluster"] = {"network": {"segment-size": "4 KiB", "buffer-timeout": "never"}, "latency": "50 us"}
     world["storage"] = {"bandwidth": "4 MB/s", "file-latency": "2 ms"}
@@ -258,7 +309,9 @@ def _without_draws(world: Document) -> Document:
             vertex.get("state", {}).pop(key, None)
     world["checkpoint"].pop("interval-during-backlog", None)
     world["restart"] = {"strategy": "fixed-delay", "delay": "20 ms"}
-    world["faults"] = [fault for fault in world.get("faults", ()) if {"kill", "storage", "slow"} & set(fault) and "at" in fault]
+    world["faults"] = [
+        fault for fault in world.get("faults", ()) if {"kill", "storage", "slow"} & set(fault) and "at" in fault
+    ]
     return world
 
 
@@ -268,7 +321,13 @@ def _constant(section: Any) -> Any:
         return [_constant(row) for row in section]
     if not isinstance(section, dict):
         return section
-    if len(section) == 1 and (law := next(iter(section))) in ("exponential", "uniform", "lognormal", "erlang", "shifted-exponential"):
+    if len(section) == 1 and (law := next(iter(section))) in (
+        "exponential",
+        "uniform",
+        "lognormal",
+        "erlang",
+        "shifted-exponential",
+    ):
         return section[law]["mean"] if isinstance(section[law], dict) else section[law]
     return {key: _constant(value) for key, value in section.items()}
 

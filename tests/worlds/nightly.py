@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.cells.cell import warm
-from sim.cells.local import cores, run_each
-from sim.scenario import write
+from sim.model.schema.writer import write
+from sim.studies.cells import warm
+from sim.studies.local import cores, run_each
 from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
 from tests.worlds.generator import document
@@ -56,7 +56,9 @@ class WorldResult(NamedTuple):
         """A broken program may do anything, a wrong strategy anything but break the program; all others must end well."""
         if self.task.wrong in BROKEN:
             return False
-        return self.outcome.kind in ("crash", "refused", "differ") or (self.outcome.kind != "" and self.task.wrong == SOUND)
+        return self.outcome.kind in ("crash", "refused", "differ") or (
+            self.outcome.kind != "" and self.task.wrong == SOUND
+        )
 
 
 def first_seed(now: datetime) -> int:
@@ -77,7 +79,9 @@ def run(task: Task) -> WorldResult:
     world = document(task.seed, task.wrong)
     with broken(task.wrong):
         outcome = run_document(world, compare=task.compare and not task.wrong)
-        result = WorldResult(task, outcome, frozenset(keys_of(world)), features=features_of(world), faults=faults_of(world) | outcome.met)
+        result = WorldResult(
+            task, outcome, frozenset(keys_of(world)), features=features_of(world), faults=faults_of(world) | outcome.met
+        )
     return result._replace(small=small_once(world, result.outcome, task.seed) or "") if result.bad else result
 
 
@@ -102,7 +106,9 @@ def report(results: Iterable[WorldResult], count: int, folder: Path) -> int:
                 tell(result, folder)
             if done % max(1, count // 20) == 0:
                 found = sum(map(len, tally.findings.values()))
-                print_line(f"{done} of {count} worlds, {time.monotonic() - tally.began:.0f} s, CPU {tally.cpu_s:.0f} s, {found} findings")
+                print_line(
+                    f"{done} of {count} worlds, {time.monotonic() - tally.began:.0f} s, CPU {tally.cpu_s:.0f} s, {found} findings"
+                )
     except KeyboardInterrupt:
         stopped = True
         print_line(f"stopped after {done} of {count} worlds")
@@ -128,9 +134,13 @@ def print_line(line: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help=f"worlds, at most {MOST} (default: %(default)s)")
-    parser.add_argument("--first", type=int, help="first seed, to run the same worlds again (default: seeds no other run has had)")
+    parser.add_argument(
+        "--first", type=int, help="first seed, to run the same worlds again (default: seeds no other run has had)"
+    )
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one per core)")
-    parser.add_argument("--folder", type=Path, default=Path("runs/worlds"), help="where bad worlds are kept (default: %(default)s)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("runs/worlds"), help="where bad worlds are kept (default: %(default)s)"
+    )
     chosen = parser.parse_args()
     if not 0 < chosen.count <= MOST:
         parser.error(f"--count must lie between 1 and {MOST}")

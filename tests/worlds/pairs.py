@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
 
-from sim.metrics.journal import Happening
-from sim.runtime.run.result import Result
+from sim.results.journal import Happening
+from sim.runtime.result import Result
 from tests.worlds.draw import Document
 from tests.worlds.generator import document
 
@@ -32,11 +32,15 @@ def _sections(world: Document, section: str) -> list[Document]:
 
 
 def _inputs(world: Document) -> list[Document]:
-    return [edge for vertex in world["job"].values() for edge in vertex.get("input", {}).values() if isinstance(edge, dict)]
+    return [
+        edge for vertex in world["job"].values() for edge in vertex.get("input", {}).values() if isinstance(edge, dict)
+    ]
 
 
 def _windows(**options: str) -> World:
-    return lambda world: any(all(window.get(key) == value for key, value in options.items()) for window in _sections(world, "window"))
+    return lambda world: any(
+        all(window.get(key) == value for key, value in options.items()) for window in _sections(world, "window")
+    )
 
 
 def _window_with(key: str) -> World:
@@ -76,10 +80,12 @@ FEATURES: dict[str, World] = {
     "growing state": _state_with("growth"),
     "changelog": _state_with("changelog"),
     "changelog in memory": lambda world: any(
-        isinstance(log := state.get("changelog"), dict) and log.get("storage") == "memory" for state in _sections(world, "state")
+        isinstance(log := state.get("changelog"), dict) and log.get("storage") == "memory"
+        for state in _sections(world, "state")
     ),
     "incremental": lambda world: (
-        _checkpoint("incremental", True)(world) and any(state.get("backend") == "rocksdb" for state in _sections(world, "state"))
+        _checkpoint("incremental", True)(world)
+        and any(state.get("backend") == "rocksdb" for state in _sections(world, "state"))
     ),
     "local recovery": _checkpoint("local-recovery", True),
     "double edges": lambda world: any("from" in edge for edge in _inputs(world)),
@@ -136,7 +142,9 @@ FAULTS: dict[str, World] = {
 MET: dict[str, Callable[[Result], bool]] = {
     "a checkpoint is declined": lambda result: _failed(result, "CHECKPOINT_DECLINED"),
     "a checkpoint expires": lambda result: _failed(result, "CHECKPOINT_EXPIRED"),
-    "storage fails a checkpoint": lambda result: _failed(result, "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE"),
+    "storage fails a checkpoint": lambda result: _failed(
+        result, "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE"
+    ),
     "restarts are exhausted": lambda result: any(entry.happening is Happening.GIVEN_UP for entry in result.journal),
 }
 """What only a run says -> whether it happened in this one."""
@@ -175,7 +183,9 @@ class Pairs:
 
     def lines(self) -> Iterator[str]:
         width = max(map(len, FEATURES))
-        yield f"{'pairs of feature and fault, worlds':{width}} " + " ".join(f"{number:>6}" for number in range(1, len(self.faults) + 1))
+        yield f"{'pairs of feature and fault, worlds':{width}} " + " ".join(
+            f"{number:>6}" for number in range(1, len(self.faults) + 1)
+        )
         for feature in FEATURES:
             yield f"{feature:{width}} " + " ".join(f"{self.counts[feature, fault]:6}" for fault in self.faults)
         yield "; ".join(f"{number}: {fault}" for number, fault in enumerate(self.faults, 1))

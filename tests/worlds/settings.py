@@ -27,21 +27,34 @@ def draw_checkpoint(draw: Draw, job: Document) -> Document:
     if draw.chance(0.8):
         options["barriers"] = draw.pick("aligned", "unaligned", "unaligned", timeout)
     options |= draw.section(
-        0.3, min_pause=lambda: draw.pick("5 ms", "50 ms"),
-        num_retained=lambda: draw.pick(1, 2, 3), operator_io=lambda: draw.pick("pre-barrier", "async", "async"),
-        abort_policy=lambda: draw.pick("survive", "reupload"), finish=lambda: draw.pick("flink", "naive", "naive"),
-        incremental=lambda: draw.pick(True, True, False), local_recovery=lambda: True,
-    )  # fmt: skip
+        0.3,
+        min_pause=lambda: draw.pick("5 ms", "50 ms"),
+        num_retained=lambda: draw.pick(1, 2, 3),
+        operator_io=lambda: draw.pick("pre-barrier", "async", "async"),
+        abort_policy=lambda: draw.pick("survive", "reupload"),
+        finish=lambda: draw.pick("flink", "naive", "naive"),
+        incremental=lambda: draw.pick(True, True, False),
+        local_recovery=lambda: True,
+    )
     if options.get("barriers", "aligned") == "aligned" and draw.chance(0.35):
         options["max-concurrent"] = draw.pick(2, 3)
         options.pop("min-pause", None)
     options |= draw.section(
-        0.12, subtasks_per_channel_state_file=lambda: draw.pick(1, 2, 50), upload_threads=lambda: draw.pick(1, 3),
-        transfer_threads=lambda: draw.pick(1, 2), savepoint_rate=lambda: draw.pick("200 kB/s", "5 MB/s", "unlimited"),
-        savepoint_cpu=lambda: "40 %", savepoint_keeps_base=lambda: False, restore_rate=lambda: draw.pick("500 kB/s", "unlimited"),
-        lost_notifications=lambda: draw.pick("20 %", "60 %"), staging=lambda: draw.pick(
-            {"space": "4 MB", "when-full": "fail"}, {"space": "500 kB", "when-full": "block"}, {"space": "4 MB", "when-full": "block"}),
-    )  # fmt: skip
+        0.12,
+        subtasks_per_channel_state_file=lambda: draw.pick(1, 2, 50),
+        upload_threads=lambda: draw.pick(1, 3),
+        transfer_threads=lambda: draw.pick(1, 2),
+        savepoint_rate=lambda: draw.pick("200 kB/s", "5 MB/s", "unlimited"),
+        savepoint_cpu=lambda: "40 %",
+        savepoint_keeps_base=lambda: False,
+        restore_rate=lambda: draw.pick("500 kB/s", "unlimited"),
+        lost_notifications=lambda: draw.pick("20 %", "60 %"),
+        staging=lambda: draw.pick(
+            {"space": "4 MB", "when-full": "fail"},
+            {"space": "500 kB", "when-full": "block"},
+            {"space": "4 MB", "when-full": "block"},
+        ),
+    )
     edges = [f"{up} -> {name}" for name, vertex in job.items() for up in vertex.get("input", {})]
     if draw.chance(0.08):
         options["forced-aligned"] = draw.subset(edges, 2)
@@ -54,9 +67,12 @@ CONSTANTS_OF_2 = {"buffers-per-channel", "floating-buffers-per-gate", "max-buffe
 
 def draw_cluster(draw: Draw) -> Document:
     cluster: Document = draw.section(
-        0.3, latency=lambda: draw.pick("50 us", "3 ms"), nic=lambda: draw.pick("2 MB/s", "10 MB/s"),
-        profile=lambda: draw.pick("1.15", "1.20", "2.x"), placement=lambda: draw.pick("isolated", "spread", "single", "spread"),
-    )  # fmt: skip
+        0.3,
+        latency=lambda: draw.pick("50 us", "3 ms"),
+        nic=lambda: draw.pick("2 MB/s", "10 MB/s"),
+        profile=lambda: draw.pick("1.15", "1.20", "2.x"),
+        placement=lambda: draw.pick("isolated", "spread", "single", "spread"),
+    )
     if cluster.get("placement") == "spread" and draw.chance(0.3):
         cluster["slots"] = draw.pick(1, 2, 3)
     if draw.chance(0.6):
@@ -71,7 +87,9 @@ def draw_cores(draw: Draw, world: Document) -> None:
     if not draw.chance(0.1):
         return
     world.setdefault("cluster", {})["cores"] = draw.pick(1, 1, 2)
-    world["cluster"] |= draw.section(0.5, hosts=lambda: draw.pick(1, 2), services=lambda: draw.pick("idle-core", "side-by-side"))
+    world["cluster"] |= draw.section(
+        0.5, hosts=lambda: draw.pick(1, 2), services=lambda: draw.pick("idle-core", "side-by-side")
+    )
     for vertex in world["job"].values():
         if vertex.get("state", {}).get("backend", "hashmap") == "hashmap" and "state" in vertex:
             vertex["state"].setdefault("serialize", draw.pick("1 MB/s", "4 MB/s"))
@@ -79,15 +97,26 @@ def draw_cores(draw: Draw, world: Document) -> None:
 
 def _network(draw: Draw) -> Document:
     network: Document = {"segment-size": draw.pick("4 KiB", "4 KiB", "32 KiB")} | draw.section(
-        0.5, buffers_per_channel=lambda: draw.pick(1, 2, 3), floating_buffers_per_gate=lambda: draw.pick(1, 2, 8),
-        max_buffers_per_channel=lambda: draw.pick(2, 2, 4), overdraft=lambda: draw.pick(0, 0, 2),
+        0.5,
+        buffers_per_channel=lambda: draw.pick(1, 2, 3),
+        floating_buffers_per_gate=lambda: draw.pick(1, 2, 8),
+        max_buffers_per_channel=lambda: draw.pick(2, 2, 4),
+        overdraft=lambda: draw.pick(0, 0, 2),
         buffer_timeout=lambda: draw.pick("0 s", "5 ms", "20 ms", "never"),
-    )  # fmt: skip
+    )
     if draw.chance(0.2):
-        network["debloat"] = "on" if draw.chance(0.2) else draw.section(
-            0.7, period=lambda: "30 ms", target=lambda: draw.pick("5 ms", "60 ms"), samples=lambda: draw.pick(1, 5),
-            threshold=lambda: draw.pick("0 %", "25 %"), min=lambda: draw.pick("1 B", "256 B"),
-        )  # fmt: skip
+        network["debloat"] = (
+            "on"
+            if draw.chance(0.2)
+            else draw.section(
+                0.7,
+                period=lambda: "30 ms",
+                target=lambda: draw.pick("5 ms", "60 ms"),
+                samples=lambda: draw.pick(1, 5),
+                threshold=lambda: draw.pick("0 %", "25 %"),
+                min=lambda: draw.pick("1 B", "256 B"),
+            )
+        )
         network |= draw.section(0.4, starting_segment_size=lambda: draw.pick("1 B", "256 B", "4 KiB"))
     return network
 
@@ -99,36 +128,54 @@ def draw_storage(draw: Draw) -> Document:
     kind = draw.pick("flat", "flat", "dfs", "object-store")
     if kind == "flat":
         storage |= {"bandwidth": draw.pick("1 MB/s", "4 MB/s", "40 MB/s")} | draw.section(
-            0.3, read_bandwidth=lambda: draw.pick("1 MB/s", "unlimited"), file_latency=lambda: draw.pick("2 ms", "30 ms"),
+            0.3,
+            read_bandwidth=lambda: draw.pick("1 MB/s", "unlimited"),
+            file_latency=lambda: draw.pick("2 ms", "30 ms"),
             slow=lambda: {"share": "20 %", "factor": draw.pick(5, 40)},
-        )  # fmt: skip
+        )
     else:
-        storage |= {kind: _dfs(draw) if kind == "dfs" else _object_store(draw)} | draw.section(0.2, nic=lambda: "4 MB/s")
+        storage |= {kind: _dfs(draw) if kind == "dfs" else _object_store(draw)} | draw.section(
+            0.2, nic=lambda: "4 MB/s"
+        )
     if kind != "object-store" and draw.chance(0.2):
-        storage["file-merging"] = "on" if draw.chance(0.3) else draw.section(
-            0.6, max_file_size=lambda: draw.pick("4 kB", "40 kB", "1 MB"), across_checkpoints=lambda: draw.pick("on", "off"),
-            max_space_amplification=lambda: draw.pick(0, 1.5, 3),
-        )  # fmt: skip
+        storage["file-merging"] = (
+            "on"
+            if draw.chance(0.3)
+            else draw.section(
+                0.6,
+                max_file_size=lambda: draw.pick("4 kB", "40 kB", "1 MB"),
+                across_checkpoints=lambda: draw.pick("on", "off"),
+                max_space_amplification=lambda: draw.pick(0, 1.5, 3),
+            )
+        )
     if draw.chance(0.15):
         storage["disk"] = draw.section(0.7, bandwidth=lambda: draw.pick("1 MB/s", "20 MB/s"), space=lambda: "100 MB")
         if "bandwidth" in storage["disk"] and draw.chance(0.3):
             storage["disk"]["slow"] = _slow_nodes(draw)
     if draw.chance(0.3):
         storage["retry"] = draw.section(
-            0.7, attempts=lambda: draw.pick(1, 2, 4), backoff=lambda: draw.pick("0 s", "10 ms", "100 ms"), max_backoff=lambda: "200 ms",
+            0.7,
+            attempts=lambda: draw.pick(1, 2, 4),
+            backoff=lambda: draw.pick("0 s", "10 ms", "100 ms"),
+            max_backoff=lambda: "200 ms",
             timeout=lambda: draw.pick("150 ms", "400 ms", "1 s"),
-        )  # fmt: skip
+        )
     return storage
 
 
 def _dfs(draw: Draw) -> Document:
     nodes = draw.pick(1, 3, 6)
     dfs: Document = {"nodes": nodes, "bandwidth": draw.pick("1 MB/s", "4 MB/s", "20 MB/s")} | draw.section(
-        0.4, replication=lambda: draw.pick(*(n for n in (1, 2, 3) if n <= nodes)), block=lambda: draw.pick("4 kB", "16 kB", "1 MB"),
-        latency=lambda: draw.duration_law(draw.pick("1 ms", "3 ms")), requests=lambda: draw.pick("300/s", "2k/s", "unlimited"),
-        service=lambda: draw.pick("constant", "exponential"), local_first=lambda: draw.pick("on", "off"),
-        nic=lambda: "10 MB/s", stream_bandwidth=lambda: "2 MB/s",
-    )  # fmt: skip
+        0.4,
+        replication=lambda: draw.pick(*(n for n in (1, 2, 3) if n <= nodes)),
+        block=lambda: draw.pick("4 kB", "16 kB", "1 MB"),
+        latency=lambda: draw.duration_law(draw.pick("1 ms", "3 ms")),
+        requests=lambda: draw.pick("300/s", "2k/s", "unlimited"),
+        service=lambda: draw.pick("constant", "exponential"),
+        local_first=lambda: draw.pick("on", "off"),
+        nic=lambda: "10 MB/s",
+        stream_bandwidth=lambda: "2 MB/s",
+    )
     if draw.chance(0.3):
         dfs["slow"] = _slow_nodes(draw)
     return dfs
@@ -146,11 +193,15 @@ def _slow_nodes(draw: Draw) -> Document:
 
 def _object_store(draw: Draw) -> Document:
     store = draw.section(
-        0.6, bandwidth=lambda: draw.pick("1 MB/s", "10 MB/s", "unlimited"),
+        0.6,
+        bandwidth=lambda: draw.pick("1 MB/s", "10 MB/s", "unlimited"),
         latency=lambda: draw.duration_law(draw.pick("2 ms", "8 ms", "30 ms")),
-        part=lambda: draw.pick("8 kB", "100 kB"), parallel_parts=lambda: draw.pick(1, 4), requests=lambda: draw.pick("300/s", "5k/s"),
-        prefixes=lambda: draw.pick(1, 4), client=lambda: draw.pick("hadoop", "presto"),
-    )  # fmt: skip
+        part=lambda: draw.pick("8 kB", "100 kB"),
+        parallel_parts=lambda: draw.pick(1, 4),
+        requests=lambda: draw.pick("300/s", "5k/s"),
+        prefixes=lambda: draw.pick(1, 4),
+        client=lambda: draw.pick("hadoop", "presto"),
+    )
     if draw.chance(0.3):
         store["slow"] = _slow_nodes(draw)
     return store
@@ -158,8 +209,17 @@ def _object_store(draw: Draw) -> Document:
 
 def draw_overheads(draw: Draw) -> Document:
     """Calls take a millisecond, restarts a few: a run of seconds sees many of them."""
-    short: Document = {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms", "first-trigger": "10 ms",
-                       "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms", "start": "20 ms"}  # fmt: skip
+    short: Document = {
+        "trigger": "1 ms",
+        "acknowledge": "1 ms",
+        "complete": "1 ms",
+        "notify": "1 ms",
+        "first-trigger": "10 ms",
+        "fail": "3 ms",
+        "restart": "1 ms",
+        "deploy": "4 ms",
+        "start": "20 ms",
+    }
     others = draw.section(0.15, close=lambda: "2 ms", file=lambda: draw.pick("0 s", "3 ms"), flusher=lambda: "1 ms")
     for key in short:
         if draw.chance(0.05):
@@ -170,28 +230,48 @@ def draw_overheads(draw: Draw) -> Document:
 def draw_restart(draw: Draw) -> Document:
     """Most restart without end; those that give up let the job fail."""
     strategy = draw.pick(
-        "fixed-delay", "fixed-delay", "fixed-delay", "exponential-delay", "failure-rate", "none" if draw.chance(0.3) else "fixed-delay"
+        "fixed-delay",
+        "fixed-delay",
+        "fixed-delay",
+        "exponential-delay",
+        "failure-rate",
+        "none" if draw.chance(0.3) else "fixed-delay",
     )
     heartbeat = draw.pick("150 ms", "500 ms")
     restart: Document = {
-        "strategy": strategy, "connection-reset": "10 ms", "heartbeat-interval": heartbeat, "heartbeat-timeout": heartbeat,
-    }  # fmt: skip
+        "strategy": strategy,
+        "connection-reset": "10 ms",
+        "heartbeat-interval": heartbeat,
+        "heartbeat-timeout": heartbeat,
+    }
     if strategy == "fixed-delay":
         restart |= {"delay": draw.ms(1, 60)} | draw.section(0.05, attempts=lambda: draw.pick(0, 2, 5))
     elif strategy == "exponential-delay":
         restart |= {"initial": "10 ms", "max": "200 ms"} | draw.section(
-            0.5, multiplier=lambda: draw.pick(1, 1.5, 3), jitter=lambda: draw.pick("0 %", "10 %"),
+            0.5,
+            multiplier=lambda: draw.pick(1, 1.5, 3),
+            jitter=lambda: draw.pick("0 %", "10 %"),
             reset=lambda: draw.pick("500 ms", "1 min"),
             attempts=lambda: draw.pick(2, 5) if draw.chance(0.2) else 1000,
-        )  # fmt: skip
+        )
     elif strategy == "failure-rate":
-        restart |= {"delay": draw.ms(1, 60), "rate": draw.pick(2, 100, 100)} | draw.section(0.5, within=lambda: draw.pick("200 ms", "10 s"))
+        restart |= {"delay": draw.ms(1, 60), "rate": draw.pick(2, 100, 100)} | draw.section(
+            0.5, within=lambda: draw.pick("200 ms", "10 s")
+        )
     restart |= draw.section(
-        0.5, failover=lambda: draw.pick("region", "full"), replacement=lambda: "20 ms",
-    )  # fmt: skip
-    return restart | draw.section(
-        0.08, cancellation_timeout=lambda: draw.pick("30 ms", "1 s"), warm_up=lambda: "100 ms",
-    ) | ({"warm-up": "200 ms", "warm-up-factor": draw.pick(2, 4)} if draw.chance(0.05) else {})  # fmt: skip
+        0.5,
+        failover=lambda: draw.pick("region", "full"),
+        replacement=lambda: "20 ms",
+    )
+    return (
+        restart
+        | draw.section(
+            0.08,
+            cancellation_timeout=lambda: draw.pick("30 ms", "1 s"),
+            warm_up=lambda: "100 ms",
+        )
+        | ({"warm-up": "200 ms", "warm-up-factor": draw.pick(2, 4)} if draw.chance(0.05) else {})
+    )
 
 
 def draw_recovery(draw: Draw, world: Document) -> None:
@@ -204,10 +284,14 @@ def draw_recovery(draw: Draw, world: Document) -> None:
 def draw_detection(draw: Draw, world: Document) -> None:
     """How soon a lost task manager is missed, and by whom.  Drawn behind all else."""
     world["restart"] |= draw.section(
-        0.4, heartbeat_interval=lambda: draw.pick("40 ms", "150 ms"), heartbeat_failures=lambda: draw.pick(0, 1, 2, 3),
-        provider=lambda: draw.pick("standalone", "kubernetes", "yarn"), slot_check=lambda: draw.ms(0, 60),
-        ask_timeout=lambda: draw.ms(10, 90), fresh_start=lambda: draw.ms(0, 90),
-    )  # fmt: skip
+        0.4,
+        heartbeat_interval=lambda: draw.pick("40 ms", "150 ms"),
+        heartbeat_failures=lambda: draw.pick(0, 1, 2, 3),
+        provider=lambda: draw.pick("standalone", "kubernetes", "yarn"),
+        slot_check=lambda: draw.ms(0, 60),
+        ask_timeout=lambda: draw.ms(10, 90),
+        fresh_start=lambda: draw.ms(0, 90),
+    )
     for fault in world.get("faults", []):
         if "task-manager" in fault and "silent" not in fault and draw.chance(0.3):
             fault["orderly"] = draw.pick(True, True, False)
@@ -217,10 +301,14 @@ def draw_scheduler(draw: Draw, world: Document) -> None:
     """Some jobs go on with the slots there are, and are rescaled when others come.  Drawn behind all else."""
     if draw.chance(0.15):
         world["restart"] |= {"scheduler": "adaptive"} | draw.section(
-            0.4, reactive=lambda: draw.pick(True, False), stabilization=lambda: draw.ms(0, 90),
+            0.4,
+            reactive=lambda: draw.pick(True, False),
+            stabilization=lambda: draw.ms(0, 90),
             resource_wait=lambda: draw.pick("0 s", "2 s"),
-            cooldown=lambda: draw.ms(0, 300), rescale_delay=lambda: draw.ms(0, 400), rescale_stabilization=lambda: draw.ms(0, 90),
-        )  # fmt: skip
+            cooldown=lambda: draw.ms(0, 300),
+            rescale_delay=lambda: draw.ms(0, 400),
+            rescale_stabilization=lambda: draw.ms(0, 90),
+        )
 
 
 def draw_exchanges(draw: Draw, world: Document) -> None:
@@ -233,6 +321,8 @@ def draw_exchanges(draw: Draw, world: Document) -> None:
 
 def draw_directories(draw: Draw) -> Any:
     return draw.section(
-        0.5, paths=lambda: draw.pick("absolute", "relative-to-metadata", "relative-to-job"), entropy=lambda: draw.pick("on", "off"),
+        0.5,
+        paths=lambda: draw.pick("absolute", "relative-to-metadata", "relative-to-job"),
+        entropy=lambda: draw.pick("on", "off"),
         create_subdir=lambda: draw.pick("on", "off"),
-    )  # fmt: skip
+    )

@@ -11,7 +11,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any
 
-from sim.scenario.job.document import upstream_of
+from sim.model.schema.job import upstream_of
 from tests.worlds.draw import Document, rescales
 
 __all__ = ["shrink"]
@@ -63,7 +63,9 @@ def _is_needed(place: Place) -> bool:
 
 def _walk(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
     """Every place below, the outer ones first."""
-    pairs = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    pairs = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
     for key, below in pairs:
         yield (*place, key), below
     for key, below in pairs:
@@ -122,7 +124,13 @@ def _plainer(document: Document, place: Place, value: Any) -> Iterator[Document]
     """The same key with a value that is easier to read."""
     key = place[-1]
     if isinstance(value, dict):
-        if len(value) == 1 and (kind := next(iter(value))) in ("exponential", "uniform", "lognormal", "erlang", "shifted-exponential"):
+        if len(value) == 1 and (kind := next(iter(value))) in (
+            "exponential",
+            "uniform",
+            "lognormal",
+            "erlang",
+            "shifted-exponential",
+        ):
             law = value[kind]
             yield _with(document, place, law["mean"] if isinstance(law, dict) else law)
         elif set(value) == {"ship"}:
@@ -145,6 +153,8 @@ def _smaller_numbers(document: Document, place: Place, value: int) -> Iterator[D
     elif key == "seed" and value > 3:
         yield _with(document, place, 1)
     elif key in ("records", "records-per-subtask", "holds-back", "capacity"):
-        yield from (_with(document, place, less) for less in (value // 4, value // 2, value * 3 // 4) if 0 < less < value)
+        yield from (
+            _with(document, place, less) for less in (value // 4, value // 2, value * 3 // 4) if 0 < less < value
+        )
     elif place in TOLERANT and value != TOLERANT[place]:
         yield _with(document, place, TOLERANT[place])

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sim.model.actions import Action
 from sim.model.checkpoint import Barriers
 from sim.model.faults import Fault, JobManagerDown, Kill, Restart, StorageOutage, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Vertex
-from sim.model.scenario import Scenario
-from sim.model.sink import Commit, Flush
+from sim.model.scenario import Action, Scenario
+from sim.model.sinks import Commit, Flush
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 __all__ = ["FAULTS", "STRATEGIES", "Strategy", "quick_restarts"]
@@ -42,7 +41,9 @@ def commits(**changes: object) -> Change:
     """Other terms for the sink's transactions."""
 
     def change(base: Scenario) -> Scenario:
-        vertices = (v if v.commit is None else replace(v, commit=replace(v.commit, **changes)) for v in base.job.vertices)  # type: ignore[arg-type]
+        vertices = (
+            v if v.commit is None else replace(v, commit=replace(v.commit, **changes)) for v in base.job.vertices
+        )  # type: ignore[arg-type]
         return replace(base, job=Job(tuple(vertices)))
 
     return change
@@ -85,12 +86,34 @@ STRATEGIES = (
     Strategy("every task waits for its own last checkpoint", sound=True, change=options(finish="naive")),
     Strategy("stop with savepoint, drain", sound=True, change=stop("drain")),
     Strategy("stop with savepoint, no drain", sound=True, change=stop("no-drain")),
-    Strategy("at least once", sound=False, change=barriers("at-least-once"), why="what overtook a barrier is processed again"),
-    Strategy("upload dropped on abort", sound=False, change=upload("drop"), why="the next checkpoint commits files that are gone"),
-    Strategy("commit at finish", sound=False, change=options(finish="commit-at-finish"), why="a failure after it writes the tail again"),
+    Strategy(
+        "at least once", sound=False, change=barriers("at-least-once"), why="what overtook a barrier is processed again"
+    ),
+    Strategy(
+        "upload dropped on abort",
+        sound=False,
+        change=upload("drop"),
+        why="the next checkpoint commits files that are gone",
+    ),
+    Strategy(
+        "commit at finish",
+        sound=False,
+        change=options(finish="commit-at-finish"),
+        why="a failure after it writes the tail again",
+    ),
     Strategy("discard at finish", sound=False, change=options(finish="discard"), why="the tail is never committed"),
-    Strategy("no checkpoints after tasks finish", sound=False, change=options(finish="off"), why="the tail is never committed"),
-    Strategy("transactions expire", sound=False, change=commits(transaction_timeout_ns=900 * MS), why="they do not outlive a restart"),
+    Strategy(
+        "no checkpoints after tasks finish",
+        sound=False,
+        change=options(finish="off"),
+        why="the tail is never committed",
+    ),
+    Strategy(
+        "transactions expire",
+        sound=False,
+        change=commits(transaction_timeout_ns=900 * MS),
+        why="they do not outlive a restart",
+    ),
 )
 
 
@@ -114,10 +137,16 @@ FAULTS: dict[str, Change] = {
 def quick_restarts(base: Scenario) -> Scenario:
     """Failures cost tens of milliseconds, so that a run of seconds sees several."""
     restart = Restart(
-        "fixed-delay", delay_ns=30 * MS, heartbeat_timeout_ns=200 * MS, heartbeat_interval_ns=40 * MS, connection_reset_ns=20 * MS,
+        "fixed-delay",
+        delay_ns=30 * MS,
+        heartbeat_timeout_ns=200 * MS,
+        heartbeat_interval_ns=40 * MS,
+        connection_reset_ns=20 * MS,
         replacement=Distribution(20 * MS),
-    )  # fmt: skip
-    return replace(base, restart=restart, overheads=replace(base.overheads, fail_ns=5 * MS, restart_ns=2 * MS, deploy_ns=5 * MS))
+    )
+    return replace(
+        base, restart=restart, overheads=replace(base.overheads, fail_ns=5 * MS, restart_ns=2 * MS, deploy_ns=5 * MS)
+    )
 
 
 def base() -> Scenario:

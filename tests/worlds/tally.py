@@ -35,7 +35,8 @@ class Tally:
 
     def add(self, result: WorldResult) -> None:
         wrong, outcome = result.task.wrong, result.outcome
-        noticed = ("violated", "crash", "unaccounted") if wrong in BROKEN else ("violated",)  # an error is noticed as well
+        # an error is noticed as well
+        noticed = ("violated", "crash", "unaccounted") if wrong in BROKEN else ("violated",)
         caught = wrong != "" and outcome.kind in noticed
         self.worlds[wrong] += 1
         self.caught[wrong] += caught
@@ -44,8 +45,13 @@ class Tally:
         self.caught_with.update(result.keys if caught else ())
         if result.bad:
             self.findings.setdefault(outcome.finding, []).append(result.task.seed)
-        self.sums.update(restarts=outcome.restarts, checkpoints=outcome.completed, commits=outcome.commits, compared=result.task.compare,
-                         simulated_s=outcome.simulated_ns // 10**9)  # fmt: skip
+        self.sums.update(
+            restarts=outcome.restarts,
+            checkpoints=outcome.completed,
+            commits=outcome.commits,
+            compared=result.task.compare,
+            simulated_s=outcome.simulated_ns // 10**9,
+        )
         self.cpu_s += outcome.cpu_s
 
     @property
@@ -64,8 +70,10 @@ class Tally:
         yield from self.found()
         done = sum(self.worlds.values())
         yield ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in self.sums.items())
-        yield (f"{done} worlds, {self.worlds['']} of them sound, in {time.monotonic() - self.began:.0f} s; "
-               f"CPU {self.cpu_s:.0f} s, {1000 * self.cpu_s / max(1, done):.0f} ms per world")  # fmt: skip
+        yield (
+            f"{done} worlds, {self.worlds['']} of them sound, in {time.monotonic() - self.began:.0f} s; "
+            f"CPU {self.cpu_s:.0f} s, {1000 * self.cpu_s / max(1, done):.0f} ms per world"
+        )
 
     def found(self) -> Iterator[str]:
         yield f"findings: {sum(map(len, self.findings.values()))} worlds, {len(self.findings)} kinds"

@@ -10,9 +10,10 @@ from functools import cache
 import pytest
 
 from sim.model.scenario import Scenario
-from sim.scenario import loads, write
-from tests.checkers.injected_worlds import WORLDS
-from tests.checkers.injections import INJECTIONS
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from tests.invariants.injected_worlds import WORLDS
+from tests.invariants.injections import INJECTIONS
 from tests.worlds.account import account, not_compared, undisturbed
 from tests.worlds.traced import Traced, traced
 
@@ -43,21 +44,21 @@ def test_every_record_is_committed_once(name):
     """By failures, rescales, resumes: each of 950 records is committed once, as in a run in which nothing happens."""
     run = traced(world(name))
 
-    assert "FINISHED" == run.status
-    assert RECORDS == Counter((vertex, index) for vertex, index, _ in run.committed["sink"])
+    assert run.status == "FINISHED"
+    assert Counter((vertex, index) for vertex, index, _ in run.committed["sink"]) == RECORDS
     assert {1} == set(run.committed["sink"].values())
     assert run.seen["sink"] == run.seen["total"] == run.committed["sink"]
-    assert [] == account(world(name), twin(name))
-    assert [] == not_compared(world(name))
+    assert account(world(name), twin(name)) == []
+    assert not_compared(world(name)) == []
 
 
 def test_behind_fractions_records_are_counted():
     """Copies are routed by their ordinals: each channel carries as many records, whichever they are."""
-    assert [] == account(world("unaligned", 1.5), twin("unaligned", 1.5))
-    assert ["which records come behind count: it writes a fraction of a copy, so that depends on their order"] == not_compared(
-        world("unaligned", 1.5)
-    )
-    assert 2 == len(not_compared(world("rescaled", 1.5)))
+    assert account(world("unaligned", 1.5), twin("unaligned", 1.5)) == []
+    assert not_compared(world("unaligned", 1.5)) == [
+        "which records come behind count: it writes a fraction of a copy, so that depends on their order"
+    ]
+    assert len(not_compared(world("rescaled", 1.5))) == 2
 
 
 def test_a_job_without_an_end_is_not_compared():
@@ -66,14 +67,14 @@ def test_a_job_without_an_end_is_not_compared():
     endless = replace(base.job.vertices[0], source=replace(base.job.vertices[0].source, total=None))
     without_end = replace(base, job=replace(base.job, vertices=(endless, *base.job.vertices[1:])))
 
-    assert ["everything: a source has no end"] == not_compared(without_end)
-    assert [] == account(without_end)
+    assert not_compared(without_end) == ["everything: a source has no end"]
+    assert account(without_end) == []
 
 
 def test_the_undisturbed_job_is_the_same_job():
     plain = undisturbed(world("rescaled with a savepoint"))
 
-    assert ((), (), ()) == (plain.faults, plain.actions, plain.rescale)
+    assert (plain.faults, plain.actions, plain.rescale) == ((), (), ())
     assert world("rescaled with a savepoint").job == plain.job
 
 
@@ -95,7 +96,9 @@ def test_the_undisturbed_job_is_the_same_job():
 )
 def test_a_broken_restore_shows_in_the_end(broken, name, fan_out, difference):
     """Without any checker."""
-    chosen = next(injection for injection in INJECTIONS if injection.name == broken and injection.world in (name, "unaligned"))
+    chosen = next(
+        injection for injection in INJECTIONS if injection.name == broken and injection.world in (name, "unaligned")
+    )
     with pytest.MonkeyPatch.context() as patch:
         calm = twin(name, fan_out)
         chosen.apply(patch)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sim.metrics.journal import Happening
 from sim.model.faults import Rescale
 from sim.model.job import Job
-from sim.runtime.run.simulate import simulate
-from sim.runtime.task.operator.sink import SinkWriter
+from sim.model.schema.study import load, loads
+from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import TaskParts
-from sim.scenario import load, loads
+from sim.runtime.task.sink import SinkWriter
 from tests.laws.small_jobs import MS
 from tests.oracle import ENGINES
 
@@ -71,7 +71,7 @@ def test_each_record_is_committed_once(world, engine):
     result = run(world, engine)
 
     assert COMMITTED[world] == result.commits.groupby("vertex")["records"].sum().to_dict()
-    assert () == result.violations
+    assert result.violations == ()
 
 
 # ---------------------------------------------------------------------------------------------- what is broken is told
@@ -80,7 +80,9 @@ def test_each_record_is_committed_once(world, engine):
 def going_on(monkeypatch, shift):
     """A restored writer begins so many records behind what it had written."""
     right = SinkWriter.go_on_behind
-    shifted = lambda self, checkpoint, written: right(self, checkpoint, tuple(max(0, records + shift) for records in written))  # noqa: E731
+    shifted = lambda self, checkpoint, written: right(  # noqa: E731
+        self, checkpoint, tuple(max(0, records + shift) for records in written)
+    )
     monkeypatch.setattr(SinkWriter, "go_on_behind", shifted)
 
 
@@ -125,16 +127,16 @@ def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
     """Drained as before FLIP-147: the sink hears of the end when the savepoint is complete, and no checkpoint follows."""
     result = simulate(loads(DRAINED_NAIVELY, name="drained").scenarios[0], engine="compiled")
 
-    assert "FINISHED" == result.job_status
-    assert "the job has finished and 1 record is lost: never committed" == facts(result)
+    assert result.job_status == "FINISHED"
+    assert facts(result) == "the job has finished and 1 record is lost: never committed"
 
 
 def test_transactions_that_expire_while_their_job_is_rescaled_are_lost():
     """The committer has 28 of them from a job with other channels, which knew it; 3, 28 and 20 are all 51 records, each told once."""
     result = simulate(loads(EXPIRING, name="expiring").scenarios[0], engine="compiled")
 
-    assert [3, 28, 20] == [int(violation.fact.split()[0]) for violation in result.violations]
-    assert 0 == result.commits["records"].sum()
+    assert [int(violation.fact.split()[0]) for violation in result.violations] == [3, 28, 20]
+    assert result.commits["records"].sum() == 0
 
 
 def test_the_end_of_the_input_waits_for_answers_and_for_nothing_else():
@@ -154,8 +156,8 @@ def test_a_stopped_job_owes_what_was_read_before_its_savepoint_only():
     result = run("stopped-cascade")
     read = int(result.tasks.loc[result.tasks["vertex"] == "b", "numRecordsIn"].sum())
 
-    assert 198 == read - COMMITTED["stopped-cascade"]["b"]
-    assert 198 == int(result.commits.loc[result.commits["vertex"] == "a", "records"].iloc[-1])
+    assert read - COMMITTED["stopped-cascade"]["b"] == 198
+    assert int(result.commits.loc[result.commits["vertex"] == "a", "records"].iloc[-1]) == 198
 
 
 def test_whoever_goes_on_from_the_savepoint_commits_the_rest():
@@ -164,17 +166,19 @@ def test_whoever_goes_on_from_the_savepoint_commits_the_rest():
     source, ask, sink = base.job.vertices
     bounded = replace(source, source=replace(source.source, total=300))
     job = Job((bounded, ask, sink))
-    result = simulate(replace(base, job=job, actions=(), rescale=(Rescale(2_030_000_000, (("sink", 2),), savepoint=True),)))
+    result = simulate(
+        replace(base, job=job, actions=(), rescale=(Rescale(2_030_000_000, (("sink", 2),), savepoint=True),))
+    )
 
-    assert 600 == int(result.commits["records"].sum())
-    assert () == result.violations
+    assert int(result.commits["records"].sum()) == 600
+    assert result.violations == ()
 
 
 def test_tasks_that_began_a_stop_fail_with_its_savepoint():
     """No source can take its end of data back.  StreamTask#notifyCheckpointAbortAsync fails the tasks of all regions, and they read on."""
     result = run("stop-fails-in-one-region")
 
-    assert "FINISHED" == result.job_status
-    assert () == result.violations
+    assert result.job_status == "FINISHED"
+    assert result.violations == ()
     assert {"killed", "stop-with-savepoint failed"} == set(result.recoveries["cause"])
-    assert 500 == result.commits["records"].sum()
+    assert result.commits["records"].sum() == 500

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from sim.scenario import loads
+from sim.model.schema.study import loads
 from tests.worlds import trial
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import LONG_NS, exceeded, lifted
@@ -79,13 +79,21 @@ def test_a_file_may_take_longer_than_a_request_outside_of_checkpoints():
 
 
 def test_who_meets_no_limit_has_no_excuse():
-    assert not exceeded(world(), result(("CHECKPOINT_DECLINED_TASK_CLOSING", 9), causes=["restore: it is gone"]), result(("", 9000)))
+    assert not exceeded(
+        world(), result(("CHECKPOINT_DECLINED_TASK_CLOSING", 9), causes=["restore: it is gone"]), result(("", 9000))
+    )
     assert not exceeded(world(), EXPIRED, result()), "nothing was measured"
-    restarting = result(("CHECKPOINT_EXPIRED", 250), causes=["restore: it is gone"], status="RESTARTING FOR EVER: 9 times")
-    assert not exceeded(world(), restarting, result(("", 9000))), "a checkpoint expired, and it restarted for another reason"
+    restarting = result(
+        ("CHECKPOINT_EXPIRED", 250), causes=["restore: it is gone"], status="RESTARTING FOR EVER: 9 times"
+    )
+    assert not exceeded(world(), restarting, result(("", 9000))), (
+        "a checkpoint expired, and it restarted for another reason"
+    )
 
 
-@pytest.mark.parametrize("cause", ["flush: 9 B to stage, 1 B of 9 B in use", "restore: the disk has 5 B left", "flush: 503 Slow Down"])
+@pytest.mark.parametrize(
+    "cause", ["flush: 9 B to stage, 1 B of 9 B in use", "restore: the disk has 5 B left", "flush: 503 Slow Down"]
+)
 def test_room_and_rates_need_no_time(cause):
     assert exceeded(world(), result(causes=[cause]), result())
 
@@ -104,7 +112,7 @@ def test_rates_that_nobody_was_refused_by_stay():
     """They are why checkpoints take longer than their time-out: without them the time-out would not look like the reason."""
     free = lifted(world(), EXPIRED)
 
-    assert (LONG_NS, None) == (free.checkpoint.timeout_ns, free.storage.retry.timeout_ns)
+    assert (free.checkpoint.timeout_ns, free.storage.retry.timeout_ns) == (LONG_NS, None)
     assert (world().checkpoint.staging_bytes, world().storage.disk.space_bytes) == (
         free.checkpoint.staging_bytes,
         free.storage.disk.space_bytes,
@@ -116,10 +124,18 @@ def test_limits_are_lifted_and_faults_stay():
     free = lifted(world(), result(causes=["flush: 503 Slow Down"]))
     store = free.storage.object_store
 
-    assert (LONG_NS, None, 0) == (free.checkpoint.timeout_ns, free.checkpoint.staging_bytes, free.restart.cancellation_timeout_ns)
+    assert (free.checkpoint.timeout_ns, free.checkpoint.staging_bytes, free.restart.cancellation_timeout_ns) == (
+        LONG_NS,
+        None,
+        0,
+    )
     assert free.checkpoint.tolerable_failed > 1000
-    assert (None, None, None) == (store.requests_per_second, free.storage.disk.space_bytes, free.storage.retry.timeout_ns)
-    assert [None, None] == [vertex.state and vertex.state.changelog.upload_timeout_ns for vertex in free.job.vertices]
+    assert (store.requests_per_second, free.storage.disk.space_bytes, free.storage.retry.timeout_ns) == (
+        None,
+        None,
+        None,
+    )
+    assert [vertex.state and vertex.state.changelog.upload_timeout_ns for vertex in free.job.vertices] == [None, None]
     assert world().faults == free.faults
 
 
@@ -127,14 +143,14 @@ def test_who_gets_nowhere_without_limits_as_well_is_a_finding(monkeypatch):
     """Its requests are given too little time: it would end without that.  Here nothing is lifted."""
     text = (FOLDER / "flush-never-ends.yaml").read_text()
 
-    assert "" == run_text(text).kind
+    assert run_text(text).kind == ""
     monkeypatch.setattr(trial, "lifted", lambda scenario, _: scenario)
     outcome = run_text(text, patience=1)
-    assert ("endless", "RESTARTING FOR EVER") == (outcome.kind, outcome.fact.partition(":")[0])
+    assert (outcome.kind, outcome.fact.partition(":")[0]) == ("endless", "RESTARTING FOR EVER")
 
 
 def test_a_job_that_its_limits_hold_up_alone_is_no_twin():
     """Rescaled it comes to its end, undisturbed it does not: there is no end to compare with, and no finding."""
     text = (FOLDER / "rescaled-out-of-its-limits.yaml").read_text()
 
-    assert "" == run_text(text, compare=True).kind
+    assert run_text(text, compare=True).kind == ""

@@ -22,7 +22,7 @@ SPOKEN_OF = {
 def test_a_law_holds(law, seed):
     ((_, _, broken),) = found_in(seed, [law])
 
-    assert "" == broken
+    assert broken == ""
 
 
 def test_every_law_has_its_worlds():
@@ -42,7 +42,10 @@ def test_in_flight_data_that_gets_lost_on_its_way_is_told(name):
 def test_only_bandwidths_are_made_faster():
     storage = {"dfs": {"bandwidth": "4 MB/s", "nodes": 3, "requests": "300/s"}, "file-latency": "2 ms"}
 
-    assert {"dfs": {"bandwidth": "16 MB/s", "nodes": 3, "requests": "300/s"}, "file-latency": "2 ms"} == _faster(storage)
+    assert _faster(storage) == {
+        "dfs": {"bandwidth": "16 MB/s", "nodes": 3, "requests": "300/s"},
+        "file-latency": "2 ms",
+    }
 
 
 @pytest.mark.slow
@@ -68,12 +71,14 @@ def test_a_vertex_that_disturbs_others_is_told(monkeypatch):
         hear(self, task, arrive, residual_ns + len(self.tasks) * 1_000_000)
 
     monkeypatch.setattr(CoordinatorHost, "_message", late)
-    ((_, _, broken),) = found_in(SPOKEN_OF["an unrelated vertex changes nothing"][0], ["an unrelated vertex changes nothing"])
+    ((_, _, broken),) = found_in(
+        SPOKEN_OF["an unrelated vertex changes nothing"][0], ["an unrelated vertex changes nothing"]
+    )
 
     assert broken
 
 
 def test_a_broken_law_is_told_by_its_seed(capsys):
-    assert 1 == report([Found("in flight written is read", 3, "5 bytes in files, 6 captured")])
+    assert report([Found("in flight written is read", 3, "5 bytes in files, 6 captured")]) == 1
     assert "seed 3: in flight written is read: 5 bytes" in capsys.readouterr().out
-    assert 0 == report([Found("in flight written is read", 3, "")])
+    assert report([Found("in flight written is read", 3, "")]) == 0

@@ -19,7 +19,7 @@ def pairs():
 
 def test_no_pair_is_empty(pairs):
     """A feature that never meets a fault is not tested with it."""
-    assert [] == pairs.empty
+    assert pairs.empty == []
 
 
 def test_no_feature_and_no_fault_is_in_all_worlds(pairs):

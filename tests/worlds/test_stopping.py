@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.model.actions import Action
 from sim.model.faults import Fault, JobManagerDown, Kill, When
-from sim.runtime.run.simulate import simulate
+from sim.model.scenario import Action
+from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS
 from tests.oracle import oracle
 from tests.worlds.strategies import base
@@ -26,19 +26,21 @@ def test_a_job_that_fails_while_it_stops_is_not_restarted(how):
     failing = replace(stopping, faults=(Fault(Kill("sink", 0), When((done + 2 * MS,))),))
     run = simulate(failing)
 
-    assert "FINISHED" == sound.job_status
+    assert sound.job_status == "FINISHED"
     assert run.job_status.startswith("FAILED: stopped with a savepoint, then failed")
-    assert 0 == len(run.recoveries)
-    assert () == run.violations
+    assert len(run.recoveries) == 0
+    assert run.violations == ()
 
 
 def test_a_failure_before_the_savepoint_is_complete_restarts_the_job():
     """Nothing is visible yet: the job goes on from its latest checkpoint, and stops no more."""
-    failing = replace(base(), actions=(Action(1000 * MS, stop="drain"),), faults=(Fault(Kill("sink", 0), When((1002 * MS,))),))
+    failing = replace(
+        base(), actions=(Action(1000 * MS, stop="drain"),), faults=(Fault(Kill("sink", 0), When((1002 * MS,))),)
+    )
     run = simulate(failing)
 
-    assert ("FINISHED", 1) == (run.job_status, len(run.recoveries))
-    assert () == run.violations
+    assert (run.job_status, len(run.recoveries)) == ("FINISHED", 1)
+    assert run.violations == ()
 
 
 ENGINES = (oracle, "compiled")
@@ -72,8 +74,10 @@ def test_a_stop_is_forgotten_with_the_job_manager(how, engine):
     end = last(simulate(world), Happening.COMPLETED)
     alone, run = simulate(base()), simulate(stopped(how, lost(end - 2 * MS)), engine=engine)
 
-    assert ("FINISHED", 1, ()) == (run.job_status, len(run.recoveries), run.violations)
-    assert ["CHECKPOINT_COORDINATOR_SUSPEND"] == list(run.checkpoints.query("checkpoint_type == 'SYNC_SAVEPOINT'")["failure_message"])
+    assert (run.job_status, len(run.recoveries), run.violations) == ("FINISHED", 1, ())
+    assert list(run.checkpoints.query("checkpoint_type == 'SYNC_SAVEPOINT'")["failure_message"]) == [
+        "CHECKPOINT_COORDINATOR_SUSPEND"
+    ]
     assert alone.commits["records"].sum() == run.commits["records"].sum()
 
 
@@ -89,8 +93,10 @@ def test_a_job_manager_lost_behind_the_savepoint_of_a_stop(how, engine, base):
         run = simulate(stopped(how, lost(at_ns), base=base), engine=engine)
         facts = {violation.fact.partition(" ")[2] for violation in run.violations}
 
-        assert ("FINISHED", 1) == (run.job_status, len(run.recoveries))
-        assert run.recoveries["restored_checkpoint"].iloc[0] < max(run.checkpoints.query("checkpoint_type == 'SYNC_SAVEPOINT'")["id"])
+        assert (run.job_status, len(run.recoveries)) == ("FINISHED", 1)
+        assert run.recoveries["restored_checkpoint"].iloc[0] < max(
+            run.checkpoints.query("checkpoint_type == 'SYNC_SAVEPOINT'")["id"]
+        )
         assert ({"records are committed twice"} if base is not without_commits else set()) == facts
 
 
@@ -101,7 +107,7 @@ def test_a_failure_under_the_next_job_manager_restarts_the_job(engine):
     kill = Fault(Kill("sink", 0), When((done + 800 * MS,)))
     run = simulate(stopped("drain", lost(done + MS), kill, base=without_commits), engine=engine)
 
-    assert ("FINISHED", 2, ()) == (run.job_status, len(run.recoveries), run.violations)
+    assert (run.job_status, len(run.recoveries), run.violations) == ("FINISHED", 2, ())
 
 
 def test_a_job_that_has_finished_is_not_restarted():
@@ -109,4 +115,4 @@ def test_a_job_that_has_finished_is_not_restarted():
     end = last(simulate(stopped("drain")), Happening.JOB_FINISHED)
     run = simulate(stopped("drain", lost(end + 1)))
 
-    assert ("FINISHED", 0, ()) == (run.job_status, len(run.recoveries), run.violations)
+    assert (run.job_status, len(run.recoveries), run.violations) == ("FINISHED", 0, ())

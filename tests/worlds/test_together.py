@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.scenario import loads
+from sim.model.schema.study import loads
 from tests.injections.random_worlds import Trial, noticed_in
 from tests.worlds import generator, together
 from tests.worlds.draw import Draw

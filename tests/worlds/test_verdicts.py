@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
+from sim.runtime.simulate import simulate
 from tests.worlds.strategies import FAULTS, STRATEGIES, base
 from tests.worlds.verdicts import TABLE, table, verdict
 
@@ -12,13 +12,17 @@ def verdicts():
     return {strategy.name: {fault: verdict(strategy, fault) for fault in FAULTS} for strategy in STRATEGIES}
 
 
-@pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if strategy.sound], ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize(
+    "strategy", [strategy for strategy in STRATEGIES if strategy.sound], ids=lambda strategy: strategy.name
+)
 def test_sound_strategies_are_not_accused(strategy, verdicts):
     """Whatever fails: the job finishes, nothing is lost, nothing comes twice."""
     assert dict.fromkeys(FAULTS, "sound") == verdicts[strategy.name]
 
 
-@pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if not strategy.sound], ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize(
+    "strategy", [strategy for strategy in STRATEGIES if not strategy.sound], ids=lambda strategy: strategy.name
+)
 def test_wrong_strategies_are_caught(strategy, verdicts):
     """By one of the faults at least."""
     assert {"sound"} != set(verdicts[strategy.name].values())
@@ -35,10 +39,15 @@ def test_the_faults_happen():
     runs = {fault: simulate(change(sound.change(base()))) for fault, change in FAULTS.items()}
     restarts = {fault: len(run.recoveries) for fault, run in runs.items()}
 
-    assert {
-        "nothing": 0, "a task fails": 2, "a sink fails": 3, "a sink fails when the other has ended": 1, "a task manager is lost": 1,
-        "the JobManager is lost": 1, "storage stands still, checkpoints expire": 0,
-    } == restarts  # fmt: skip
+    assert restarts == {
+        "nothing": 0,
+        "a task fails": 2,
+        "a sink fails": 3,
+        "a sink fails when the other has ended": 1,
+        "a task manager is lost": 1,
+        "the JobManager is lost": 1,
+        "storage stands still, checkpoints expire": 0,
+    }
     assert (runs["storage stands still, checkpoints expire"].checkpoints["status"] == "FAILED").sum() >= 2
 
 

@@ -26,7 +26,10 @@ def _plain(world: Document) -> list[str]:
     return [
         name
         for name, vertex in world["job"].items()
-        if "input" in vertex and "async-io" not in vertex and vertex.get("commit", "none") == "none" and name not in changed
+        if "input" in vertex
+        and "async-io" not in vertex
+        and vertex.get("commit", "none") == "none"
+        and name not in changed
     ]
 
 
@@ -37,7 +40,9 @@ def _subtask(draw: Draw, world: Document) -> str:
 
 def _kills(draw: Draw, world: Document, *times_ms: int) -> None:
     """Tasks fail at these times, in place of all else that goes wrong."""
-    world["faults"] = [{"kill": draw.pick("random-task", _subtask(draw, world)), "at": f"{at_ms} ms"} for at_ms in times_ms]
+    world["faults"] = [
+        {"kill": draw.pick("random-task", _subtask(draw, world)), "at": f"{at_ms} ms"} for at_ms in times_ms
+    ]
 
 
 def _an_idle_source(draw: Draw, world: Document) -> None:
@@ -50,19 +55,24 @@ def _an_idle_source(draw: Draw, world: Document) -> None:
     if window.get("time") != "event":
         world["job"][name]["window"] = {"tumbling": draw.pick("40 ms", "150 ms"), "time": "event"}
     begin_ms = draw.randint(100, 300)
-    rates = [{"at": "0 s", "rate": "100/s"}, {"at": f"{begin_ms} ms", "rate": draw.pick("0/s", "1/s")},
-             {"at": f"{begin_ms + draw.randint(200, 600)} ms", "rate": "100/s"}]  # fmt: skip
+    rates = [
+        {"at": "0 s", "rate": "100/s"},
+        {"at": f"{begin_ms} ms", "rate": draw.pick("0/s", "1/s")},
+        {"at": f"{begin_ms + draw.randint(200, 600)} ms", "rate": "100/s"},
+    ]
     records = begin_ms // 10 + draw.randint(10, 40)
     marks = {"interval": draw.pick("3 ms", "20 ms"), "lateness": draw.pick("1 ms", "20 ms")}
     world["job"] = {
         "i0": {
             "source": {
-                "record": "300 B", "rate-per-subtask": rates, "records-per-subtask": records,
+                "record": "300 B",
+                "rate-per-subtask": rates,
+                "records-per-subtask": records,
                 "watermark": marks | {"idle-timeout": draw.pick("10 ms", "30 ms", "100 ms")},
             },
             "parallelism": draw.pick(1, 2),
         }
-    } | world["job"]  # fmt: skip
+    } | world["job"]
     for vertex in world["job"].values():
         if "source" in vertex:
             vertex["source"].setdefault("watermark", dict(marks))
@@ -74,7 +84,11 @@ def _slices(draw: Draw, world: Document) -> None:
     plain = _plain(world)
     if not plain:
         return
-    window = {"sliding": draw.pick("200 ms", "600 ms"), "every": draw.pick("40 ms", "100 ms"), "state-per-record": "100 B"}
+    window = {
+        "sliding": draw.pick("200 ms", "600 ms"),
+        "every": draw.pick("40 ms", "100 ms"),
+        "state-per-record": "100 B",
+    }
     window |= {"time": draw.pick("processing", "event")} | draw.section(0.6, api=lambda: draw.pick("sql", "datastream"))
     world["job"][draw.choice(plain)]["window"] = window
     world.setdefault("faults", []).append({"kill": _subtask(draw, world), "at": draw.ms(400, 1200)})
@@ -89,7 +103,12 @@ def _new_leader(draw: Draw, world: Document) -> None:
     behind = [lost_ms + 250 + 150 * number for number in range(draw.randint(1, attempts))]
     _kills(draw, world, *before, *behind)
     world["faults"].append({"job-manager": f"down-for {draw.ms(10, 60)}", "at": f"{lost_ms} ms"})
-    world["restart"] = {"strategy": "fixed-delay", "attempts": attempts, "delay": draw.ms(1, 20), "connection-reset": "10 ms"}
+    world["restart"] = {
+        "strategy": "fixed-delay",
+        "attempts": attempts,
+        "delay": draw.ms(1, 20),
+        "connection-reset": "10 ms",
+    }
 
 
 def _forget_savepoints(world: Document) -> None:
@@ -123,7 +142,9 @@ def _regions(draw: Draw, world: Document) -> None:
             vertex["commit"] = "two-phase"
         for writer, given in vertex.get("input", {}).items():
             details = given if isinstance(given, dict) else {}
-            vertex["input"][writer] = {key: value for key, value in details.items() if key != "weights"} | {"ship": "forward"}
+            vertex["input"][writer] = {key: value for key, value in details.items() if key != "weights"} | {
+                "ship": "forward"
+            }
     _kills(draw, world, draw.randint(200, 500), draw.randint(700, 1500))
     world["restart"] = {"strategy": "fixed-delay", "delay": draw.ms(1, 60), "failover": "region"}
 
@@ -138,10 +159,14 @@ def _ends_in_turn(draw: Draw, world: Document) -> None:
         vertex.pop("union-state", None)
     world["job"] = {
         "e0": {"source": {"record": "40 B", "rate": "100/s", "records": 5}},
-        "e1": {"input": {"e0": draw.pick("hash", "rebalance")}, "parallelism": draw.pick(1, 2), "service": "1 ms",
-               "state": state | draw.section(0.6, backend=lambda: draw.pick("hashmap", "rocksdb"))},
+        "e1": {
+            "input": {"e0": draw.pick("hash", "rebalance")},
+            "parallelism": draw.pick(1, 2),
+            "service": "1 ms",
+            "state": state | draw.section(0.6, backend=lambda: draw.pick("hashmap", "rocksdb")),
+        },
         "e2": {"source": {"record": "40 B", "rate": "40/s", "records": 60}},
-    } | world["job"]  # fmt: skip
+    } | world["job"]
     for writer in ("e1", "e2"):
         world["job"][reader]["input"][writer] = "hash"
     world["checkpoint"] |= {"interval": draw.ms(60, 120), "finish": "naive"}
@@ -156,7 +181,11 @@ def _long_backlog(draw: Draw, world: Document) -> None:
     for key in ("rate", "records", "rate-per-subtask", "records-per-subtask", "silent"):
         given.pop(key, None)
     records = draw.randint(60, 120)  # of each subtask
-    given |= {"rate-per-subtask": "60/s", "records-per-subtask": records, "backlog": {"records": subtasks * draw.randint(40, records)}}
+    given |= {
+        "rate-per-subtask": "60/s",
+        "records-per-subtask": records,
+        "backlog": {"records": subtasks * draw.randint(40, records)},
+    }
     world["checkpoint"]["interval"] = draw.ms(60, 120)
     world["checkpoint"]["interval-during-backlog"] = draw.pick("300 ms", "500 ms", "1 s", "off")
 
@@ -164,7 +193,11 @@ def _long_backlog(draw: Draw, world: Document) -> None:
 def _rescaled_in_flight(draw: Draw, world: Document) -> None:
     """What waits in the channels, and lies in files, is dealt out among other subtasks."""
     job = world["job"]
-    names = [name for name, vertex in job.items() if movable(vertex) and vertex.get("max-parallelism", 6) > 1 and "input" in vertex]
+    names = [
+        name
+        for name, vertex in job.items()
+        if movable(vertex) and vertex.get("max-parallelism", 6) > 1 and "input" in vertex
+    ]
     if not names:
         return
     name = draw.choice(names)
@@ -178,7 +211,11 @@ def _rescaled_in_flight(draw: Draw, world: Document) -> None:
     world["checkpoint"].pop("forced-aligned", None)
     job[name]["service"] = draw.pick("4 ms", "8 ms")
     for writer, given in job[name]["input"].items():
-        details = {key: value for key, value in given.items() if key not in ("service", "weights")} if isinstance(given, dict) else {}
+        details = (
+            {key: value for key, value in given.items() if key not in ("service", "weights")}
+            if isinstance(given, dict)
+            else {}
+        )
         job[name]["input"][writer] = details | {"ship": "hash"}
     world.setdefault("storage", {})["inline-threshold"] = "0 B"
     world["rescale"] = {"at": draw.ms(200, 700), "from": "checkpoint", "parallelism": {name: after}}
@@ -189,12 +226,21 @@ def _saved_tables(draw: Draw, world: Document) -> None:
     names = [name for name, vertex in world["job"].items() if "input" in vertex]
     vertex = world["job"][draw.choice(names)]
     vertex["state"] = {
-        "size": draw.pick("20 kB", "60 kB"), "backend": "rocksdb", "value": "100 B", "update": "50 %", "growth": draw.pick("40 B", "200 B"),
+        "size": draw.pick("20 kB", "60 kB"),
+        "backend": "rocksdb",
+        "value": "100 B",
+        "update": "50 %",
+        "growth": draw.pick("40 B", "200 B"),
         "lsm": {"memtable": draw.pick("4 kB", "30 kB")},
-    }  # fmt: skip
+    }
     world["checkpoint"] |= {"incremental": True, "interval": draw.ms(60, 150)}
-    savepoints = [{"savepoint": draw.pick("native", "native", "canonical"), "at": draw.ms(200, 900)} for _ in range(draw.randint(1, 2))]
-    world["actions"] = savepoints + [action for action in world.get("actions", ()) if "stop" in action and _at_ms(action) > 900]
+    savepoints = [
+        {"savepoint": draw.pick("native", "native", "canonical"), "at": draw.ms(200, 900)}
+        for _ in range(draw.randint(1, 2))
+    ]
+    world["actions"] = savepoints + [
+        action for action in world.get("actions", ()) if "stop" in action and _at_ms(action) > 900
+    ]
 
 
 def _at_ms(action: Document) -> int:
@@ -209,7 +255,10 @@ def _lost_machine(draw: Draw, world: Document) -> None:
     world["checkpoint"]["local-recovery"] = True
     world.setdefault("cluster", {}).pop("slots", None)
     world["cluster"]["placement"] = draw.pick("isolated", "spread")
-    world["faults"] = [{"task-manager": "random", "at": draw.ms(300, 1500)}, {"kill": _subtask(draw, world), "at": draw.ms(300, 1500)}]
+    world["faults"] = [
+        {"task-manager": "random", "at": draw.ms(300, 1500)},
+        {"kill": _subtask(draw, world), "at": draw.ms(300, 1500)},
+    ]
 
 
 TOGETHER: dict[str, Callable[[Draw, Document], None]] = {

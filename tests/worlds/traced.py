@@ -13,16 +13,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
-from sim.runtime.run.instances import Chain
-from sim.runtime.run.job_instance import JobInstance
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import Chain
 from tests.oracle import ReferencePlane, oracle
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
-    from sim.plane.seam.interface import PlaneSpec
-    from sim.protocol.commit.committables import Committable
-    from sim.runtime.contents import TaskSnapshot
-    from sim.runtime.run.beginning import Beginning
+    from sim.plane.spec import PlaneSpec
+    from sim.protocol.commit import Committable
+    from sim.runtime.context import TaskSnapshot
+    from sim.runtime.job_instance import Beginning
     from tests.oracle.parts import Channel, Identity
 
 __all__ = ["Lineage", "Traced", "traced"]
@@ -66,7 +66,10 @@ def traced(scenario: Scenario) -> Traced:
     result.emits_late = {row.name for row in rows}
     plane = _plane(last)
     for task in plane.all_tasks:
-        records = ((*last.names[writer], ordinal) if writer >= 0 else ("nobody", 0, 0) for writer, ordinal in task.served_records)
+        records = (
+            (*last.names[writer], ordinal) if writer >= 0 else ("nobody", 0, 0)
+            for writer, ordinal in task.served_records
+        )
         result.seen.setdefault(task.vertex.name, Counter()).update(records)
     for channel in plane.all_channels:
         result.counts.setdefault(channel.edge.name, []).append(channel.records_in)
@@ -81,7 +84,7 @@ class _TracedChain(Chain):
         self.result = result
 
     def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
-        with patch("sim.runtime.run.job_instance.build", lambda spec, _: ReferencePlane(spec, identities=True)):
+        with patch("sim.runtime.job_instance.build", lambda spec, _: ReferencePlane(spec, identities=True)):
             instance = super().instance(scenario, beginning)
         if beginning is not None:
             _hand_over(self.instances[-1], instance, beginning)
@@ -147,18 +150,25 @@ def _hand_over(old: JobInstance, new: JobInstance, beginning: Beginning) -> None
             cut = beginning.parts[twin.number].position
             twin.served_records = [*islice(written, cut.served - cut.late), *islice(late, cut.late)]
     for edge in range(len(new.spec.edges)):
-        channels, twins = ([c for c, e in zip(plane.all_channels, layout.edge, strict=True) if e == edge]
-                           for plane, layout in ((before, old.layout), (after, new.layout)))  # fmt: skip
+        channels, twins = (
+            [c for c, e in zip(plane.all_channels, layout.edge, strict=True) if e == edge]
+            for plane, layout in ((before, old.layout), (after, new.layout))
+        )
         if {new.spec.edges[edge].upstream, new.spec.edges[edge].downstream} <= kept:
             for channel, twin_channel in zip(channels, twins, strict=True):
                 twin_channel.history = renumbered(channel.history)
             continue
         places = [(channel, *_places(channel, parts)) for channel in channels]
-        held_back = iter([record for c, held_from, read, _ in places for record in renumbered(c.history[held_from:read])])
+        held_back = iter(
+            [record for c, held_from, read, _ in places for record in renumbered(c.history[held_from:read])]
+        )
         flying = iter([record for c, _, read, written in places for record in renumbered(c.history[read:written])])
         for twin_channel in twins:
             held_from, read, written = _places(twin_channel, beginning.parts)
-            twin_channel.history = [(-1, -1)] * held_from + [*islice(held_back, read - held_from), *islice(flying, written - read)]
+            twin_channel.history = [(-1, -1)] * held_from + [
+                *islice(held_back, read - held_from),
+                *islice(flying, written - read),
+            ]
 
 
 def _places(channel: Channel, parts: Mapping[int, TaskSnapshot]) -> tuple[int, int, int]:

@@ -14,11 +14,12 @@ from typing import NoReturn
 import pandas as pd
 
 from sim.model.scenario import Scenario
-from sim.runtime.run.instances import NOT_STOPPED
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.run.result import Result
-from sim.runtime.run.simulate import simulate
-from sim.scenario import ScenarioError, loads, write
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.model.schema.writer import write
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.result import Result
+from sim.runtime.simulate import NOT_STOPPED, simulate
 from tests.oracle import oracle
 from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Document
@@ -87,7 +88,9 @@ def differences(first: Result, second: Result) -> list[str]:
         if len(table) != len(twin):
             names.append(f"{name} (rows)")
         elif not table.equals(twin):
-            names += [f"{name}.{column}" for column in table if column not in twin or not table[column].equals(twin[column])]
+            names += [
+                f"{name}.{column}" for column in table if column not in twin or not table[column].equals(twin[column])
+            ]
     return names
 
 
@@ -98,7 +101,8 @@ def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
     if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
         twin = undisturbed(scenario)
         alone = simulate(twin)
-        if alone.job_status == "FINISHED" or _patiently(twin, alone, patience).kind:  # else there is no end to compare with
+        # else there is no end to compare with
+        if alone.job_status == "FINISHED" or _patiently(twin, alone, patience).kind:
             return Outcome("unaccounted", f"against the undisturbed run: {lines[0]}")
     return _patiently(scenario, result, patience)
 
@@ -151,7 +155,9 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
         kind, fact = "endless", f"{status}, {_pace(result)}"
     elif status.startswith("RESTARTING"):
         kind, fact = "endless", status.splitlines()[0][:200]
-    elif status.startswith("FAILED") and not (status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)):
+    elif status.startswith("FAILED") and not (
+        status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)
+    ):
         kind, fact = "failed", status.splitlines()[0][:200]
     completed = int((result.checkpoints["status"] == "COMPLETED").sum())
     return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns, met=met(result))
@@ -160,7 +166,9 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
 def _unfinished(scenario: Scenario, result: Result) -> bool:
     """Its sources end, nobody waits for what is never said, nothing fails for ever, and yet it runs."""
     bounded = all(vertex.source is None or vertex.source.total is not None for vertex in scenario.job.vertices)
-    goes_on = any(action.stop is not None for action in scenario.actions) or any(rescale.savepoint for rescale in scenario.rescale)
+    goes_on = any(action.stop is not None for action in scenario.actions) or any(
+        rescale.savepoint for rescale in scenario.rescale
+    )
     waits = bool(scenario.checkpoint.lost_notifications) and goes_on  # as in Flink: what nobody hears of is waited for
     fails = any(fault.when.every is not None for fault in scenario.faults) and len(result.recoveries) > 0
     return bounded and not waits and not fails and (result.job_status == "RUNNING" or NOT_STOPPED in result.job_status)
@@ -179,7 +187,9 @@ def _hangs(scenario: Scenario, result: Result) -> bool:
     """
     if scenario.checkpoint.finish == "naive" and _pace(result) == "its late checkpoints are FAILED":
         return {"CHECKPOINT_DECLINED_TASK_CLOSING"} == set(_late(result)["failure_message"])
-    unfinished = (result.checkpoints["status"] == "IN_PROGRESS") | (result.checkpoints["failure_message"] == "CHECKPOINT_EXPIRED")
+    unfinished = (result.checkpoints["status"] == "IN_PROGRESS") | (
+        result.checkpoints["failure_message"] == "CHECKPOINT_EXPIRED"
+    )
     return any(result.checkpoints.loc[unfinished, "x_standstill"].tail(1))
 
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sim.checkers.violation import Violation
-from sim.runtime.run.simulate import simulate
+from sim.invariants.violation import Violation
+from sim.runtime.simulate import simulate
 from tests.worlds.strategies import FAULTS, STRATEGIES, Strategy, base
 
 __all__ = ["TABLE", "table", "verdict"]

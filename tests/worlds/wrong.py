@@ -49,7 +49,12 @@ def _dropping(world: Document) -> None:
     for vertex in _committing(world):
         vertex["flush"] = {"share": "100 %", "bytes": "20 kB"}
     world["storage"] = {"bandwidth": "1 MB/s"}
-    world["checkpoint"] |= {"operator-io": "async", "abort-policy": "drop", "timeout": "80 ms", "tolerable-failed": 10**6}
+    world["checkpoint"] |= {
+        "operator-io": "async",
+        "abort-policy": "drop",
+        "timeout": "80 ms",
+        "tolerable-failed": 10**6,
+    }
     world["checkpoint"].pop("staging", None)
 
 

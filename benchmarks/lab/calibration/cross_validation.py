@@ -16,7 +16,7 @@ import pandas as pd
 
 from benchmarks.lab.calibration.estimate import Votes, calibrated, estimates
 from benchmarks.lab.calibration.estimators import CONSTANTS
-from sim.evidence.summary import summary
+from sim.jobs.evidence.prediction import summary
 from sim.model.scenario import Overheads
 
 WAYS = ("all", "without the recording", "without the family")
@@ -67,7 +67,9 @@ def _fit(votes: Sequence[RecordingVotes], left_out: int, everything: Overheads, 
         _FAMILY: estimates(strangers, at_least=1, default=default),
     }
     mixed = {name: by_source[source][name] for name, source in sources.items()}
-    return Fit(this.recording, (everything, calibrated(by_source[_RECORDING], default), calibrated(mixed, default)), sources)
+    return Fit(
+        this.recording, (everything, calibrated(by_source[_RECORDING], default), calibrated(mixed, default)), sources
+    )
 
 
 def _source(name: str, others: Iterable[Votes], strangers: Iterable[Votes]) -> str:
@@ -88,7 +90,9 @@ def errors(fitted: Sequence[Fit], predicted: Mapping[Prediction, pd.DataFrame]) 
     """
     ways = []
     for k in range(len(WAYS)):
-        tables = [predicted[run] for i, fit in enumerate(fitted) if (run := Prediction(i, fit.overheads[k])) in predicted]
+        tables = [
+            predicted[run] for i, fit in enumerate(fitted) if (run := Prediction(i, fit.overheads[k])) in predicted
+        ]
         ways.append(summary(pd.concat(tables, ignore_index=True)).set_index("quantity"))
     columns = {f"{way}: {name}": off[name] for way, off in zip(WAYS, ways, strict=True) for name in ("median", "p90")}
     return ways[0][["recordings", "rows"]].assign(**columns).reset_index()

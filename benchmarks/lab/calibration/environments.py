@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.lab.calibration.estimate import Estimate
 from benchmarks.lab.calibration.estimators import CONSTANTS
-from sim.foreign import LONGEST_LINE, one_line
 from sim.model.scenario import Overheads
-from sim.units import format_duration
+from sim.model.text import LONGEST_LINE, one_line
+from sim.model.units import format_duration
 
 if TYPE_CHECKING:
     from benchmarks.lab import Recording
@@ -31,7 +31,7 @@ def head(recordings: Sequence[Recording]) -> list[str]:
 
 
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
-    """The text that `sim.scenario.environment.load` reads; `about`: lines for its head."""
+    """The text that `sim.model.schema.study.load_environment` reads; `about`: lines for its head."""
     lines = [f"# {one_line(line, LONGEST_LINE)}".rstrip() for line in about]
     lines += [*_comment(HOW), "version: 1", "constants:"]
     for field in fields(Overheads):
@@ -43,7 +43,14 @@ def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str
 
 
 def _comment(text: str, indent: str = "") -> list[str]:
-    return wrap(text, WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ", break_long_words=False, break_on_hyphens=False)
+    return wrap(
+        text,
+        WIDTH,
+        initial_indent=f"{indent}# ",
+        subsequent_indent=f"{indent}# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _constant(estimate: Estimate) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.lab.calibration.estimators import CONSTANTS
 from benchmarks.lab.recording import Recording
-from sim.analysis.intervals import resamples
 from sim.model.scenario import Overheads
+from sim.results.estimates import resamples
 
 AT_LEAST = 2
 """Least number of recordings that tell a constant: a single one gives no confidence."""
@@ -37,13 +37,21 @@ class Estimate:
 
 def votes(recording: Recording) -> dict[str, float]:
     """Constant -> vote of a recording [ms]; constants that it does not tell are missing."""
-    medians = {name: float(np.median(samples)) for name, constant in CONSTANTS.items() if (samples := constant.samples_ms(recording))}
+    medians = {
+        name: float(np.median(samples))
+        for name, constant in CONSTANTS.items()
+        if (samples := constant.samples_ms(recording))
+    }
     included = {name: constant.includes for name, constant in CONSTANTS.items() if constant.includes}
-    alone = {name: medians[name] - medians[other] for name, other in included.items() if name in medians and other in medians}
+    alone = {
+        name: medians[name] - medians[other] for name, other in included.items() if name in medians and other in medians
+    }
     return {name: value for name, value in medians.items() if name not in included} | alone
 
 
-def estimates(votes_of_recordings: Sequence[Votes], *, at_least: int = AT_LEAST, default: Overheads | None = None) -> dict[str, Estimate]:
+def estimates(
+    votes_of_recordings: Sequence[Votes], *, at_least: int = AT_LEAST, default: Overheads | None = None
+) -> dict[str, Estimate]:
     """Constant -> estimate, from the votes of all recordings."""
     default = default or Overheads()
     found = {}
@@ -59,7 +67,9 @@ def estimates(votes_of_recordings: Sequence[Votes], *, at_least: int = AT_LEAST,
 
 def calibrated(found: Mapping[str, Estimate], default: Overheads | None = None) -> Overheads:
     """The overheads of a run; constants without votes keep their default."""
-    constants = {f"{name}_ns": round(estimate.value_ms * 10**6) for name, estimate in found.items() if not estimate.kept}
+    constants = {
+        f"{name}_ns": round(estimate.value_ms * 10**6) for name, estimate in found.items() if not estimate.kept
+    }
     return replace(default or Overheads(), **constants)
 
 

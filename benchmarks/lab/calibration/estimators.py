@@ -16,8 +16,8 @@ from benchmarks.lab.config import Configuration, Node
 from benchmarks.lab.recording import Recording
 from benchmarks.lab.scenario import FIXED_OPTIONS, RESTART_OPTIONS
 from benchmarks.lab.startup import startup_ms
-from sim.recordings.source.recorded_job import RecordedCheckpoint
-from sim.units import parse_flink_duration
+from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.model.units import parse_flink_duration
 
 
 class EstimatedConstant(NamedTuple):
@@ -56,7 +56,10 @@ def _file(recording: Recording) -> list[float]:
 def _complete(recording: Recording) -> list[float]:
     """From checkpoints whose successor was due already, or is due a pause later."""
     interval_ms, pause_ms = _duration_ms(recording, "interval"), _duration_ms(recording, "min-pause")
-    if interval_ms is None or str(recording.config.flink.get("execution.checkpointing.max-concurrent-checkpoints", 1)) != "1":
+    if (
+        interval_ms is None
+        or str(recording.config.flink.get("execution.checkpointing.max-concurrent-checkpoints", 1)) != "1"
+    ):
         return []
     return [
         later.trigger_timestamp - earlier.latest_ack_timestamp - _metadata_ms(recording) - (pause_ms or 0)
@@ -80,10 +83,17 @@ def _notify(recording: Recording) -> list[float]:
 
 def _first_trigger(recording: Recording) -> list[float]:
     """Flink 2.x triggers when the first task runs, in vain, and again when all run.  The first attempt seldom succeeds."""
-    refused = recording.checkpoints.counts.get("failed", 0) - sum(point.status == "FAILED" for point in recording.checkpoints.list)
+    refused = recording.checkpoints.counts.get("failed", 0) - sum(
+        point.status == "FAILED" for point in recording.checkpoints.list
+    )
     pause_ms = _duration_ms(recording, "min-pause") or 0
     submitted = recording.event_table("submit")
-    if recording.flink_version.startswith("1.") or submitted.empty or not recording.checkpoints.list or not (refused or pause_ms):
+    if (
+        recording.flink_version.startswith("1.")
+        or submitted.empty
+        or not recording.checkpoints.list
+        or not (refused or pause_ms)
+    ):
         return []
     first_ms = min(point.trigger_timestamp for point in recording.checkpoints.list)
     return [first_ms - pause_ms - float(submitted["t"].min()) - startup_ms(recording)]
@@ -93,7 +103,9 @@ def _close(recording: Recording) -> list[float]:
     """From the last event that an operator waits for (its last completion, or the end of those before it) to its own end."""
     if recording.final_state != "FINISHED":
         return []
-    closed = {node: float(rows["t"].max()) for kind in ("close", "source_close") for node, rows in _by_node(recording, kind)}
+    closed = {
+        node: float(rows["t"].max()) for kind in ("close", "source_close") for node, rows in _by_node(recording, kind)
+    }
     completions = {node: rows.groupby("sub")["t"].max() for node, rows in _by_node(recording, "complete")}
     samples: list[float] = []
     for node, rows in _by_node(recording, "close"):
@@ -126,7 +138,9 @@ def _deploy(recording: Recording) -> list[float]:
 
 
 def _start(recording: Recording) -> list[float]:
-    return [] if recording.event_table("submit").empty or recording.event_table("open").empty else [startup_ms(recording)]
+    return (
+        [] if recording.event_table("submit").empty or recording.event_table("open").empty else [startup_ms(recording)]
+    )
 
 
 def _flusher(recording: Recording) -> list[float]:
@@ -135,7 +149,11 @@ def _flusher(recording: Recording) -> list[float]:
     An excess over the timeout accumulates over the flushes between two checkpoints, up to one timeout: then it is invisible.
     """
     timeout_ms = parse_flink_duration(str(recording.config.flink.get(_TIMEOUT, FIXED_OPTIONS[_TIMEOUT]))) / 10**6
-    rates = {node.id: node.rate * node.record_bytes / 1000 for node in recording.config.nodes if node.rate * timeout_ms >= _FINE * 1000}
+    rates = {
+        node.id: node.rate * node.record_bytes / 1000
+        for node in recording.config.nodes
+        if node.rate * timeout_ms >= _FINE * 1000
+    }
     of = _of_sources(recording)
     of = of[of["unaligned_checkpoint"].astype(bool) & of["vertex"].isin(rates)]
     triggered = {subtask.id: subtask.trigger_timestamp for subtask in recording.checkpoints.list}
@@ -153,53 +171,66 @@ def _flusher(recording: Recording) -> list[float]:
 CONSTANTS: dict[str, EstimatedConstant] = {
     "trigger": EstimatedConstant(
         "Trigger timestamp -> the trigger call is executed by a source.",
-        "start_delay of sources", _trigger,
+        "start_delay of sources",
+        _trigger,
     ),
     "acknowledge": EstimatedConstant(
         "End of the asynchronous phase -> the acknowledgement is processed by the coordinator.",
-        "end_to_end_duration of sources, without start_delay, sync and async", _acknowledge,
+        "end_to_end_duration of sources, without start_delay, sync and async",
+        _acknowledge,
     ),
     "complete": EstimatedConstant(
         "Last acknowledgement -> the next trigger is possible, beside writing _metadata.",
-        "last acknowledgement -> next trigger, where that was due already or is due after a pause", _complete,
+        "last acknowledgement -> next trigger, where that was due already or is due after a pause",
+        _complete,
     ),
     "notify": EstimatedConstant(
         "Coordinator -> task.",
-        "last acknowledgement -> a task hears of the completion, without complete and _metadata", _notify, includes="complete",
+        "last acknowledgement -> a task hears of the completion, without complete and _metadata",
+        _notify,
+        includes="complete",
     ),
     "first_trigger": EstimatedConstant(
         "All tasks running -> first trigger, in Flink 2.x.",
-        "the last task is open -> first trigger, without min-pause, where an earlier one was refused", _first_trigger,
+        "the last task is open -> first trigger, without min-pause, where an earlier one was refused",
+        _first_trigger,
     ),
     "close": EstimatedConstant(
         "A task's last wait is over -> its outputs are closed.",
-        "last completion heard, or those before it closed -> closed, in jobs that end", _close,
+        "last completion heard, or those before it closed -> closed, in jobs that end",
+        _close,
     ),
     "fail": EstimatedConstant(
         "A task's exception -> the job counts as RESTARTING.",
-        "exception thrown -> job status", _fail,
+        "exception thrown -> job status",
+        _fail,
     ),
     "restart": EstimatedConstant(
         "Restart delay over -> deployment begins.",
-        "RESTARTING -> RUNNING, without the restart delay", _restart,
+        "RESTARTING -> RUNNING, without the restart delay",
+        _restart,
     ),
     "deploy": EstimatedConstant(
         "Deployment begins -> a task begins to initialize.",
-        "RUNNING after a failure -> tasks without keyed state initialize", _deploy,
+        "RUNNING after a failure -> tasks without keyed state initialize",
+        _deploy,
     ),
     "file": EstimatedConstant(
         "A file of flat checkpoint storage, beside the latency and bandwidth it is said to have.",
-        "async_duration of aligned snapshots in heap memory, per file", _file,
+        "async_duration of aligned snapshots in heap memory, per file",
+        _file,
     ),
     "start": EstimatedConstant(
         "Submission -> all tasks run; used where it was not measured.",
-        "submission -> the last task is open, its state filled, its source started", _start,
+        "submission -> the last task is open, its state filled, its source started",
+        _start,
     ),
     "flusher": EstimatedConstant(
         "A flush of a task's outputs -> the next, beside the buffer timeout.",
-        "in-flight data of sources that never wait, at one unaligned checkpoint after the other", _flusher,
+        "in-flight data of sources that never wait, at one unaligned checkpoint after the other",
+        _flusher,
     ),
-}  # fmt: skip
+}
 """Field of `Overheads` without `_ns` -> constant, in the order of a checkpoint's and a job's life."""
 
 
@@ -232,7 +263,11 @@ def _failure_ms(recording: Recording) -> _Failure | None:
 def _periodic(recording: Recording) -> list[RecordedCheckpoint]:
     """Completed checkpoints without the first, which meets a starting job."""
     first = min((point.id for point in recording.checkpoints.list), default=0)
-    return [point for point in recording.checkpoints.list if point.id > first and point.status == "COMPLETED" and not point.is_savepoint]
+    return [
+        point
+        for point in recording.checkpoints.list
+        if point.id > first and point.status == "COMPLETED" and not point.is_savepoint
+    ]
 
 
 def _settled(recording: Recording) -> pd.DataFrame:

@@ -1,34 +1,126 @@
-"""The host of the checkpoint coordinator: it carries out the commands of the machine in simulated time, and sends them to the tasks."""
+"""Runs the coordinator: backlog, alignment of watermarks, the end of a job."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import assert_never
 
 import simpy
 
-from sim.metrics.journal import Happening
-from sim.metrics.stats import CheckpointStats
-from sim.model.randomness.streams import chance, draw, stream
-from sim.protocol import vocabulary
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.coordinator.plan import partial_plan
-from sim.protocol.coordinator.timer import first_trigger_delay
-from sim.protocol.options import BarrierOptions
-from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import CoordinatorCommand, CoordinatorEvent, Plan, RequestKind
-from sim.runtime.background import begin
-from sim.runtime.contents import Contents
-from sim.runtime.context import Context
+from sim.model.job import Alignment, Backlog
+from sim.model.randomness import chance, draw, stream
+from sim.plane.spec import Layout
+from sim.protocol import coordinator_messages
+from sim.protocol.checkpoint_requests import TaskGraph, UnionState, VertexLink, partial_plan, plan
+from sim.protocol.coordinator import Coordinator, first_trigger_delay
+from sim.protocol.coordinator_messages import (
+    BacklogReported,
+    CheckpointRequested,
+    CoordinatorCommand,
+    CoordinatorEvent,
+    Plan,
+    RequestKind,
+    SchedulerStopped,
+)
+from sim.protocol.event_time import Group
+from sim.protocol.options import BarrierOptions, FailureReason
+from sim.protocol.task_finishing import Finishing
+from sim.results.journal import Happening
+from sim.results.tables import CheckpointStats
+from sim.runtime.clock import begin
+from sim.runtime.context import Contents, Context
 from sim.runtime.host_loop import HostLoop
-from sim.runtime.jobmanager.job_end import JobEnd
-from sim.runtime.jobmanager.reachability import Reachability
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.runtime.observe.standstill import standstill
+from sim.runtime.jobmanager.task_managers import Reachability
 from sim.runtime.ports import Checks, TasksPort
-from sim.storage.failures import StorageFailed
+from sim.runtime.result import Outcome
+from sim.runtime.standstill import standstill
+from sim.storage.ledger import StorageFailed
+
+# ---- The end of tasks as the JobManager knows it: whose data has ended, which have finished, and the checkpoint that follows.
+#
+# Source: SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  Plans leave out finished tasks as soon as their last message is here.
+
+
+class JobEnd:
+    """The tasks that have reported the end of their data, and those that have finished.  `tell` passes events to the coordinator."""
+
+    def __init__(
+        self, context: Context, rule: Finishing, outcome: Outcome, tell: Callable[[CoordinatorEvent], None]
+    ) -> None:
+        self.context = context
+        self.rule = rule
+        self.outcome = outcome
+        self.tell = tell
+        self.graph = task_graph(context)
+        self.ended: set[int] = set()  # tasks that reported the end of their data
+        self.finished: frozenset[int] = frozenset()
+        self.union_state = UnionState(
+            self.graph, frozenset(n for n, row in enumerate(context.scenario.job.vertices) if row.union_state)
+        )
+        self._plan = plan(self.graph, frozenset())
+
+    def plan(self, not_running: frozenset[int]) -> Plan | None:
+        """Who takes part in a checkpoint decided on now; None: a required task does not run."""
+        if not_running or self.finished:
+            return plan(self.graph, self.finished, not_running, after_finish=self.rule.after_finish)
+        return self._plan
+
+    def begun(self, checkpoint: int, finished: frozenset[int]) -> None:
+        """A checkpoint without those who have finished."""
+        self.union_state = self.union_state.begun(checkpoint, finished)
+
+    def finished_in(self, task: int, checkpoint: int) -> None:
+        """A task takes part whose operators have finished."""
+        self.union_state = self.union_state.finished_in(task, checkpoint)
+
+    def renewed(self, task: int) -> None:
+        """A restarted task runs again (VertexEndOfDataListener#restoreVertices)."""
+        self.ended.discard(task)
+        self.finished -= {task}
+
+    def data_ended(self, task: int) -> None:
+        """Once for each task; with the last one a checkpoint follows at once: it will hold everything."""
+        self.ended.add(task)
+        if self.rule.final_trigger and len(self.ended) == len(self.graph.tasks) and self.context.periodic:
+            self.tell(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
+
+    def task_finished(self, task: int) -> None:
+        self.finished |= {task}
+        if self.finished == self.graph.tasks:
+            self.tell(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+            self.context.note(Happening.JOB_FINISHED)
+            self.outcome.finish()
+
+
+def task_graph(context: Context) -> TaskGraph:
+    """The tasks of a job and the edges between them."""
+    layout, job = context.layout, context.scenario.job
+    number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
+    vertices = tuple(
+        range(first, first + vertex.parallelism) for first, vertex in zip(layout.first_task, job.vertices, strict=True)
+    )
+    edges = [(inlet, number[reader.name]) for reader in job.vertices for inlet in reader.inputs]
+    links = [
+        VertexLink(
+            number[inlet.upstream],
+            reader,
+            _predecessors(layout, edge, vertices[reader]) if inlet.shipping.pointwise else None,
+        )
+        for edge, (inlet, reader) in enumerate(edges)
+    ]
+    return TaskGraph(vertices, tuple(links))
+
+
+def _predecessors(layout: Layout, edge: int, readers: range) -> tuple[tuple[int, ...], ...]:
+    """The writers that each reader of a pointwise edge reads."""
+    gates = [next(gate for gate in layout.task_gates[task] if layout.gates[gate][1] == edge) for task in readers]
+    return tuple(tuple(layout.writer[channel] for channel in layout.gates[gate][2]) for gate in gates)
+
+
+# ---- The host of the checkpoint coordinator: it carries out the commands of the machine in simulated time, and sends them to the tasks.
 
 PACKED_BEHIND = 8
 """So many checkpoints later the rows of a checkpoint's subtasks are packed: it is over as a rule, and else they are unpacked."""
@@ -38,9 +130,17 @@ class CoordinatorHost:
     """The host of the checkpoint coordinator.  `fail_job` is called with the reason and the task at fault, if there is one."""
 
     def __init__(
-        self, context: Context, machine: Coordinator, tasks: TasksPort, contents: Contents, files: SnapshotFiles, job_end: JobEnd,
-        reachability: Reachability, fail_job: Callable[[str, int | None], None], checks: Checks,
-    ) -> None:  # fmt: skip
+        self,
+        context: Context,
+        machine: Coordinator,
+        tasks: TasksPort,
+        contents: Contents,
+        files: SnapshotFiles,
+        job_end: JobEnd,
+        reachability: Reachability,
+        fail_job: Callable[[str, int | None], None],
+        checks: Checks,
+    ) -> None:
         self.context = context
         self.env = context.env
         self._note = context.note
@@ -53,7 +153,8 @@ class CoordinatorHost:
         self.fail_job = fail_job
         self.checks = checks
         self.on_completed: Callable[[], None] = lambda: None  # called when a checkpoint is complete
-        self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()  # tasks that keep their part of the checkpoint before
+        # tasks that keep their part of the checkpoint before
+        self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
         self._waiting: deque[Callable[[], None]] = deque()  # for the coordinator's lock
@@ -76,7 +177,7 @@ class CoordinatorHost:
                 restarted=restarted,
                 draw=draw(stream(scenario.run.seed, "first-trigger"), restarts),
             )
-            self.tell(vocabulary.SchedulerStarted(self.env.now, delay_ns))
+            self.tell(coordinator_messages.SchedulerStarted(self.env.now, delay_ns))
 
     def tell(self, event: CoordinatorEvent) -> None:
         self._loop.tell(event)
@@ -86,7 +187,7 @@ class CoordinatorHost:
     def lose_leader(self) -> None:
         """The JobManager is gone: what it was doing ends here, but for what storage has begun."""
         pending = [row.checkpoint for row in self.machine.pending]
-        self.tell(vocabulary.LeaderLost(self.env.now))
+        self.tell(coordinator_messages.LeaderLost(self.env.now))
         self.files.lose_store()
         for checkpoint in pending:
             self._end_contents(checkpoint)
@@ -95,7 +196,7 @@ class CoordinatorHost:
 
     def elect_leader(self) -> None:
         """Another JobManager takes over."""
-        self.tell(vocabulary.LeaderElected(self.env.now))
+        self.tell(coordinator_messages.LeaderElected(self.env.now))
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
         """Call `arrive` after a delay, unless the present JobManager is gone by then."""
@@ -141,13 +242,13 @@ class CoordinatorHost:
                 stats.latest_ack_ns = self.env.now
                 stats.acknowledged += 1
             self._note(Happening.ACKNOWLEDGED, checkpoint, task)
-            self.tell(vocabulary.Acknowledged(self.env.now, task, checkpoint))
+            self.tell(coordinator_messages.Acknowledged(self.env.now, task, checkpoint))
 
         self._message(task, arrive, self.context.residual_ns("acknowledgement", task, checkpoint))
 
     def hear_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
         """A task's decline sets out."""
-        self._message(task, lambda: self.tell(vocabulary.Declined(self.env.now, task, checkpoint, reason)))
+        self._message(task, lambda: self.tell(coordinator_messages.Declined(self.env.now, task, checkpoint, reason)))
 
     def _message(self, task: int, arrive: Callable[[], None], residual_ns: int = 0) -> None:
         leader = self.machine.leader
@@ -159,42 +260,47 @@ class CoordinatorHost:
     def carry_out(self, command: CoordinatorCommand) -> None:
         """Do what a command says, or have it done in time."""
         match command:
-            case vocabulary.ArmPeriodicTimer():
+            case coordinator_messages.ArmPeriodicTimer():
                 self._arm_periodic_timer(command.at_ns)
-            case vocabulary.CancelPeriodicTimer():
+            case coordinator_messages.CancelPeriodicTimer():
                 self._timer = None
-            case vocabulary.PrepareTrigger():
-                self.message(self.overheads.trigger_ns, lambda: self.tell(vocabulary.TriggerReady(self.env.now, self.plan(command.kind))))
-            case vocabulary.TriggerTasks():
+            case coordinator_messages.PrepareTrigger():
+                self.message(
+                    self.overheads.trigger_ns,
+                    lambda: self.tell(coordinator_messages.TriggerReady(self.env.now, self.plan(command.kind))),
+                )
+            case coordinator_messages.TriggerTasks():
                 self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
                 self._keep_parts(command.checkpoint)
                 for task in sorted(command.tasks):
                     self._trigger(task, command.checkpoint, options)
-            case vocabulary.ArmCheckpointTimeout():
-                expire = lambda: self.tell(vocabulary.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
+            case coordinator_messages.ArmCheckpointTimeout():
+                expire = lambda: self.tell(coordinator_messages.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
                 self.env.call_in(command.at_ns - self.env.now, lambda: self._in_turn(expire))
-            case vocabulary.WriteMetadata():
+            case coordinator_messages.WriteMetadata():
                 self._write_metadata(command.checkpoint)
-            case vocabulary.NotifyComplete():
+            case coordinator_messages.NotifyComplete():
                 self._notify_complete(command)
-            case vocabulary.NotifyAborted():
+            case coordinator_messages.NotifyAborted():
                 self._notify_aborted(command)
-            case vocabulary.DiscardState():
+            case coordinator_messages.DiscardState():
                 self._discard_state(command.checkpoint)
-            case vocabulary.FailJob():
+            case coordinator_messages.FailJob():
                 task = -1 if command.task is None else command.task
                 self._note(Happening.JOB_FAILED, task=task, number=int(command.stopping), detail=command.reason.name)
-                what = "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"
+                what = (
+                    "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"
+                )
                 self.fail_job(f"{what}: {command.reason.name}", command.task)
-            case vocabulary.RecordRefused():
+            case coordinator_messages.RecordRefused():
                 asked_for = command.kind is RequestKind.SAVEPOINT
                 self._note(Happening.REFUSED, number=int(asked_for), detail=command.reason.name)
-            case vocabulary.RecordTriggered():
+            case coordinator_messages.RecordTriggered():
                 self._record_triggered(command)
-            case vocabulary.RecordCompleted():
+            case coordinator_messages.RecordCompleted():
                 self._record_completed(command)
-            case vocabulary.RecordFailed():
+            case coordinator_messages.RecordFailed():
                 self._record_failed(command)
             case _:
                 assert_never(command)
@@ -210,7 +316,9 @@ class CoordinatorHost:
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
         """Calls to a task come in the order in which they set out."""
-        at_ns = max(self.env.now + self.context.residual_ns("scheduling", task, checkpoint), self._triggered_ns.get(task, 0))
+        at_ns = max(
+            self.env.now + self.context.residual_ns("scheduling", task, checkpoint), self._triggered_ns.get(task, 0)
+        )
         self._triggered_ns[task] = at_ns
         if at_ns == self.env.now:
             self.tasks[task].trigger(checkpoint, options)
@@ -224,13 +332,13 @@ class CoordinatorHost:
 
     def _periodic_timer_fired(self, timer: simpy.Event) -> None:
         if timer is self._timer:
-            self.tell(vocabulary.PeriodicTimerFired(self.env.now))
+            self.tell(coordinator_messages.PeriodicTimerFired(self.env.now))
 
     def _write_metadata(self, checkpoint: int) -> None:
         self._note(Happening.LAST_ACKNOWLEDGED, checkpoint)
         refusal = self.job_end.union_state.refusal(checkpoint)
         if refusal is not None:
-            self.tell(vocabulary.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
+            self.tell(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
         else:
             self.env.process(self._finalise(checkpoint))
 
@@ -239,24 +347,28 @@ class CoordinatorHost:
         try:
             file = yield from self.context.storage.write_metadata(checkpoint)
         except StorageFailed:
-            self.tell(vocabulary.MetadataWritten(self.env.now, checkpoint, failed=True))
+            self.tell(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True))
             return
         if self.machine.hears(leader):
             self.files.metadata(checkpoint, file)
             yield self.env.timeout(self.overheads.complete_ns)
-            self.tell(vocabulary.MetadataWritten(self.env.now, checkpoint))
+            self.tell(coordinator_messages.MetadataWritten(self.env.now, checkpoint))
 
-    def _notify_complete(self, command: vocabulary.NotifyComplete) -> None:
+    def _notify_complete(self, command: coordinator_messages.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
         hosts = [self.tasks[task] for task in sorted(command.tasks) if not self._is_lost(command.checkpoint, task)]
-        self.env.call_each_in(self.overheads.notify_ns, [partial(host.notify_complete, command.checkpoint) for host in hosts])
+        self.env.call_each_in(
+            self.overheads.notify_ns, [partial(host.notify_complete, command.checkpoint) for host in hosts]
+        )
 
     def _is_lost(self, checkpoint: int, task: int) -> bool:
         """Whether a notification is lost: it is sent once, and the task does not confirm it."""
         share = self.context.scenario.checkpoint.lost_notifications
-        return bool(share) and chance(share, stream(self.context.scenario.run.seed, "lost-notification", task), checkpoint)
+        return bool(share) and chance(
+            share, stream(self.context.scenario.run.seed, "lost-notification", task), checkpoint
+        )
 
-    def _notify_aborted(self, command: vocabulary.NotifyAborted) -> None:
+    def _notify_aborted(self, command: coordinator_messages.NotifyAborted) -> None:
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
             host, part = self.tasks[task], self.contents.of(command.latest_completed, task)
@@ -266,7 +378,7 @@ class CoordinatorHost:
 
     def _discard_state(self, checkpoint: int) -> None:
         self._end_contents(checkpoint)
-        self.files.discard(checkpoint, lambda: self.tell(vocabulary.StateDiscarded(self.env.now, checkpoint)))
+        self.files.discard(checkpoint, lambda: self.tell(coordinator_messages.StateDiscarded(self.env.now, checkpoint)))
 
     def _end_contents(self, checkpoint: int) -> None:
         self.contents.forget(checkpoint)
@@ -274,10 +386,12 @@ class CoordinatorHost:
 
     # ------------------------------------------------------------------------------------------ records
 
-    def _record_triggered(self, command: vocabulary.RecordTriggered) -> None:
+    def _record_triggered(self, command: coordinator_messages.RecordTriggered) -> None:
         finished, savepoint = command.plan.finished, command.savepoint
         settled = len(finished) + len(command.plan.kept)
-        stats = CheckpointStats(command.checkpoint, command.trigger_ns, len(command.plan.wait_for) + settled, acknowledged=settled)
+        stats = CheckpointStats(
+            command.checkpoint, command.trigger_ns, len(command.plan.wait_for) + settled, acknowledged=settled
+        )
         if savepoint is not None:
             stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
         self.context.stats[command.checkpoint] = stats
@@ -288,7 +402,7 @@ class CoordinatorHost:
         self.job_end.begun(command.checkpoint, finished)
         self.context.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=settled)
 
-    def _record_completed(self, command: vocabulary.RecordCompleted) -> None:
+    def _record_completed(self, command: coordinator_messages.RecordCompleted) -> None:
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
@@ -297,9 +411,118 @@ class CoordinatorHost:
         self.checks.completed(command.checkpoint, self.machine.retained)
         self.on_completed()
 
-    def _record_failed(self, command: vocabulary.RecordFailed) -> None:
+    def _record_failed(self, command: coordinator_messages.RecordFailed) -> None:
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         if command.reason is FailureReason.CHECKPOINT_EXPIRED:
             stats.standstill = standstill(self.context, self.tasks)
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
+
+
+# The enumerators of sources that report a backlog: they look at the positions of their readers, and report to the coordinator (FLIP-309).
+#
+# Flink: SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports one until its last source begins; after a
+# failure it stands where its checkpoint says, and may report it again.
+
+LOOK_NS = 100_000_000
+"""How often an enumerator looks [ns]; a report is at most so late."""
+
+
+def report_backlogs(context: Context, coordinator: CoordinatorHost) -> None:
+    """From now to the end of the job, for each source that reports one."""
+    for number, vertex in enumerate(context.scenario.job.vertices):
+        if vertex.source is not None and vertex.source.backlog is not None:
+            _Enumerator(context, coordinator, number, vertex.source.backlog).look()
+
+
+class _Enumerator:
+    """The enumerator of one source: it reports whether the source reads a backlog."""
+
+    def __init__(self, context: Context, coordinator: CoordinatorHost, vertex: int, backlog: Backlog) -> None:
+        self.context = context
+        self.coordinator = coordinator
+        self.vertex = vertex
+        self.backlog = backlog
+        first = context.layout.first_task[vertex]
+        self.tasks = slice(first, first + context.scenario.job.vertices[vertex].emitting)
+        self.behind = False  # as the JobManager knows it ...
+        self._leader = 0  # ... that was told
+
+    def look(self) -> None:
+        """Look now, and again after each period."""
+        machine = self.coordinator.machine
+        if machine.leader != self._leader:
+            self.behind, self._leader = False, machine.leader
+        behind = not machine.absent and any(
+            self._is_behind(served) for served in self.context.plane.served()[self.tasks].tolist()
+        )
+        if behind != self.behind:
+            self.behind = behind
+            self.coordinator.tell(BacklogReported(self.context.env.now, self.vertex, behind))
+        self.context.env.call_in(LOOK_NS, self.look)
+
+    def _is_behind(self, served: int) -> bool:
+        source = self.context.spec.vertices[self.vertex].source
+        if source is None or served == source.total:
+            return False
+        if self.backlog.lag_ns is None:
+            return served < (self.backlog.records or 0)
+        return self.context.env.now - source.due(served) > self.backlog.lag_ns
+
+
+# ---- The coordinators of aligned sources: they receive watermarks, and announce to each subtask how far it may read (FLIP-182).
+
+
+class WatermarkAlignment:
+    """The coordinators of all groups of a job.  A JobManager knows only the watermarks that were reported to it."""
+
+    def __init__(self, context: Context, tasks: TasksPort, job_manager: CoordinatorHost, checks: Checks) -> None:
+        self.context = context
+        self.tasks = tasks
+        self.job_manager = job_manager
+        self.checks = checks
+        self.groups: dict[str, Group] = defaultdict(Group)
+        self._leader = 0  # whom they were reported to
+
+    def start(self) -> None:
+        """From now to the end of the job, for each source that is in a group."""
+        for number, vertex in enumerate(self.context.scenario.job.vertices):
+            if vertex.source is not None and vertex.source.watermark.alignment is not None:
+                first = self.context.layout.first_task[number]
+                self._announce_later(vertex.source.watermark.alignment, range(first, first + vertex.parallelism))
+
+    def hear(self, task: int, watermark_ns: int) -> None:
+        """A subtask reports its watermark."""
+        source = self.context.scenario.job.vertices[self.context.layout.vertex[task]].source
+        if source is not None and source.watermark.alignment is not None:
+            name = source.watermark.alignment.group
+            self.job_manager.message(
+                self.context.scenario.overheads.acknowledge_ns, partial(self._report, name, task, watermark_ns)
+            )
+
+    def _report(self, name: str, task: int, watermark_ns: int) -> None:
+        self.checks.watermark_reported(self.job_manager.machine.leader, name, task, watermark_ns)
+        self._group(name).report(task, watermark_ns)
+
+    def _group(self, name: str) -> Group:
+        """The watermarks of a group, as the present JobManager knows them.  A new JobManager knows none."""
+        leader = self.job_manager.machine.leader
+        if leader != self._leader:
+            self.groups.clear()
+            self._leader = leader
+        return self.groups[name]
+
+    def _announce_later(self, alignment: Alignment, tasks: range) -> None:
+        self.context.env.call_in(alignment.every_ns, lambda: self._announce(alignment, tasks))
+
+    def _announce(self, alignment: Alignment, tasks: range) -> None:
+        group = self._group(alignment.group)
+        limit_ns = group.limit(alignment.drift_ns)
+        listeners = [task for task in tasks if task in group.reported and self.tasks[task].running]
+        for task in listeners:
+            self.context.env.call_in(
+                self.context.scenario.overheads.notify_ns, partial(self.tasks.limit, task, limit_ns)
+            )
+        if listeners:
+            self.checks.limits_announced(self._leader, alignment.group, alignment.drift_ns, limit_ns)
+        self._announce_later(alignment, tasks)

@@ -1,6 +1,6 @@
 """The adaptive scheduler of a running job: it goes on with fewer slots, and with more when they are back.
 
-Decides nothing: when is `sim.protocol.recovery.adaptive`'s, with how many subtasks `sim.runtime.setup.fewer_slots`'.  Another parallelism
+Decides nothing: when is `sim.protocol.recovery`'s, with how many subtasks `sim.runtime.fewer_slots`'.  Another parallelism
 takes another job instance, which begins from the latest completed checkpoint.
 """
 
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim.metrics.journal import Happening
-from sim.protocol.recovery.adaptive import rescalable_ns, started
+from sim.protocol.recovery import rescalable_ns, started
+from sim.results.journal import Happening
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.outcome import Outcome
+from sim.runtime.result import Outcome
 
 RESCALES_WITH_CHECKPOINT = "2.x"
 """Profile whose scheduler waits for a completed checkpoint (FLIP-461)."""
@@ -25,7 +25,12 @@ class Elasticity:
     """The waits of one job instance for slots.  `is_current`: whether the restart of that number is still the latest."""
 
     def __init__(
-        self, context: Context, managers: TaskManagers, coordinator: CoordinatorHost, outcome: Outcome, is_current: Callable[[int], bool]
+        self,
+        context: Context,
+        managers: TaskManagers,
+        coordinator: CoordinatorHost,
+        outcome: Outcome,
+        is_current: Callable[[int], bool],
     ) -> None:
         self.context = context
         self.env = context.env

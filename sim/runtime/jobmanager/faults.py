@@ -1,7 +1,4 @@
-"""The faults of a scenario: each strikes at its times, on the component that it names or that is drawn.
-
-The component that is hit handles the consequences: tasks fail over (`recovery_host`), storage retries, a slow task is slow.
-"""
+"""Faults and planned actions."""
 
 from __future__ import annotations
 
@@ -9,23 +6,72 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import assert_never
 
-from sim.metrics.journal import Happening
-from sim.model.faults import FailedCommits, Fault, JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
-from sim.model.randomness.fault_times import gap_ns
-from sim.model.randomness.streams import draw, stream
+from sim.model.faults import (
+    FailedCommits,
+    Fault,
+    JobManagerDown,
+    Kill,
+    NetworkOutage,
+    SlowTask,
+    StorageOutage,
+    Target,
+    TaskManagerLost,
+    gap_ns,
+)
+from sim.model.randomness import draw, stream
+from sim.model.scenario import Action
+from sim.protocol.coordinator_messages import CheckpointRequested, RequestKind, Savepoint, SchedulerStopped
+from sim.protocol.options import Ending, FailureReason
+from sim.results.journal import Happening
 from sim.runtime.context import Context
-from sim.runtime.jobmanager.reachability import Reachability
+from sim.runtime.host_loop import Speed
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
+from sim.runtime.jobmanager.task_managers import Reachability
 from sim.runtime.ports import TasksPort
-from sim.runtime.speed import Speed
-from sim.storage.work import Work
+from sim.storage.requests import Work, in_own_turn
+
+# ---- Actions of the user on a running job: savepoints, and the stop with a savepoint (StopWithSavepointTerminationManager).
+
+
+def schedule(context: Context, coordinator: CoordinatorHost) -> None:
+    """Schedule every action of the scenario.  One that is due at once finds the job as it has begun."""
+    for action in context.scenario.actions:
+        in_its_time = lambda action=action: request(context, coordinator, action)  # noqa: E731
+        if action.at_ns > context.env.now:
+            context.env.call_in(action.at_ns - context.env.now, in_its_time)
+        else:
+            in_own_turn(context.env, in_its_time)
+
+
+def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
+    """Request the action now, not at its own time."""
+    now = context.env.now
+    savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
+    if savepoint.stop is not None and not coordinator.machine.absent:
+        if coordinator.plan(RequestKind.SAVEPOINT) is None:  # nothing is to be stopped that does not run
+            context.note(Happening.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
+            return
+        coordinator.tell(SchedulerStopped(now))  # so that nothing is committed but by this savepoint
+    coordinator.tell(CheckpointRequested(now, RequestKind.SAVEPOINT, savepoint))
+
+
+# ---- The faults of a scenario: each strikes at its times, on the component that it names or that is drawn.
+#
+# The component that is hit handles the consequences: tasks fail over (`recovery_host`), storage retries, a slow task is slow.
 
 
 class Faults:
     """The faults of one job instance.  `before`: the faults of the instance before it."""
 
     def __init__(
-        self, context: Context, tasks: TasksPort, recovery: RecoveryHost, reachability: Reachability, speed: Speed, before: Faults | None
+        self,
+        context: Context,
+        tasks: TasksPort,
+        recovery: RecoveryHost,
+        reachability: Reachability,
+        speed: Speed,
+        before: Faults | None,
     ) -> None:
         self.context = context
         self.env = context.env
@@ -97,7 +143,9 @@ class Faults:
                 self._slow_down_until(what, None if what.lasts_ns is None else self.env.now + what.lasts_ns)
             case FailedCommits():
                 self.context.note(Happening.FAULT, detail=f"commits of {what.vertex} fail")
-                self.context.failing_commits[what.vertex] = None if what.lasts_ns is None else self.env.now + what.lasts_ns
+                self.context.failing_commits[what.vertex] = (
+                    None if what.lasts_ns is None else self.env.now + what.lasts_ns
+                )
             case _:
                 assert_never(what)
 

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.reasons import FailureReason
-from sim.protocol.task.finishing import FINISHING, Finishing
-from sim.protocol.vocabulary import CoordinatorEvent
-from sim.runtime.contents import Contents
-from sim.runtime.context import Context
-from sim.runtime.counters import Counters
-from sim.runtime.jobmanager.alignment import WatermarkAlignment
-from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator_messages import CoordinatorEvent
+from sim.protocol.options import FailureReason
+from sim.protocol.task_finishing import FINISHING, Finishing
+from sim.runtime.context import Contents, Context, Counters
+from sim.runtime.host_loop import Speed
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, WatermarkAlignment
 from sim.runtime.jobmanager.faults import Faults
-from sim.runtime.jobmanager.job_end import JobEnd
-from sim.runtime.jobmanager.reachability import Reachability
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.jobmanager.warm_up import WarmUp
-from sim.runtime.observe.usual_backlog import UsualBacklog
-from sim.runtime.outcome import Outcome
+from sim.runtime.jobmanager.task_managers import Reachability, TaskManagers, WarmUp
 from sim.runtime.ports import Checks, TasksPort
-from sim.runtime.speed import Speed
-from sim.state.files import Handle
+from sim.runtime.result import Outcome
+from sim.runtime.sampling import UsualBacklog
+from sim.storage.state_files import Handle
 
 
 class JobManager:
     """The JobManager of one job instance, as its hosts.  `before`: the faults of the job instance before this one."""
 
     def __init__(
-        self, context: Context, tasks: TasksPort, contents: Contents, outcome: Outcome, counters: Counters, speed: Speed,
-        checks: Checks, before: Faults | None,
-    ) -> None:  # fmt: skip
+        self,
+        context: Context,
+        tasks: TasksPort,
+        contents: Contents,
+        outcome: Outcome,
+        counters: Counters,
+        speed: Speed,
+        checks: Checks,
+        before: Faults | None,
+    ) -> None:
         scenario = context.scenario
-        machine = Coordinator.configured(scenario.checkpoint, num_retained=scenario.checkpoint.num_retained, restored=context.begun_from)
+        machine = Coordinator.configured(
+            scenario.checkpoint, num_retained=scenario.checkpoint.num_retained, restored=context.begun_from
+        )
         reachability = Reachability(context.env, context.hosts)
         self.files = SnapshotFiles(context, contents)
         self.job_end = JobEnd(context, FINISHING[scenario.checkpoint.finish], outcome, self._tell_coordinator)
@@ -48,7 +51,16 @@ class JobManager:
         self.task_managers = TaskManagers(context)
         usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
         cluster = RestoreContext(
-            context, contents, self.files, tasks, self.job_end, counters, self.warm_up, self.task_managers, usual, checks
+            context,
+            contents,
+            self.files,
+            tasks,
+            self.job_end,
+            counters,
+            self.warm_up,
+            self.task_managers,
+            usual,
+            checks,
         )
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)

@@ -1,6 +1,6 @@
 """The JobManager's failure handling: it carries out the commands of the recovery machine in simulated time.
 
-Decides nothing: what restarts when is `sim.protocol.recovery`'s.  How one task comes back is `restore`'s, what goes wrong is `faults`'.
+Decides nothing: what restarts when is `sim.protocol`'s.  How one task comes back is `restore`'s, what goes wrong is `faults`'.
 """
 
 from __future__ import annotations
@@ -10,24 +10,21 @@ from typing import NamedTuple, assert_never
 
 import simpy
 
-from sim.metrics.journal import Happening
-from sim.metrics.recoveries import RecoveryStats
-from sim.metrics.stats import stopped_with
 from sim.model.faults import TaskManagerLost
-from sim.model.randomness.streams import draw, stream
+from sim.model.randomness import draw, stream
+from sim.protocol import recovery
+from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.machine import changed
-from sim.protocol.reasons import FailureReason
-from sim.protocol.recovery import recovery
-from sim.protocol.recovery.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
-from sim.protocol.recovery.regions import regions, restarted_with
-from sim.protocol.recovery.restart import RestartStrategy
-from sim.protocol.vocabulary import SchedulerStopped
+from sim.protocol.options import FailureReason
+from sim.protocol.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
+from sim.protocol.restart_strategy import RestartStrategy, regions, restarted_with
+from sim.results.journal import Happening
+from sim.results.tables import RecoveryStats, stopped_with
 from sim.runtime.host_loop import HostLoop
-from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd
 from sim.runtime.jobmanager.elasticity import Elasticity
-from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.jobmanager.restore import Restore, RestoreContext
-from sim.runtime.outcome import Outcome
+from sim.runtime.result import Outcome
 
 
 class RestartsSoFar(NamedTuple):
@@ -40,7 +37,9 @@ class RestartsSoFar(NamedTuple):
 class RecoveryHost:
     """The host of the recovery machine: it restarts tasks, and replaces task managers and JobManagers."""
 
-    def __init__(self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome) -> None:
+    def __init__(
+        self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome
+    ) -> None:
         self.cluster = cluster
         self.context = cluster.context
         self.env = cluster.context.env
@@ -107,13 +106,18 @@ class RecoveryHost:
         for task in lost:
             self.tasks[task].free()
         if missing:  # else no restart has come so far yet, and the next one meets slots that are gone
-            self.coordinator.message(after_ns + self.overheads.fail_ns, lambda: self.report(missing, "task-manager", reason, failed_ns))
+            self.coordinator.message(
+                after_ns + self.overheads.fail_ns, lambda: self.report(missing, "task-manager", reason, failed_ns)
+            )
 
     def _has_readers(self, number: int) -> bool:
         """Whether tasks on other task managers read from this host.  Readers report a reset connection, writers do not."""
         layout, hosts = self.context.layout, self.context.hosts
         ends = zip(layout.writer, layout.reader, strict=True)
-        return any(hosts[writer] == number and hosts[reader] != number and not self.tasks[reader].stopped for writer, reader in ends)
+        return any(
+            hosts[writer] == number and hosts[reader] != number and not self.tasks[reader].stopped
+            for writer, reader in ends
+        )
 
     def begin(self, what: str, kind: str, so_far: RestartsSoFar | None = None) -> None:
         """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it.
@@ -164,7 +168,11 @@ class RecoveryHost:
     def _miss_heartbeat(self, absence: simpy.Event) -> None:
         """Task managers fail all tasks of a job whose JobMaster is silent (TaskExecutor#disconnectJobManagerConnection)."""
         if self.elected is absence:
-            running = [task for task in range(len(self.tasks)) if not self.tasks[task].stopped and task not in self.job_end.finished]
+            running = [
+                task
+                for task in range(len(self.tasks))
+                if not self.tasks[task].stopped and task not in self.job_end.finished
+            ]
             for task in running:
                 self._note(Happening.TASK_FAILED, task=task, detail="no heartbeat of a JobManager")
             self.stop(running)
@@ -178,7 +186,10 @@ class RecoveryHost:
         elected, self.elected = self.elected, None
         self.coordinator.elect_leader()
         self.cluster.task_managers.elect()
-        self._failure, self._anew = ("job-manager", "job manager lost", self._stopped_ns if self._stopped_ns >= 0 else self.env.now), True
+        self._failure, self._anew = (
+            ("job-manager", "job manager lost", self._stopped_ns if self._stopped_ns >= 0 else self.env.now),
+            True,
+        )
         self.tell(recovery.JobManagerReturned(self.env.now))
         elected.succeed()
 
@@ -238,7 +249,9 @@ class RecoveryHost:
         kind, what, failed_ns = self._failure
         again, self._again = self._again, None
         if again is None:
-            self.stats[command.restart] = RecoveryStats(command.restart, kind, what, failed_ns, self.env.now, len(command.tasks))
+            self.stats[command.restart] = RecoveryStats(
+                command.restart, kind, what, failed_ns, self.env.now, len(command.tasks)
+            )
         else:
             self.stats.pop(again.number, None)  # it may be that of the instance before
             again.number, again.tasks = command.restart, len(command.tasks)

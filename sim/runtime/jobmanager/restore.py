@@ -1,31 +1,65 @@
-"""Tasks on their way back: deployed, state downloaded, standing where the checkpoint says, initializing until they run.
-
-Flink: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is still INITIALIZING; it
-runs when that is read, and the stages before it can send only then.  With checkpoints during recovery it runs at once (FLIP-547).
-"""
+"""Restores of state, and output that is recovered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
+import numpy as np
 import simpy
 
-from sim.metrics.journal import Happening
-from sim.metrics.recoveries import RecoveryStats
-from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot, beginning
-from sim.runtime.context import Context
-from sim.runtime.counters import Counters
-from sim.runtime.jobmanager.job_end import JobEnd
-from sim.runtime.jobmanager.recovered_output import on_downstream
+from sim.plane.interface import channels_in, channels_out
+from sim.plane.spec import Layout
+from sim.results.journal import Happening
+from sim.results.tables import RecoveryStats
+from sim.runtime.context import Contents, Context, Counters, StateSnapshot, TaskSnapshot, beginning
+from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.jobmanager.warm_up import WarmUp
-from sim.runtime.observe.catch_up import CatchUp
-from sim.runtime.observe.usual_backlog import UsualBacklog
+from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
 from sim.runtime.ports import Checks, TasksPort
-from sim.storage.failures import StorageFailed
-from sim.storage.work import Work
+from sim.runtime.sampling import CatchUp, UsualBacklog
+from sim.storage.ledger import StorageFailed
+from sim.storage.requests import Work
+
+# ---- Captured output that is recovered by those who read it (`execution.checkpointing.unaligned.recover-output-on-downstream.enabled`).
+#
+# Flink: SequentialChannelStateReaderImpl#readInputData, second pass.  The bytes are the same; they are read at the other end, and the
+# writer
+# has nothing to send again.
+
+
+def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
+    """Both ends of each channel are among the tasks, those of a snapshot that was dealt out anew too."""
+    overtaken, inlined = np.zeros((2, len(layout.writer)), np.int64)
+    for task, part in parts.items():
+        outputs = channels_out(layout, task)
+        overtaken[outputs] = part.position.overtaken
+        if part.inlined_bytes:
+            inlined[outputs] = part.position.overtaken
+    return {
+        task: _moved(part, overtaken[channels_in(layout, task)], inlined[channels_in(layout, task)])
+        for task, part in parts.items()
+    }
+
+
+def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> TaskSnapshot:
+    position = part.position
+    captured = position.captured + taken_over
+    here = position._replace(captured=captured, overtaken=np.zeros_like(position.overtaken))
+    if part.read_bytes is not None:
+        given_bytes, taken_bytes = int(position.overtaken.sum()), int(taken_over.sum())
+        read_bytes = max(0, part.read_bytes - given_bytes) + taken_bytes
+        kept_bytes = max(0, part.inlined_bytes - given_bytes) + int(inlined.sum())
+        return replace(part, position=here, read_bytes=read_bytes, inlined_bytes=min(kept_bytes, read_bytes))
+    own_bytes = int(position.captured.sum()) if part.inlined_bytes else 0
+    return replace(part, position=here, inlined_bytes=own_bytes + int(inlined.sum()))
+
+
+# ---- Tasks on their way back: deployed, state downloaded, standing where the checkpoint says, initializing until they run.
+#
+# Flink: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is still INITIALIZING;
+# it
+# runs when that is read, and the stages before it can send only then.  With checkpoints during recovery it runs at once (FLIP-547).
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +85,16 @@ class Restore:
     """
 
     def __init__(
-        self, cluster: RestoreContext, stats: RecoveryStats, tasks: frozenset[int], regions: Iterable[frozenset[int]], checkpoint: int,
-        ready_ns: int, fail_task: Callable[[int, str], None], caught_up: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        cluster: RestoreContext,
+        stats: RecoveryStats,
+        tasks: frozenset[int],
+        regions: Iterable[frozenset[int]],
+        checkpoint: int,
+        ready_ns: int,
+        fail_task: Callable[[int, str], None],
+        caught_up: Callable[[], None],
+    ) -> None:
         self.cluster = cluster
         self.context = cluster.context
         self.env = cluster.context.env
@@ -108,11 +149,16 @@ class Restore:
         for task in tasks:
             cluster.job_end.renewed(task)
             cluster.tasks.renew(task)
-            self._downloads[task] = self.env.process(self._download(task, parts[task], self._start_ns(task, parts[task], task in fresh)))
+            self._downloads[task] = self.env.process(
+                self._download(task, parts[task], self._start_ns(task, parts[task], task in fresh))
+            )
 
     def _start_ns(self, task: int, part: TaskSnapshot, fresh: bool) -> int:
         """From the deployment of a task until it reads what its part of the checkpoint holds."""
-        restart, vertex = self.context.scenario.restart, self.context.scenario.job.vertices[self.context.layout.vertex[task]]
+        restart, vertex = (
+            self.context.scenario.restart,
+            self.context.scenario.job.vertices[self.context.layout.vertex[task]],
+        )
         reads = part.checkpoint > 0 and vertex.state is not None
         return (restart.fresh_start_ns if fresh else 0) + (restart.state_start_ns if reads else 0)
 

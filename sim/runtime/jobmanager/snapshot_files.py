@@ -1,6 +1,6 @@
 """The files of snapshots in simulated time: acknowledgements register them, completions and aborts have them deleted.
 
-Decides nothing: which files may go is `sim.protocol.snapshots.snapshot_store`'s, how long deleting takes is storage's.
+Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long deleting takes is storage's.
 """
 
 from __future__ import annotations
@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sim.checkers.files import KeptSnapshot
-from sim.metrics.files import FileRow, SnapshotRow
-from sim.model.directories import Directories
-from sim.model.stored import ClaimMode, Scope, SnapshotType, StateFile, StoredSnapshot
+from sim.invariants.files import KeptSnapshot
+from sim.model.storage import ClaimMode, Directories, Scope, SnapshotType, StateFile, StoredSnapshot
 from sim.protocol.machine import changed
-from sim.protocol.snapshots.relocation import broken_by, restorable, verdict
-from sim.protocol.snapshots.snapshot_store import (
+from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
     FailedOver,
@@ -26,17 +23,20 @@ from sim.protocol.snapshots.snapshot_store import (
     StateRegistered,
     StoreEvent,
     StoreLost,
+    broken_by,
+    restorable,
+    verdict,
 )
-from sim.runtime.background import begin
-from sim.storage import FileId
+from sim.results.tables import FileRow, SnapshotRow
+from sim.runtime.clock import begin
+from sim.storage.ledger import FileId
 
 if TYPE_CHECKING:
     import simpy
 
     from sim.protocol.options import BarrierOptions
-    from sim.runtime.contents import Contents, TaskSnapshot
-    from sim.runtime.context import Context
-    from sim.state.files import Handle
+    from sim.runtime.context import Contents, Context, TaskSnapshot
+    from sim.storage.state_files import Handle
 
 _DELETING = 4
 """Files deleted at a time: cleaner.parallel-mode uses the I/O executor, four threads per core of the JobManager."""
@@ -49,9 +49,11 @@ class SnapshotFiles:
         self.context = context
         self.contents = contents
         self.store = SnapshotStore()
-        self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}  # (checkpoint, task): acknowledgements on their way
+        # (checkpoint, task): acknowledgements on their way
+        self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}
         self._metadata: dict[int, FileId] = {}
-        self._stored: dict[tuple[int, int], FileId] = {}  # file -> its id in this instance's ledger, until it is deleted
+        # file -> its id in this instance's ledger, until it is deleted
+        self._stored: dict[tuple[int, int], FileId] = {}
         self._files: dict[FileId, StateFile] = {}
         self._types: dict[int, SnapshotType] = {}
         self._saved: dict[int, dict[int, TaskSnapshot]] = {}  # what savepoints hold, task by task
@@ -204,7 +206,9 @@ class SnapshotFiles:
         file = self._files.get(stored)
         if file is None:
             own: Scope = "savepoint" if self._types.get(checkpoint) in ("canonical", "native") else "exclusive"
-            file = StateFile(self.store.instance, int(stored), checkpoint, "shared" if scope == "shared" else own, size_bytes)
+            file = StateFile(
+                self.store.instance, int(stored), checkpoint, "shared" if scope == "shared" else own, size_bytes
+            )
             self._files[stored], self._stored[file.key] = file, stored
         return file
 
@@ -243,11 +247,17 @@ class SnapshotFiles:
         for stored, file in self._files.items():
             created_by, last_used = self._uses.get(file.key, (-1, -1))
             deleted_ns = ledger[stored].deleted_ns
-            rows.append(FileRow(file, directories.path(file), job, created_by, last_used, -1 if deleted_ns is None else deleted_ns))
+            rows.append(
+                FileRow(
+                    file, directories.path(file), job, created_by, last_used, -1 if deleted_ns is None else deleted_ns
+                )
+            )
         return rows
 
 
-def snapshot_rows(snapshots: Sequence[StoredSnapshot], directories: Directories, exists: Callable[[StateFile], bool]) -> list[SnapshotRow]:
+def snapshot_rows(
+    snapshots: Sequence[StoredSnapshot], directories: Directories, exists: Callable[[StateFile], bool]
+) -> list[SnapshotRow]:
     """What each of these depends on, and what each of the others loses with it."""
     return [
         SnapshotRow(

@@ -1,20 +1,76 @@
-"""Lost task managers as the JobManager knows them: when it misses them, and when others take their place.
-
-Decides nothing: heartbeats are `sim.protocol.recovery.detection`'s, slots `sim.protocol.recovery.slots`'.
-"""
+"""TaskManagers as the JobManager sees them: reachable, lost, warming up."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 
-from sim.model.faults import TaskManagerLost
-from sim.model.randomness.quantiles import quantile_table
-from sim.model.randomness.streams import draw, stream
+import simpy
+
+from sim.model.faults import Restart, TaskManagerLost
+from sim.model.randomness import draw, quantile_table, stream
 from sim.protocol.machine import changed
-from sim.protocol.recovery.detection import Heartbeats
-from sim.protocol.recovery.slots import Deployment, LostSlots, Slots
+from sim.protocol.recovery import Heartbeats
+from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
+from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
-from sim.runtime.parallelism import on_fewer
+from sim.runtime.host_loop import Speed, on_fewer
+
+# ---- Task managers that are cut off: what a message between the JobManager and a task waits for.
+
+
+class Reachability:
+    """The task managers that are cut off.  `hosts`: the task manager of each task."""
+
+    def __init__(self, env: simpy.Environment, hosts: Sequence[int]) -> None:
+        self.env = env
+        self.hosts = hosts
+        self._cut_off_until_ns: dict[int, int] = {}  # by task manager
+
+    def cut_off(self, host: int, until_ns: int) -> None:
+        self._cut_off_until_ns[host] = max(until_ns, self._cut_off_until_ns.get(host, 0))
+
+    def delay_ns(self, task: int) -> int:
+        """What a message between the JobManager and a task waits for its network now."""
+        if not self._cut_off_until_ns:
+            return 0
+        return max(0, self._cut_off_until_ns.get(self.hosts[task], 0) - int(self.env.now))
+
+    def go_on(self, before: Reachability) -> None:
+        """A new job instance repairs no network."""
+        self._cut_off_until_ns = {host: ns for host, ns in before._cut_off_until_ns.items() if ns > self.env.now}
+
+
+# ---- Tasks are slow at first, restarted ones and those of a cold start.
+#
+# Code is loaded and compiled anew (a new class loader or process), caches are empty.
+
+
+class WarmUp:
+    """The warm-up of all tasks of a run; `Restart.warm_up_ns` 0: there is none."""
+
+    def __init__(self, env: TwoPlaneEnvironment, restart: Restart, speed: Speed) -> None:
+        self.env = env
+        self.restart = restart
+        self.speed = speed
+        self._warm_ns: dict[int, int] = {}  # by task: since when, or when it will be
+
+    def begin(self, task: int) -> None:
+        """A task begins, restarted or in a job that has just been submitted; one that was still cold begins its warm-up anew."""
+        if not self.restart.warm_up_ns:
+            return
+        self._warm_ns[task] = self.env.now + self.restart.warm_up_ns
+        self.speed.slow(task, "warm-up", self.restart.warm_up_factor)
+        self.env.call_in(self.restart.warm_up_ns, lambda: self._end(task))
+
+    def _end(self, task: int) -> None:
+        if self.env.now >= self._warm_ns[task]:
+            self.speed.slow(task, "warm-up", Fraction(1))
+
+
+# ---- Lost task managers as the JobManager knows them: when it misses them, and when others take their place.
+#
+# Decides nothing: heartbeats are `sim.protocol.recovery`'s, slots `sim.protocol.restart_strategy`'.
 
 _PHASES = 1024
 """The number of instants within a heartbeat interval from which one is drawn."""
@@ -27,11 +83,13 @@ class TaskManagers:
         self.context = context
         self.restart = context.scenario.restart
         self.slots = Slots(self.restart.slot_check_ns)
-        self.numbers: Sequence[int] = range(max(context.hosts) + 1)  # of the task managers in the scenario, where the job runs on fewer
+        # of the task managers in the scenario, where the job runs on fewer
+        self.numbers: Sequence[int] = range(max(context.hosts) + 1)
         self.written: Sequence[int] = self.numbers  # all of these
         self.scenario, self.hosts = context.scenario, context.hosts  # as written, where the job runs on fewer
         self.absent: Mapping[int, LostSlots] = {}  # task managers that the job runs without
-        self._used = frozenset(self.numbers)  # task managers that ran something of the job, by their numbers in the scenario
+        # task managers that ran something of the job, by their numbers in the scenario
+        self._used = frozenset(self.numbers)
         self._losses = 0
         self._job_managers = 0
         self._job_master = self._heartbeats("job-master")
@@ -97,7 +155,10 @@ class TaskManagers:
         known = before.slots.known(now)
         self.slots, self._losses = known, before._losses if self.restart.scheduler == "adaptive" else 0
         if self.restart.scheduler == "adaptive":
-            lost = {**before.absent, **{before.numbers[k]: slots for k, slots in known.lost.items() if k < len(before.numbers)}}
+            lost = {
+                **before.absent,
+                **{before.numbers[k]: slots for k, slots in known.lost.items() if k < len(before.numbers)},
+            }
             self.absent = {number: slots for number, slots in lost.items() if slots.given_ns > now}
             self.scenario, self.hosts, self.written = before.scenario, before.hosts, before.written
             self.numbers = [number for number in self.written if number not in self.absent]
@@ -121,4 +182,6 @@ class TaskManagers:
         restart = self.restart
         interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
         u = draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _PHASES >> 32
-        return Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, u * interval_ns // _PHASES)
+        return Heartbeats(
+            interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, u * interval_ns // _PHASES
+        )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sim.metrics.journal import Happening
-from sim.runtime.contents import TaskSnapshot
-from sim.runtime.task.part import PartsPort, Stage, TaskFeature, TaskPart
+from sim.results.journal import Happening
+from sim.runtime.context import TaskSnapshot
+from sim.runtime.task.parts import PartsPort, Stage, TaskFeature, TaskPart
 from sim.runtime.task.slot import Slot
-from sim.storage.work import Work
+from sim.storage.requests import Work
 
 
 @dataclass(slots=True)
@@ -84,7 +84,9 @@ class ChannelState(TaskPart):
         self.slot.note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         capture, stats = self._captures[checkpoint], self.context.stats[checkpoint].of(self.task)
         stats.captured_input_bytes, stats.captured_output_bytes = capture.input_bytes, capture.output_bytes
-        self.slot.contents.in_flight_final(checkpoint, self.task, captured=capture.input_bytes > 0, overtaken=capture.output_bytes > 0)
+        self.slot.contents.in_flight_final(
+            checkpoint, self.task, captured=capture.input_bytes > 0, overtaken=capture.output_bytes > 0
+        )
         capture.complete = True
         self.writer.when_closed(checkpoint, closed, failed)
         self.writer.complete(checkpoint, self.task)

@@ -11,27 +11,24 @@ from typing import Literal, assert_never
 
 import simpy
 
-from sim.metrics.journal import Happening
-from sim.metrics.stats import SubtaskStats
-from sim.plane.seam.interface import BARRIERS, SINGLES, Marker, Notice, NoticeKind, Trait
-from sim.protocol import task_vocabulary as vocabulary
+from sim.plane.interface import BARRIERS, SINGLES, Marker, Notice, NoticeKind, Trait
+from sim.protocol import task_messages as vocabulary
+from sim.protocol.coordinator_messages import Phase, Work
 from sim.protocol.options import BarrierOptions
-from sim.protocol.task.checkpointing import TaskCheckpointing
-from sim.protocol.task_vocabulary import TaskCommand, TaskEvent
-from sim.protocol.vocabulary import Phase, Work
-from sim.runtime.barriers_in_transit import BarriersInTransit
-from sim.runtime.contents import StateSnapshot, TaskSnapshot
+from sim.protocol.task_checkpointing import TaskCheckpointing
+from sim.protocol.task_messages import TaskCommand, TaskEvent
+from sim.results.journal import Happening
+from sim.results.tables import SubtaskStats
+from sim.runtime.context import CANCELLATIONS, WATERMARKS, BarriersInTransit, StateSnapshot, TaskSnapshot, traits
 from sim.runtime.host_loop import HostLoop
-from sim.runtime.markers import CANCELLATIONS, WATERMARKS, traits
-from sim.runtime.task.async_thread import AsyncThread
 from sim.runtime.task.end import TaskEnding
-from sim.runtime.task.equal_steps import EqualSteps
-from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.parts import TaskParts
+from sim.runtime.task.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.state.subtask_state import SubtaskState
-from sim.state.backend import CannotFreeze
-from sim.storage import work as storage_work
+from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task.thread import AsyncThread, EqualSteps
+from sim.storage import requests as storage_work
+from sim.storage.state_files import CannotFreeze
 
 
 class TaskHost:
@@ -46,9 +43,14 @@ class TaskHost:
     """The latest barrier that the thread was woken for."""
 
     def __init__(
-        self, slot: Slot, steps: EqualSteps, state: SubtaskState, transit: BarriersInTransit, ending_of: Callable[[int], TaskEnding],
+        self,
+        slot: Slot,
+        steps: EqualSteps,
+        state: SubtaskState,
+        transit: BarriersInTransit,
+        ending_of: Callable[[int], TaskEnding],
         committer_of: Callable[[str], SinkCommitter],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.slot = slot
         self._note = slot.note
         self.context = slot.context
@@ -234,12 +236,19 @@ class TaskHost:
         options = self.transit.options(notice.number, writer, edge)
         if notice.number not in self._polled_at_first_barrier:
             self._polled_at_first_barrier[notice.number] = self.plane.polled(self.task)
-        converted = self.transit.was_sent(notice.number, writer, edge) and self.context.scenario.checkpoint.barriers.reaches_output
+        converted = (
+            self.transit.was_sent(notice.number, writer, edge)
+            and self.context.scenario.checkpoint.barriers.reaches_output
+        )
         priority = options.has_priority(now, converted=converted)
         self._note(Happening.BARRIER_ARRIVED, notice.number, notice.channel)
 
         def arrived() -> None:
-            self.tell(vocabulary.BarrierArrived(self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority))
+            self.tell(
+                vocabulary.BarrierArrived(
+                    self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority
+                )
+            )
 
         wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
         if wake_up_ns and notice.number > self._woken_by and not self.thread.occupied:
@@ -283,7 +292,9 @@ class TaskHost:
                     part.capture_begun(checkpoint)
             case vocabulary.FinishChannelState():
                 self.parts.capture_ended(
-                    checkpoint, lambda: self._on_channel_state_written(checkpoint), lambda: self._fail_channel_state(checkpoint)
+                    checkpoint,
+                    lambda: self._on_channel_state_written(checkpoint),
+                    lambda: self._fail_channel_state(checkpoint),
                 )
             case vocabulary.CaptureInput():
                 for part in self.parts:
@@ -330,7 +341,9 @@ class TaskHost:
         polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
         stats.processed_bytes = self.plane.polled(self.task) - polled if polled else 0
         self._note(Happening.SNAPSHOT_BEGUN, command.checkpoint)
-        stop = next(snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint)
+        stop = next(
+            snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint
+        )
         self.ending.snapshot_begun(command.checkpoint, stop)
         finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
         self.parts.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
@@ -358,12 +371,16 @@ class TaskHost:
     def _run_sync(self, command: vocabulary.RunSync) -> None:
         served = self.state.keyed.served(self.slot)
         try:
-            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.parts.waiting())
+            frozen_ns = self.state.take(
+                command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.parts.waiting()
+            )
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
             self.thread.end()
             self.job.fail_task(self.task, f"snapshot: {reason}")
             return
-        own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns("sync", self.task, command.checkpoint)
+        own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns(
+            "sync", self.task, command.checkpoint
+        )
         self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
 
     def _on_channel_state_written(self, checkpoint: int) -> None:
@@ -402,13 +419,17 @@ class TaskHost:
             yield in_flight
         for work in command.work:
             if work in (Work.OPERATOR_ASYNC, Work.OPERATOR_FLUSH):
-                cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
+                cost_ns = self.state.work_ns(
+                    "async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint
+                )
                 if cost_ns:
                     yield self.env.timeout(cost_ns)
                 if work is Work.OPERATOR_FLUSH:
                     yield from self.parts.upload(command.checkpoint)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
-                yield from self.state.write(self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
+                yield from self.state.write(
+                    self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint
+                )
         if residual_ns := self.context.residual_ns("async", self.task, command.checkpoint):
             yield self.env.timeout(residual_ns)
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)

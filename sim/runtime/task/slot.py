@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.metrics.journal import Happening
 from sim.model.job import Vertex
-from sim.plane.seam.positions import channels_in
-from sim.runtime.committed_output import CommittedOutput
-from sim.runtime.contents import Contents
-from sim.runtime.context import Context
+from sim.plane.interface import channels_in
+from sim.results.journal import Happening
+from sim.runtime.context import CommittedOutput, Contents, Context
 from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.task.thread import TaskThread
-from sim.runtime.taskmanager.task_manager import TaskManager
+from sim.runtime.task_manager import TaskManager
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
-from sim.protocol.phases import async_operate
-from sim.protocol.strategies import strategy
-from sim.protocol.task.checkpointing import TaskCheckpointing
-from sim.protocol.task.finishing import TaskEnd
-from sim.runtime.barriers_in_transit import BarriersInTransit
-from sim.runtime.committed_output import CommittedOutput
-from sim.runtime.contents import Contents
-from sim.runtime.context import Context
+from sim.protocol.barrier_modes import async_operate, strategy
+from sim.protocol.task_checkpointing import TaskCheckpointing
+from sim.protocol.task_finishing import TaskEnd
+from sim.runtime.context import BarriersInTransit, CommittedOutput, Contents, Context
+from sim.runtime.host_loop import Speed
 from sim.runtime.ports import Checks, JobManagerPort
-from sim.runtime.speed import Speed
+from sim.runtime.task import keyed_state
 from sim.runtime.task.end import TaskEnding
-from sim.runtime.task.equal_steps import EqualSteps
+from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.host import TaskHost
-from sim.runtime.task.operator.epochs import Epochs
-from sim.runtime.task.operator.sink import SinkCommitter
+from sim.runtime.task.keyed_state import StateOwner
+from sim.runtime.task.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.state import changelog
-from sim.runtime.task.state.subtask import StateOwner
-from sim.runtime.task.state.subtask_state import SubtaskState
-from sim.runtime.task.thread import TaskThread
-from sim.runtime.taskmanager.contention import Contention
-from sim.runtime.taskmanager.processor import Busy, Processor
-from sim.runtime.taskmanager.task_manager import TaskManager
-from sim.storage import FileId
+from sim.runtime.task.subtask_state import SubtaskState
+from sim.runtime.task.thread import EqualSteps, TaskThread
+from sim.runtime.task_manager import Busy, Contention, Processor, TaskManager
+from sim.storage.ledger import FileId
 
 
 class Tasks:
@@ -52,7 +45,9 @@ class Tasks:
         self._hosts: list[TaskHost] = []
         self._steps: dict[int, EqualSteps] = {}  # by vertex
 
-    def deploy(self, job: JobManagerPort, keep_file: Callable[[int, Iterable[int], FileId, int], None], checks: Checks) -> None:
+    def deploy(
+        self, job: JobManagerPort, keep_file: Callable[[int, Iterable[int], FileId, int], None], checks: Checks
+    ) -> None:
         """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, tasks, id, bytes."""
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
@@ -122,9 +117,11 @@ class Tasks:
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
         slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
         index, manager = self.context.layout.subtask[slot.task], slot.manager
-        owner = StateOwner(slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction)
+        owner = StateOwner(
+            slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction
+        )
         state = SubtaskState(owner)
-        changelog.attach(slot, state.keyed)
+        keyed_state.attach(slot, state.keyed)
         state.on_taken = lambda checkpoint, snapshot: slot.checks.state_taken(checkpoint, slot.task, snapshot)
         return state
 

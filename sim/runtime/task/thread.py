@@ -1,14 +1,142 @@
-"""A task's thread as the control plane sees it: mails run between records, longer work holds the thread.
-
-Flink: StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.  Mails run in batches: those
-that come while a mail works wait for the next batch, and one element of the input comes before it (MailboxProcessor#runMailboxLoop).
-"""
+"""Threads of a task: the task thread, the asynchronous part, steps that are equal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 
-from sim.plane.seam.interface import DataPlane
+import simpy
+
+from sim.plane.interface import DataPlane
+from sim.protocol.task_checkpointing import TaskCheckpointing
+from sim.protocol.task_messages import TaskCommand, TaskEvent
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.storage.ledger import StorageFailed
+from sim.storage.requests import Carried, Work, carry_on, in_own_turn
+
+# ---- A task's one asynchronous thread: snapshots take their turns, each stays until it is acknowledged or cancelled.
+#
+# Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, so asynchronous work of one task is serial.
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The asynchronous work of one snapshot, which waits for the thread or has it."""
+
+    checkpoint: int
+    work: Work[None]
+    done: Callable[[], None]
+    failed: Callable[[], None]
+    working: Carried | None = None
+
+
+class AsyncThread:
+    """The one asynchronous thread of a task."""
+
+    def __init__(self, env: TwoPlaneEnvironment) -> None:
+        self.env = env
+        self._turns: list[_Turn] = []  # the first one has the thread
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a snapshot has the thread, or waits for it."""
+        return bool(self._turns)
+
+    def queue(
+        self, checkpoint: int, work: Work[None], done: Callable[[], None], failed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Begin the work when the thread is free, then call `done`; keep the thread until `leave`.  `failed`: storage gave up."""
+        self._turns.append(_Turn(checkpoint, work, done, failed))
+        if len(self._turns) == 1:
+            self._next()
+
+    def leave(self, checkpoint: int) -> None:
+        """This snapshot needs the thread no more; unfinished work stops where it is."""
+        turn = next((turn for turn in self._turns if turn.checkpoint == checkpoint), None)
+        if turn is None:
+            return
+        first = turn is self._turns[0]
+        self._turns.remove(turn)
+        if turn.working is not None:
+            in_own_turn(self.env, turn.working.break_off)
+        if first and self._turns:
+            self._next()
+
+    def stop(self) -> None:
+        """The task has stopped."""
+        for turn in tuple(self._turns)[1:]:
+            self._turns.remove(turn)
+        if self._turns:
+            self.leave(self._turns[0].checkpoint)
+
+    def _next(self) -> None:
+        turn = self._turns[0]
+        work = self._work(turn)
+        awaited = next(work, None)
+        # the event is over: the work goes on in a turn of its own
+        if awaited is not None and awaited.callbacks is None:
+            in_own_turn(self.env, lambda: self._go_on(turn, work, awaited))
+        elif awaited is not None:
+            turn.working = carry_on(work, awaited)
+
+    def _go_on(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> None:
+        if turn in self._turns:
+            turn.working = carry_on(work, awaited)
+        else:
+            with suppress(StopIteration):
+                work.throw(simpy.Interrupt(None))
+
+    def _work(self, turn: _Turn) -> Work[None]:
+        try:
+            yield from turn.work
+        except simpy.Interrupt:
+            return  # cancelled: its files are left behind
+        except StorageFailed:
+            turn.working = None
+            turn.failed()
+            return
+        turn.working = None
+        turn.done()
+
+
+# ---- Steps of equal machines, made once: many tasks of a vertex meet the barriers of a checkpoint at the same time.
+#
+# Machines are values and steps are functions of them.  A task that stands where another stood, and hears the same, goes the same way.
+
+_MAX_STEPS_REMEMBERED = 512
+"""Steps remembered: tasks that are equal step one after the other."""
+
+_Answer = tuple[TaskCheckpointing, tuple[TaskCommand, ...]]
+
+
+class EqualSteps:
+    """The steps of the machines of one vertex, each computed once for all tasks that are equal."""
+
+    def __init__(self, first: TaskCheckpointing) -> None:
+        self.first = first
+        # by the identity of the machine, which stays alive here
+        self._steps: dict[int, tuple[TaskCheckpointing, TaskEvent, _Answer]] = {}
+        self._rest = first  # the latest one without a snapshot
+
+    def on(self, machine: TaskCheckpointing, event: TaskEvent) -> _Answer:
+        """`TaskCheckpointing.on`."""
+        step = self._steps.get(id(machine))
+        if step is not None and step[1] == event:
+            return step[2]
+        after, commands = machine.on(event)
+        if not after.snapshots:
+            self._rest = after = self._rest if self._rest == after else after
+        if len(self._steps) == _MAX_STEPS_REMEMBERED:
+            self._steps.clear()
+        self._steps[id(machine)] = machine, event, (after, commands)
+        return after, commands
+
+
+# ---- A task's thread as the control plane sees it: mails run between records, longer work holds the thread.
+#
+# Flink: StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.  Mails run in batches: those
+# that come while a mail works wait for the next batch, and one element of the input comes before it (MailboxProcessor#runMailboxLoop).
 
 
 class TaskThread:

@@ -1,25 +1,71 @@
-"""A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
-
-A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's network card, and
-each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with other transfers.
-Source: HDFS architecture guide; hdfs-default.xml for the defaults.
-"""
+"""A distributed file system: name node, data nodes, placement of replicas."""
 
 from __future__ import annotations
 
 from sim.model.job import Distribution
+from sim.model.randomness import draw, stream
 from sim.model.storage import Dfs
-from sim.storage.attempts import Attempts
-from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
+from sim.model.units import SECOND
 from sim.storage.ledger import Name
-from sim.storage.media.draws import uniform
-from sim.storage.media.metadata_server import MetadataServer
-from sim.storage.media.placement import replicas
-from sim.storage.media.slow_nodes import SlowLink, slowness
+from sim.storage.media.slow_nodes import SlowLink, drawn, slowness, uniform
 from sim.storage.medium import MediumPage
-from sim.storage.work import Work
-from sim.units import SECOND
+from sim.storage.network import Cards, Link, SharedNetwork, Steady
+from sim.storage.requests import Attempts, Work
+
+# ---- Where the replicas of a block go: distinct nodes, each set equally likely; the first one close by, if a node stands there.
+#
+# HDFS places by racks as well (BlockPlacementPolicyDefault); racks are not modelled.
+
+
+def replicas(
+    nodes: int, count: int, seed: int, name: Name, block: int, attempt: int = 0, local: int | None = None
+) -> list[int]:
+    """Nodes of the pipeline in order; another attempt at a block gets other ones."""
+    key = stream(seed, "placement", *name, block, attempt)
+    chosen = [] if local is None else [local]
+    while len(chosen) < min(count, nodes):
+        k = len(chosen)
+        node = draw(key, k) * (nodes - k) >> 32  # among those not chosen yet
+        for other in sorted(chosen):
+            node += other <= node
+        chosen.append(node)
+    return chosen
+
+
+# ---- The metadata server (HDFS: NameNode): requests wait in line, so many small files slow all clients down.
+
+
+class MetadataServer:
+    """The metadata server: it serves one request at a time, first come, first served.
+
+    The latency of the way there and back comes on top, and does not occupy the server.
+    """
+
+    def __init__(self, attempts: Attempts, latency: Distribution, service: Distribution | None, seed: int) -> None:
+        self.attempts = attempts
+        self.latency = latency
+        self.service = service
+        self.seed = seed
+        self._free_ns = 0  # when all that has come so far is served
+
+    def request(self, what: str, name: Name, number: int = 0) -> Work[None]:
+        """Process: one request about a file; `number` tells the requests about one file apart.  Raises StorageFailed."""
+        yield from self.attempts.insist(lambda attempt: self._once((what, *name, number, attempt)))
+
+    def _once(self, key: Name) -> Work[None]:
+        now = self.attempts.now
+        if self.service is not None:
+            self._free_ns = max(now, self._free_ns) + drawn(self.service, self.seed, "service", *key)
+        spent_ns = max(0, self._free_ns - now) + drawn(self.latency, self.seed, "latency", *key)
+        if spent_ns:
+            yield self.attempts.wait(spent_ns)
+
+
+# ---- A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
+#
+# A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's network card, and
+# each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with other transfers.
+# Source: HDFS architecture guide; hdfs-default.xml for the defaults.
 
 
 class DistributedFileSystem:
@@ -45,17 +91,21 @@ class DistributedFileSystem:
         block = 0
         while size_bytes > 0:
             piece = min(size_bytes, self.options.block_bytes)
-            yield from self.attempts.insist(lambda attempt, piece=piece, block=block: self._fetch(piece, name, host, block, attempt))  # type: ignore[misc]
+            yield from self.attempts.insist(
+                lambda attempt, piece=piece, block=block: self._fetch(piece, name, host, block, attempt)  # type: ignore[misc]
+            )
             size_bytes -= piece
             block += 1
 
-    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
         """Process: one request; the nodes free their blocks by themselves."""
         yield from self.metadata.request("delete", name)
 
     def replicas(self, name: Name, host: int, block: int, attempt: int = 0) -> list[int]:
         """The nodes a block of a file is written to."""
-        return replicas(self.options.nodes, self.options.replication, self.seed, name, block, attempt, self._local_node(host))
+        return replicas(
+            self.options.nodes, self.options.replication, self.seed, name, block, attempt, self._local_node(host)
+        )
 
     def send(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
         """Process: one attempt at a piece of a block, through its pipeline."""
@@ -69,7 +119,11 @@ class DistributedFileSystem:
 
     def _fetch(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
         nodes, local = self.replicas(name, host, block), self._local_node(host)
-        node = nodes[0] if nodes[0] == local else nodes[uniform(len(nodes), self.seed, "reads", *name, block, number=attempt)]
+        node = (
+            nodes[0]
+            if nodes[0] == local
+            else nodes[uniform(len(nodes), self.seed, "reads", *name, block, number=attempt)]
+        )
         ways = [self._nodes[node].disk, *self._limit()]
         if node != local:
             ways += [self._nodes[node].leaving, self.cards.into(host)]
@@ -125,11 +179,15 @@ class _Node:
     """The links of one node."""
 
     def __init__(self, options: Dfs, seed: int, node: int) -> None:
-        self.arriving, self.leaving = (None if options.nic_bytes_per_second is None else Steady(options.nic_bytes_per_second) for _ in "io")
+        self.arriving, self.leaving = (
+            None if options.nic_bytes_per_second is None else Steady(options.nic_bytes_per_second) for _ in "io"
+        )
         self.disk: Link | None = None
         if options.bytes_per_second is not None:
             history = None if options.slow is None else slowness(options.slow, seed, node)
-            self.disk = Steady(options.bytes_per_second) if history is None else SlowLink(options.bytes_per_second, history)
+            self.disk = (
+                Steady(options.bytes_per_second) if history is None else SlowLink(options.bytes_per_second, history)
+            )
 
 
 DFS = MediumPage("dfs", DistributedFileSystem)

@@ -5,12 +5,11 @@ Whether a file is slow is a function of its name and the seed, not of the order 
 
 from __future__ import annotations
 
-from sim.model.randomness.streams import draw, stream
+from sim.model.randomness import draw, stream
 from sim.model.storage import Storage
-from sim.storage.attempts import Attempts
+from sim.model.units import SECOND
 from sim.storage.ledger import Name
-from sim.storage.work import Work
-from sim.units import SECOND
+from sim.storage.requests import Attempts, Work
 
 
 class FlatStorage:
@@ -22,14 +21,14 @@ class FlatStorage:
         self.seed = seed
         self.floor_ns = floor_ns  # least time of every file, beside the options
 
-    def open(self, name: Name, host: int) -> _FlatFile:  # noqa: ARG002  # all hosts are alike
+    def open(self, name: Name, host: int) -> _FlatFile:  # all hosts are alike
         return _FlatFile(self, name)
 
-    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:  # noqa: ARG002
+    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
         """Process: through one stream at the reading bandwidth."""
         yield from self.spend(self._ns(size_bytes, self.options.read_bytes_per_second, name))
 
-    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
         """Process: takes no time."""
         yield from self.spend(0)
 

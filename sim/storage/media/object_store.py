@@ -11,17 +11,12 @@ from __future__ import annotations
 import simpy
 
 from sim.model.storage import ObjectStore
-from sim.storage.attempts import Attempts, Done
-from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
-from sim.storage.failures import Refused, StorageFailed
-from sim.storage.ledger import Name
-from sim.storage.media.draws import drawn, uniform
-from sim.storage.media.slow_nodes import SlowLink, slowness
+from sim.model.units import SECOND
+from sim.storage.ledger import Name, Refused, StorageFailed
+from sim.storage.media.slow_nodes import SlowLink, drawn, slowness, uniform
 from sim.storage.medium import MediumPage
-from sim.storage.requests import RequestLog
-from sim.storage.work import Work
-from sim.units import SECOND
+from sim.storage.network import Cards, Link, SharedNetwork, Steady
+from sim.storage.requests import Attempts, Done, RequestLog, Work
 
 
 class RequestLimit:
@@ -44,7 +39,9 @@ class RequestLimit:
 class ObjectStorage:
     """The object store of one run."""
 
-    def __init__(self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: ObjectStore, seed: int) -> None:
+    def __init__(
+        self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: ObjectStore, seed: int
+    ) -> None:
         self.attempts = attempts
         self.network = network
         self.cards = cards
@@ -67,7 +64,7 @@ class ObjectStorage:
         """Process: one request."""
         yield from self.request("get", name, size_bytes, self.cards.into(host))
 
-    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:  # noqa: ARG002
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
         """Process: one request, after those of a client that looks first."""
         if self.options.client == "presto":
             yield from self.request("head", name)
@@ -80,9 +77,13 @@ class ObjectStorage:
             yield from self.request("exists", name)
             yield from self.request("list", name)
 
-    def request(self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0) -> Work[None]:
+    def request(
+        self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0
+    ) -> Work[None]:
         """Process: one request about a file, with the bytes it carries.  Raises StorageFailed."""
-        yield from self.attempts.insist(lambda attempt: self._once((what, *name, number, attempt), name, size_bytes, card))
+        yield from self.attempts.insist(
+            lambda attempt: self._once((what, *name, number, attempt), name, size_bytes, card)
+        )
 
     def _once(self, key: Name, name: Name, size_bytes: int, card: Link | None) -> Work[None]:
         latency_ns = drawn(self.options.latency, self.seed, "latency", *key)

@@ -1,7 +1,4 @@
-"""How slow a data node, a prefix or a disk is, through time: healthy and slow episodes in turn, or a measured series.
-
-Each has a history of its own, a function of the seed and its number; it is drawn as far as it is asked for.
-"""
+"""Slow nodes and disks, drawn or from a trace."""
 
 from __future__ import annotations
 
@@ -10,9 +7,27 @@ from fractions import Fraction
 from typing import Protocol
 
 from sim.model.job import Distribution
+from sim.model.randomness import draw, quantile_table, stream
 from sim.model.storage import SlowPlaces, SlowTrace
-from sim.storage.bandwidth.network import SCALE
-from sim.storage.media.draws import drawn, uniform
+from sim.storage.network import SCALE
+
+# ---- Random quantities of storage: functions of the seed and of names, for any caller and in any order.
+
+
+def drawn(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
+    """The value of a law for this name."""
+    table = quantile_table(law)
+    return table[0] if len(table) == 1 else table[uniform(len(table), seed, *name, number=number)]
+
+
+def uniform(n: int, seed: int, *name: str | int, number: int = 0) -> int:
+    """One of 0 .. n - 1."""
+    return draw(stream(seed, *name), number) * n >> 32
+
+
+# ---- How slow a data node, a prefix or a disk is, through time: healthy and slow episodes in turn, or a measured series.
+#
+# Each has a history of its own, a function of the seed and its number; it is drawn as far as it is asked for.
 
 _FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
 
@@ -34,7 +49,7 @@ def slowness(options: SlowPlaces, seed: int, node: int) -> Slowness:
 class AtFullSpeed:
     """A node that is never slow."""
 
-    def at(self, now: int) -> tuple[Fraction, None]:  # noqa: ARG002
+    def at(self, now: int) -> tuple[Fraction, None]:
         return _FULL_SPEED, None
 
 

@@ -5,17 +5,21 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sim.advice.levers.lever import ASYNC_WORK, SYNC, UPLOAD
-from sim.advice.race import LONG_RUNS
+from sim.advice.candidates import LONG_RUNS
+from sim.advice.situation import ASYNC_WORK, SYNC, UPLOAD
 from sim.advice.texts import OTHER_MTBFS_S, share
-from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
-from sim.units import format_byte_rate, format_rate
-from tests.comparison.sentence_numbers import numbers
+from sim.model.units import format_byte_rate, format_rate
+from sim.results.formats import bytes_text, change_text, ms_text, per_second_text
+from tests.studies.comparison.sentence_numbers import numbers
 
 QUANTITIES = {
-    "throughput": per_second_text, "checkpoint p50": ms_text, "checkpoint p99": ms_text, "recovery": ms_text,
-    "written per hour": bytes_text, "output visible p99": ms_text,
-}  # fmt: skip
+    "throughput": per_second_text,
+    "checkpoint p50": ms_text,
+    "checkpoint p99": ms_text,
+    "recovery": ms_text,
+    "written per hour": bytes_text,
+    "output visible p99": ms_text,
+}
 CONSTANTS = {"100", "99", "95 %", "99 %", str(100 * LONG_RUNS)}
 """What a 99 % quantile takes, and with which confidence."""
 
@@ -46,7 +50,9 @@ def _plain(text: str, quoted: list[str]) -> str:
 
 
 def _quoted(data: dict[str, Any]) -> Iterator[str]:
-    settings = [tuple(own["setting"]) for own in data["times"]] + [(own["interval"], own["protocol"]) for own in of_settings(data)]
+    settings = [tuple(own["setting"]) for own in data["times"]] + [
+        (own["interval"], own["protocol"]) for own in of_settings(data)
+    ]
     for interval, protocol in settings:
         yield from (f"{protocol}, every {interval}", f"{protocol} ran")
     for caution in data["cautions"]:
@@ -75,7 +81,10 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
         if data["advised"]:
             bare = data["advised"]["per_second"] / (1 - data["advised"]["loss"])
             yield change_text(setting["per_second"] / bare - 1)
-    yield from (ms_text(1e3 * seconds) for seconds in (*OTHER_MTBFS_S, data["mtbf_s"], data["horizon_s"], *data["mtbf_changes_advice_s"]))
+    yield from (
+        ms_text(1e3 * seconds)
+        for seconds in (*OTHER_MTBFS_S, data["mtbf_s"], data["horizon_s"], *data["mtbf_changes_advice_s"])
+    )
     yield ms_text(1e3 * data["checkpoint_cost_s"])
     yield from (ms_text(1e3 * seconds) for seconds in data["intervals_by_theory_s"].values() if seconds is not None)
     yield from _confidence([*data["confidence"].values(), *(own["share"] for own in data["alternatives"])])
@@ -84,7 +93,9 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
         yield from (ms_text(value) for value in (*times["recovery_ms"].values(), sum(times["recovery_ms"].values())))
     for row in data["against_today"]:
         text = QUANTITIES[row["quantity"]]
-        yield from (text(abs(row[name])) for name in ("today", "advised", "change", "half_width") if row[name] is not None)
+        yield from (
+            text(abs(row[name])) for name in ("today", "advised", "change", "half_width") if row[name] is not None
+        )
         yield from ((f"{sign}{text(abs(row['change']))}") for sign in "+-" if row["change"] is not None)
         yield from ((f"±{text(row['half_width'])}") for _ in "1" if row["half_width"] is not None)
     for own in data["requirements"]:
@@ -93,7 +104,9 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
     yield from _growth(data)
     yield from _after(data, limits)
     for row in data["unknown"]:
-        yield from numbers(" ".join(str(value) for value in (row["assumed"], row["at"], *(end["value"] for end in row["ends"]))))
+        yield from numbers(
+            " ".join(str(value) for value in (row["assumed"], row["at"], *(end["value"] for end in row["ends"])))
+        )
     yield from (format_rate(round(rate)) for rate in data["greatest_rates"].values())
     yield from numbers(" ".join(data["least_known"].values()))
     for assumed, question in data["marked_unknown"].values():
@@ -109,7 +122,14 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
 
 def _setting(setting: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
     yield from (str(setting[name]) for name in ("runs", "checkpoints"))
-    for column in ("checkpoint_ms", "checkpoint_p50_ms", "recovery_ms", "visible_ms", "longest_ms", "checkpoint_p90_ms"):
+    for column in (
+        "checkpoint_ms",
+        "checkpoint_p50_ms",
+        "recovery_ms",
+        "visible_ms",
+        "longest_ms",
+        "checkpoint_p90_ms",
+    ):
         value = setting[column]
         yield from (ms_text(value, digits) for digits in range(2, 8))
         if column in limits and value > 0:
@@ -149,12 +169,20 @@ def _after(data: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
     """What to watch, what a lost task manager adds, what the history shows."""
     if watch := data.get("watch"):
         yield from map(ms_text, watch["p50_ms"])
-        yield from (ms_text(watch[name]) for name in ("roll_back_above_p50_ms", "roll_back_above_longest_ms") if watch[name] is not None)
+        yield from (
+            ms_text(watch[name])
+            for name in ("roll_back_above_p50_ms", "roll_back_above_longest_ms")
+            if watch[name] is not None
+        )
         yield bytes_text(watch["checkpointed_bytes"])
         yield from (per_second_text(watch[name]) for name in ("per_second", "roll_back_below_per_second"))
         yield str(watch["checkpoints"])
     if other := data.get("other_failure"):
-        yield from (ms_text(value) for value in (other["recovery_ms"], other.get("today_ms"), *(other.get("slots_ms") or ())) if value)
+        yield from (
+            ms_text(value)
+            for value in (other["recovery_ms"], other.get("today_ms"), *(other.get("slots_ms") or ()))
+            if value
+        )
         for added in other.get("added_ms") or ():
             yield from (ms_text(added), f"+{ms_text(added)}", ms_text(other["recovery_ms"] + added))
     if chances := data["chances"]:
@@ -164,8 +192,12 @@ def _after(data: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
         yield from map(ms_text, history["longest_ms"])
         if bound := limits.get("checkpoint_ms"):
             yield str(sum(duration > bound for duration in history["longest_ms"]))
-            but_for_the_tail = [own for own in data["settings"] if own["breaks"] == ["checkpoint_ms"] and own["completed"]]
-            yield str(sum((own["checkpoint_ms"] or math.inf) / history["tail"] <= bound for own in but_for_the_tail) - 1)
+            but_for_the_tail = [
+                own for own in data["settings"] if own["breaks"] == ["checkpoint_ms"] and own["completed"]
+            ]
+            yield str(
+                sum((own["checkpoint_ms"] or math.inf) / history["tail"] <= bound for own in but_for_the_tail) - 1
+            )
         for own in history["agreements"]:
             yield from numbers(own["what"])
             yield from _confidence([own["share"]])

@@ -8,22 +8,20 @@ import pytest
 from ruamel.yaml import YAML
 
 from benchmarks.lab.backtest_verdicts import read_results
-from sim.advice.answer.configuration import KeyChange, difference, patch
-from sim.advice.answer.lost import lost_task_manager
-from sim.advice.answer.summary import CHANGE_LINES, WIDTH, lines_below, no_setting, summary
-from sim.advice.answer.watch import FACTOR, watch
+from sim.advice.answer import CHANGE_LINES, WIDTH, lines_below, no_setting, summary
+from sim.advice.configuration import KeyChange, difference, patch
+from sim.advice.constraints import cautions, condition, refusals
 from sim.advice.judgement import Limits, judged
-from sim.advice.levers.catalogue import ranked
-from sim.advice.levers.cautions import cautions, condition, refusals
-from sim.advice.levers.lever import FOLDER, QUEUE, UPLOAD, Change
-from sim.advice.levers.state import CHANGELOG
+from sim.advice.levers import CHANGELOG, ranked
 from sim.advice.settings import protocols
-from sim.analysis.number_texts import ms_text
-from sim.evidence.what_ifs.factors import factors_of
+from sim.advice.situation import FOLDER, QUEUE, UPLOAD, Change
+from sim.advice.warnings import FACTOR, lost_task_manager, watch
+from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings
-from sim.protocol.recovery.outage import outages
-from sim.scenario import loads
-from sim.sweeps.file.design import override
+from sim.model.schema.study import loads
+from sim.protocol.recovery import outages
+from sim.results.formats import ms_text
+from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.test_judgement import measured, results
 
@@ -50,10 +48,18 @@ def screen(differences=(), limits=LIMITS, line_count=LINES):
     job = loads(JOB.replace("count", LONG)).scenarios[0]
     pulled = changes()
     return summary(
-        chosen, today, limits, line_count=line_count, dominant="18 s of 21 s: upload of state (9.3 GB at 504 MB/s)", changes=pulled,
-        differences=differences, cautions=cautions(job, protocols()[-1], pulled), refusals=(), watch=watch(chosen, limits, None, 60.0),
+        chosen,
+        today,
+        limits,
+        line_count=line_count,
+        dominant="18 s of 21 s: upload of state (9.3 GB at 504 MB/s)",
+        changes=pulled,
+        differences=differences,
+        cautions=cautions(job, protocols()[-1], pulled),
+        refusals=(),
+        watch=watch(chosen, limits, None, 60.0),
         others=[f"parallelism: job.{LONG}.parallelism = 4"],
-    ).splitlines()  # fmt: skip
+    ).splitlines()
 
 
 NINE = [KeyChange(f"execution.checkpointing.some-quite-long-key-of-flink-{i}", "5 s", "15 s") for i in range(9)]
@@ -64,7 +70,7 @@ def test_a_screenful(differences):
     lines = screen(differences)
 
     assert len(lines) <= LINES
-    assert [] == [line for line in lines if len(line) > WIDTH]
+    assert [line for line in lines if len(line) > WIDTH] == []
     labels = [line[:8].strip() for line in lines if line[:8].strip()]
     always = ["keeps", "costs", "change", "caution", "watch", "back"]
     assert always == [label for label in labels if label in always]
@@ -76,14 +82,14 @@ def test_a_longer_verdict_leaves_fewer_lines():
     long = lines_below(f"{VERDICT} {'More of it. ' * 20}")
     lines = screen(NINE, line_count=long)
 
-    assert 15 == 1 + 3 + LINES
+    assert 1 + 3 + LINES == 15
     assert long < LINES
     assert len(lines) <= long
     labels = [line[:8].strip() for line in lines if line[:8].strip()]
     assert {"keeps", "change", "back"} <= set(labels)
     assert "ask" not in labels
     place = next(i for i, line in enumerate(lines) if line.startswith("change"))
-    assert CHANGE_LINES == sum(line[:8].strip() in ("", "change") for line in lines[place:])
+    assert sum(line[:8].strip() in ("", "change") for line in lines[place:]) == CHANGE_LINES
 
 
 def test_what_does_not_fit_is_counted():
@@ -94,11 +100,15 @@ def test_what_does_not_fit_is_counted():
 def test_what_nothing_keeps():
     """Long names are wrapped."""
     text = no_setting(
-        "upload", [f"unaligned: p99 of {LONG} " * 3], [f"With storage 2 times as fast {LONG} would keep the limits."], [], LINES
+        "upload",
+        [f"unaligned: p99 of {LONG} " * 3],
+        [f"With storage 2 times as fast {LONG} would keep the limits."],
+        [],
+        LINES,
     )
 
     assert len(text.splitlines()) <= LINES
-    assert [] == [line for line in text.splitlines() if len(line) > WIDTH]
+    assert [line for line in text.splitlines() if len(line) > WIDTH] == []
 
 
 @pytest.fixture
@@ -106,19 +116,21 @@ def both():
     """Today's scenario, and one with RocksDB and unaligned barriers."""
     point = changes()[0].point | {"checkpoint.barriers": "unaligned", "checkpoint.interval": "5 s"}
     text = JOB.replace("count", LONG)
-    return loads(text).scenarios[0], loads(text, overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
+    return loads(text).scenarios[0], loads(
+        text, overrides=[override(key, value) for key, value in point.items()]
+    ).scenarios[0]
 
 
 def test_the_difference_names_what_changes_and_nothing_else(both):
     found = {item.key: (item.today, item.advised) for item in difference(*both)}
 
-    assert {
+    assert found == {
         "execution.checkpointing.interval": ("10 s", "5 s"),
         "execution.checkpointing.unaligned.enabled": (None, "true"),
         "state.backend.type": (None, "rocksdb"),
         "execution.checkpointing.incremental": (None, "true"),
-    } == found
-    assert [] == difference(both[0], both[0])
+    }
+    assert difference(both[0], both[0]) == []
 
 
 def test_flink_reads_what_the_difference_says(both):
@@ -129,7 +141,7 @@ def test_flink_reads_what_the_difference_says(both):
     read = loads(text + "".join(f"  {key}: {value}\n" for key, value in block.items())).scenarios[0]
 
     assert replace(advised.checkpoint) == read.checkpoint
-    assert "rocksdb" == read.job.vertices[1].state.backend
+    assert read.job.vertices[1].state.backend == "rocksdb"
 
 
 @pytest.mark.parametrize(
@@ -161,8 +173,8 @@ def test_the_patches_set_it_and_take_it_back(both):
     own = there["spec"]["flinkConfiguration"]
 
     assert {"5 s", "true", "rocksdb", "CANONICAL"} == set(own.values())
-    assert "savepoint" == there["spec"]["job"]["upgradeMode"]
-    assert "10 s" == back["spec"]["flinkConfiguration"]["execution.checkpointing.interval"]
+    assert there["spec"]["job"]["upgradeMode"] == "savepoint"
+    assert back["spec"]["flinkConfiguration"]["execution.checkpointing.interval"] == "10 s"
     assert back["spec"]["flinkConfiguration"]["state.backend.type"] is None
     assert set(own) == set(back["spec"]["flinkConfiguration"])
 
@@ -189,7 +201,7 @@ def test_without_a_history_all_predictions_of_other_barriers_are_within_the_fact
     """No factor is larger than it must be."""
     off_by = [setting.off_by[0] for setting in read_results() if setting.kinds == ("barriers",)]
 
-    assert 86 == len(off_by)
+    assert len(off_by) == 86
     assert max(off_by) <= FACTOR <= 1.05 * max(off_by)
 
 
@@ -197,10 +209,20 @@ def test_the_screen_says_of_how_many_a_checkpoint_is_the_longest():
     """Fewer than a hundred show no 99 % quantile; the line is not cut."""
     today, chosen = settings()
     few, enough = (
-        summary(replace(chosen, checkpoints=count), today, LIMITS, line_count=LINES, dominant="", changes=[], differences=[], cautions=[],
-                refusals=[], watch=watch(chosen, LIMITS, None, 60.0))
+        summary(
+            replace(chosen, checkpoints=count),
+            today,
+            LIMITS,
+            line_count=LINES,
+            dominant="",
+            changes=[],
+            differences=[],
+            cautions=[],
+            refusals=[],
+            watch=watch(chosen, LIMITS, None, 60.0),
+        )
         for count in (37, 100)
-    )  # fmt: skip
+    )
 
     assert re.search(r"longest of 37 checkpoints \S+ \S+ -> .* room\)$", few, re.MULTILINE)
     assert "p99" not in few
@@ -215,7 +237,7 @@ def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     assert own[0].is_question
     assert "apache/iceberg#15846" in own[0].text
     assert "--set 'job.sink.connector=NAME'" in own[0].text
-    assert [] == cautions(job, protocols()[0], [])
+    assert cautions(job, protocols()[0], []) == []
     iceberg = loads(JOB.replace("count: forward}", "count: forward}, connector: iceberg-v1")).scenarios[0]
     (refused,) = refusals(iceberg)
     assert "loses records" in refused.text
@@ -231,11 +253,20 @@ def test_a_lost_task_manager_takes_room_from_a_limit_on_recovery():
     overheads = job.overheads
     law = outages(job.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     text = summary(
-        slow, None, Limits(recovery_ms=60_000), line_count=LINES, dominant="", changes=[], differences=[], cautions=[], refusals=[],
-        watch=watch(slow, LIMITS, None, 60.0), other_failure=near,
-    )  # fmt: skip
+        slow,
+        None,
+        Limits(recovery_ms=60_000),
+        line_count=LINES,
+        dominant="",
+        changes=[],
+        differences=[],
+        cautions=[],
+        refusals=[],
+        watch=watch(slow, LIMITS, None, 60.0),
+        other_failure=near,
+    )
 
-    assert (True, False) == (near.breaks, far.breaks)
+    assert (near.breaks, far.breaks) == (True, False)
     assert 1e6 * (near.added_ms[1] - near.added_ms[0]) == pytest.approx(max(law)[0] - min(law)[0])
     assert 0 < near.added_ms[0] < min(law)[0] / 1e6
     assert near.sentence().endswith("beyond 60 s.")
@@ -273,9 +304,17 @@ def test_a_line_is_cut_between_words():
     for offset in range(1, 12):
         where = f"{'x' * offset} in 1234567890 ms" * 5
         text = summary(
-            chosen, None, LIMITS, line_count=LINES, dominant=where, changes=[], differences=[], cautions=[], refusals=[],
+            chosen,
+            None,
+            LIMITS,
+            line_count=LINES,
+            dominant=where,
+            changes=[],
+            differences=[],
+            cautions=[],
+            refusals=[],
             watch=watch(chosen, LIMITS, None, 60.0),
-        )  # fmt: skip
+        )
         (line,) = [line for line in text.splitlines() if line.startswith("today")]
 
         assert where.startswith(f"{line[8:-3]} ")
@@ -296,7 +335,10 @@ def test_an_address_in_a_comment_stays_in_one_piece(both):
     """However long it is: it is there to be followed."""
     address = "https://" + "x" * 120
 
-    assert f"# {address}" in patch(difference(*both), back=False, others={}, warnings=[f"Caution: see {address}"]).splitlines()
+    assert (
+        f"# {address}"
+        in patch(difference(*both), back=False, others={}, warnings=[f"Caution: see {address}"]).splitlines()
+    )
 
 
 def test_unaligned_depends_on_a_sink_that_has_no_name():
@@ -306,6 +348,6 @@ def test_unaligned_depends_on_a_sink_that_has_no_name():
         loads(JOB.replace("count: forward}", "count: forward}, connector: kafka-exactly-once")).scenarios[0],
     )
 
-    assert "'sink' is not Iceberg's FlinkSink or Hudi" == condition(job, protocols()[-1])
-    assert "" == condition(job, protocols()[0])
-    assert "" == condition(named, protocols()[-1])
+    assert condition(job, protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
+    assert condition(job, protocols()[0]) == ""
+    assert condition(named, protocols()[-1]) == ""

@@ -6,11 +6,10 @@ import subprocess
 import pytest
 from ruamel.yaml import YAML
 
-from sim.advice.answer.conf_patch import PATCH, PATCH_BACK, patches
-from sim.advice.answer.configuration import KeyChange, difference, patch
-from sim.scenario import loads
-from sim.scenario.flink.file import parse_flink_file, read_flink_file
-from sim.scenario.flink.keys import current_names
+from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, difference, patch, patches
+from sim.model.schema.flink_file import parse_flink_file, read_flink_file
+from sim.model.schema.flink_keys import current_names
+from sim.model.schema.study import loads
 
 CONF = """\
 # our cluster
@@ -71,10 +70,14 @@ def test_a_deployment_has_its_configuration_again():
     advised = merged(before, there)
     after = merged(advised, back)
 
-    assert "5 s" == advised["spec"]["flinkConfiguration"]["execution.checkpointing.interval"]
-    kept = {key: value for key, value in after["spec"]["flinkConfiguration"].items() if not key.startswith("kubernetes.operator.")}
+    assert advised["spec"]["flinkConfiguration"]["execution.checkpointing.interval"] == "5 s"
+    kept = {
+        key: value
+        for key, value in after["spec"]["flinkConfiguration"].items()
+        if not key.startswith("kubernetes.operator.")
+    }
     assert before["spec"]["flinkConfiguration"] == kept
-    assert "flink" == after["spec"]["image"]
+    assert after["spec"]["image"] == "flink"
 
 
 MANIFEST = """\
@@ -138,14 +141,19 @@ def applied(text, patch, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="needs the tool patch")
-@pytest.mark.parametrize("text", FORMS, ids=["flat", "windows", "manifest", "nested manifest", "nested", "config map", "without keys"])
+@pytest.mark.parametrize(
+    "text", FORMS, ids=["flat", "windows", "manifest", "nested manifest", "nested", "config map", "without keys"]
+)
 def test_each_form_is_patched_in_its_own_spelling(tmp_path, text):
     """Every key has its new value where it is read, once; lines of others stay, and the way back restores each byte."""
     conf = parse_flink_file(text, "file")
     made = patches(FOUND, conf)
     ended = text if text.endswith("\n") else f"{text}\r\n" if "\r\n" in text else f"{text}\n"
     advised = applied(ended, made[PATCH], tmp_path)
-    keys = {current_names().get(key, key): str(value).lower() for key, (value, _) in parse_flink_file(advised, "file").keys.items()}
+    keys = {
+        current_names().get(key, key): str(value).lower()
+        for key, (value, _) in parse_flink_file(advised, "file").keys.items()
+    }
 
     assert {own.key: own.advised for own in FOUND} == {own.key: keys.get(own.key) for own in FOUND}
     assert ended == applied(advised, made[PATCH_BACK], tmp_path)
@@ -155,13 +163,22 @@ def test_each_form_is_patched_in_its_own_spelling(tmp_path, text):
 def test_a_manifest_keeps_its_form():
     """Text in quotes, the older name of a key, comments, sections of a nested one."""
     added = {
-        form: [line[1:] for line in patches(FOUND, parse_flink_file(form, "f"))[PATCH].splitlines() if line[:1] == "+"][1:]
+        form: [line[1:] for line in patches(FOUND, parse_flink_file(form, "f"))[PATCH].splitlines() if line[:1] == "+"][
+            1:
+        ]
         for form in (MANIFEST, NESTED)
     }
 
-    assert ["    execution.checkpointing.interval: 5 s  # since March", '    execution.checkpointing.unaligned.enabled: "true"',
-            '    state.checkpoints.dir: "s3://bucket/a#b"'] == added[MANIFEST]  # fmt: skip
-    assert ["        interval: 5 s", '        unaligned.enabled: "true"', '    state.checkpoints.dir: "s3://bucket/a#b"'] == added[NESTED]
+    assert added[MANIFEST] == [
+        "    execution.checkpointing.interval: 5 s  # since March",
+        '    execution.checkpointing.unaligned.enabled: "true"',
+        '    state.checkpoints.dir: "s3://bucket/a#b"',
+    ]
+    assert added[NESTED] == [
+        "        interval: 5 s",
+        '        unaligned.enabled: "true"',
+        '    state.checkpoints.dir: "s3://bucket/a#b"',
+    ]
 
 
 def test_a_merge_patch_has_the_name_and_the_spelling_of_the_manifest():
@@ -171,13 +188,13 @@ def test_a_merge_patch_has_the_name_and_the_spelling_of_the_manifest():
 
     assert "# kubectl patch flinkdeployment orders --type merge --patch-file advised.yaml" in text.splitlines()
     assert "state.backend" not in merged_keys
-    assert "5 s" == nested["spec"]["flinkConfiguration"]["execution"]["checkpointing"]["interval"]
+    assert nested["spec"]["flinkConfiguration"]["execution"]["checkpointing"]["interval"] == "5 s"
     assert nested["spec"]["flinkConfiguration"]["state"]["backend"] == {"type": None}
 
 
 def test_keys_in_braces_are_not_patched():
     """A patch of lines would take their neighbours along."""
-    assert {} == patches(FOUND, parse_flink_file("execution: {checkpointing: {interval: 10 s}}\n", "f"))
+    assert patches(FOUND, parse_flink_file("execution: {checkpointing: {interval: 10 s}}\n", "f")) == {}
 
 
 def test_values_of_today_are_those_of_the_file():

@@ -6,11 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.answer.build import _kept_at, _left_because, _others, _taken_for_granted, _with_source, _without_overtaking, levers_left
-from sim.advice.answer.differences import differences
+from sim.advice.answer import (
+    _kept_at,
+    _left_because,
+    _others,
+    _taken_for_granted,
+    _with_source,
+    _without_overtaking,
+    levers_left,
+)
+from sim.advice.configuration import differences
 from sim.advice.judgement import Limits, Tight
-from sim.advice.levers.lever import Assumption, Change, Lever
 from sim.advice.settings import Candidate, protocols
+from sim.advice.situation import Assumption, Change, Lever
 from sim.advice.texts import (
     _why_not,
     breaks_text,
@@ -29,11 +37,20 @@ LIMITS = Limits(checkpoint_ms=1000.0, recovery_ms=40_000.0, loss=0.01)
 
 def race_of(*settings, limits=LIMITS, **others):
     named = {own.name: own for own in settings}
-    return SimpleNamespace(**{
-        "has_named_interval": lambda _: True,
-        "settings": settings, "limits": limits, "permits": lambda _: True, "chosen": None, "today": None,
-        "protocols": {protocol.name: protocol for protocol in protocols()}, "trials": dict.fromkeys(named), "mtbf_s": 86_400.0,
-    } | others)  # fmt: skip
+    return SimpleNamespace(
+        **{
+            "has_named_interval": lambda _: True,
+            "settings": settings,
+            "limits": limits,
+            "permits": lambda _: True,
+            "chosen": None,
+            "today": None,
+            "protocols": {protocol.name: protocol for protocol in protocols()},
+            "trials": dict.fromkeys(named),
+            "mtbf_s": 86_400.0,
+        }
+        | others
+    )
 
 
 def lever_of(name, *, is_configuration=True):
@@ -45,7 +62,10 @@ def lever_of(name, *, is_configuration=True):
     [
         ({"breaks": ("checkpoint_ms",), "checkpoint_ms": 1041.0}, "checkpoints 1.04 s > 1 s"),
         ({"breaks": ("recovery_ms",), "recovery_ms": math.inf}, "recovery not ended (limit 40 s)"),
-        ({"breaks": ("recovery_ms", "loss"), "recovery_ms": 60_000.0, "loss": 0.02}, "recovery 60 s > 40 s, loss 2 % > 1 %"),
+        (
+            {"breaks": ("recovery_ms", "loss"), "recovery_ms": 60_000.0, "loss": 0.02},
+            "recovery 60 s > 40 s, loss 2 % > 1 %",
+        ),
         ({}, ""),
     ],
 )
@@ -56,11 +76,12 @@ def test_limits_that_a_setting_breaks(changed, text):
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"breaks": ("checkpoint_ms",)}, "checkpoints pass 1 s"), ({"breaks": ("recovery_ms",)}, "recovery passes 40 s"),
+        ({"breaks": ("checkpoint_ms",)}, "checkpoints pass 1 s"),
+        ({"breaks": ("recovery_ms",)}, "recovery passes 40 s"),
         ({"breaks": ("loss", "checkpoint_ms")}, "checkpoints pass 1 s, throughput loss passes 1 %"),
         ({"completed": 0.0}, "no checkpoint completes"),
     ],
-)  # fmt: skip
+)
 def test_limits_that_are_passed_one_day(changed, text):
     assert text == passes_text(setting(ALIGNED, **changed), LIMITS)
 
@@ -86,19 +107,23 @@ def test_why_another_setting_is_not_chosen(lost, lack, chosen_lack, reason):
 def test_the_best_of_every_other_protocol_is_named_the_least_loss_first():
     chosen = setting(ALIGNED, 0.01, checkpoints=300)
     others = [
-        setting(UNALIGNED, 0.03, checkpoints=300), setting(("60 s", "unaligned"), 0.04), setting(("5 s", "aligned"), 0.001),
-        setting(("30 s", "aligned-timeout 1 s"), 0.02, checkpoints=20), setting(("5 s", "broken"), 0.0, breaks=("loss",)),
-        setting(("5 s", "empty"), 0.0, completed=0.0), setting(("5 s", "tight"), 0.0, lack=1.2),
-    ]  # fmt: skip
+        setting(UNALIGNED, 0.03, checkpoints=300),
+        setting(("60 s", "unaligned"), 0.04),
+        setting(("5 s", "aligned"), 0.001),
+        setting(("30 s", "aligned-timeout 1 s"), 0.02, checkpoints=20),
+        setting(("5 s", "broken"), 0.0, breaks=("loss",)),
+        setting(("5 s", "empty"), 0.0, completed=0.0),
+        setting(("5 s", "tight"), 0.0, lack=1.2),
+    ]
     (line,) = _why_not(race_of(chosen, *others), chosen)
 
     assert line == (
         "Also fits, and is not chosen: aligned-timeout 1 s, every 30 s (checkpoints 400 ms, longest of 20): it loses more time "
         "(2 % instead of 1 %); unaligned, every 30 s (checkpoints p99 400 ms of 300): it loses more time (3 % instead of 1 %)."
     )
-    assert [] == _why_not(race_of(chosen), chosen)
+    assert _why_not(race_of(chosen), chosen) == []
     forbidden = race_of(chosen, others[0], permits=lambda name: name != UNALIGNED)
-    assert [] == _why_not(forbidden, chosen)
+    assert _why_not(forbidden, chosen) == []
     tight = setting(ALIGNED, 0.01, lack=1.2)
     (roomier,) = _why_not(race_of(tight, others[0]), tight)
     assert "unaligned, every 30 s (checkpoints p99 400 ms of 300): it has more room, and loses more time" in roomier
@@ -116,7 +141,11 @@ def test_the_best_of_every_other_protocol_is_named_the_least_loss_first():
 def test_a_quantile_is_named_with_its_sample(checkpoints, ran_long, ms, text, quantity):
     own = setting(ALIGNED, checkpoints=checkpoints, ran_long=ran_long, checkpoint_ms=ms)
 
-    assert (text, quantity, "recovery") == (checkpoint_text(own), quantity_of("checkpoint_ms", own), quantity_of("recovery_ms", own))
+    assert (text, quantity, "recovery") == (
+        checkpoint_text(own),
+        quantity_of("checkpoint_ms", own),
+        quantity_of("recovery_ms", own),
+    )
 
 
 def test_tables_of_settings_by_how_often_they_ran():
@@ -133,11 +162,13 @@ def test_tables_of_settings_by_how_often_they_ran():
         ["unaligned, every 10 s", "1", "400 ms, longest of 300", "100 ms", "1 MB", "±0 %", "35 s", "1 %", remarks[0]],
         ["aligned, every 30 s", "3", "400 ms, longest of 4", "100 ms", "1 MB", "-2.0 %", "35 s", "2 %", remarks[1]],
     ] == often.rows
-    assert [["aligned, every 5 s", "1", "400 ms, longest of 4", "100 ms", "1 MB", "±0 %", "35 s", "50 %", ""]] == short.rows
+    assert short.rows == [
+        ["aligned, every 5 s", "1", "400 ms, longest of 4", "100 ms", "1 MB", "±0 %", "35 s", "50 %", ""]
+    ]
     visible = race_of(setting(ALIGNED, 0.02, runs=3, visible_ms=4000.0), once)
     first, second = tables_of_settings(visible)
-    assert ("visible", "4 s", "-") == (first.header[7], first.rows[0][7], second.rows[0][7])
-    assert 1 == len(tables_of_settings(race_of(once)))
+    assert (first.header[7], first.rows[0][7], second.rows[0][7]) == ("visible", "4 s", "-")
+    assert len(tables_of_settings(race_of(once))) == 1
 
 
 def test_closed_formulas_beside_the_simulated_interval():
@@ -152,25 +183,27 @@ def test_levers_that_were_tried_are_named_with_their_nearest_setting():
     """The last lever of a setting counts; those that are advised are left out, and so are settings farther from the limits."""
     first, second = (Change(lever_of(name), name) for name in ("changelog", "RocksDB"))
     pulled = {"a": (first,), "b": (first,), "c": (first, second), "d": (second,)}
-    by_name = {name: setting(("30 s", name), breaks=("checkpoint_ms",), checkpoint_ms=ms, checkpoint_p90_ms=ms)
-               for name, ms in (("a", 9000.0), ("b", 4000.0), ("c", 2000.0), ("d", 3000.0))}  # fmt: skip
+    by_name = {
+        name: setting(("30 s", name), breaks=("checkpoint_ms",), checkpoint_ms=ms, checkpoint_p90_ms=ms)
+        for name, ms in (("a", 9000.0), ("b", 4000.0), ("c", 2000.0), ("d", 3000.0))
+    }
     levers = SimpleNamespace(changes=lambda name: pulled.get(name[1], ()))
     race = race_of(*by_name.values(), setting(ALIGNED))
 
-    assert [
+    assert levers_left(race, levers, None) == [
         "Levers that were tried and are not advised: b, every 30 s: checkpoints 4 s > 1 s; c, every 30 s: checkpoints 2 s > 1 s."
-    ] == levers_left(race, levers, None)
+    ]
     (left,) = levers_left(race, levers, by_name["d"])
     assert left.endswith("not advised: b, every 30 s: checkpoints 4 s > 1 s.")
-    assert [] == levers_left(race_of(setting(ALIGNED)), levers, None)
+    assert levers_left(race_of(setting(ALIGNED)), levers, None) == []
 
 
 def test_why_a_lever_is_left():
     race, chosen = race_of(), setting(ALIGNED, 0.01)
 
-    assert "no checkpoint completes" == _left_because(race, setting(UNALIGNED, completed=0.0), chosen)
-    assert "it loses more time (2 % instead of 1 %)" == _left_because(race, setting(UNALIGNED, 0.02), chosen)
-    assert "" == _left_because(race, setting(UNALIGNED, 0.02), None)
+    assert _left_because(race, setting(UNALIGNED, completed=0.0), chosen) == "no checkpoint completes"
+    assert _left_because(race, setting(UNALIGNED, 0.02), chosen) == "it loses more time (2 % instead of 1 %)"
+    assert _left_because(race, setting(UNALIGNED, 0.02), None) == ""
 
 
 def test_changes_that_no_key_of_flink_expresses():
@@ -179,27 +212,35 @@ def test_changes_that_no_key_of_flink_expresses():
     storage = Change(lever_of("prefixes", is_configuration=False), "16 prefixes", {"x": 1})
     own = Candidate("30 s", "aligned", {"cluster.cores": 6})
 
-    assert {"cores": "cluster.cores = 6", "prefixes": "16 prefixes"} == _others(
-        own, [machines, storage, Change(lever_of("changelog"), "changelog")]
-    )
+    assert _others(own, [machines, storage, Change(lever_of("changelog"), "changelog")]) == {
+        "cores": "cluster.cores = 6",
+        "prefixes": "16 prefixes",
+    }
 
 
 def test_a_source_is_said_once():
-    assert "As FLINK-1 and docs/x say." == _with_source("As FLINK-1 and docs/x say.", "FLINK-1; docs/x")
-    assert "As FLINK-1 says. Source: FLINK-1, docs/x." == _with_source("As FLINK-1 says.", "FLINK-1, docs/x")
+    assert _with_source("As FLINK-1 and docs/x say.", "FLINK-1; docs/x") == "As FLINK-1 and docs/x say."
+    assert _with_source("As FLINK-1 says.", "FLINK-1, docs/x") == "As FLINK-1 says. Source: FLINK-1, docs/x."
 
 
 def test_an_aligned_setting_is_named_beside_an_unaligned_one():
     """The one that loses least of those that keep the limits."""
     chosen = setting(UNALIGNED, 0.01)
-    aligned = [setting(ALIGNED, 0.03), setting(("10 s", "aligned"), 0.02), setting(("5 s", "aligned"), 0.0, breaks=("loss",)),
-               setting(("1 s", "aligned"), 0.0, completed=0.0)]  # fmt: skip
+    aligned = [
+        setting(ALIGNED, 0.03),
+        setting(("10 s", "aligned"), 0.02),
+        setting(("5 s", "aligned"), 0.0, breaks=("loss",)),
+        setting(("1 s", "aligned"), 0.0, completed=0.0),
+    ]
 
     (line,) = _without_overtaking(race_of(chosen, *aligned), chosen)
-    assert "If the sink forbids unaligned checkpoints: aligned, every 10 s keeps the limits as well, in short runs." == line
+    assert (
+        line
+        == "If the sink forbids unaligned checkpoints: aligned, every 10 s keeps the limits as well, in short runs."
+    )
     (none,) = _without_overtaking(race_of(chosen, *aligned[2:]), chosen)
     assert "no aligned setting that was tried keeps the limits" in none
-    assert [] == _without_overtaking(race_of(*aligned), aligned[0])
+    assert _without_overtaking(race_of(*aligned), aligned[0]) == []
 
 
 def test_what_a_lever_takes_for_granted_is_a_row_per_bound():
@@ -209,24 +250,38 @@ def test_what_a_lever_takes_for_granted_is_a_row_per_bound():
     slow = setting(ALIGNED, per_second=300.0, checkpoint_ms=2000.0, breaks=("checkpoint_ms",))
     (table,) = _taken_for_granted(race_of(), chosen, [(own, "+3 us", setting(ALIGNED)), (own, "+100 us", slow)])
 
-    assert [
+    assert table.rows == [
         ["an access", "+10 us", "+3 us", "±0 %", "400 ms", "35 s", "kept"],
         ["an access", "+10 us", "+100 us", "-25 %", "2 s", "35 s", "checkpoints pass 1 s"],
-    ] == table.rows
-    assert [] == _taken_for_granted(race_of(), chosen, [])
-    assert "no checkpoint completes" == _kept_at(race_of(), setting(ALIGNED, completed=0.0), 400.0)[-1]
+    ]
+    assert _taken_for_granted(race_of(), chosen, []) == []
+    assert _kept_at(race_of(), setting(ALIGNED, completed=0.0), 400.0)[-1] == "no checkpoint completes"
 
 
 def test_differences_are_over_the_worlds_that_both_met():
     """Pairs of runs, as many as both have; what no run measured is left out."""
     trials = {
         ALIGNED: {"a": values({}, {}, {}), "b": values({"checkpoint_ms": 9e9})},
-        UNALIGNED: {"a": values({"checkpoint_ms": 100.0, "written_per_hour": 3e9}, {"checkpoint_ms": 200.0, "written_per_hour": 3e9})},
+        UNALIGNED: {
+            "a": values(
+                {"checkpoint_ms": 100.0, "written_per_hour": 3e9}, {"checkpoint_ms": 200.0, "written_per_hour": 3e9}
+            )
+        },
     }
     found = {row.quantity: row for row in differences(trials, ALIGNED, UNALIGNED)}
 
-    assert ["throughput", "checkpoint p50", "checkpoint p99", "recovery", "written per hour"] == list(found)
-    assert (400.0, 150.0, -250.0) == (found["checkpoint p99"].today, found["checkpoint p99"].advised, found["checkpoint p99"].change.value)
-    assert ["written per hour", "1 GB", "3 GB", "+2 GB"] == found["written per hour"].row()
-    assert {"quantity": "recovery", "today": 35_000.0, "advised": 35_000.0, "change": 0.0, "half_width": 0.0} == found["recovery"].plain()
-    assert [] == differences({ALIGNED: trials[ALIGNED], UNALIGNED: {}}, ALIGNED, UNALIGNED)
+    assert list(found) == ["throughput", "checkpoint p50", "checkpoint p99", "recovery", "written per hour"]
+    assert (found["checkpoint p99"].today, found["checkpoint p99"].advised, found["checkpoint p99"].change.value) == (
+        400.0,
+        150.0,
+        -250.0,
+    )
+    assert found["written per hour"].row() == ["written per hour", "1 GB", "3 GB", "+2 GB"]
+    assert found["recovery"].plain() == {
+        "quantity": "recovery",
+        "today": 35_000.0,
+        "advised": 35_000.0,
+        "change": 0.0,
+        "half_width": 0.0,
+    }
+    assert differences({ALIGNED: trials[ALIGNED], UNALIGNED: {}}, ALIGNED, UNALIGNED) == []

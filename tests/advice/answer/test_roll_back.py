@@ -6,19 +6,31 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.answer.watch import CHECKPOINTS, FACTOR, FACTOR_LONGEST, FACTOR_UNSEEN, SLOWER, SLOWER_RESCALED, watch
 from sim.advice.judgement import Limits
-from sim.evidence.what_ifs.factors import factors_of
+from sim.advice.warnings import CHECKPOINTS, FACTOR, FACTOR_LONGEST, FACTOR_UNSEEN, SLOWER, SLOWER_RESCALED, watch
+from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings
-from sim.units import parse_duration
+from sim.model.units import parse_duration
 
-KINDS = [(), ("barriers",), ("interval",), ("parallelism",), ("storage", "load"), ("backend",), ("barriers", "interval")]
+KINDS = [
+    (),
+    ("barriers",),
+    ("interval",),
+    ("parallelism",),
+    ("storage", "load"),
+    ("backend",),
+    ("barriers", "interval"),
+]
 RATE = re.compile(r"under ([\d.e+]+)([kMG]?)/s")
 
 
 def is_broken(rule, p50_ms, longest_ms, per_second, *, lag_grows):
     """Whether the rule, as it is printed, says to go back."""
-    p50, longest, rate = re.search(r"p50 of 10 > ([^,]+),", rule), re.search(r"longest > ([^,]+),", rule), RATE.search(rule)
+    p50, longest, rate = (
+        re.search(r"p50 of 10 > ([^,]+),", rule),
+        re.search(r"longest > ([^,]+),", rule),
+        RATE.search(rule),
+    )
     least = float(rate[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[rate[2]]
     over_p50 = p50_ms > parse_duration(p50[1]) / 1e6
     over_longest = longest is not None and longest_ms > parse_duration(longest[1]) / 1e6
@@ -31,16 +43,22 @@ def advices(random, count=400):
         p90 = p50 * random.choice([1.0, random.uniform(1, 4)])
         chosen = SimpleNamespace(
             checkpoint_p50_ms=p50, checkpoint_p90_ms=p90, written_per_hour=1e9, per_second=10 ** random.uniform(-1, 7)
-        )  # fmt: skip
+        )
         limits = Limits(checkpoint_ms=random.choice([None, p50 * random.uniform(0.5, 5)]))
-        history = random.choice([None, Backtest((), other_settings=OtherSettings(random.uniform(1, 2), random.uniform(1, 3)))])
+        history = random.choice(
+            [None, Backtest((), other_settings=OtherSettings(random.uniform(1, 2), random.uniform(1, 3)))]
+        )
         yield chosen, limits, history, random.choice(KINDS), random.random() < 0.5
 
 
 def factors(history, kinds):
     known = None if history is None else factors_of(history, kinds)
     usual = (FACTOR_UNSEEN, FACTOR_UNSEEN) if "backend" in kinds else (FACTOR, FACTOR_LONGEST)
-    return usual if known is None else tuple(own if own < 1e9 else other for own, other in zip((known.p50, known.p90), usual, strict=True))
+    return (
+        usual
+        if known is None
+        else tuple(own if own < 1e9 else other for own, other in zip((known.p50, known.p90), usual, strict=True))
+    )
 
 
 def test_what_is_observed_within_the_factors_is_no_reason_to_go_back():
@@ -76,8 +94,12 @@ def test_twice_the_bounds_are_a_reason_to_go_back():
 def test_medians_of_few_checkpoints_scatter(spread):
     """Of a distribution whose p90 is so many times its p50, hardly a median of ten is beyond the bound, though each is as predicted."""
     random = Random(5)
-    chosen = SimpleNamespace(checkpoint_p50_ms=100.0, checkpoint_p90_ms=100.0 * spread, written_per_hour=1e9, per_second=1.0)
+    chosen = SimpleNamespace(
+        checkpoint_p50_ms=100.0, checkpoint_p90_ms=100.0 * spread, written_per_hour=1e9, per_second=1.0
+    )
     bound = watch(chosen, Limits(), None, 30.0).back_p50_ms / FACTOR
-    medians = [sorted(100.0 * spread ** (random.gauss(0, 1) / 1.2816) for _ in range(CHECKPOINTS))[4:6] for _ in range(2000)]
+    medians = [
+        sorted(100.0 * spread ** (random.gauss(0, 1) / 1.2816) for _ in range(CHECKPOINTS))[4:6] for _ in range(2000)
+    ]
 
     assert sum(sum(middle) / 2 > bound * 1.001 for middle in medians) <= 2000 * 0.04

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sim.advice.job import prepared
-from sim.scenario import ScenarioError
+from sim.model.schema.text import ScenarioError
 
 JOB = """\
 # A job.
@@ -36,9 +36,11 @@ def job(folder, rate="rate: 10/s"):
 def test_a_csv_of_rates_drives_a_source(day, tmp_path, rate):
     """However the scenario says its rate, the trace is that of the whole vertex; limits hold in its busiest piece as well."""
     bench = prepared(job(tmp_path, rate), (), [f"a={day}"], recovery_ms=None)
-    rates = {name: bench.load(bench.common | world).job.vertex("a").source.rates for name, world in bench.worlds.items()}
+    rates = {
+        name: bench.load(bench.common | world).job.vertex("a").source.rates for name, world in bench.worlds.items()
+    }
 
-    assert {"busiest": 450, "usual": 50} == {name: steps[0].per_second for name, steps in rates.items()}
+    assert {name: steps[0].per_second for name, steps in rates.items()} == {"busiest": 450, "usual": 50}
 
 
 def test_a_trace_of_the_scenario_itself(day, tmp_path):
@@ -46,18 +48,20 @@ def test_a_trace_of_the_scenario_itself(day, tmp_path):
     written = job(tmp_path, "rate: {trace: day.csv, column: rate}")
     cut = prepared(job(tmp_path, "rate: {trace: day.csv, column: rate, from: 1 h}"), (), (), recovery_ms=None)
 
-    assert {"": {}} == cut.worlds
+    assert cut.worlds == {"": {}}
     written = job(tmp_path, "rate: {trace: day.csv, column: rate}")
-    assert ["busiest", "usual"] == list(prepared(written, (), (), recovery_ms=None).worlds)
+    assert list(prepared(written, (), (), recovery_ms=None).worlds) == ["busiest", "usual"]
 
 
 def test_of_two_traces_only_what_both_have_is_a_piece(day, tmp_path):
     """The busiest hour of a day is its fourth; with a trace of two hours beside it the piece lies within these."""
-    (tmp_path / "morning.csv").write_text("time,rate\n" + "\n".join(f"{60 * i},{5 if i < 60 else 7}" for i in range(120)) + "\n")
+    (tmp_path / "morning.csv").write_text(
+        "time,rate\n" + "\n".join(f"{60 * i},{5 if i < 60 else 7}" for i in range(120)) + "\n"
+    )
     bench = prepared(job(tmp_path), (), [f"a={day}", f"b={tmp_path / 'morning.csv'}"], recovery_ms=None)
     vertices = bench.load(bench.common | bench.worlds["busiest"]).job.vertices
 
-    assert [50, 7] == [vertex.source.rates[0].per_second for vertex in vertices[:2]]
+    assert [vertex.source.rates[0].per_second for vertex in vertices[:2]] == [50, 7]
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,20 @@ import math
 import pandas as pd
 import pytest
 
-from sim.advice.course import run_until_sure
+from sim.advice.candidates import Race
+from sim.advice.constraints import CONSTRAINTS, DEFAULT
 from sim.advice.judgement import Limits
-from sim.advice.levers.constraints import CONSTRAINTS, DEFAULT
-from sim.advice.levers.search import Levers
-from sim.advice.race import Race
+from sim.advice.optimizer import run_until_sure
+from sim.advice.search import Levers
 from sim.advice.settings import BINDING
 from sim.advice.trials import TASK, Bench
-from sim.cells.cell import outcome
-from sim.cells.plan import Cell
-from sim.model.catalogs.option import Kind
-from sim.scenario import loads
-from sim.scenario.flink.keys import modelled_keys
-from sim.scenario.flink.text import option_values
-from sim.units import parse_duration
+from sim.model.catalog import Kind
+from sim.model.schema.flink_keys import modelled_keys
+from sim.model.schema.flink_text import option_values
+from sim.model.schema.study import loads
+from sim.model.units import parse_duration
+from sim.studies.cells import outcome
+from sim.studies.plan import Cell
 from tests.advice.made_up import DAY_S, row
 
 JOB = """\
@@ -33,38 +33,74 @@ run: {duration: 3 s}
 LSM, CHANGELOG = {"job.sink.state.backend": "rocksdb"}, {"job.sink.state.changelog": {"threshold": "1 MB"}}
 ADAPTIVE, EXPONENTIAL = {"restart.scheduler": "adaptive"}, {"restart.strategy": "exponential-delay"}
 CONTEXT = {
-    "checkpoint.incremental": LSM, "checkpoint.transfer-threads": LSM, "job.VERTEX.state.lsm": LSM, "job.VERTEX.state.changelog": CHANGELOG,
+    "checkpoint.incremental": LSM,
+    "checkpoint.transfer-threads": LSM,
+    "job.VERTEX.state.lsm": LSM,
+    "job.VERTEX.state.changelog": CHANGELOG,
     "checkpoint.subtasks-per-channel-state-file": {"checkpoint.barriers": "unaligned"},
-    "checkpoint.interruptible-timers": {"checkpoint.barriers": "unaligned", "job.source.source.watermark": {"interval": "200 ms"},
-                                        "job.sink.window": {"time": "event", "tumbling": "10 s"}},
-    "cluster.network.buffers-per-channel": {"cluster.profile": "1.20"}, "cluster.network.floating": {"cluster.profile": "1.20"},
+    "checkpoint.interruptible-timers": {
+        "checkpoint.barriers": "unaligned",
+        "job.source.source.watermark": {"interval": "200 ms"},
+        "job.sink.window": {"time": "event", "tumbling": "10 s"},
+    },
+    "cluster.network.buffers-per-channel": {"cluster.profile": "1.20"},
+    "cluster.network.floating": {"cluster.profile": "1.20"},
     "cluster.network.max-buffers": {"cluster.profile": "1.20"},
     "storage.object-store": {"storage.object-store": {"bandwidth": "50 MB/s"}},
-    "restart.delay": {"restart.strategy": "fixed-delay"}, "restart.rate": {"restart.strategy": "failure-rate"},
+    "restart.delay": {"restart.strategy": "fixed-delay"},
+    "restart.rate": {"restart.strategy": "failure-rate"},
     "restart.attempts": {"restart.strategy": "fixed-delay", "restart.delay": "1 s"},
-    "restart.within": {"restart.strategy": "failure-rate", "restart.rate": 1000}, "restart.initial": EXPONENTIAL | {"restart.max": "1 d"},
-    "restart.multiplier": EXPONENTIAL, "restart.max": EXPONENTIAL, "restart.stabilization": ADAPTIVE, "restart.cooldown": ADAPTIVE,
-    "restart.rescale": ADAPTIVE, "restart.resource-wait": ADAPTIVE, "restart.heartbeat-interval": {"restart.heartbeat-timeout": "40 s"},
-}  # fmt: skip
+    "restart.within": {"restart.strategy": "failure-rate", "restart.rate": 1000},
+    "restart.initial": EXPONENTIAL | {"restart.max": "1 d"},
+    "restart.multiplier": EXPONENTIAL,
+    "restart.max": EXPONENTIAL,
+    "restart.stabilization": ADAPTIVE,
+    "restart.cooldown": ADAPTIVE,
+    "restart.rescale": ADAPTIVE,
+    "restart.resource-wait": ADAPTIVE,
+    "restart.heartbeat-interval": {"restart.heartbeat-timeout": "40 s"},
+}
 """Option, or the beginning of several -> what has to be written beside it so that it counts."""
 BINDS = {
-    "checkpoint.interruptible-timers": False, "checkpoint.local-recovery": False, "checkpoint.incremental": False,
-    "job.VERTEX.state.changelog.storage": "memory", "restart.strategy": "none", "restart.failover": "full", "restart.scheduler": "adaptive",
-    "restart.heartbeat-failures": 0, "restart.heartbeat-interval": "30 s", "restart.heartbeat-timeout": "2 min", "restart.multiplier": 20,
-    "restart.attempts": 0, "checkpoint.tolerable-failed": 0, "cluster.network.segment-size": "1 MiB", "restart.delay": "5 min",
-    "checkpoint.subtasks-per-channel-state-file": 9, "cluster.network.debloat.threshold": "90 %", "job.VERTEX.state.lsm.table": "1 MiB",
-    "job.VERTEX.state.lsm.base": "1 MiB", "storage.object-store.part": "100 MiB", "storage.inline-threshold": "1 kB",
-    "checkpoint.min-pause": "20 s", "checkpoint.timeout": "5 s", "restart.slot-check": "40 s", "cluster.network.debloat.min": "16 KiB",
-    "cluster.network.debloat.period": "30 s", "restart.within": "1 d",
-}  # fmt: skip
+    "checkpoint.interruptible-timers": False,
+    "checkpoint.local-recovery": False,
+    "checkpoint.incremental": False,
+    "job.VERTEX.state.changelog.storage": "memory",
+    "restart.strategy": "none",
+    "restart.failover": "full",
+    "restart.scheduler": "adaptive",
+    "restart.heartbeat-failures": 0,
+    "restart.heartbeat-interval": "30 s",
+    "restart.heartbeat-timeout": "2 min",
+    "restart.multiplier": 20,
+    "restart.attempts": 0,
+    "checkpoint.tolerable-failed": 0,
+    "cluster.network.segment-size": "1 MiB",
+    "restart.delay": "5 min",
+    "checkpoint.subtasks-per-channel-state-file": 9,
+    "cluster.network.debloat.threshold": "90 %",
+    "job.VERTEX.state.lsm.table": "1 MiB",
+    "job.VERTEX.state.lsm.base": "1 MiB",
+    "storage.object-store.part": "100 MiB",
+    "storage.inline-threshold": "1 kB",
+    "checkpoint.min-pause": "20 s",
+    "checkpoint.timeout": "5 s",
+    "restart.slot-check": "40 s",
+    "cluster.network.debloat.min": "16 KiB",
+    "cluster.network.debloat.period": "30 s",
+    "restart.within": "1 d",
+}
 """Values that bind; the others are a hundred times as large as one that does not, or as small as can be."""
 BY_CANDIDATES = {
-    "checkpoint.interval": "each candidate has one", "checkpoint.barriers": "each candidate has some",
+    "checkpoint.interval": "each candidate has one",
+    "checkpoint.barriers": "each candidate has some",
     "checkpoint.interval-during-backlog": "raised with the interval, which Flink wants to be shorter",
     "job.VERTEX.state.backend": "the lever 'RocksDB incremental'",
-    "job.VERTEX.state.changelog": "the lever 'changelog'", "cluster.network.debloat": "barriers are tried with and without",
-    "storage.file-merging": "the lever 'file merging'", "job.VERTEX.parallelism": "the lever 'parallelism': it takes slots",
-}  # fmt: skip
+    "job.VERTEX.state.changelog": "the lever 'changelog'",
+    "cluster.network.debloat": "barriers are tried with and without",
+    "storage.file-merging": "the lever 'file merging'",
+    "job.VERTEX.parallelism": "the lever 'parallelism': it takes slots",
+}
 CANNOT_BIND = {
     "checkpoint.num-retained": "how many completed checkpoints are kept: the next one does not wait for that",
     "checkpoint.finish": "how a bounded job ends: sources of trials do not end",
@@ -81,12 +117,14 @@ CANNOT_BIND = {
     "cluster.network.starting-segment-size": "the first seconds of a run with debloating, which trials leave out",
     "cluster.network.overdraft": "buffers that finish a record: there are never more in flight than a record",
     "storage.file-merging.max-file-size": "details of merged files, which advice can switch on with Flink's defaults",
-    "storage.file-merging.across-checkpoints": "as well", "storage.file-merging.max-space-amplification": "as well",
-    "restart.jitter": "a share of a delay, which binds itself", "restart.reset": "a job that has not failed before has nothing to forget",
+    "storage.file-merging.across-checkpoints": "as well",
+    "storage.file-merging.max-space-amplification": "as well",
+    "restart.jitter": "a share of a delay, which binds itself",
+    "restart.reset": "a job that has not failed before has nothing to forget",
     "restart.ask-timeout": "a machine that falls silent: processes of trials are killed, and their connections are reset",
     "restart.cancellation-timeout": "a task that does not stop: none of a trial does",
     "restart.reactive": "the first start of a job",
-}  # fmt: skip
+}
 OPTIONS = {".".join(key.path): key for key in modelled_keys().values()}
 
 
@@ -106,7 +144,9 @@ def binding_value(path):
         return BINDS[path]
     bound = option.default if DEFAULT in (own.at_most, own.at_least) else own.at_most or own.at_least
     value = bound * 100 if own.at_most is not None else 1
-    return {Kind.DURATION: f"{value} ns", Kind.BUFFER_TIMEOUT: f"{value} ns", Kind.SIZE: f"{value} B"}.get(option.kind, value)
+    return {Kind.DURATION: f"{value} ns", Kind.BUFFER_TIMEOUT: f"{value} ns", Kind.SIZE: f"{value} B"}.get(
+        option.kind, value
+    )
 
 
 class Bound:
@@ -119,9 +159,18 @@ class Bound:
         rows = []
         for scenario in (*steady, *failing):
             axes = dict(scenario.axes)
-            own = {} if not self.binds(scenario) else {"caught_up_ms": math.nan, "downtime_ms": math.nan, "ended_s": 1e9, "failed": 1}
+            own = (
+                {}
+                if not self.binds(scenario)
+                else {"caught_up_ms": math.nan, "downtime_ms": math.nan, "ended_s": 1e9, "failed": 1}
+            )
             recovery_ms = 100 * parse_duration(axes["interval"]) / 1e9
-            given = {"caught_up_ms": recovery_ms, "downtime_ms": recovery_ms, "replayed_records": 0.0, "ended_s": 1e9} | own
+            given = {
+                "caught_up_ms": recovery_ms,
+                "downtime_ms": recovery_ms,
+                "replayed_records": 0.0,
+                "ended_s": 1e9,
+            } | own
             rows += [row(axes, k, 20.0, **given) for k in range(scenario.run.replications)]
         return pd.DataFrame(rows)
 
@@ -145,7 +194,11 @@ def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_p
     file.write_text(JOB)
     section, _, name = key.rpartition(".")
     binding = {section: {name: binding_value(path)}} if "debloat." in key else {key: binding_value(path)}
-    bench, levers, run = Bench(file, {**context_of(path), **binding}, patience_ns=0, failure=TASK), Levers(), Bound(path)
+    bench, levers, run = (
+        Bench(file, {**context_of(path), **binding}, patience_ns=0, failure=TASK),
+        Levers(),
+        Bound(path),
+    )
     assert run.binds(bench.load(bench.common)), "the value does not bind"
     race = Race(bench, Limits(recovery_ms=10_000), DAY_S, run, 1, levers=levers)
     run_until_sure(race)
@@ -160,7 +213,9 @@ def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_p
 
 def test_one_checkpoint_at_a_time_recovers_sooner_than_several():
     """Snapshots wait for the uploads of older checkpoints, so several at a time are each older: why none is ever proposed."""
-    slow = JOB.replace("state: {size: 1 MB, update: 1 %}", "state: {size: 8 MB}").replace("interval: 30 s", "interval: 2 s")
+    slow = JOB.replace("state: {size: 1 MB, update: 1 %}", "state: {size: 8 MB}").replace(
+        "interval: 30 s", "interval: 2 s"
+    )
     text = (
         slow.replace("duration: 3 s", "duration: 90 s, until: caught-up")
         + "storage: {bandwidth: 500 kB/s}\nfaults: [{kill: sink, at: 55 s}]\n"

@@ -2,14 +2,13 @@
 
 import pytest
 
-from sim.advice.answer.build import levers_left
-from sim.advice.course import run_until_sure
+from sim.advice.answer import levers_left
+from sim.advice.candidates import Race
 from sim.advice.judgement import Limits
-from sim.advice.levers.search import Levers
-from sim.advice.race import Race
-from sim.advice.running.bounds import LEVERS
-from sim.advice.trials import LONG, Bench
-from sim.units import parse_duration
+from sim.advice.optimizer import run_until_sure
+from sim.advice.search import Levers
+from sim.advice.trials import LEVERS, LONG, Bench
+from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S
 from tests.advice.test_race import MadeUp, race
 
@@ -31,7 +30,12 @@ class Uploading(MadeUp):
     def row(self, axes, k, more_ms):
         row = super().row(axes, k, more_ms)
         ms = row["end_to_end_p50_ms"]
-        return row | {"tail_upload_ms": 0.9 * ms, "tail_queue_ms": 0.1 * ms, "busiest_subtask_share": 0.2, "bottleneck": "sink"}
+        return row | {
+            "tail_upload_ms": 0.9 * ms,
+            "tail_queue_ms": 0.1 * ms,
+            "busiest_subtask_share": 0.2,
+            "bottleneck": "sink",
+        }
 
 
 def searched(job, durations, **limits):
@@ -41,31 +45,38 @@ def searched(job, durations, **limits):
 
 def test_the_lever_that_helps_is_chosen(job):
     """RocksDB, with what it changes; today's barriers suffice with it, so they stay."""
-    slow = {"aligned": 9000.0, "unaligned": 8000.0, "unaligned, RocksDB incremental": 500.0, "aligned, RocksDB incremental": 600.0}
+    slow = {
+        "aligned": 9000.0,
+        "unaligned": 8000.0,
+        "unaligned, RocksDB incremental": 500.0,
+        "aligned, RocksDB incremental": 600.0,
+    }
     found, levers = searched(job, slow, checkpoint_ms=1000)
 
-    assert "aligned, RocksDB incremental" == found.chosen.protocol
-    assert ["RocksDB incremental"] == [change.name for change in levers.changes(found.chosen.name)]
-    assert "rocksdb" == found.candidate_of(found.chosen.name).point["job.sink.state.backend"]
+    assert found.chosen.protocol == "aligned, RocksDB incremental"
+    assert [change.name for change in levers.changes(found.chosen.name)] == ["RocksDB incremental"]
+    assert found.candidate_of(found.chosen.name).point["job.sink.state.backend"] == "rocksdb"
 
 
 def test_levers_stand_on_top_of_each_other(job):
     """One is not enough: the next one is tried on top of the best so far, and what is not needed is taken away again."""
     slow = {
-        "aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 5000.0,
+        "aligned": 9000.0,
+        "aligned, RocksDB incremental": 2000.0,
+        "aligned, changelog": 5000.0,
         "aligned, RocksDB incremental, changelog": 500.0,
-    }  # fmt: skip
+    }
     found, levers = searched(job, slow, checkpoint_ms=1000)
 
-    assert "aligned, RocksDB incremental, changelog" == found.chosen.protocol
-    assert ["RocksDB incremental", "changelog"] == [change.name for change in levers.changes(found.chosen.name)]
+    assert found.chosen.protocol == "aligned, RocksDB incremental, changelog"
+    assert [change.name for change in levers.changes(found.chosen.name)] == ["RocksDB incremental", "changelog"]
 
 
 def test_where_barriers_suffice_no_lever_is_pulled(job):
     found, levers = searched(job, {"aligned": 100.0}, checkpoint_ms=1000)
 
-    assert "aligned" == found.chosen.protocol
-    assert {} == levers.tried
+    assert found.chosen.protocol == "aligned"
+    assert levers.tried == {}
 
 
 def test_levers_that_help_nobody_end_the_search(job):
@@ -91,7 +102,7 @@ def test_todays_setting_is_not_advised_if_it_loses_records(job):
     job.write_text(today.replace("service: 1 ms", "service: 1 ms, connector: iceberg-v1"))
     found, _ = searched(job, {"aligned": 900.0, "unaligned": 100.0}, checkpoint_ms=1000)
 
-    assert "aligned" == found.chosen.protocol
+    assert found.chosen.protocol == "aligned"
     assert {("30 s", "unaligned")} == {name for name in found.trials if "unaligned" in name[1]}
 
 
@@ -110,7 +121,7 @@ def test_levers_that_are_not_advised_are_named_with_their_reason(job):
     found, levers = searched(job, slow, checkpoint_ms=1000)
     (sentence,) = levers_left(found, levers, found.chosen)
 
-    assert "aligned, changelog" == found.chosen.protocol
+    assert found.chosen.protocol == "aligned, changelog"
     assert "aligned, RocksDB incremental, every" in sentence
     assert "checkpoints 2 s > 1 s" in sentence
     assert "aligned, changelog, every" not in sentence
@@ -131,9 +142,11 @@ def test_other_levers_are_tried_in_place_of_one_that_long_runs_reject(job):
     levers = Levers()
     found = race(job, OfLongRuns(slow), levers=levers, checkpoint_ms=1000)
 
-    assert "aligned, changelog" == found.chosen.protocol
+    assert found.chosen.protocol == "aligned, changelog"
     assert found.has_room
-    assert {"checkpoint_ms"} == {limit for own in found.settings if "RocksDB" in own.protocol and own.ran_long for limit in own.breaks}
+    assert {"checkpoint_ms"} == {
+        limit for own in found.settings if "RocksDB" in own.protocol and own.ran_long for limit in own.breaks
+    }
 
 
 class TogetherOnly(Uploading):
@@ -141,7 +154,11 @@ class TogetherOnly(Uploading):
 
     def row(self, axes, k, more_ms):
         row = super().row(axes, k, more_ms)
-        return row | ({"end_to_end_max_ms": 1100.0} if axes["trial"] == LONG and axes["protocol"].endswith("RocksDB incremental") else {})
+        return row | (
+            {"end_to_end_max_ms": 1100.0}
+            if axes["trial"] == LONG and axes["protocol"].endswith("RocksDB incremental")
+            else {}
+        )
 
 
 ALONE = {"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, changelog": 5000.0}
@@ -149,9 +166,11 @@ ALONE = {"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, cha
 
 def test_where_no_lever_takes_the_place_of_the_last_one_another_stands_on_top(job):
     levers = Levers()
-    found = race(job, TogetherOnly(ALONE | {"aligned, RocksDB incremental, changelog": 400.0}), levers=levers, checkpoint_ms=1000)
+    found = race(
+        job, TogetherOnly(ALONE | {"aligned, RocksDB incremental, changelog": 400.0}), levers=levers, checkpoint_ms=1000
+    )
 
-    assert "aligned, RocksDB incremental, changelog" == found.chosen.protocol
+    assert found.chosen.protocol == "aligned, RocksDB incremental, changelog"
     assert found.has_room
 
 
@@ -169,14 +188,16 @@ def test_a_lever_that_no_budget_covers_ends_the_search(job):
     """It is named with those that would have followed, and counts as tried nowhere."""
     found = with_levers(job, Uploading({"aligned": 9000.0}), lambda _steady, _failing, share: share != LEVERS)
 
-    assert 1 == len(left_out(found, "and further ones: more work than the budget leaves"))
-    assert {} == found.levers.tried
+    assert len(left_out(found, "and further ones: more work than the budget leaves")) == 1
+    assert found.levers.tried == {}
 
 
 def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
     """Nothing takes the place of the lever that the long run rejects, and nothing stands on top of it."""
     run = TogetherOnly(ALONE)
-    found = with_levers(job, run, lambda _steady, _failing, share: share != LEVERS or {1} == set(run.replications.values()))
+    found = with_levers(
+        job, run, lambda _steady, _failing, share: share != LEVERS or {1} == set(run.replications.values())
+    )
 
     assert found.chosen is None
     assert left_out(found, "in place of 'RocksDB incremental'")
@@ -189,6 +210,6 @@ def test_a_lever_keeps_its_conditions_at_every_interval(job):
     found, levers = searched(job, slow, checkpoint_ms=1000)
     others = {name for name in found.trials if name[1] == "aligned, changelog"} | {("7 s", "aligned, changelog")}
 
-    assert 1 < len(others)
+    assert len(others) > 1
     assert {("changelog",)} == {tuple(change.name for change in levers.changes(name)) for name in others}
-    assert () == levers.changes(("30 s", "aligned"))
+    assert levers.changes(("30 s", "aligned")) == ()

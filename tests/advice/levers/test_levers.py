@@ -5,17 +5,14 @@ import re
 import pytest
 
 from sim.advice.job import prepared
-from sim.advice.levers.catalogue import LEVERS, ranked
-from sim.advice.levers.lever import CHANNEL_STATE, LOSS, PARTS, QUEUE, RESTORE, UPLOAD, Situation
-from sim.advice.levers.machines import more_subtasks
-from sim.advice.levers.situation import dominant
+from sim.advice.levers import LEVERS, more_subtasks, ranked
 from sim.advice.settings import protocols
-from sim.model.catalogs.shipping import SHIPPING
-from sim.scenario import loads
-from sim.scenario.flink.text import flink_lines
-from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import Reading
-from sim.sweeps.file.design import override
+from sim.advice.situation import CHANNEL_STATE, LOSS, PARTS, QUEUE, RESTORE, UPLOAD, Situation, dominant
+from sim.model.job import SHIPPING
+from sim.model.schema.flink_text import flink_lines
+from sim.model.schema.study import loads
+from sim.model.schema.text import Reading, compose
+from sim.studies.sweeps.design import override
 
 JOB = """\
 # A job with state on the heap.
@@ -31,7 +28,9 @@ run: {duration: 1 min}
 
 
 def situation(text=JOB, full="", **shares):
-    return Situation(loads(text).scenarios[0], compose(text, Reading("job")), protocols()[0], 10**10, shares, {}, full=full)
+    return Situation(
+        loads(text).scenarios[0], compose(text, Reading("job")), protocols()[0], 10**10, shares, {}, full=full
+    )
 
 
 def names(where):
@@ -62,7 +61,7 @@ def test_the_changelog_is_pulled_with_its_log_in_files():
     """Flink's own default is memory: then each checkpoint copies the whole log."""
     advised = loads(JOB, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
 
-    assert "filesystem" == flink_lines(advised)["state.changelog.storage"]
+    assert flink_lines(advised)["state.changelog.storage"] == "filesystem"
 
 
 def test_state_in_rocksdb_calls_for_increments():
@@ -76,7 +75,7 @@ def test_data_in_flight_calls_for_barriers_and_smaller_buffers():
     """What takes machines comes last."""
     found = names(situation(full="count", **{QUEUE: 0.8, CHANNEL_STATE: 0.2}))
 
-    assert ["barriers", "segments", "parallelism"] == found
+    assert found == ["barriers", "segments", "parallelism"]
     assert "parallelism" not in names(situation(**{QUEUE: 1.0}))
 
 
@@ -85,7 +84,7 @@ def test_a_restore_calls_for_local_copies():
 
 
 def test_parts_that_take_nothing_call_for_nothing():
-    assert [] == names(situation())
+    assert names(situation()) == []
     assert "RocksDB incremental" not in names(situation(**{UPLOAD: 0.01, LOSS: 0.99}))
 
 
@@ -103,16 +102,22 @@ def test_every_change_makes_a_scenario(part):
             if change.assumption is not None:
                 points += [change.point | change.assumption.least_point, change.point | change.assumption.most_point]
             for point in points:
-                assert 1 == len(loads(JOB, overrides=[override(key, value) for key, value in point.items()]).scenarios)
+                assert len(loads(JOB, overrides=[override(key, value) for key, value in point.items()]).scenarios) == 1
 
 
 def test_rocksdb_costs_service_time():
     """Vertices with state take longer for each record, no others do."""
-    (change,) = next(changes for lever, changes in ranked(situation(**{UPLOAD: 1.0})) if lever.name == "RocksDB incremental")
+    (change,) = next(
+        changes for lever, changes in ranked(situation(**{UPLOAD: 1.0})) if lever.name == "RocksDB incremental"
+    )
     own = change.point
 
-    assert {"job.count.state.backend": "rocksdb", "checkpoint.incremental": True, "job.count.service": "510000 ns"} == own
-    assert {"job.count.service": "600000 ns"} == change.assumption.most_point
+    assert own == {
+        "job.count.state.backend": "rocksdb",
+        "checkpoint.incremental": True,
+        "job.count.service": "510000 ns",
+    }
+    assert change.assumption.most_point == {"job.count.service": "600000 ns"}
 
 
 def test_more_subtasks_keep_their_key_groups_and_forwarded_edges():
@@ -120,22 +125,25 @@ def test_more_subtasks_keep_their_key_groups_and_forwarded_edges():
     point = more_subtasks(situation(), "count", 2)
     job = loads(JOB, overrides=[override(key, value) for key, value in point.items()]).scenarios[0].job
 
-    assert [2, 4, 4] == [vertex.parallelism for vertex in job.vertices]
+    assert [vertex.parallelism for vertex in job.vertices] == [2, 4, 4]
     assert SHIPPING["forward"].one_to_one
-    assert "forward" == job.vertex("sink").inputs[0].ship
+    assert job.vertex("sink").inputs[0].ship == "forward"
     counted = job.vertex("count")
     shares = [float(share) for share in counted.shares(counted.inputs[0])]
-    assert pytest.approx([1 / 6, 1 / 6]) == shares[:2]  # the other half is that of one hot key, as far as anybody can tell
+    # the other half is that of one hot key, as far as anybody can tell
+    assert pytest.approx([1 / 6, 1 / 6]) == shares[:2]
     assert pytest.approx(1.0) == sum(shares)
 
 
 def test_no_more_subtasks_than_key_groups():
-    assert {} == more_subtasks(situation(), "count", 128)
+    assert more_subtasks(situation(), "count", 128) == {}
 
 
 def test_what_dominates():
     where = situation()
-    slow = Situation(where.scenario, where.plain, where.protocol, 10**10, {}, {UPLOAD: 18_000.0, QUEUE: 2_000.0}, 0.0, 9e9)
+    slow = Situation(
+        where.scenario, where.plain, where.protocol, 10**10, {}, {UPLOAD: 18_000.0, QUEUE: 2_000.0}, 0.0, 9e9
+    )
 
-    assert "18 s of 20 s: upload of state (9 GB at 500 MB/s)" == dominant(slow)
-    assert "" == dominant(where)
+    assert dominant(slow) == "18 s of 20 s: upload of state (9 GB at 500 MB/s)"
+    assert dominant(where) == ""

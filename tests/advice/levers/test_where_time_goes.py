@@ -7,11 +7,26 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from sim.advice.levers.catalogue import ranked
-from sim.advice.levers.flight import FLOATING, INTERVAL, MIN_PAUSE, SEGMENTS, TIMEOUT
-from sim.advice.levers.lever import (
+from sim.advice.levers import (
+    CHANGELOG,
+    CORES,
+    FILE_MERGING,
+    FLOATING,
+    INTERVAL,
+    LOCAL_RECOVERY,
+    MIN_PAUSE,
+    PARALLELISM,
+    PREFIXES,
+    ROCKSDB,
+    SEGMENTS,
+    TIMEOUT,
+    TRANSFER_THREADS,
+    ranked,
+)
+from sim.advice.situation import (
     ALIGNMENT,
     CHANNEL_STATE,
+    COLUMNS,
     EXPIRY,
     HICCUPS,
     LOSS,
@@ -23,12 +38,13 @@ from sim.advice.levers.lever import (
     SYNC,
     UPLOAD,
     Lever,
+    _checkpoint_parts,
+    _shares,
+    dominant,
+    recovery_parts,
 )
-from sim.advice.levers.machines import CORES, FILE_MERGING, PARALLELISM, PREFIXES
-from sim.advice.levers.situation import COLUMNS, _checkpoint_parts, _shares, dominant, recovery_parts
-from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY, ROCKSDB, TRANSFER_THREADS
-from sim.advice.running.work import work_s
-from sim.scenario import loads
+from sim.advice.trials import work_s
+from sim.model.schema.study import loads
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import JOB as SMALL
 
@@ -45,12 +61,18 @@ def test_parts_are_means_over_runs_and_some_are_joined():
     first = {column: float(i) for i, column in enumerate(COLUMNS.values(), 1)}
     second = {column: 3 * ms for column, ms in first.items()}
 
-    assert {
-        QUEUE: 2 * (1 + 2), ALIGNMENT: 6, "pre-barrier": 8, SYNC: 10, "asynchronous work": 12, UPLOAD: 2 * (7 + 8), CHANNEL_STATE: 18,
+    assert parts_of([first, second]) == {
+        QUEUE: 2 * (1 + 2),
+        ALIGNMENT: 6,
+        "pre-barrier": 8,
+        SYNC: 10,
+        "asynchronous work": 12,
+        UPLOAD: 2 * (7 + 8),
+        CHANNEL_STATE: 18,
         MESSAGES: 20,
-    } == parts_of([first, second])  # fmt: skip
-    assert {QUEUE: 5.0} == parts_of([{"tail_queue_ms": 5.0, "tail_sync_ms": math.nan}])
-    assert {} == parts_of([])
+    }
+    assert parts_of([{"tail_queue_ms": 5.0, "tail_sync_ms": math.nan}]) == {QUEUE: 5.0}
+    assert parts_of([]) == {}
 
 
 def test_hiccups_are_what_slow_checkpoints_spend_beyond_the_usual():
@@ -64,9 +86,9 @@ def test_hiccups_are_what_slow_checkpoints_spend_beyond_the_usual():
         "path_queue_ms": 1.0,
     }
 
-    assert {MESSAGES: 20.0, HICCUPS: 30.0, SYNC: 5.0, QUEUE: 7.0} == parts_of([row], has_residuals=True)
-    assert {MESSAGES: 50.0, SYNC: 5.0, QUEUE: 7.0} == parts_of([row])
-    assert {MESSAGES: 50.0} == parts_of([{"tail_messages_ms": 50.0}], has_residuals=True)
+    assert parts_of([row], has_residuals=True) == {MESSAGES: 20.0, HICCUPS: 30.0, SYNC: 5.0, QUEUE: 7.0}
+    assert parts_of([row]) == {MESSAGES: 50.0, SYNC: 5.0, QUEUE: 7.0}
+    assert parts_of([{"tail_messages_ms": 50.0}], has_residuals=True) == {MESSAGES: 50.0}
 
 
 def setting(*breaks, completed=1.0, interval="10 s"):
@@ -81,12 +103,12 @@ def shares(*breaks, parts=None, expired=False, completed=1.0):
 def test_each_broken_limit_counts_alike():
     """Checkpoints are three quarters upload; with a loss beside them all of that is half."""
     assert {UPLOAD: 0.75, SYNC: 0.25} == shares("checkpoint_ms") == shares("visible_ms")
-    assert {LOSS: 1.0} == shares("loss")
-    assert {UPLOAD: 0.375, SYNC: 0.125, LOSS: 0.5} == shares("checkpoint_ms", "loss")
-    assert {EXPIRY: 0.5, UPLOAD: 0.375, SYNC: 0.125} == shares("checkpoint_ms", expired=True)
+    assert shares("loss") == {LOSS: 1.0}
+    assert shares("checkpoint_ms", "loss") == {UPLOAD: 0.375, SYNC: 0.125, LOSS: 0.5}
+    assert shares("checkpoint_ms", expired=True) == {EXPIRY: 0.5, UPLOAD: 0.375, SYNC: 0.125}
     assert {} == shares() == shares("checkpoint_ms", parts={})
-    assert {EXPIRY: 1.0} == shares(completed=0.0)
-    assert {LOSS: 1.0} == shares("loss", completed=0.0)
+    assert shares(completed=0.0) == {EXPIRY: 1.0}
+    assert shares("loss", completed=0.0) == {LOSS: 1.0}
 
 
 def test_a_recovery_is_divided_by_what_was_left_to_do():
@@ -94,30 +116,38 @@ def test_a_recovery_is_divided_by_what_was_left_to_do():
     rows = pd.DataFrame({"downtime_ms": [20_000.0], "caught_up_ms": [30_000.0]})
     parts = recovery_parts(10_000.0, rows, 15_000.0)
 
-    assert {OUTAGE: 15_000 + 10_000 * 15 / 29, RESTORE: 5000.0, REPLAY: 10_000 * 14 / 29} == pytest.approx(parts)
-    assert {OUTAGE: 1.0} == recovery_parts(10_000.0, rows, math.inf)
+    assert pytest.approx(parts) == {OUTAGE: 15_000 + 10_000 * 15 / 29, RESTORE: 5000.0, REPLAY: 10_000 * 14 / 29}
+    assert recovery_parts(10_000.0, rows, math.inf) == {OUTAGE: 1.0}
     never = recovery_parts(10_000.0, rows.assign(caught_up_ms=math.nan), 0.0)
-    assert {OUTAGE: 0.0, RESTORE: 20_000.0, REPLAY: 20_000.0} == never  # as long as it is down, at least
-    assert {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0} == recovery_parts(10_000.0, NO_ROWS, 9.0)
+    assert never == {OUTAGE: 0.0, RESTORE: 20_000.0, REPLAY: 20_000.0}  # as long as it is down, at least
+    assert recovery_parts(10_000.0, NO_ROWS, 9.0) == {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0}
     short = recovery_parts(10_000.0, rows, 99_000.0)
-    assert (20_000 + 10_000 * 20 / 29, 0.0) == (pytest.approx(short[OUTAGE]), short[RESTORE])
+    assert (pytest.approx(short[OUTAGE]), short[RESTORE]) == (20_000 + 10_000 * 20 / 29, 0.0)
 
 
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
         ({"milliseconds": {QUEUE: 18_000.0, UPLOAD: 2000.0}}, "18 s of 20 s: barriers wait behind data"),
-        ({"milliseconds": {QUEUE: 18_000.0, UPLOAD: 2000.0}, "full": "sink"}, "18 s of 20 s: barriers wait behind data ('sink' is full)"),
+        (
+            {"milliseconds": {QUEUE: 18_000.0, UPLOAD: 2000.0}, "full": "sink"},
+            "18 s of 20 s: barriers wait behind data ('sink' is full)",
+        ),
         ({"milliseconds": {SYNC: 18_000.0}, "full": "sink"}, "18 s of 18 s: synchronous parts"),
         ({"milliseconds": {UPLOAD: 2000.0}, "uploaded_bytes": 4e9}, "2 s of 2 s: upload of state (4 GB at 2 GB/s)"),
         ({"milliseconds": {UPLOAD: 2000.0}}, "2 s of 2 s: upload of state"),
-        ({"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "milliseconds": {SYNC: 1.0}},
-         "9 s of 10 s of recovery: until a lost task manager's slots are replaced"),
-        ({"breaks": ("recovery_ms", "loss"), "recovery": {OUTAGE: 9000.0}, "milliseconds": {SYNC: 1.0}}, "1 ms of 1 ms: synchronous parts"),
+        (
+            {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "milliseconds": {SYNC: 1.0}},
+            "9 s of 10 s of recovery: until a lost task manager's slots are replaced",
+        ),
+        (
+            {"breaks": ("recovery_ms", "loss"), "recovery": {OUTAGE: 9000.0}, "milliseconds": {SYNC: 1.0}},
+            "1 ms of 1 ms: synchronous parts",
+        ),
         ({"breaks": ("recovery_ms",), "recovery": {}, "milliseconds": {SYNC: 1.0}}, "1 ms of 1 ms: synchronous parts"),
         ({"milliseconds": {SYNC: 0.0}}, ""),
     ],
-)  # fmt: skip
+)
 def test_the_part_that_takes_most_is_named(changed, text):
     assert text == dominant(replace(situation(), **changed))
 
@@ -129,8 +159,8 @@ def proposed(lever, where):
 def test_a_lever_helps_by_the_shares_of_its_parts():
     lever = Lever("x", frozenset({UPLOAD, SYNC}), lambda _: iter(()), costs="")
 
-    assert 0.75 == lever.share(situation(**{UPLOAD: 0.5, SYNC: 0.25, QUEUE: 0.25}))
-    assert 0.0 == lever.share(situation(**{QUEUE: 1.0}))
+    assert lever.share(situation(**{UPLOAD: 0.5, SYNC: 0.25, QUEUE: 0.25})) == 0.75
+    assert lever.share(situation(**{QUEUE: 1.0})) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -144,7 +174,10 @@ def test_a_lever_helps_by_the_shares_of_its_parts():
     ],
 )
 def test_a_pause_is_tried_where_checkpoints_take_half_of_the_interval(interval_s, pause, checkpoint_ms, applies):
-    where = replace(situation(JOB.replace("{interval: 10 s}", f"{{interval: 10 s, min-pause: {pause}}}")), checkpoint_ms=checkpoint_ms)
+    where = replace(
+        situation(JOB.replace("{interval: 10 s}", f"{{interval: 10 s, min-pause: {pause}}}")),
+        checkpoint_ms=checkpoint_ms,
+    )
 
     found = proposed(MIN_PAUSE, replace(where, interval_ns=interval_s * S))
     assert ([(f"pause {interval_s} s", {"checkpoint.min-pause": f"{interval_s} s"})] if applies else []) == found
@@ -155,13 +188,15 @@ def test_a_timeout_that_is_too_short_becomes_six_times_as_long(timeout, longer):
     """Ten minutes at least before that."""
     text = JOB.replace("{interval: 10 s}", f"{{interval: 10 s, timeout: {timeout}}}")
 
-    assert [(f"timeout {longer}", {"checkpoint.timeout": longer})] == proposed(TIMEOUT, situation(text, **{EXPIRY: 0.5}))
-    assert [] == proposed(TIMEOUT, situation(text, **{UPLOAD: 1.0}))
+    assert [(f"timeout {longer}", {"checkpoint.timeout": longer})] == proposed(
+        TIMEOUT, situation(text, **{EXPIRY: 0.5})
+    )
+    assert proposed(TIMEOUT, situation(text, **{UPLOAD: 1.0})) == []
 
 
 @pytest.mark.parametrize(
     ("interval_s", "others"), [(10, [5, 15]), (1, [2]), (3600, [1800]), (60, [30, 120]), (7, [5, 10])]
-)  # fmt: skip
+)
 def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, others):
     found = [change.interval_ns // S for change in INTERVAL.proposes(replace(situation(), interval_ns=interval_s * S))]
 
@@ -171,41 +206,55 @@ def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, oth
 @pytest.mark.parametrize(
     ("cluster", "segments", "floating"),
     [
-        ("", True, False), ("network: {segment-size: 8 KiB}", False, False), ("network: {segment-size: 16 KiB}", True, False),
+        ("", True, False),
+        ("network: {segment-size: 8 KiB}", False, False),
+        ("network: {segment-size: 16 KiB}", True, False),
         ("network: {debloat: on}", False, False),
         ("profile: '1.20'", True, True),
         ("profile: '1.20', network: {floating-buffers-per-gate: 2}", True, False),
         ("profile: '1.20', network: {debloat: on}", False, False),
         ("profile: '1.20', network: {floating-buffers-per-gate: 3}", True, True),
     ],
-)  # fmt: skip
+)
 def test_smaller_buffers_are_tried_where_flink_uses_them(cluster, segments, floating):
     """Debloating sizes them by itself, and Flink 2 has no floating buffers per gate."""
     where = situation(JOB + (f"cluster: {{{cluster}}}\n" if cluster else ""))
 
-    assert ([("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})] if segments else []) == proposed(SEGMENTS, where)
-    assert ([("2 floating buffers", {"cluster.network.floating-buffers-per-gate": 2})] if floating else []) == proposed(FLOATING, where)
+    assert ([("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})] if segments else []) == proposed(
+        SEGMENTS, where
+    )
+    assert ([("2 floating buffers", {"cluster.network.floating-buffers-per-gate": 2})] if floating else []) == proposed(
+        FLOATING, where
+    )
 
 
 def test_machines_are_doubled():
     """Cores where they are limited, subtasks of the vertex that is full, prefixes of a store that limits requests."""
     full = situation(JOB + "cluster: {cores: 3}\n", full="count")
-    store = JOB.replace("storage: {bandwidth: 100 MB/s}", "storage: {object-store: {bandwidth: 100 MB/s, prefixes: 2, requests: 100/s}}")
+    store = JOB.replace(
+        "storage: {bandwidth: 100 MB/s}", "storage: {object-store: {bandwidth: 100 MB/s, prefixes: 2, requests: 100/s}}"
+    )
 
-    assert [("6 cores", {"cluster.cores": 6})] == proposed(CORES, full)
+    assert proposed(CORES, full) == [("6 cores", {"cluster.cores": 6})]
     assert [] == proposed(CORES, situation()) == proposed(PARALLELISM, situation())
-    assert ["2 x parallelism of count"] == [name for name, _ in proposed(PARALLELISM, full)]
-    assert [("16 prefixes", {"storage.object-store.prefixes": 16})] == proposed(PREFIXES, situation(store))
-    assert [] == proposed(PREFIXES, situation()) == proposed(PREFIXES, situation(store.replace(", requests: 100/s", "")))
+    assert [name for name, _ in proposed(PARALLELISM, full)] == ["2 x parallelism of count"]
+    assert proposed(PREFIXES, situation(store)) == [("16 prefixes", {"storage.object-store.prefixes": 16})]
+    assert (
+        [] == proposed(PREFIXES, situation()) == proposed(PREFIXES, situation(store.replace(", requests: 100/s", "")))
+    )
 
 
-@pytest.mark.parametrize(("subtasks", "profile", "applies"), [(96, "2.x", True), (95, "2.x", False), (96, "1.15", False)])
+@pytest.mark.parametrize(
+    ("subtasks", "profile", "applies"), [(96, "2.x", True), (95, "2.x", False), (96, "1.15", False)]
+)
 def test_files_are_merged_from_a_hundred_subtasks_on(subtasks, profile, applies):
     """96 beside the four of the others."""
     text = JOB.replace("ship: hash, weights: [1, 2]", "ship: hash").replace(
         "service: 500 us, parallelism: 2", f"service: 500 us, parallelism: {subtasks}"
     )
-    where = situation(text.replace("{input: {count: forward}", "{input: {count: hash}") + f"cluster: {{profile: '{profile}'}}\n")
+    where = situation(
+        text.replace("{input: {count: forward}", "{input: {count: hash}") + f"cluster: {{profile: '{profile}'}}\n"
+    )
 
     assert ([("merged files", {"storage.file-merging": "on"})] if applies else []) == proposed(FILE_MERGING, where)
 
@@ -219,47 +268,69 @@ def test_files_are_merged_from_a_hundred_subtasks_on(subtasks, profile, applies)
         ("size: 1 GB, backend: rocksdb", ", transfer-threads: 16", {CHANGELOG, LOCAL_RECOVERY}),
         ("size: 1 GB, backend: rocksdb", ", transfer-threads: 15", {CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS}),
     ],
-)  # fmt: skip
+)
 def test_levers_of_state_apply_where_they_change_something(state, checkpoint, levers):
     where = situation(JOB.replace("size: 1 GB", state).replace("interval: 10 s", f"interval: 10 s{checkpoint}"))
-    points = {CHANGELOG: {"job.count.state.changelog": "on"}, LOCAL_RECOVERY: {"checkpoint.local-recovery": True},
-              TRANSFER_THREADS: {"checkpoint.transfer-threads": 16}}  # fmt: skip
+    points = {
+        CHANGELOG: {"job.count.state.changelog": "on"},
+        LOCAL_RECOVERY: {"checkpoint.local-recovery": True},
+        TRANSFER_THREADS: {"checkpoint.transfer-threads": 16},
+    }
 
-    assert {lever: points[lever] for lever in levers} == {lever: found[0][1] for lever in points if (found := proposed(lever, where))}
+    assert {lever: points[lever] for lever in levers} == {
+        lever: found[0][1] for lever in points if (found := proposed(lever, where))
+    }
 
 
 def test_work_is_a_sum_of_cells_tasks_checkpoints_and_records():
     """Four tasks for 3 s with 5 checkpoints, and 200 records a second through two vertices."""
     job = loads(SMALL).scenarios[0]
 
-    assert 0.06 + 4 * (4e-5 * 3 + 7e-4 * 5) + 1e-8 * 200 * 3 * 2 == pytest.approx(
-        work_s({"completed": 5, "emitted_per_second": 200.0}, job)
+    assert (
+        pytest.approx(work_s({"completed": 5, "emitted_per_second": 200.0}, job))
+        == 0.06 + 4 * (4e-5 * 3 + 7e-4 * 5) + 1e-8 * 200 * 3 * 2
     )
-    assert 0.06 + 4 * 4e-5 * 2 == pytest.approx(work_s({"ended_s": 2.0, "completed": math.inf}, job))
+    assert pytest.approx(work_s({"ended_s": 2.0, "completed": math.inf}, job)) == 0.06 + 4 * 4e-5 * 2
 
 
 def test_levers_that_take_no_machines_come_first():
     """Among them those that help most, by quarters; within a quarter the order of the list decides."""
     alike, apart = (situation(full="count", **{UPLOAD: share, QUEUE: 1 - share}) for share in (0.6, 0.63))
 
-    assert ["barriers", "interval", "RocksDB incremental", "changelog", "segments", "parallelism"] == [
-        lever.name for lever, _ in ranked(alike)
+    assert [lever.name for lever, _ in ranked(alike)] == [
+        "barriers",
+        "interval",
+        "RocksDB incremental",
+        "changelog",
+        "segments",
+        "parallelism",
     ]
-    assert ["interval", "RocksDB incremental", "changelog", "barriers", "segments", "parallelism"] == [
-        lever.name for lever, _ in ranked(apart)
+    assert [lever.name for lever, _ in ranked(apart)] == [
+        "interval",
+        "RocksDB incremental",
+        "changelog",
+        "barriers",
+        "segments",
+        "parallelism",
     ]
 
 
 @pytest.mark.parametrize(("share", "is_tried"), [(0.05, False), (0.051, True)])
 def test_a_lever_that_shortens_no_more_than_a_twentieth_is_not_tried(share, is_tried):
-    assert is_tried == ("local recovery" in [lever.name for lever, _ in ranked(situation(**{RESTORE: share, LOSS: 1 - share}))])
+    assert is_tried == (
+        "local recovery" in [lever.name for lever, _ in ranked(situation(**{RESTORE: share, LOSS: 1 - share}))]
+    )
 
 
 @pytest.mark.parametrize(
     ("service", "written"),
-    [("500 us", "510000 ns"), ("{exponential: 500 us}", {"exponential": "510000 ns"}), ("{uniform: 500 us}", {"uniform": "510000 ns"}),
-     ("{lognormal: {mean: 500 us, cv: 2}}", {"lognormal": {"mean": "510000 ns", "cv": 2}})],
-)  # fmt: skip
+    [
+        ("500 us", "510000 ns"),
+        ("{exponential: 500 us}", {"exponential": "510000 ns"}),
+        ("{uniform: 500 us}", {"uniform": "510000 ns"}),
+        ("{lognormal: {mean: 500 us, cv: 2}}", {"lognormal": {"mean": "510000 ns", "cv": 2}}),
+    ],
+)
 def test_a_slower_service_has_the_law_that_it_had(service, written):
     where = situation(JOB.replace("service: 500 us", f"service: {service}"))
     (change,) = ROCKSDB.proposes(where)
@@ -273,5 +344,8 @@ def test_inputs_with_services_of_their_own_become_slower_as_well():
     where = situation(JOB.replace("{ship: hash, weights: [1, 2]}", "{ship: hash, service: 1 ms}"))
     (change,) = ROCKSDB.proposes(where)
 
-    assert ("1010000 ns", "510000 ns") == (change.point["job.count.input.source.service"], change.point["job.count.service"])
-    assert [] == list(ROCKSDB.proposes(situation(JOB.replace("size: 1 GB", "size: 1 GB, backend: rocksdb"))))
+    assert (change.point["job.count.input.source.service"], change.point["job.count.service"]) == (
+        "1010000 ns",
+        "510000 ns",
+    )
+    assert list(ROCKSDB.proposes(situation(JOB.replace("size: 1 GB", "size: 1 GB, backend: rocksdb")))) == []

@@ -5,12 +5,24 @@ import csv
 import pytest
 
 from benchmarks.lab.as_answers import as_answers
-from benchmarks.lab.backtest_verdicts import BEGIN, DATA, END, PAGE, WHAT_IFS, document, factor, read_results, settings, table
+from benchmarks.lab.backtest_verdicts import (
+    BEGIN,
+    DATA,
+    END,
+    PAGE,
+    WHAT_IFS,
+    document,
+    factor,
+    read_results,
+    settings,
+    table,
+)
 from benchmarks.lab.backtest_verdicts import main as verdicts
 from benchmarks.lab.what_ifs_learned import learned
-from sim.evidence.what_ifs.factors import FILE, evidence, read_factors
-from sim.recordings import infer
-from sim.scenario import loads, write
+from sim.jobs.evidence.what_ifs import FILE, evidence, read_factors
+from sim.jobs.reading import infer
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
 
 SEVERE = "recordings/p2-severe-aligned.json.gz"
 
@@ -51,22 +63,30 @@ def test_our_own_recording_is_imported_from_what_its_rest_api_said():
     scenario = loads(write(inference.document, inference.question, inference.comments)).scenarios[0]
     sink = scenario.job.vertex("sink")
 
-    assert ("isolated", 4 * 10**9, 2, "hash") == (
-        scenario.cluster.placement, scenario.checkpoint.interval_ns, sink.parallelism, sink.inputs[0].ship,
-    )  # fmt: skip
-    assert 3e6 == pytest.approx(sink.inputs[0].service.mean, rel=0.05)
+    assert (
+        scenario.cluster.placement,
+        scenario.checkpoint.interval_ns,
+        sink.parallelism,
+        sink.inputs[0].ship,
+    ) == ("isolated", 4 * 10**9, 2, "hash")
+    assert pytest.approx(sink.inputs[0].service.mean, rel=0.05) == 3e6
 
 
 def test_a_setting_is_predicted_from_the_other_recording():
     """The interval of `maxconcurrent2`, asked of the run with 4 s between checkpoints."""
     changes = "checkpoint.interval=1500 ms; checkpoint.max-concurrent=2"
-    row = {"family": "severe", "imported": SEVERE, "predicted": "recordings/maxconcurrent2-p2-severe-aligned.json.gz", "changes": changes}
+    row = {
+        "family": "severe",
+        "imported": SEVERE,
+        "predicted": "recordings/maxconcurrent2-p2-severe-aligned.json.gz",
+        "changes": changes,
+    }
     (found,) = settings([row])
 
-    assert ("interval",) == found.kinds
+    assert found.kinds == ("interval",)
     assert max(found.off_by) < 1.2
     assert found.observed_ms[0] == pytest.approx(5000, rel=0.3)
 
 
 def test_noise_of_a_machine_is_no_error():
-    assert (1.0, 2.0, 1.0) == (factor(100, 159), factor(100, 200), factor(0, 59))
+    assert (factor(100, 159), factor(100, 200), factor(0, 59)) == (1.0, 2.0, 1.0)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from benchmarks.lab.__main__ import app
 from benchmarks.lab.calibrate import calibrate as calibration_of
-from sim.scenario.environment import load
+from sim.model.schema.study import load_environment
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 
@@ -33,18 +33,18 @@ def test_a_file_is_written_and_runs_take_it(folder):
     """The table says what stands in it; constants nobody told are named."""
     outcome = calibrate(folder, "--out", folder / "mine.yaml")
 
-    assert 0 == outcome.exit_code
+    assert outcome.exit_code == 0
     assert "default kept" in outcome.stdout
     assert "fail: kept at" in outcome.stderr
     assert "close: kept at" in outcome.stderr, "one recording tells it"
-    assert 3_000_000 <= load(str(folder / "mine.yaml")).complete_ns <= 7_000_000
+    assert 3_000_000 <= load_environment(str(folder / "mine.yaml")).complete_ns <= 7_000_000
 
 
 def test_as_json(folder):
     data = json.loads(calibrate(folder, "--json").stdout)
 
-    assert (3, False) == (data["trigger"]["recordings"], data["trigger"]["kept"])
-    assert (0, True, None) == (data["fail"]["recordings"], data["fail"]["kept"], data["fail"]["low_ms"])
+    assert (data["trigger"]["recordings"], data["trigger"]["kept"]) == (3, False)
+    assert (data["fail"]["recordings"], data["fail"]["kept"], data["fail"]["low_ms"]) == (0, True, None)
 
 
 def test_foreign_files_are_named_and_skipped(folder):
@@ -52,7 +52,7 @@ def test_foreign_files_are_named_and_skipped(folder):
     (folder / "cut.json.gz").write_bytes((folder / "p2-severe-aligned.json.gz").read_bytes()[:500])
     outcome = calibrate(folder)
 
-    assert 4 == outcome.exit_code
+    assert outcome.exit_code == 4
     assert "foreign.json: is JSON, but no recording" in outcome.stderr
     assert "cut.json.gz" in outcome.stderr
     assert outcome.stdout.startswith("# What no configuration says, of the environment of 3 recordings of Flink 2.3.0.")
@@ -65,7 +65,7 @@ def test_a_pipe_in_a_folder_is_skipped(tmp_path, verb):
 
     outcome = CliRunner().invoke(app, [verb, str(tmp_path)])
 
-    assert 3 == outcome.exit_code
+    assert outcome.exit_code == 3
     assert f"skipped: {tmp_path / 'pipe.json'}: is no ordinary file" in outcome.stderr
 
 
@@ -79,16 +79,16 @@ def test_a_folder_without_recordings(tmp_path, arguments):
 def test_cross_validation_needs_others(folder):
     outcome = calibrate(folder / "p2-severe-aligned.json.gz", "--cross-validate")
 
-    assert 3 == outcome.exit_code
+    assert outcome.exit_code == 3
     assert "at least two recordings" in outcome.stderr
-    assert 2 == calibrate(folder, "--cross-validate", "--out", folder / "x.yaml").exit_code
+    assert calibrate(folder, "--cross-validate", "--out", folder / "x.yaml").exit_code == 2
 
 
 def test_cross_validation_shows_errors_and_where_constants_come_from(folder):
     """Predictions are run once for constants that are equal."""
     outcome = calibrate(folder, "--cross-validate", "--seeds", 1, "--jobs", 1)
 
-    assert 0 == outcome.exit_code
+    assert outcome.exit_code == 0
     assert "without the recording: median" in outcome.stdout
     assert "end_to_end_duration" in outcome.stdout
     assert "the other recordings of its family" in outcome.stdout
@@ -102,10 +102,10 @@ def test_constants_come_from_recordings(tmp_path):
 
     assert {"trigger", "acknowledge"} <= set(calibration.table["constant"])
     assert (calibration.table["value_ms"] >= 0).all()
-    assert 1 == len(calibration.skipped)
+    assert len(calibration.skipped) == 1
     assert "Constants from 2 recordings, 1 skipped" in repr(calibration)
     assert "<table" in calibration._repr_html_()
     file = calibration.save(tmp_path / "here.yaml")
-    assert load(str(file)).trigger_ns > 0
+    assert load_environment(str(file)).trigger_ns > 0
     with pytest.raises(ValueError, match="no recordings"):
         calibration_of([tmp_path])

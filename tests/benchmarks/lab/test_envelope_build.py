@@ -8,10 +8,9 @@ import pytest
 
 from benchmarks.lab.envelope import FOLDERS, PAGE, made
 from benchmarks.lab.envelope_build import Judged, block, document, envelope_text, replaced
-from sim.evidence.envelope.features import features
-from sim.evidence.envelope.validity import FILE, envelope, read_envelope
-from sim.evidence.truth import scenario_of
-from sim.recordings import read_any
+from sim.jobs.evidence.envelope import FILE, envelope, features, read_envelope
+from sim.jobs.evidence.prediction import scenario_of
+from sim.jobs.reading import read_any
 
 POINTS = 0.02
 """A median or a 90 % quantile may move by so much (share) before the file has to be written anew: `make envelope`."""
@@ -24,17 +23,26 @@ def row(recording, quantity, error):
 
 def judged(name, errors, **values):
     columns = "recording family quantity vertex observed_p10 observed_p50 observed_p90 predicted_p10 predicted_p50 predicted_p90"
-    table = pd.DataFrame([row(name, "latency", error) for error in errors], columns=[*columns.split(), "relative_error", "covered"])
+    table = pd.DataFrame(
+        [row(name, "latency", error) for error in errors], columns=[*columns.split(), "relative_error", "covered"]
+    )
     return Judged(name, "shuffle", values, table)
 
 
 def test_errors_are_medians_over_recordings_that_have_the_value():
     """Each recording has the median of its vertices; 0.1 and 0.3 of two give 0.2 and a 90 % quantile of 0.28."""
-    both = [judged("a", [0.0, 0.1, 0.9], parallelism=(2, 4), barriers=("aligned",)), judged("b", [-0.3], parallelism=(4,))]
+    both = [
+        judged("a", [0.0, 0.1, 0.9], parallelism=(2, 4), barriers=("aligned",)),
+        judged("b", [-0.3], parallelism=(4,)),
+    ]
     recorded = document(both)["features"]
 
-    assert {"recordings": 2, "errors": {"latency": [2, 0.2, 0.28]}} == recorded["parallelism"]["4"]
-    assert {"recordings": 1, "errors": {"latency": [1, 0.1, 0.1]}} == recorded["parallelism"]["2"] == recorded["barriers"]["aligned"]
+    assert recorded["parallelism"]["4"] == {"recordings": 2, "errors": {"latency": [2, 0.2, 0.28]}}
+    assert (
+        {"recordings": 1, "errors": {"latency": [1, 0.1, 0.1]}}
+        == recorded["parallelism"]["2"]
+        == recorded["barriers"]["aligned"]
+    )
 
 
 def test_what_is_written_is_what_is_read():
@@ -42,7 +50,7 @@ def test_what_is_written_is_what_is_read():
     text = envelope_text(given)
 
     assert given == json.loads(text)
-    assert {2: 1} == {value: seen.recordings for value, seen in read_envelope(text).features["parallelism"].items()}
+    assert {value: seen.recordings for value, seen in read_envelope(text).features["parallelism"].items()} == {2: 1}
     assert "| shuffle (1) | – |" in block(read_envelope(text))
     assert "* parallelism: 2\n" in block(read_envelope(text))
 
@@ -63,10 +71,15 @@ def test_the_file_counts_the_recordings():
     scenarios = [scenario_of(read_any(path)) for folder in FOLDERS for path in folder.glob("*.json.gz")]
     found = [features(scenario) for scenario in scenarios]
     names = {name for values_of_scenario in found for name in values_of_scenario}
-    counted = {name: Counter(value for values_of_scenario in found for value in values_of_scenario.get(name, ())) for name in names}
+    counted = {
+        name: Counter(value for values_of_scenario in found for value in values_of_scenario.get(name, ()))
+        for name in names
+    }
 
-    assert [] == envelope().unvalidated(scenarios)
-    assert counted == {name: {value: seen.recordings for value, seen in values.items()} for name, values in envelope().features.items()}
+    assert envelope().unvalidated(scenarios) == []
+    assert counted == {
+        name: {value: seen.recordings for value, seen in values.items()} for name, values in envelope().features.items()
+    }
 
 
 @pytest.mark.slow
@@ -74,12 +87,18 @@ def test_the_file_is_what_the_recordings_give():
     """Every count, and every error to `POINTS`."""
     new, known = read_envelope(made()), read_envelope(FILE.read_text())
     pairs = [(new.overall, known.overall), *((new.families[name], known.families[name]) for name in known.families)]
-    pairs += [(new.features[name][value], seen) for name, values in known.features.items() for value, seen in values.items()]
+    pairs += [
+        (new.features[name][value], seen) for name, values in known.features.items() for value, seen in values.items()
+    ]
 
     assert new.recordings == known.recordings
-    assert {name: set(values) for name, values in new.features.items()} == {name: set(values) for name, values in known.features.items()}
+    assert {name: set(values) for name, values in new.features.items()} == {
+        name: set(values) for name, values in known.features.items()
+    }
     for now, then in pairs:
         assert now.recordings == then.recordings
         assert set(now.errors) == set(then.errors)
         for quantity, error in then.errors.items():
-            assert (error.median, error.p90) == pytest.approx((now.errors[quantity].median, now.errors[quantity].p90), abs=POINTS), quantity
+            assert (error.median, error.p90) == pytest.approx(
+                (now.errors[quantity].median, now.errors[quantity].p90), abs=POINTS
+            ), quantity

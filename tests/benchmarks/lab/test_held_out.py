@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.lab import read
-from sim.evidence.summary import judged
-from sim.evidence.truth import truth, unmodelled
+from sim.jobs.evidence.prediction import judged, truth, unmodelled
 
 HELD_OUT = Path(__file__).parents[2] / "data" / "held-out"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in HELD_OUT.glob("*.json.gz"))
@@ -37,14 +36,14 @@ def sinks(name: str) -> list[str]:
 
 
 def test_there_are_as_many_as_the_readme_says():
-    assert 15 == len(NAMES)
+    assert len(NAMES) == 15
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_they_do_can_be_said(name):
     lost = unmodelled(HELD_OUT / f"{name}.json.gz")
 
-    assert [] == lost or name in MIXED_SIZES
+    assert lost == [] or name in MIXED_SIZES
 
 
 @pytest.mark.parametrize("name", RECORDINGS_AND_MARKS)
@@ -71,8 +70,8 @@ def test_requests_under_way_limit_what_is_served():
     """20 requests of 100 ms in each of two subtasks: 400 records/s, whatever the sink could do (4000)."""
     pace = row("async-bottleneck-aligned", "numRecordsInPerSecond", "sink")
 
-    assert 400 == pytest.approx(pace["observed_p50"], rel=0.02)
-    assert 400 == pytest.approx(pace["predicted_p50"], rel=0.02)
+    assert pytest.approx(pace["observed_p50"], rel=0.02) == 400
+    assert pytest.approx(pace["predicted_p50"], rel=0.02) == 400
 
 
 def test_the_last_stage_of_a_cascade_loses_what_it_never_sees():

@@ -20,7 +20,7 @@ def document():
 def test_several_recordings_end_with_orderings_summaries_and_bars(lab):
     done = lab("validate", *(RECORDINGS / f"{name}.json.gz" for name in NAMES), "--seeds", "1", "--jobs", "2")
 
-    assert 0 == done.exit_code
+    assert done.exit_code == 0
     assert "barriers: aligned -> unaligned" in done.stdout
     assert "orderings are predicted right." in done.stdout
     assert "WRONG" not in done.stdout
@@ -36,9 +36,19 @@ def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(lab, tmp_path):
     done = lab("validate", plain, cut, "--seeds", "1", "--json")
     rows = json.loads(done.stdout)
 
-    assert 4 == done.exit_code
+    assert done.exit_code == 4
     assert f"skipped: {cut}: the compressed file is cut off" in done.stderr
-    assert {"recording", "family", "quantity", "unit", "vertex", "observed", "predicted", "relative_error", "covered"} == set(rows[0])
+    assert {
+        "recording",
+        "family",
+        "quantity",
+        "unit",
+        "vertex",
+        "observed",
+        "predicted",
+        "relative_error",
+        "covered",
+    } == set(rows[0])
     assert {None, "src", "map", "sink"} == {row["vertex"] for row in rows}
     assert all({"p10", "p50", "p90"} == set(row[side]) for row in rows for side in ("observed", "predicted"))
 
@@ -48,7 +58,9 @@ def test_two_files_of_one_name_are_told_apart(lab, tmp_path):
     copy.write_text(json.dumps(document()))
     done = lab("validate", RECORDINGS / "p2-severe-aligned.json.gz", copy, "--seeds", "1", "--json")
 
-    assert {"recordings/p2-severe-aligned", f"{tmp_path.name}/p2-severe-aligned"} == {row["recording"] for row in json.loads(done.stdout)}
+    assert {"recordings/p2-severe-aligned", f"{tmp_path.name}/p2-severe-aligned"} == {
+        row["recording"] for row in json.loads(done.stdout)
+    }
 
 
 def without(path, value):
@@ -66,21 +78,30 @@ HOSTILE = {
     "of zeros": (gzip.compress(b" " * 201_000_000, 1), "holds more than 200000000 bytes"),
     "of something else": (b'{"a": 1}', "no recording of a Flink job"),
     "nested without end": (b"[" * 100_000, "is nested more than 100 levels deep"),
-    "a negative duration": (without(["checkpoints", "list", 2, "end_to_end_duration"], -5), "greater than or equal to -1"),
+    "a negative duration": (
+        without(["checkpoints", "list", 2, "end_to_end_duration"], -5),
+        "greater than or equal to -1",
+    ),
     "a size in words": (without(["checkpoints", "list", 2, "checkpointed_size"], "many"), "valid integer"),
-    "a number of 400 digits": (without(["checkpoints", "list", 2, "end_to_end_duration"], 10**400), "less than or equal to"),
-    "events without columns": (without(["events", "sink_second"], {"cols": ["node"], "rows": [["sink"]]}), "cannot be understood"),
+    "a number of 400 digits": (
+        without(["checkpoints", "list", 2, "end_to_end_duration"], 10**400),
+        "less than or equal to",
+    ),
+    "events without columns": (
+        without(["events", "sink_second"], {"cols": ["node"], "rows": [["sink"]]}),
+        "cannot be understood",
+    ),
     "more subtasks than keys": (without(["config", "nodes", 1, "parallelism"], 32768), "cannot be simulated"),
 }
 
 
 def test_a_duration_that_is_none_counts_as_unknown(lab, tmp_path):
-    """`sim.stand_ins` tells it from a number: no figure is made of it."""
+    """`sim.model.series.tables` tells it from a number: no figure is made of it."""
     path = tmp_path / "odd.json"
     path.write_bytes(without(["checkpoints", "list", 2, "end_to_end_duration"], float("nan")))
     done = lab("validate", path, "--seeds", "1")
 
-    assert 0 == done.exit_code
+    assert done.exit_code == 0
     assert not re.search(r"\d{30}|\bnan\b|\binf\b", done.output, re.IGNORECASE)
 
 
@@ -91,10 +112,10 @@ def test_what_is_no_recording_is_named_and_skipped(lab, tmp_path, kind):
     path.write_bytes(content)
     done = lab("validate", path, "--seeds", "1", "--json")
 
-    assert 4 == done.exit_code
+    assert done.exit_code == 4
     assert f"skipped: {path}: " in done.stderr
     assert reason in done.stderr
-    assert "[]" == done.stdout.strip()
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_run_without_end_is_given_up(lab, tmp_path):
@@ -102,7 +123,7 @@ def test_a_run_without_end_is_given_up(lab, tmp_path):
     path.write_bytes(without(["config", "duration_s"], 1e7))
     done = lab("validate", path, "--seeds", "1", "--time-limit", "1")
 
-    assert 4 == done.exit_code
+    assert done.exit_code == 4
     assert "took longer than 1 s" in done.stderr
 
 
@@ -123,11 +144,11 @@ def test_the_command_prints_a_row_per_recording(lab):
     file = RECORDINGS / "p2-severe-aligned.json.gz"
     done = lab("validate", "--explain", file)
 
-    assert 0 == done.exit_code
+    assert done.exit_code == 0
     assert "p2-severe-aligned" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     (record,) = json.loads(lab("validate", "--explain", "--json", file).stdout)
-    assert "p2-severe-aligned" == record["recording"]
+    assert record["recording"] == "p2-severe-aligned"
 
 
 def test_what_would_have_helped_is_simulated(lab):
@@ -139,7 +160,11 @@ def test_what_would_have_helped_is_simulated(lab):
 
     assert simulated["as_it_is"]["p50_ns"] == pytest.approx(simulated["recorded"]["p50_ns"], rel=0.15)
     assert unaligned["p50_ns"] < 0.2 * simulated["as_it_is"]["p50_ns"]
-    assert "execution.checkpointing.unaligned.enabled: true" == unaligned["setting"]
-    assert unaligned["judgement"].startswith("Shorter (p50 and p90): nine of ten such predictions are within a factor of")
+    assert unaligned["setting"] == "execution.checkpointing.unaligned.enabled: true"
+    assert unaligned["judgement"].startswith(
+        "Shorter (p50 and p90): nine of ten such predictions are within a factor of"
+    )
     assert "Not if 'sink' writes to Iceberg's FlinkSink" in unaligned["caution"]
-    assert not {"with a trigger that takes no time", "with acknowledgements that take no time"} & changes.keys(), "no setting does that"
+    assert not {"with a trigger that takes no time", "with acknowledgements that take no time"} & changes.keys(), (
+        "no setting does that"
+    )

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import Recording
-from sim.recordings import to_document
-from sim.scenario import loads, write
+from sim.jobs.reading import to_document
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
 
 PATH = Path(__file__).parents[2] / "data" / "recordings" / "p4-severe-unaligned.json.gz"
 
@@ -32,31 +33,39 @@ def test_a_loss_is_noticed_at_once_and_replaced_later():
     written = imported(kill(20), start(23))
     scenario = loads(write(written.document, written.question, written.comments), "x").scenarios[0]
 
-    assert [] == written.not_modelled
-    assert {"connection-reset": "0 s", "fresh-start": "0 s", "replacement": "3 s"} == written.document["restart"]
-    assert (0, 3_000_000_000, 1_000_000_000) == (
-        scenario.restart.connection_reset_ns, scenario.restart.replacement.mean, scenario.restart.delay_ns,
-    )  # fmt: skip
-    assert 3 == scenario.faults[0].what.host
+    assert written.not_modelled == []
+    assert written.document["restart"] == {"connection-reset": "0 s", "fresh-start": "0 s", "replacement": "3 s"}
+    assert (
+        scenario.restart.connection_reset_ns,
+        scenario.restart.replacement.mean,
+        scenario.restart.delay_ns,
+    ) == (0, 3_000_000_000, 1_000_000_000)
+    assert scenario.faults[0].what.host == 3
     assert 18 < scenario.faults[0].when.at_ns[0] / 10**9 < 20  # the run begins when all tasks run
 
 
-@pytest.mark.parametrize(("actions", "wait"), [
-    ((start(5), kill(20), start(23)), None),
-    ((kill(20),), "48 s"),
-], ids=["a spare one", "none"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("actions", "wait"),
+    [
+        ((start(5), kill(20), start(23)), None),
+        ((kill(20),), "48 s"),
+    ],
+    ids=["a spare one", "none"],
+)
 def test_a_spare_one_stands_in_and_without_one_the_job_waits(actions, wait):
     assert wait == imported(*actions).document["restart"].get("replacement")
 
 
 def test_task_managers_are_those_of_the_placement():
     """One for all, or one per subtask index."""
-    assert 0 == imported(kill(20), placement="single").document["faults"][0]["task-manager"]
-    assert 3 == imported(kill(20), placement="spread").document["faults"][0]["task-manager"]
-    assert 1 == imported(kill(20, index=5), placement="spread").document["faults"][0]["task-manager"]
+    assert imported(kill(20), placement="single").document["faults"][0]["task-manager"] == 0
+    assert imported(kill(20), placement="spread").document["faults"][0]["task-manager"] == 3
+    assert imported(kill(20, index=5), placement="spread").document["faults"][0]["task-manager"] == 1
 
 
 def test_what_cannot_be_said_is_named():
-    assert ["task managers lost one after the other: each is replaced as the first one was"] == imported(kill(9), kill(20)).not_modelled
-    assert ["request during the run: killtm at 9 s"] == imported({"do": "killtm", "at_s": 9}).not_modelled
+    assert imported(kill(9), kill(20)).not_modelled == [
+        "task managers lost one after the other: each is replaced as the first one was"
+    ]
+    assert imported({"do": "killtm", "at_s": 9}).not_modelled == ["request during the run: killtm at 9 s"]
     assert "restart" not in imported().document

@@ -7,15 +7,23 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import Recording, read
-from sim.quantities.observed import QUANTITIES
-from sim.recordings import observed
+from sim.jobs.observations import observed
+from sim.model.quantities import QUANTITIES
 
 DATA = Path(__file__).parents[2] / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
 OF_SERIES = {
-    "numRecordsInPerSecond", "numRecordsOutPerSecond", "busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond",
-    "latency", "outputQueueLength", "outputQueueSize", "inputQueueLength", "inputQueueSize",
-}  # fmt: skip
+    "numRecordsInPerSecond",
+    "numRecordsOutPerSecond",
+    "busyTimeMsPerSecond",
+    "idleTimeMsPerSecond",
+    "backPressuredTimeMsPerSecond",
+    "latency",
+    "outputQueueLength",
+    "outputQueueSize",
+    "inputQueueLength",
+    "inputQueueSize",
+}
 
 
 def document():
@@ -24,7 +32,9 @@ def document():
 
 def values(table, quantity, vertex="", checkpoint=None):
     chosen = table[(table["quantity"] == quantity) & (table["vertex"] == vertex)]
-    return chosen["value"].tolist() if checkpoint is None else chosen[chosen["checkpoint"] == checkpoint]["value"].tolist()
+    return (
+        chosen["value"].tolist() if checkpoint is None else chosen[chosen["checkpoint"] == checkpoint]["value"].tolist()
+    )
 
 
 def test_durations_are_those_of_completed_checkpoints():
@@ -35,7 +45,7 @@ def test_durations_are_those_of_completed_checkpoints():
     done = [row for row in recording.checkpoints.list if row.status == "COMPLETED"]
 
     assert [row.end_to_end_duration for row in done] == rows["value"].tolist()
-    assert [1] == rows[rows["first"]]["checkpoint"].tolist()
+    assert rows[rows["first"]]["checkpoint"].tolist() == [1]
     assert [float(len(done))] == values(table, "completed")
 
 
@@ -45,7 +55,7 @@ def test_a_vertex_is_the_median_of_its_subtasks():
 
     persisted = [518044, 513812, 514116, 523276]
     assert [sum(sorted(persisted)[1:3]) / 2] == values(table, "alignment_persisted", "sink", 4)
-    assert [(18 + 24) / 2] == values(table, "start_delay", "sink", 4)
+    assert values(table, "start_delay", "sink", 4) == [(18 + 24) / 2]
 
 
 def test_throughput_is_the_pace_of_the_slowest_stage():
@@ -65,7 +75,7 @@ def test_a_restarted_counter_counts_on():
     recorded["metrics"]["sink"] = {"t": [0, 1000, 2000, 3000, 4000], "numRecordsIn": [[0], [100], [200], [50], [150]]}
     table = observed(Recording.model_validate(recorded))
 
-    assert [(100 + 50 + 100) / 3] == values(table, "numRecordsInPerSecond", "sink")
+    assert values(table, "numRecordsInPerSecond", "sink") == [(100 + 50 + 100) / 3]
 
 
 def test_unknown_durations_are_left_out_and_savepoints_stand_apart():
@@ -77,7 +87,7 @@ def test_unknown_durations_are_left_out_and_savepoints_stand_apart():
     third["is_savepoint"] = True
     table = observed(Recording.model_validate(recorded))
 
-    assert [] == values(table, "start_delay", "map", 2)
+    assert values(table, "start_delay", "map", 2) == []
     assert table[table["checkpoint"] == 3].empty
     assert [float(recorded["checkpoints"]["list"][2]["end_to_end_duration"])] == values(table, "savepoint_duration")
 
@@ -89,9 +99,18 @@ def test_every_recording_has_every_quantity(path):
 
     always = {"completed", "failed", "expired", *OF_SERIES}
     completed = {
-        "end_to_end_duration", "start_delay", "alignment_duration", "sync_duration", "async_duration", "alignment_persisted",
-        "alignment_processed", "checkpointed_size", "state_size", "processed_data", "persisted_data",
-    }  # fmt: skip
+        "end_to_end_duration",
+        "start_delay",
+        "alignment_duration",
+        "sync_duration",
+        "async_duration",
+        "alignment_persisted",
+        "alignment_processed",
+        "checkpointed_size",
+        "state_size",
+        "processed_data",
+        "persisted_data",
+    }
 
     assert always <= set(table["quantity"]) <= set(QUANTITIES)
     assert (completed <= set(table["quantity"])) == (values(table, "completed") != [0.0])
@@ -106,7 +125,9 @@ def test_a_run_without_checkpoints_says_none():
     recorded["metrics"] = recorded["events"] = {}
     table = observed(Recording.model_validate(recorded))
 
-    assert {("completed", 0.0), ("failed", 0.0), ("expired", 0.0)} == {*zip(table["quantity"], table["value"], strict=True)}
+    assert {("completed", 0.0), ("failed", 0.0), ("expired", 0.0)} == {
+        *zip(table["quantity"], table["value"], strict=True)
+    }
 
 
 def test_a_failed_checkpoint_counts_and_is_not_timed():
@@ -115,6 +136,6 @@ def test_a_failed_checkpoint_counts_and_is_not_timed():
     recorded["checkpoints"]["list"][0]["status"] = "FAILED"
     table = observed(Recording.model_validate(recorded))
 
-    assert [1.0] == values(table, "failed")
+    assert values(table, "failed") == [1.0]
     assert 1 not in set(table["checkpoint"])
     assert not table["first"].any()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.lab.predicted_ends import of_ends_and_failures
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 
 JOB = """
 version: 1
@@ -27,8 +27,8 @@ def test_a_bounded_job_commits_all_with_its_final_checkpoint():
     """13.3 s of records: two periodic checkpoints at 0 and 5 s, one at 10 s, and the final one right after the end."""
     seen = values(bounded=", records-per-subtask: 4000")
 
-    assert 8_000 == seen["committed", "sink"]
-    assert 1 == seen["checkpoints_to_commit", "sink"]
+    assert seen["committed", "sink"] == 8_000
+    assert seen["checkpoints_to_commit", "sink"] == 1
     assert 0 < seen["tail_commit_delay", "sink"] < 200
     assert seen["tail_commit_delay", "sink"] < seen["job_end_delay", ""] < 500
 
@@ -37,7 +37,7 @@ def test_a_failure_goes_back_to_the_latest_checkpoint():
     """Killed at 12 s, 2 s after the third checkpoint: some 2 s of both sources are emitted again."""
     seen = values(fields='faults: [{kill: "sink[0]", at: 12 s}]\nrestart: {strategy: fixed-delay, delay: 2 s}')
 
-    assert 3 == seen["restored_checkpoint", ""]
+    assert seen["restored_checkpoint", ""] == 3
     assert 1_150 < seen["replayed_records", ""] < 1_400
     assert 2_000 < seen["downtime", ""] < 3_000
 

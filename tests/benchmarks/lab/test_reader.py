@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import read
-from sim.recordings import RecordingError
+from sim.jobs.source.recorded_job import RecordingError
 
 DATA = Path(__file__).parents[2] / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
@@ -51,7 +51,7 @@ def test_the_recordings_are_part_of_the_project():
     named = (DATA / "README.md").read_text()
 
     assert len(FILES) == 29
-    assert [] == [path.name for path in FILES if f"`{path.name.removesuffix('.json.gz')}`" not in named]
+    assert [path.name for path in FILES if f"`{path.name.removesuffix('.json.gz')}`" not in named] == []
 
 
 def test_numbers_are_those_of_the_file():
@@ -61,9 +61,13 @@ def test_numbers_are_those_of_the_file():
     fourth = recording.checkpoints.list[3]
     assert (fourth.id, fourth.end_to_end_duration, fourth.persisted_data) == (4, 89, 7556696)
     sink = fourth.tasks["sink"].subtasks[0]
-    assert (27, 0, 518044, 0, 32) == (
-        sink.start_delay, sink.alignment.duration, sink.alignment.persisted, sink.checkpoint.sync, sink.checkpoint.async_,
-    )  # fmt: skip
+    assert (
+        sink.start_delay,
+        sink.alignment.duration,
+        sink.alignment.persisted,
+        sink.checkpoint.sync,
+        sink.checkpoint.async_,
+    ) == (27, 0, 518044, 0, 32)
     table = recording.subtasks_table().set_index(["id", "vertex", "index"])
     assert table.loc[(4, "sink", 1), "alignment_persisted"] == 513812
     assert recording.metric("src", "accumulateBackPressuredTimeMs").iloc[0].tolist() == [3919, 4055, 3956, 3938]
@@ -166,12 +170,18 @@ def test_what_is_no_recording_is_refused(tmp_path, content, reason):
     ("damage", "reason"),
     [
         (lambda d: d.pop("config"), "config: Field required"),
-        (lambda d: d["checkpoints"]["list"][2].pop("trigger_timestamp"), "checkpoints.list.2.trigger_timestamp: Field required"),
+        (
+            lambda d: d["checkpoints"]["list"][2].pop("trigger_timestamp"),
+            "checkpoints.list.2.trigger_timestamp: Field required",
+        ),
         (lambda d: d["checkpoints"]["list"][2].update(status="HOPEFUL"), "checkpoints.list.2.status"),
         (lambda d: d["config"]["nodes"][1].update(parallelism=-1), "config.nodes.1.parallelism"),
         (lambda d: d["config"]["nodes"][1].update(parallelism=10**9), "config.nodes.1.parallelism"),
         (lambda d: d["config"]["nodes"][1].update(serviceUs="quick"), "config.nodes.1.serviceUs"),
-        (lambda d: d["config"]["nodes"][1].update(inputs=[{"from": "sink"}]), "node 'map' reads 'sink', which does not stand before it"),
+        (
+            lambda d: d["config"]["nodes"][1].update(inputs=[{"from": "sink"}]),
+            "node 'map' reads 'sink', which does not stand before it",
+        ),
         (lambda d: d["config"]["nodes"][2].update(id="map"), "two nodes are called 'map'"),
         (lambda d: d["config"]["nodes"][2].pop("inputs"), "a source has no inputs, every other node has"),
         (lambda d: d["config"].update(nodes=[]), "config.nodes"),

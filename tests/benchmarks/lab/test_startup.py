@@ -9,7 +9,14 @@ from sim.model.scenario import Overheads
 
 def recording(**events):
     tables = {kind: {"cols": ["t", "node", "sub"], "rows": rows} for kind, rows in events.items()}
-    bare = {"format": "flink-lab/1", "name": "a", "flink_version": "2.3.0", "started_ms": 0, "ended_ms": 1, "events": tables}
+    bare = {
+        "format": "flink-lab/1",
+        "name": "a",
+        "flink_version": "2.3.0",
+        "started_ms": 0,
+        "ended_ms": 1,
+        "events": tables,
+    }
     config = {"name": "a", "nodes": [{"id": "a", "kind": "source"}], "duration_s": 1}
     return Recording.model_validate(bare | {"checkpoints": {"counts": {}, "list": []}, "config": config})
 
@@ -18,13 +25,15 @@ def test_the_last_thing_that_starts_counts():
     """Here the state that is filled before the first record."""
     seen = recording(submit=[[1000, "job", -1]], open=[[1700, "a", 0], [1800, "b", 0]], prefilled=[[2500, "b", 0]])
 
-    assert 1500 == startup_ms(seen)
+    assert startup_ms(seen) == 1500
 
 
 def test_what_starts_after_a_failure_does_not():
-    seen = recording(submit=[[1000, "job", -1]], source_start=[[1900, "a", 0], [9000, "a", 0]], fail_injected=[[7000, "b", 0]])
+    seen = recording(
+        submit=[[1000, "job", -1]], source_start=[[1900, "a", 0], [9000, "a", 0]], fail_injected=[[7000, "b", 0]]
+    )
 
-    assert 900 == startup_ms(seen)
+    assert startup_ms(seen) == 900
 
 
 def test_a_recording_that_does_not_tell_began_as_usual():

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.lab import read
-from sim.recordings import to_document
-from sim.runtime.run.result import Result
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
-from sim.scenario.text.writer import write
+from sim.jobs.reading import to_document
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from sim.runtime.result import Result
+from sim.runtime.simulate import simulate
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 ROCKSDB = RECORDINGS / "rocksdb-incremental-p2-aligned.json.gz"
@@ -43,7 +43,11 @@ def test_rocksdb_compactions_show_when_they_did():
     """Level 0 has four files with every fourth checkpoint: the next one writes the whole state, the others three megabytes."""
     sizes = both(ROCKSDB, "checkpointed_size")
 
-    assert [1, 4, 8, 12] == sizes.index[sizes["observed"] > 20e6].tolist() == sizes.index[sizes["predicted"] > 20e6].tolist()
+    assert (
+        [1, 4, 8, 12]
+        == sizes.index[sizes["observed"] > 20e6].tolist()
+        == sizes.index[sizes["predicted"] > 20e6].tolist()
+    )
 
 
 def test_rocksdb_uploads_take_what_they_took():
@@ -62,10 +66,14 @@ def test_rocksdb_writes_as_many_files():
     recorded = events[~events["file"].str.startswith("_") & (events["node"] != "job")]
     ends = [*started[1:], started.iloc[-1] + 5000]
     observed = {
-        number: int(((recorded["t"] >= begin) & (recorded["t"] < end) & ~recorded["thread"].str.contains("jobmanager")).sum())
+        number: int(
+            ((recorded["t"] >= begin) & (recorded["t"] < end) & ~recorded["thread"].str.contains("jobmanager")).sum()
+        )
         for (number, begin), end in zip(started.items(), ends, strict=True)
     }
     files = simulated(ROCKSDB).tables["files"]
     predicted = files[files["scope"] != "metadata"].groupby("checkpoint").size()
 
-    assert {number: observed[number] for number in range(2, 13)} == {number: int(predicted[number]) for number in range(2, 13)}
+    assert {number: observed[number] for number in range(2, 13)} == {
+        number: int(predicted[number]) for number in range(2, 13)
+    }

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import Recording, read
-from sim.recordings import to_document
-from sim.scenario import loads, write
+from sim.jobs.reading import to_document
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
 
 DATA = Path(__file__).parents[2] / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
@@ -33,28 +34,43 @@ def test_a_chain_reads_like_its_configuration():
     """Source, map, sink: what a person would have written."""
     scenario, question, comments, lost = to_document(read(DATA / "p4-severe-unaligned.json.gz"))
 
-    assert {
-        "src": {"source": {"rate-per-subtask": "unlimited", "record": "1008 B"}, "parallelism": 4, "snapshot": {"operator-state": "266 B"}},
-        "map": {
-            "input": {"src": "hash"}, "service": "100 us", "record": "1 kB", "parallelism": 4,
-            "state": {"size": "4 MB", "update": "10 %", "value": "1 kB"}, "snapshot": {"operator-state": "199 B"},
+    assert scenario["job"] == {
+        "src": {
+            "source": {"rate-per-subtask": "unlimited", "record": "1008 B"},
+            "parallelism": 4,
+            "snapshot": {"operator-state": "266 B"},
         },
-        "sink": {"input": {"map": "hash"}, "service": "3 ms", "parallelism": 4, "snapshot": {"operator-state": "199 B"}},
-    } == scenario["job"]  # fmt: skip
-    assert {
+        "map": {
+            "input": {"src": "hash"},
+            "service": "100 us",
+            "record": "1 kB",
+            "parallelism": 4,
+            "state": {"size": "4 MB", "update": "10 %", "value": "1 kB"},
+            "snapshot": {"operator-state": "199 B"},
+        },
+        "sink": {
+            "input": {"map": "hash"},
+            "service": "3 ms",
+            "parallelism": 4,
+            "snapshot": {"operator-state": "199 B"},
+        },
+    }
+    assert scenario["flink"] == {
         "execution.checkpointing.interval": "4 s",
         "execution.checkpointing.unaligned.enabled": True,
         "execution.checkpointing.timeout": "10 min",
         "execution.checkpointing.tolerable-failed-checkpoints": 1000,
         "execution.checkpointing.data-inline-threshold": 0,
         "execution.buffer-timeout.interval": "100 ms",
-    } == scenario["flink"]
-    assert {"placement": "isolated", "profile": "2.x"} == scenario["cluster"]
-    assert {"bandwidth": "100 MB/s", "file-latency": "20 ms", "metadata-latency": "20 ms"} == scenario["storage"]
-    assert {"duration": "48 s"} == scenario["run"]
+    }
+    assert scenario["cluster"] == {"placement": "isolated", "profile": "2.x"}
+    assert scenario["storage"] == {"bandwidth": "100 MB/s", "file-latency": "20 ms", "metadata-latency": "20 ms"}
+    assert scenario["run"] == {"duration": "48 s"}
     assert question == "How does the recorded job 'p4-severe-unaligned' checkpoint, configured as it was?"
-    assert comments == ["Imported from the recording 'p4-severe-unaligned' of Flink 2.3.0: its configuration, nothing observed."]
-    assert [] == lost
+    assert comments == [
+        "Imported from the recording 'p4-severe-unaligned' of Flink 2.3.0: its configuration, nothing observed."
+    ]
+    assert lost == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
@@ -75,10 +91,13 @@ def test_three_kinds_of_barriers_are_compared_on_request():
     recorded = document("p4-severe-timeout-1s")
     recorded["config"]["flink"]["execution.checkpointing.aligned-checkpoint-timeout"] = "500ms"
 
-    assert {"barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}]} == scenario["checkpoint"]
-    assert [] == [key for key in scenario["flink"] if "align" in key]
-    assert question == "How would the recorded job 'p4-severe' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
-    assert {"aligned-timeout": "500 ms"} == imported(recorded, compare=True).document["checkpoint"]["barriers"][2]
+    assert scenario["checkpoint"] == {"barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}]}
+    assert [key for key in scenario["flink"] if "align" in key] == []
+    assert (
+        question
+        == "How would the recorded job 'p4-severe' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+    )
+    assert imported(recorded, compare=True).document["checkpoint"]["barriers"][2] == {"aligned-timeout": "500 ms"}
 
 
 @pytest.mark.parametrize("compare", [False, True], ids=["recorded", "compared"])
@@ -90,11 +109,13 @@ def test_the_scenario_is_one(path, compare):
     study = loads(write(written.document, written.question, written.comments), recording.name)
 
     assert written.question == study.question
-    assert () == study.warnings
+    assert study.warnings == ()
     assert len(study.scenarios) == (3 if compare else 1)
     for scenario in study.scenarios:
         assert scenario.run.duration_ns == recording.config.duration_s * 10**9
-        assert [(node.id, node.parallelism) for node in recording.config.nodes] == [(v.name, v.parallelism) for v in scenario.job.vertices]
+        assert [(node.id, node.parallelism) for node in recording.config.nodes] == [
+            (v.name, v.parallelism) for v in scenario.job.vertices
+        ]
         assert [node.service_us * 1000 for node in recording.config.nodes if node.inputs] == [
             vertex.service.mean for vertex in scenario.job.vertices if vertex.inputs
         ]
@@ -106,7 +127,9 @@ def test_the_first_scenario_is_an_import():
     """`make run` plays the comparison that `ckptsim import --compare` writes today."""
     written = to_document(read(DATA / "p4-severe-aligned.json.gz"), compare=True)
 
-    assert (DATA.parents[2] / "scenarios" / "p4-severe.yaml").read_text() == write(written.document, written.question, written.comments)
+    assert (DATA.parents[2] / "scenarios" / "p4-severe.yaml").read_text() == write(
+        written.document, written.question, written.comments
+    )
 
 
 def test_the_recorded_barriers_are_the_scenarios():
@@ -114,9 +137,11 @@ def test_the_recorded_barriers_are_the_scenarios():
     loaded = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)) for path in FILES}
     kinds = {name: str(study.scenarios[0].checkpoint.barriers) for name, study in loaded.items()}
 
-    assert {name for name in kinds if "unaligned" in name} == {name for name, kind in kinds.items() if kind == "unaligned"}
-    assert {"p4-severe-timeout-1s": "aligned-timeout 1 s"} == {
-        name: kind for name, kind in kinds.items() if kind not in ("aligned", "unaligned")
+    assert {name for name in kinds if "unaligned" in name} == {
+        name for name, kind in kinds.items() if kind == "unaligned"
+    }
+    assert {name: kind for name, kind in kinds.items() if kind not in ("aligned", "unaligned")} == {
+        "p4-severe-timeout-1s": "aligned-timeout 1 s"
     }
 
 
@@ -128,13 +153,16 @@ def test_concurrent_checkpoints_are_not_compared():
 
     assert len(loads(json.dumps(written.document)).scenarios) == 3
     assert any("one by one" in what for what in written.not_modelled)
-    assert [] == imported(document(), compare=True).not_modelled
+    assert imported(document(), compare=True).not_modelled == []
 
 
 def test_a_recorded_option_wins_over_the_fixed_one():
     """Each option stands once, under its current name."""
     recorded = document()
-    recorded["config"]["flink"] = {"execution.checkpointing.timeout": "4 s", "execution.checkpointing.alignment-timeout": "1 s"}
+    recorded["config"]["flink"] = {
+        "execution.checkpointing.timeout": "4 s",
+        "execution.checkpointing.alignment-timeout": "1 s",
+    }
     flink = imported(recorded).document["flink"]
 
     assert flink["execution.checkpointing.timeout"] == "4 s"
@@ -146,8 +174,8 @@ def test_weights_belong_to_the_reader():
     """Skew is drawn by the writer and felt by the readers of the keyed edge."""
     scenario = to_document(read(DATA / "p4-skew70-aligned.json.gz")).document
 
-    assert {"map": {"ship": "hash", "weights": [7, 1, 1, 1]}} == scenario["job"]["sink"]["input"]
-    assert {"src": "hash"} == scenario["job"]["map"]["input"]
+    assert scenario["job"]["sink"]["input"] == {"map": {"ship": "hash", "weights": [7, 1, 1, 1]}}
+    assert scenario["job"]["map"]["input"] == {"src": "hash"}
 
 
 def test_a_join_may_serve_its_inputs_differently():
@@ -159,17 +187,17 @@ def test_a_join_may_serve_its_inputs_differently():
     del recorded["config"]["nodes"][2]["kind"]
     union = imported(recorded).document["job"]["join"]
 
-    assert ({"a": "hash", "b": "hash"}, "2 ms") == (same["input"], same["service"])
-    assert {"a": {"ship": "hash", "service": "2 ms"}, "b": {"ship": "hash", "service": "50 us"}} == different["input"]
+    assert (same["input"], same["service"]) == ({"a": "hash", "b": "hash"}, "2 ms")
+    assert different["input"] == {"a": {"ship": "hash", "service": "2 ms"}, "b": {"ship": "hash", "service": "50 us"}}
     assert "service" not in different
-    assert ({"a": "hash", "b": "hash"}, "2 ms") == (union["input"], union["service"])
+    assert (union["input"], union["service"]) == ({"a": "hash", "b": "hash"}, "2 ms")
 
 
 def test_records_keep_their_size_behind_the_first_hop():
     """A source's timestamp travels one hop; whoever passes records on passes them without it."""
     job = to_document(read(DATA / "join-slowpath-aligned.json.gz")).document["job"]
 
-    assert ["1008 B", "1008 B"] == [job[name]["source"]["record"] for name in ("a", "b")]
+    assert [job[name]["source"]["record"] for name in ("a", "b")] == ["1008 B", "1008 B"]
     assert job["slow"]["record"] == "1 kB"
     assert "record" not in job["join"]  # nobody reads the join
 
@@ -185,11 +213,20 @@ def test_every_delay_of_a_snapshot_is_there():
 def test_storage_delays_and_slow_files_are_there():
     """Latencies add, the share is exact, what is unlimited is not mentioned."""
     recorded = document()
-    recorded["config"]["fs"] = {"readBytesPerSec": 2e7, "createMs": 5, "closeMs": 200, "slowProb": 0.02, "slowFactor": 20}
+    recorded["config"]["fs"] = {
+        "readBytesPerSec": 2e7,
+        "createMs": 5,
+        "closeMs": 200,
+        "slowProb": 0.02,
+        "slowFactor": 20,
+    }
 
-    assert {
-        "read-bandwidth": "20 MB/s", "file-latency": "205 ms", "metadata-latency": "5 ms", "slow": {"share": "2 %", "factor": 20},
-    } == imported(recorded).document["storage"]  # fmt: skip
+    assert imported(recorded).document["storage"] == {
+        "read-bandwidth": "20 MB/s",
+        "file-latency": "205 ms",
+        "metadata-latency": "5 ms",
+        "slow": {"share": "2 %", "factor": 20},
+    }
 
 
 def test_flink_1_is_another_profile():
@@ -206,29 +243,29 @@ def test_asynchronous_io_has_its_latency_and_capacity():
     """Behind a source the records keep their timestamp; the requests' file has a header of its own."""
     map_ = with_node(1, kind="asyncwait", latencyMs=100, capacity=20, serviceUs=0, stateKeys=0).document["job"]["map"]
 
-    assert {"latency": "100 ms", "capacity": 20} == map_["async-io"]
+    assert map_["async-io"] == {"latency": "100 ms", "capacity": 20}
     assert "record" not in map_
-    assert {"operator-state": "678 B"} == map_["snapshot"]
+    assert map_["snapshot"] == {"operator-state": "678 B"}
 
 
 def test_a_cascade_lets_records_go_when_they_are_committed():
     job = with_node(2, commit="cascade", commitMs=30).document["job"]
 
-    assert {"emits": "on-commit", "time": "30 ms"} == job["sink"]["commit"]
-    assert {"emits": "on-commit"} == with_node(1, commit="cascade").document["job"]["map"]["commit"]
+    assert job["sink"]["commit"] == {"emits": "on-commit", "time": "30 ms"}
+    assert with_node(1, commit="cascade").document["job"]["map"]["commit"] == {"emits": "on-commit"}
 
 
 def test_service_that_is_partly_constant():
     vertex = with_node(1, serviceJitter=0.25).document["job"]["map"]
 
-    assert {"shifted-exponential": {"mean": "100 us", "cv": "0.25"}} == vertex["service"]
+    assert vertex["service"] == {"shifted-exponential": {"mean": "100 us", "cv": "0.25"}}
 
 
 def test_exponential_service_and_fan_out():
     """Jitter 1 is an exponential distribution; selectivity is records out per record in."""
     vertex = with_node(1, serviceJitter=1, selectivity=0.5).document["job"]["map"]
 
-    assert {"exponential": "100 us"} == vertex["service"]
+    assert vertex["service"] == {"exponential": "100 us"}
     assert vertex["fan-out"] == "0.5"
 
 
@@ -236,19 +273,27 @@ def test_transactions_and_what_a_commit_costs():
     """Records pass at once and are committed with their checkpoint; a commit may keep the task thread busy."""
     plain, slow = with_node(2, commit="independent"), with_node(2, commit="independent", commitMs=30)
 
-    assert ["two-phase", {"time": "30 ms"}] == [imported.document["job"]["sink"]["commit"] for imported in (plain, slow)]
-    assert [] == [what for what in (*plain.not_modelled, *slow.not_modelled) if "commit" in what]
+    assert [imported.document["job"]["sink"]["commit"] for imported in (plain, slow)] == [
+        "two-phase",
+        {"time": "30 ms"},
+    ]
+    assert [what for what in (*plain.not_modelled, *slow.not_modelled) if "commit" in what] == []
     assert "commit" not in with_node(2).document["job"]["sink"]
 
 
 def test_two_edges_from_one_node_have_names_of_their_own():
     """Both are kept, and a scenario can be made of them."""
-    imported = with_node(1, kind="join", inputs=[{"from": "src", "exchange": "keyby"}, {"from": "src", "exchange": "rebalance"}])
+    imported = with_node(
+        1, kind="join", inputs=[{"from": "src", "exchange": "keyby"}, {"from": "src", "exchange": "rebalance"}]
+    )
     job = loads(write(imported.document, "?"), name="x").scenarios[0].job
 
-    assert [] == imported.not_modelled
-    assert {"src": "hash", "src-2": {"from": "src", "ship": "rebalance"}} == imported.document["job"]["map"]["input"]
-    assert [("src", "hash"), ("src", "rebalance")] == [(inlet.upstream, inlet.ship) for inlet in job.vertex("map").inputs]
+    assert imported.not_modelled == []
+    assert imported.document["job"]["map"]["input"] == {"src": "hash", "src-2": {"from": "src", "ship": "rebalance"}}
+    assert [(inlet.upstream, inlet.ship) for inlet in job.vertex("map").inputs] == [
+        ("src", "hash"),
+        ("src", "rebalance"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -272,17 +317,25 @@ def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
 def test_what_the_run_did_beside_its_job_is_named():
     """Requests and keys nobody knows; the recorder's own settings are no loss, nor is RocksDB."""
     recorded = document()
-    recorded["config"] |= {"sample_s": 1, "heap": "3g", "wind": "strong", "actions": [{"at_s": 22, "do": "rescale"}, {"do": "stop"}]}
+    recorded["config"] |= {
+        "sample_s": 1,
+        "heap": "3g",
+        "wind": "strong",
+        "actions": [{"at_s": 22, "do": "rescale"}, {"do": "stop"}],
+    }
     recorded["config"]["flink"]["state.backend.type"] = "rocksdb"
     scenario, _, _, lost = imported(recorded)
 
-    assert [
+    assert lost == [
         "configuration key 'wind'",
         "request during the run: rescale at 22 s",
         "request during the run: stop at ? s",
-    ] == lost
+    ]
     assert "actions" not in scenario
-    assert ("rocksdb", {"managed-memory": "64 MiB"}) == tuple(scenario["job"]["map"]["state"][key] for key in ("backend", "lsm"))
+    assert tuple(scenario["job"]["map"]["state"][key] for key in ("backend", "lsm")) == (
+        "rocksdb",
+        {"managed-memory": "64 MiB"},
+    )
 
 
 def test_an_injected_failure_is_a_fault():
@@ -294,9 +347,9 @@ def test_an_injected_failure_is_a_fault():
     scenario, question, comments, lost = imported(recorded)
     run = loads(write(scenario, question, comments)).scenarios[0]
 
-    assert [{"kill": "sink[1]", "at": "24.9 s"}] == scenario["faults"]
-    assert ("fixed-delay", 2_000_000_000, 10) == (run.restart.strategy, run.restart.delay_ns, run.restart.attempts)
-    assert [] == lost
+    assert scenario["faults"] == [{"kill": "sink[1]", "at": "24.9 s"}]
+    assert (run.restart.strategy, run.restart.delay_ns, run.restart.attempts) == ("fixed-delay", 2_000_000_000, 10)
+    assert lost == []
 
 
 @pytest.mark.parametrize(
@@ -318,17 +371,20 @@ def test_requests_become_actions(action, expected):
 
 def test_a_source_that_ends_is_told_how_many_records_it_has():
     """It ends, and nothing of that is lost."""
-    assert [] == with_node(0, rate=300, total=6900).not_modelled
+    assert with_node(0, rate=300, total=6900).not_modelled == []
     source = with_node(0, rate=300, total=6900).document["job"]["src"]["source"]
 
-    assert {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900} == source
+    assert source == {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900}
 
 
 def test_deep_and_wide_graphs_are_no_burden():
     """Hostile: a hundred joins in a row, each reading the same node twice over, would be 2**100 paths."""
     recorded = document()
     nodes = [{"id": "n0", "kind": "source"}]
-    nodes += [{"id": f"n{i}", "kind": "join", "inputs": [{"from": f"n{i - 1}"}, {"from": f"n{max(0, i - 2)}"}]} for i in range(1, 100)]
+    nodes += [
+        {"id": f"n{i}", "kind": "join", "inputs": [{"from": f"n{i - 1}"}, {"from": f"n{max(0, i - 2)}"}]}
+        for i in range(1, 100)
+    ]
     recorded["config"]["nodes"] = nodes
 
     assert len(imported(recorded).document["job"]) == 100

@@ -11,15 +11,21 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.lab import read
-from sim.cli import app
-from sim.evidence.errors import covered, join_observed_predicted, relative_errors
-from sim.evidence.predicted import predicted
-from sim.evidence.summary import PER_FAMILY, judged, summary
-from sim.evidence.truth import scenario_of, truth
+from sim.app.cli import app
+from sim.jobs.evidence.prediction import (
+    PER_FAMILY,
+    covered,
+    join_observed_predicted,
+    judged,
+    predicted,
+    relative_errors,
+    scenario_of,
+    summary,
+    truth,
+)
+from sim.jobs.observations import observed, table_of
 from sim.model.scenario import Scenario
-from sim.recordings import observed
-from sim.recordings.observe.tidy import table_of
-from sim.runtime.run.simulate import simulate
+from sim.runtime.simulate import simulate
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 NAN = float("nan")
@@ -50,15 +56,23 @@ def test_predictions_stay_close(name):
 
     assert "end_to_end_duration" not in off or off["end_to_end_duration"].max() <= 0.15
     assert name in CHANGING or pace.max() <= 0.05
-    assert ((counts["predicted_p50"] - counts["observed_p50"]).abs() <= (0.08 * counts["observed_p50"]).clip(lower=1)).all()
+    assert (
+        (counts["predicted_p50"] - counts["observed_p50"]).abs() <= (0.08 * counts["observed_p50"]).clip(lower=1)
+    ).all()
     if "alignment_persisted" in off:
         assert rows.loc["alignment_persisted"].query("observed_p50 > 100_000")["relative_error"].abs().max() <= 0.15
 
 
 ENDS = {
-    "checkpoints_to_commit": 0.0, "restored_checkpoint": 0.0, "downtime": 0.1, "time_to_first_record": 0.05,
-    "recovery_time": 0.15, "replayed_records": 0.1, "savepoint_duration": 0.1, "committed": 0.05,
-}  # fmt: skip
+    "checkpoints_to_commit": 0.0,
+    "restored_checkpoint": 0.0,
+    "downtime": 0.1,
+    "time_to_first_record": 0.05,
+    "recovery_time": 0.15,
+    "replayed_records": 0.1,
+    "savepoint_duration": 0.1,
+    "committed": 0.05,
+}
 """Largest relative error of what the end of a job and its failures look like; 0: exact."""
 
 
@@ -69,11 +83,11 @@ def test_ends_and_failures_are_predicted(name):
     judged_here = rows[rows["quantity"].isin(ENDS)]
 
     assert len(judged_here)
-    assert [] == [
+    assert [
         (row.quantity, row.vertex, row.observed_p50, row.predicted_p50)
         for row in judged_here.itertuples()
         if abs(row.relative_error) > ENDS[row.quantity] + 1e-9
-    ]
+    ] == []
 
 
 def test_slow_flushes_add_up_before_the_barrier_only():
@@ -93,7 +107,10 @@ def clusters(name: str) -> dict[str, set[int]]:
     runs = [replace(imported(name), run=replace(imported(name).run, seed=seed)) for seed in (1, 2)]
     recorded = observed(read(RECORDINGS / f"{name}.json.gz"))
     tables = {"recorded": recorded, "predicted": pd.concat([predicted(simulate(run)) for run in runs])}
-    durations = {kind: rows[(rows["quantity"] == "end_to_end_duration") & ~rows["first"]]["value"] for kind, rows in tables.items()}
+    durations = {
+        kind: rows[(rows["quantity"] == "end_to_end_duration") & ~rows["first"]]["value"]
+        for kind, rows in tables.items()
+    }
     return {kind: {int(ms // 2_000) if ms % 2_000 < 400 else -1 for ms in values} for kind, values in durations.items()}
 
 
@@ -105,7 +122,11 @@ def test_orderings_of_real_flink_are_predicted():
     """Aligned > timeout > unaligned; remote > local; large > small segments; full-size > debloated buffers; p4 > p2."""
     aligned = value("p4-severe-aligned", "end_to_end_duration")
 
-    assert aligned > value("p4-severe-timeout-1s", "end_to_end_duration") > value("p4-severe-unaligned", "end_to_end_duration")
+    assert (
+        aligned
+        > value("p4-severe-timeout-1s", "end_to_end_duration")
+        > value("p4-severe-unaligned", "end_to_end_duration")
+    )
     assert aligned > value("p4-severe-localchannels-aligned", "end_to_end_duration")
     assert aligned > value("p4-severe-segment8k-aligned", "end_to_end_duration")
     assert aligned > value("debloat1s-p4-severe-aligned", "end_to_end_duration")
@@ -114,7 +135,9 @@ def test_orderings_of_real_flink_are_predicted():
 
 def test_join_meets_the_slow_input_at_once():
     """A join reads its inputs in turn: the slow input's barrier starts the alignment, the fast input's backlog is its length."""
-    delay, alignment = (value("join-fastslow-aligned", quantity, "join") for quantity in ("start_delay", "alignment_duration"))
+    delay, alignment = (
+        value("join-fastslow-aligned", quantity, "join") for quantity in ("start_delay", "alignment_duration")
+    )
 
     assert delay < 60
     assert alignment > 1_000
@@ -128,22 +151,29 @@ def rows_of(*values):
 def test_small_differences_of_durations_are_noise():
     """60 ms and more count, less does not; bytes always count; nothing observed, nothing said."""
     rows = rows_of(
-        ("start_delay", 10.0, 0, 69.0, 0), ("start_delay (first)", 10.0, 0, 71.0, 0), ("alignment_persisted", 10.0, 0, 20.0, 0),
-        ("alignment_persisted", 0.0, 0, 5.0, 0), ("alignment_persisted", 0.0, 0, 0.0, 0),
-    )  # fmt: skip
+        ("start_delay", 10.0, 0, 69.0, 0),
+        ("start_delay (first)", 10.0, 0, 71.0, 0),
+        ("alignment_persisted", 10.0, 0, 20.0, 0),
+        ("alignment_persisted", 0.0, 0, 5.0, 0),
+        ("alignment_persisted", 0.0, 0, 0.0, 0),
+    )
 
-    assert [0.0, 6.1, 1.0] == relative_errors(rows).round(3).tolist()[:3]
-    assert [False, False, False, True, False] == relative_errors(rows).isna().tolist()
+    assert relative_errors(rows).round(3).tolist()[:3] == [0.0, 6.1, 1.0]
+    assert relative_errors(rows).isna().tolist() == [False, False, False, True, False]
 
 
 def test_what_was_observed_is_covered_by_the_predicted_range():
     """Durations have their noise on both ends; what was not predicted covers nothing."""
     rows = rows_of(
-        ("latency", 141.0, 200, 250, 300), ("latency", 139.0, 200, 250, 300), ("latency", 361.0, 200, 250, 300),
-        ("completed", 10.0, 10, 10, 11), ("completed", 12.0, 10, 10, 11), ("completed", 10.0, NAN, NAN, NAN),
-    )  # fmt: skip
+        ("latency", 141.0, 200, 250, 300),
+        ("latency", 139.0, 200, 250, 300),
+        ("latency", 361.0, 200, 250, 300),
+        ("completed", 10.0, 10, 10, 11),
+        ("completed", 12.0, 10, 10, 11),
+        ("completed", 10.0, NAN, NAN, NAN),
+    )
 
-    assert [True, False, False, True, False, False] == covered(rows).tolist()
+    assert covered(rows).tolist() == [True, False, False, True, False, False]
 
 
 def observations(*rows):
@@ -157,10 +187,10 @@ def test_percentiles_are_over_checkpoints_and_the_first_stands_apart():
     predicted_rows = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 12)])
     rows = join_observed_predicted(seen, predicted_rows).set_index("quantity")
 
-    assert [100, 100, 100] == rows.loc["start_delay (first)", ["observed_p10", "observed_p50", "observed_p90"]].tolist()
-    assert [220, 300, 380] == rows.loc["start_delay", ["observed_p10", "observed_p50", "observed_p90"]].tolist()
-    assert [290, 650, 1010] == rows.loc["start_delay", ["predicted_p10", "predicted_p50", "predicted_p90"]].tolist()
-    assert ["map", "map", None] == rows["vertex"].tolist()
+    assert rows.loc["start_delay (first)", ["observed_p10", "observed_p50", "observed_p90"]].tolist() == [100, 100, 100]
+    assert rows.loc["start_delay", ["observed_p10", "observed_p50", "observed_p90"]].tolist() == [220, 300, 380]
+    assert rows.loc["start_delay", ["predicted_p10", "predicted_p50", "predicted_p90"]].tolist() == [290, 650, 1010]
+    assert rows["vertex"].tolist() == ["map", "map", None]
     assert rows.loc["completed", ["predicted_p50", "relative_error"]].isna().all()
 
 
@@ -168,11 +198,15 @@ def test_summary_takes_absolute_errors_of_recordings():
     """Vertices first, recordings then: a vertex of many is no more than one of few; first checkpoints and silence do not count."""
     rows = pd.DataFrame(
         [
-            ("a", "f", "x", 5, -0.2, True), ("a", "f", "x", 5, 0.4, False), ("b", "g", "x", 5, 0.1, True), ("b", "g", "y", 0, NAN, False),
-            ("b", "g", "x (first)", 5, 9.0, False), ("b", "g", "z", 0, 0.0, True),
+            ("a", "f", "x", 5, -0.2, True),
+            ("a", "f", "x", 5, 0.4, False),
+            ("b", "g", "x", 5, 0.1, True),
+            ("b", "g", "y", 0, NAN, False),
+            ("b", "g", "x (first)", 5, 9.0, False),
+            ("b", "g", "z", 0, 0.0, True),
         ],
         columns=["recording", "family", "quantity", "observed_p50", "relative_error", "covered"],
-    ).assign(predicted_p50=[5, 5, 5, 5, 5, 0])  # fmt: skip
+    ).assign(predicted_p50=[5, 5, 5, 5, 5, 0])
     found = summary(rows).set_index("quantity")
     families = summary(rows, PER_FAMILY).set_index("family")
 
@@ -185,5 +219,5 @@ def test_summary_takes_absolute_errors_of_recordings():
 def test_validate_of_an_empty_folder_says_so(tmp_path):
     result = CliRunner().invoke(app, ["validate", str(tmp_path)])
 
-    assert 3 == result.exit_code
+    assert result.exit_code == 3
     assert "no recordings" in result.stderr

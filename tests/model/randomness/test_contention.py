@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.randomness.contention import slowdown
+from sim.model.randomness import slowdown
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,24 @@ from statistics import mean, stdev
 
 import pytest
 
-from sim.model.faults import FaultLaw
-from sim.model.randomness.fault_times import gap_ns
-from sim.model.randomness.streams import stream
+from sim.model.faults import FaultLaw, gap_ns
+from sim.model.randomness import stream
 
 HOUR = 3_600_000_000_000
 N = 4000
 
 
-@pytest.mark.parametrize(("law", "cv"), [
-    (FaultLaw(HOUR), 0),
-    (FaultLaw(HOUR, "exponential"), 1),
-    (FaultLaw(HOUR, "weibull", shape=1.0), 1),
-    (FaultLaw(HOUR, "weibull", shape=2.0), 0.5227),
-    (FaultLaw(HOUR, "weibull", shape=0.7), 1.4624),
-    (FaultLaw(HOUR, "lognormal", cv=0.5), 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("law", "cv"),
+    [
+        (FaultLaw(HOUR), 0),
+        (FaultLaw(HOUR, "exponential"), 1),
+        (FaultLaw(HOUR, "weibull", shape=1.0), 1),
+        (FaultLaw(HOUR, "weibull", shape=2.0), 0.5227),
+        (FaultLaw(HOUR, "weibull", shape=0.7), 1.4624),
+        (FaultLaw(HOUR, "lognormal", cv=0.5), 0.5),
+    ],
+)
 def test_mean_and_spread_are_those_of_the_law(law, cv):
     """Mean within four standard errors; coefficient of variation within 10 %."""
     gaps = [gap_ns(law, stream(1, "faults", law.kind), k) for k in range(N)]

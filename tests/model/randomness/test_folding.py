@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.randomness.quantiles import SLICES, folded, quantile_table
+from sim.model.randomness import SLICES, folded, quantile_table
 
 MEAN = 1_000_000
 LAWS = [

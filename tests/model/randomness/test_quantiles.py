@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution
-from sim.model.randomness.quantiles import SLICES, quantile_table, share_table, size_table
+from sim.model.randomness import SLICES, quantile_table, share_table, size_table
 
 MS = 1_000_000
 SPREAD = [  # (law, standard deviation / mean)
@@ -38,7 +38,7 @@ def test_the_mean_is_kept(law, cv):
 def test_entries_ascend(law, cv):
     table = quantile_table(law)
 
-    assert SLICES == len(table)
+    assert len(table) == SLICES
     assert all(0 <= a <= b for a, b in pairwise(table))
 
 
@@ -58,7 +58,9 @@ def test_small_means_are_kept_too(mean, kind):
 
 def test_one_stage_is_exponential():
     """Erlang with cv 1 is the exponential law, entry by entry."""
-    pairs = zip(quantile_table(Distribution(MS, "erlang", 1.0)), quantile_table(Distribution(MS, "exponential")), strict=True)
+    pairs = zip(
+        quantile_table(Distribution(MS, "erlang", 1.0)), quantile_table(Distribution(MS, "exponential")), strict=True
+    )
 
     assert all(abs(a - b) <= 1 for a, b in pairs)
 
@@ -73,18 +75,18 @@ def test_erlang_leans_as_it_should(cv):
 
 def test_a_constant_is_one_entry():
     """Constants, and quantities that are always 0, need no draw."""
-    assert (7,) == quantile_table(Distribution(7))
-    assert (0,) == quantile_table(Distribution(0, "exponential"))
+    assert quantile_table(Distribution(7)) == (7,)
+    assert quantile_table(Distribution(0, "exponential")) == (0,)
 
 
 def test_an_entry_is_the_mean_of_its_slice():
     """Uniform on [0, 2 mean]: the four quarters' middles."""
-    assert (100, 300, 500, 700) == quantile_table(Distribution(400, "uniform"), 4)
+    assert quantile_table(Distribution(400, "uniform"), 4) == (100, 300, 500, 700)
 
 
 def test_shares_fill_the_table_in_their_ratio():
     """A reader's share of the entries is its share of the records; a reader without share is never drawn."""
-    assert (0, 0, 0, 0, 2, 2, 3, 3) == share_table([Fraction(2), Fraction(0), Fraction(1), Fraction(1)], 8)
+    assert share_table([Fraction(2), Fraction(0), Fraction(1), Fraction(1)], 8) == (0, 0, 0, 0, 2, 2, 3, 3)
 
 
 @given(st.lists(st.integers(0, 100).map(Fraction), min_size=1, max_size=40).filter(any))
@@ -93,7 +95,7 @@ def test_shares_add_up(shares):
     table, total = share_table(shares), sum(shares)
     entries = Counter(table)
 
-    assert SLICES == len(table)
+    assert len(table) == SLICES
     assert tuple(sorted(table)) == table
     assert all(abs(entries[i] - SLICES * share / total) <= 1 for i, share in enumerate(shares))
 
@@ -105,4 +107,4 @@ def test_every_record_has_a_byte(mean, kind):
     law = Distribution(mean, kind, 1.0)
 
     assert [max(1, size) for size in quantile_table(law)] == list(size_table(law))
-    assert 1 <= min(size_table(law))
+    assert min(size_table(law)) >= 1

@@ -1,12 +1,11 @@
 """A simulated checkpoint draws one checkpoint of the history, for all its subtasks."""
 
-from sim.model.randomness.residual_draws import drawn_ns
-from sim.model.residuals import Residual, Residuals
+from sim.model.randomness import Residual, Residuals, drawn_ns
 
 MS = 10**6
 RESIDUALS = Residuals(
     4, (Residual("map", "sync", ((0, 1, 2, 3), (10, 11, 12, 13))), Residual("sink", "async", ((20, 21, 22, 23),)))
-)  # fmt: skip
+)
 
 
 def row(checkpoint, seed=1):
@@ -40,4 +39,4 @@ def test_another_seed_draws_others_and_the_same_seed_the_same():
 
 
 def test_nothing_is_drawn_where_the_history_has_nothing():
-    assert [0, 0] == [drawn_ns(RESIDUALS, "async", "map", 0, 1, 1), drawn_ns(Residuals(), "sync", "map", 0, 1, 1)]
+    assert [drawn_ns(RESIDUALS, "async", "map", 0, 1, 1), drawn_ns(Residuals(), "sync", "map", 0, 1, 1)] == [0, 0]

@@ -2,13 +2,11 @@
 
 import pytest
 
-from sim.protocol.barriers.aligned import CollectingBarriers, WaitingForFirstBarrier
-from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.barriers.state import Pending
+from sim.protocol.barrier_handler import BarrierHandler
+from sim.protocol.barrier_states import CollectingBarriers, Pending, WaitingForFirstBarrier
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import BarrierOptions
-from sim.protocol.reasons import FailureReason
-from sim.protocol.task_vocabulary import (
+from sim.protocol.options import BarrierOptions, FailureReason
+from sim.protocol.task_messages import (
     AlignmentTimedOut,
     BarrierArrived,
     CancellationArrived,
@@ -56,7 +54,7 @@ def test_two_of_three_gates_wait():
     handler, commands = feed(3, both(110, 1), both(120, 2))
 
     assert CollectingBarriers() == handler.state
-    assert () == commands
+    assert commands == ()
 
 
 def test_the_last_barrier_starts_the_snapshot():
@@ -77,7 +75,7 @@ def test_start_delay_is_never_negative():
     """A barrier seen before t0 (clock skew) has no delay."""
     _, commands = feed(1, BarrierArrived(90, 0, 1, OPTIONS, first=True, last=True))
 
-    assert 0 == commands[0].start_delay_ns
+    assert commands[0].start_delay_ns == 0
 
 
 def test_consecutive_checkpoints_need_no_settling():
@@ -91,7 +89,7 @@ def test_a_newer_barrier_subsumes_the_alignment():
     handler, commands = feed(2, both(110, 0), both(200, 1, 2))
 
     assert CollectingBarriers() == handler.state
-    assert 2 == handler.pending.checkpoint
+    assert handler.pending.checkpoint == 2
     assert (
         ResumeInputs(1),
         SettleBarriers(1),
@@ -114,7 +112,9 @@ def test_checkpoints_before_the_first_one_heard_of_are_settled():
 def test_every_gap_between_checkpoints_is_settled():
     _, commands = feed(2, both(110, 0, 3), both(200, 0, 5))
 
-    assert [SettleBarriers(n) for n in (2, 3, 4)] == [command for command in commands if isinstance(command, SettleBarriers)]
+    assert [SettleBarriers(n) for n in (2, 3, 4)] == [
+        command for command in commands if isinstance(command, SettleBarriers)
+    ]
 
 
 def test_what_needs_a_timeout_or_a_pending_checkpoint_is_not_asked_of_aligned_barriers():
@@ -131,7 +131,7 @@ def test_an_obsolete_barrier_changes_nothing():
     handler, _ = feed(2, both(110, 0), both(300, 1, 3))
     after, commands = handler.on(both(310, 0, 2))
 
-    assert () == commands
+    assert commands == ()
     assert handler == after
 
 
@@ -162,7 +162,7 @@ def test_one_cancellation_is_enough():
     """The second channel's marker says nothing new."""
     _, commands = feed(2, both(110, 0), CancellationArrived(120, 1, 1), CancellationArrived(121, 0, 1))
 
-    assert 1 == sum(isinstance(command, ForwardCancellation) for command in commands)
+    assert sum(isinstance(command, ForwardCancellation) for command in commands) == 1
 
 
 def test_a_cancellation_of_a_newer_checkpoint_frees_the_older_one():
@@ -171,7 +171,7 @@ def test_a_cancellation_of_a_newer_checkpoint_frees_the_older_one():
 
     assert ResumeInputs(1) == commands[0]
     assert DeclineCheckpoint(2, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER) == commands[2]
-    assert 2 == handler.current
+    assert handler.current == 2
 
 
 def test_an_old_cancellation_is_ignored():
@@ -198,8 +198,10 @@ def test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it():
     ended = InputEnded(120, 1)
     handler, commands = feed(2, both(110, 0), ended)
 
-    assert [ResumeInputs, SettleBarriers, DeclineCheckpoint, ForwardCancellation] == [type(command) for command in commands]
-    assert FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM == commands[2].reason
+    assert [ResumeInputs, SettleBarriers, DeclineCheckpoint, ForwardCancellation] == [
+        type(command) for command in commands
+    ]
+    assert commands[2].reason == FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
     assert (handler, ()) == handler.on(ended), "nothing is pending"
 
 

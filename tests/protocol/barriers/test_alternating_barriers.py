@@ -2,17 +2,16 @@
 
 import pytest
 
-from sim.protocol.barriers.alternating import (
+from sim.protocol.barrier_handler import BarrierHandler
+from sim.protocol.barrier_states import (
     AlternatingCollectingBarriers,
     AlternatingCollectingBarriersUnaligned,
     AlternatingWaitingForFirstBarrier,
     AlternatingWaitingForFirstBarrierUnaligned,
 )
-from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.reasons import FailureReason
-from sim.protocol.task_vocabulary import (
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
+from sim.protocol.task_messages import (
     AlignmentTimedOut,
     ArmAlignmentTimer,
     BarrierAnnounced,
@@ -63,7 +62,7 @@ def announced(now, gate, checkpoint=1):
 def test_the_first_unaligned_barrier_starts_the_snapshot():
     handler, commands = feed(2, barrier(110, 0, UNALIGNED, last=False))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert (CaptureInput(1), StartSnapshot(1, UNALIGNED, 110, 10, None)) == commands
 
 
@@ -77,9 +76,11 @@ def test_gates_cannot_all_close_after_a_barrier_was_announced():
 
 def test_the_last_unaligned_barrier_ends_the_capture():
     """The alignment of an unaligned checkpoint is the time it stays open."""
-    handler, commands = feed(2, barrier(110, 0, UNALIGNED, last=False), barrier(115, 1, UNALIGNED), barrier(140, 0, UNALIGNED, first=False))
+    handler, commands = feed(
+        2, barrier(110, 0, UNALIGNED, last=False), barrier(115, 1, UNALIGNED), barrier(140, 0, UNALIGNED, first=False)
+    )
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (FinishCapture(1), InputsComplete(140, 1, 30), ResumeInputs(1)) == commands[2:]
 
 
@@ -87,7 +88,7 @@ def test_a_single_unaligned_channel_is_complete_at_once():
     """Nothing is missing, but what the barrier overtook is still captured."""
     handler, commands = feed(1, barrier(110, 0, UNALIGNED))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (CaptureInput(1), StartSnapshot(1, UNALIGNED, 110, 10, 0, resumes=True)) == commands
 
 
@@ -96,7 +97,7 @@ def test_law_11_timeout_zero_runs_as_unaligned():
     at_once = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=0)
     handler, commands = feed(2, barrier(110, 0, at_once, last=False))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert StartSnapshot(1, UNALIGNED, 110, 10, None) == commands[-1]
 
 
@@ -110,7 +111,7 @@ def test_law_11_an_infinite_timeout_runs_as_aligned():
 def test_a_forced_aligned_edge_aligns():
     handler, commands = feed(2, barrier(110, 0, FORCED), barrier(130, 1, FORCED))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (StartSnapshot(1, FORCED, 110, 10, 20, resumes=True),) == commands
 
 
@@ -120,7 +121,7 @@ def test_a_forced_aligned_edge_aligns():
 def test_the_timer_is_armed_at_the_first_announcement():
     handler, commands = feed(2, announced(110, 0), announced(120, 1))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (ArmAlignmentTimer(1, 150),) == commands
 
 
@@ -133,7 +134,7 @@ def test_a_deadline_that_has_passed_arms_the_timer_for_now():
 def test_alignment_within_the_timeout_is_aligned():
     handler, commands = feed(2, barrier(110, 0, TIMEOUT), barrier(130, 1, TIMEOUT))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (
         ArmAlignmentTimer(1, 150),
         StartSnapshot(1, TIMEOUT, 110, 10, 20, resumes=True),
@@ -144,26 +145,26 @@ def test_timeout_after_announcements_waits_for_the_first_barrier():
     """Announced barriers are let overtake; the snapshot begins with the first of them, though it is an aligned one."""
     handler, commands = feed(2, announced(110, 0), AlignmentTimedOut(150, 1))
 
-    assert UW == handler.state
+    assert handler.state == UW
     assert PrioritiseInput(1) == commands[-1]
 
     handler, commands = handler.on(barrier(151, 0, TIMEOUT, last=False))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert (CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 151, 51, None)) == commands
 
 
 def test_timeout_while_collecting_snapshots_at_once():
     handler, commands = feed(2, barrier(110, 0, TIMEOUT), AlignmentTimedOut(150, 1))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert (PrioritiseInput(1), CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 110, 10, None)) == commands[1:]
 
 
 def test_the_last_barrier_after_the_timeout_resumes_what_was_blocked():
     handler, commands = feed(2, barrier(110, 0, TIMEOUT), AlignmentTimedOut(150, 1), barrier(155, 1, TIMEOUT))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (FinishCapture(1), InputsComplete(155, 1, 45), ResumeInputs(1)) == commands[-3:]
 
 
@@ -172,15 +173,15 @@ def test_a_late_barrier_times_out_without_the_timer():
     in_time, _ = feed(3, barrier(110, 0, TIMEOUT), barrier(150, 1, TIMEOUT))
     late, commands = feed(3, barrier(110, 0, TIMEOUT), barrier(151, 1, TIMEOUT))
 
-    assert AC == in_time.state
-    assert UC == late.state
+    assert in_time.state == AC
+    assert late.state == UC
     assert (PrioritiseInput(1), CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 110, 10, None)) == commands[1:]
 
 
 def test_a_late_first_barrier_goes_unaligned():
     handler, commands = feed(2, barrier(151, 0, TIMEOUT))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert (PrioritiseInput(1), CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 151, 51, None)) == commands[1:]
 
 
@@ -195,7 +196,7 @@ def test_upstream_switches_to_unaligned():
     """An announcement came from one gate, then an unaligned barrier from another (testSwitchToUnalignedByUpstream)."""
     handler, commands = feed(2, announced(110, 0), barrier(120, 1, TIMEOUT, priority=True))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert (PrioritiseInput(1), CaptureInput(1), StartSnapshot(1, AFTER_TIMEOUT, 120, 20, None)) == commands[1:]
 
 
@@ -203,7 +204,7 @@ def test_an_unaligned_barrier_ends_an_aligned_collection():
     """The last one may be it: the snapshot is complete but unaligned."""
     handler, commands = feed(2, barrier(110, 0, TIMEOUT), barrier(140, 1, TIMEOUT, priority=True))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert CaptureInput(1) in commands
     assert FinishCapture(1) in commands
 
@@ -244,7 +245,7 @@ def test_announcements_after_the_timeout_need_nothing_more():
 def test_an_announcement_of_a_newer_checkpoint_subsumes():
     handler, commands = feed(2, barrier(110, 0, TIMEOUT), announced(140, 1, 2))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (
         ResumeInputs(1),
         SettleBarriers(1),
@@ -259,7 +260,7 @@ def test_an_unaligned_barrier_overtakes_an_aligned_savepoint():
     savepoint = BarrierOptions(90, savepoint=True)
     handler, commands = feed(2, barrier(95, 0, savepoint), barrier(110, 1, UNALIGNED, 2))
 
-    assert UC == handler.state
+    assert handler.state == UC
     assert (
         ResumeInputs(1),
         SettleBarriers(1),
@@ -273,7 +274,7 @@ def test_an_unaligned_barrier_overtakes_an_aligned_savepoint():
 def test_a_cancellation_drops_a_running_unaligned_snapshot():
     handler, commands = feed(2, barrier(110, 0, UNALIGNED), CancellationArrived(120, 1, 1))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert (
         FinishCapture(1),
         CancelSnapshot(1),
@@ -289,7 +290,7 @@ def test_a_cancellation_of_what_is_only_announced_waits_for_a_barrier():
     handler, commands = feed(2, announced(110, 0), CancellationArrived(120, 1, 1))
 
     assert (ArmAlignmentTimer(1, 150),) == commands
-    assert 1 == handler.pending.checkpoint
+    assert handler.pending.checkpoint == 1
 
 
 @pytest.mark.parametrize("state", [AW, UW])
@@ -302,16 +303,17 @@ def test_gates_close_while_only_announced(state):
 
     handler, commands = handler.on(barrier(160, 0, TIMEOUT))
 
-    assert AW == handler.state
-    assert 5 == next(command for command in commands if isinstance(command, StartSnapshot)).alignment_ns  # since the gate closed
+    assert handler.state == AW
+    # since the gate closed
+    assert next(command for command in commands if isinstance(command, StartSnapshot)).alignment_ns == 5
 
 
 def test_a_closed_gate_completes():
     aligned, _ = feed(2, barrier(110, 0, TIMEOUT), GateClosed(120, 1))
     unaligned, commands = feed(2, barrier(110, 0, UNALIGNED), GateClosed(120, 1))
 
-    assert AW == aligned.state
-    assert AW == unaligned.state
+    assert aligned.state == AW
+    assert unaligned.state == AW
     assert InputsComplete(120, 1, 10) in commands
 
 
@@ -324,7 +326,7 @@ def test_a_source_writes_unaligned_barriers_without_capturing():
 def test_a_call_after_announcements_begins_at_once():
     handler, commands = feed(2, announced(110, 0), AlignmentTimedOut(150, 1), TriggerReceived(160, 1, TIMEOUT))
 
-    assert AW == handler.state
+    assert handler.state == AW
     assert StartSnapshot(1, TIMEOUT, 160, 60, 0) == commands[-1]
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from sim.protocol.barriers.tracker import MAX_TRACKED, BarrierTracker
+from sim.protocol.barrier_handler import MAX_TRACKED, BarrierTracker
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.reasons import FailureReason
-from sim.protocol.task_vocabulary import (
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
+from sim.protocol.task_messages import (
     AlignmentTimedOut,
     BarrierArrived,
     CancellationArrived,
@@ -46,7 +45,7 @@ def test_checkpoints_overlap():
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(130, 1), both(135, 1, 2))
 
     assert (StartSnapshot(1, OPTIONS, 130, 0, 0), StartSnapshot(2, OPTIONS, 120, 20, 15)) == commands
-    assert () == tracker.tracked
+    assert tracker.tracked == ()
 
 
 def test_a_complete_checkpoint_drops_the_older_ones():
@@ -59,20 +58,20 @@ def test_a_complete_checkpoint_drops_the_older_ones():
 def test_only_so_many_are_tracked():
     tracker, _ = feed(2, *(both(110 + n, 0, n) for n in range(1, MAX_TRACKED + 2)))
 
-    assert MAX_TRACKED == len(tracker.tracked)
-    assert 2 == tracker.tracked[0].checkpoint
+    assert len(tracker.tracked) == MAX_TRACKED
+    assert tracker.tracked[0].checkpoint == 2
     assert (tracker, ()) == tracker.on(both(999, 1, 1))  # forgotten
 
 
 def test_fifty_are_tracked_as_in_flink():
     """MAX_CHECKPOINTS_TO_TRACK"""
-    assert 50 == MAX_TRACKED
+    assert MAX_TRACKED == 50
 
 
 def test_a_checkpoint_is_tracked_once_however_many_barriers_come():
     tracker, _ = feed(3, both(110, 0), both(120, 1))
 
-    assert [1] == [pending.checkpoint for pending in tracker.tracked]
+    assert [pending.checkpoint for pending in tracker.tracked] == [1]
 
 
 def test_a_call_that_comes_at_once_has_no_delay():
@@ -89,7 +88,7 @@ def test_a_cancellation_aborts_this_and_older_ones():
         DeclineCheckpoint(2, CANCELLED),
         ForwardCancellation(2),
     ) == commands
-    assert [3] == [pending.checkpoint for pending in tracker.tracked]
+    assert [pending.checkpoint for pending in tracker.tracked] == [3]
 
 
 def test_a_cancellation_of_something_new_is_passed_on_once():
@@ -103,7 +102,7 @@ def test_a_closed_gate_completes_the_newest():
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), GateClosed(130, 1))
 
     assert (SettleBarriers(2), StartSnapshot(2, OPTIONS, 120, 20, 10)) == commands
-    assert () == tracker.tracked
+    assert tracker.tracked == ()
 
     _, commands = tracker.on(both(140, 0, 3))
 
@@ -118,7 +117,7 @@ def test_an_end_aborts_everything_tracked_where_checkpoints_do_not_outlive_it():
     declines = [command for command in commands if isinstance(command, DeclineCheckpoint)]
 
     assert [DeclineCheckpoint(1, why), DeclineCheckpoint(2, why)] == declines
-    assert ((), 2) == (tracker.tracked, tracker.latest)
+    assert (tracker.tracked, tracker.latest) == ((), 2)
 
 
 def test_a_source_snapshots_when_called():

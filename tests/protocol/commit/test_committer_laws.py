@@ -4,8 +4,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sim.protocol.commit.committables import CommitEpochs, Committable, CommittablesReceived, CompletionNotified, ReportLost, Restored
-from sim.protocol.commit.committer import Committer
+from sim.protocol.commit import (
+    CommitEpochs,
+    Committable,
+    CommittablesReceived,
+    Committer,
+    CompletionNotified,
+    ReportLost,
+    Restored,
+)
 
 
 class Laws(RuleBasedStateMachine):
@@ -25,7 +32,9 @@ class Laws(RuleBasedStateMachine):
     def barrier(self, writers, age):
         """Committables of a new epoch, if anything was written, then the committer's own snapshot."""
         self.epoch += 1
-        new = tuple(Committable(w, self.epoch, ((0, 1),), max(0, self.now - age), 100) for w in sorted(writers, reverse=True))
+        new = tuple(
+            Committable(w, self.epoch, ((0, 1),), max(0, self.now - age), 100) for w in sorted(writers, reverse=True)
+        )
         self.written |= {(committable.writer, committable.epoch): committable for committable in new}
         self.tell(CommittablesReceived(self.now, new))
         self.stored[self.epoch] = self.committer.committables

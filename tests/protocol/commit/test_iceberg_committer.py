@@ -2,18 +2,18 @@
 
 import pytest
 
-from sim.protocol.commit.committables import (
+from sim.protocol.commit import (
     CommitEpochs,
     Committable,
     CommittablesReceived,
+    Committer,
     CompletionNotified,
+    IcebergCommitter,
     ReportDropped,
     Restored,
     SnapshotTaken,
     TaskClosed,
 )
-from sim.protocol.commit.committer import Committer
-from sim.protocol.commit.iceberg_committer import IcebergCommitter
 
 
 def files(epoch, writer=0):
@@ -34,22 +34,34 @@ def received(*committables):
 
 
 def visible(commands):
-    return [committable for command in commands if isinstance(command, CommitEpochs) for committable in command.committables]
+    return [
+        committable for command in commands if isinstance(command, CommitEpochs) for committable in command.committables
+    ]
 
 
 def dropped(commands):
-    return [committable for command in commands if isinstance(command, ReportDropped) for committable in command.committables]
+    return [
+        committable
+        for command in commands
+        if isinstance(command, ReportDropped)
+        for committable in command.committables
+    ]
 
 
 def test_before_the_barrier_all_files_of_a_checkpoint_are_one_list():
     """Aligned: nothing comes behind the barrier, and an aborted checkpoint is committed with the next one."""
     first, second, third = files(1), files(1, writer=1), files(2)
     _, commands = fed(
-        IcebergCommitter(), received(first, second), SnapshotTaken(0, 1), received(third), SnapshotTaken(0, 2), CompletionNotified(0, 2)
+        IcebergCommitter(),
+        received(first, second),
+        SnapshotTaken(0, 1),
+        received(third),
+        SnapshotTaken(0, 2),
+        CompletionNotified(0, 2),
     )
 
     assert [first, second, third] == visible(commands)
-    assert [] == dropped(commands)
+    assert dropped(commands) == []
 
 
 def test_files_behind_the_barrier_replace_those_before_it():
@@ -62,14 +74,16 @@ def test_files_behind_the_barrier_replace_those_before_it():
     assert [early] == dropped(commands)
 
     _, commands = fed(Committer(), *events)
-    assert [early, third, late] == sorted(visible(commands), key=lambda committable: (committable.writer, committable.epoch))
+    assert [early, third, late] == sorted(
+        visible(commands), key=lambda committable: (committable.writer, committable.epoch)
+    )
 
 
 def test_files_behind_the_barrier_of_a_complete_checkpoint_are_committed_with_the_next():
     """They are late, and not lost, as long as nothing fails."""
     late = files(1)
     machine, commands = fed(IcebergCommitter(), SnapshotTaken(0, 1), CompletionNotified(0, 1), received(late))
-    assert [] == visible(commands)
+    assert visible(commands) == []
 
     _, commands = fed(machine, SnapshotTaken(0, 2), CompletionNotified(0, 2))
     assert [late] == visible(commands)
@@ -107,4 +121,5 @@ def test_the_committer_of_flink_commits_what_comes_late_at_once():
     assert (files(2),) == machine.committables
 
     _, commands = fed(Committer(), Restored(0, 1, ()), received(files(1)))
-    assert [CommitEpochs(1, (files(1),), again=True)] == commands  # in-flight data of the checkpoint that the job began with
+    # in-flight data of the checkpoint that the job began with
+    assert [CommitEpochs(1, (files(1),), again=True)] == commands

@@ -2,21 +2,21 @@
 
 import pytest
 
-from sim.protocol.commit.committables import (
+from sim.protocol.commit import (
     CommitEpochs,
     Committable,
     CommittablesReceived,
+    Committer,
     CompletionNotified,
     EpochEnded,
     HandOver,
     ReportLost,
     Restored,
     TaskClosed,
+    Writer,
     WriterInputEnded,
     WriterRestored,
 )
-from sim.protocol.commit.committer import Committer
-from sim.protocol.commit.writer import Writer
 from sim.protocol.machine import InvalidTransition
 
 S = 1_000_000_000
@@ -40,7 +40,7 @@ def feed(machine, *events):
 
 
 def test_a_committable_counts_the_records_of_all_its_channels():
-    assert 5 == Committable(7, 2, ((3, 6), (4, 6)), 0, 100).records
+    assert Committable(7, 2, ((3, 6), (4, 6)), 0, 100).records == 5
 
 
 # ---------------------------------------------------------------------------------------------- writer
@@ -48,7 +48,9 @@ def test_a_committable_counts_the_records_of_all_its_channels():
 
 def test_a_barrier_closes_the_transaction_and_opens_the_next():
     """What was read on each channel since the last barrier is one committable; its file names are chosen before they are written."""
-    writer, commands = feed(Writer(7, (0, 0)), EpochEnded(5, 1, (3, 4), 700, ("a",)), EpochEnded(9, 2, (3, 6), 200, ("b",)))
+    writer, commands = feed(
+        Writer(7, (0, 0)), EpochEnded(5, 1, (3, 4), 700, ("a",)), EpochEnded(9, 2, (3, 6), 200, ("b",))
+    )
 
     assert [
         HandOver(Committable(7, 1, ((0, 3), (0, 4)), 0, 700, ("a",))),
@@ -62,7 +64,7 @@ def test_a_restored_writer_goes_on_where_its_checkpoint_stood():
     writer, commands = feed(Writer(7, (0, 0), opened_ns=5), WriterRestored(3, (4, 6)), EpochEnded(9, 4, (5, 6), 700))
 
     assert [HandOver(Committable(7, 4, ((4, 5), (6, 6)), 5, 700))] == commands
-    assert 4 == writer.last_checkpoint
+    assert writer.last_checkpoint == 4
     with pytest.raises(InvalidTransition):
         feed(Writer(7, (0, 0)), WriterRestored(3, (4, 6)), EpochEnded(9, 3, (5, 6), 700))
 
@@ -76,9 +78,11 @@ def test_an_empty_transaction_is_not_handed_over():
 
 def test_the_end_of_the_input_belongs_to_the_next_checkpoint():
     """Whichever that is, the final one covers it; the barrier after it finds nothing more (SinkWriterOperator#endInput)."""
-    writer, commands = feed(Writer(0, (0,)), EpochEnded(5, 4, (3,), 30), WriterInputEnded(6, (8,), 50), EpochEnded(9, 7, (8,), 0))
+    writer, commands = feed(
+        Writer(0, (0,)), EpochEnded(5, 4, (3,), 30), WriterInputEnded(6, (8,), 50), EpochEnded(9, 7, (8,), 0)
+    )
 
-    assert [4, 5] == [hand_over.committable.epoch for hand_over in commands]
+    assert [hand_over.committable.epoch for hand_over in commands] == [4, 5]
     assert writer.ended
 
 
@@ -102,7 +106,7 @@ def test_what_is_written_is_not_taken_back():
 
 
 def test_a_committable_has_the_records_of_all_its_channels():
-    assert 9 == Committable(0, 1, ((3, 5), (0, 0), (1, 8)), 0, 10).records
+    assert Committable(0, 1, ((3, 5), (0, 0), (1, 8)), 0, 10).records == 9
 
 
 # ---------------------------------------------------------------------------------------------- committer
@@ -127,15 +131,17 @@ def test_commits_coalesce():
 
 def test_a_notification_told_twice_or_late_commits_nothing():
     """Ids up to the last one reported are ignored."""
-    _, commands = feed(holding(committable(1)), CompletionNotified(3, 2), CompletionNotified(4, 1), CompletionNotified(4, 2))
+    _, commands = feed(
+        holding(committable(1)), CompletionNotified(3, 2), CompletionNotified(4, 1), CompletionNotified(4, 2)
+    )
 
-    assert 1 == len(commands)
+    assert len(commands) == 1
 
 
 def test_nothing_to_commit_is_no_commit():
     _, commands = feed(Committer(), CompletionNotified(3, 1))
 
-    assert [] == commands
+    assert commands == []
 
 
 def test_what_a_snapshot_held_is_committed_again():
@@ -144,12 +150,14 @@ def test_what_a_snapshot_held_is_committed_again():
     committer, commands = feed(holding(committable(5)), Restored(9, 2, (second, first)), CompletionNotified(9, 2))
 
     assert [CommitEpochs(2, (first, second), again=True)] == commands
-    assert () == committer.committables
+    assert committer.committables == ()
 
 
 def test_a_restored_committer_hears_of_later_checkpoints():
     """Ids go on increasing after a restart."""
-    _, commands = feed(Committer(), Restored(9, 2, ()), CommittablesReceived(10, (committable(4),)), CompletionNotified(11, 4))
+    _, commands = feed(
+        Committer(), Restored(9, 2, ()), CommittablesReceived(10, (committable(4),)), CompletionNotified(11, 4)
+    )
 
     assert [CommitEpochs(4, (committable(4),))] == commands
 
@@ -181,4 +189,4 @@ def test_a_task_that_waits_for_nothing_commits_at_its_end():
     committer, commands = feed(holding(committable(3), committable(2)), TaskClosed(9), TaskClosed(10))
 
     assert [CommitEpochs(0, (committable(2), committable(3)))] == commands
-    assert () == committer.committables
+    assert committer.committables == ()

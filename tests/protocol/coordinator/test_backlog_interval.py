@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from sim.model.checkpoint import CheckpointOptions
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.vocabulary import (
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator_messages import (
     ArmPeriodicTimer,
     BacklogReported,
     PeriodicTimerFired,
@@ -22,7 +22,9 @@ PERIODIC = RequestKind.PERIODIC
 
 def begun(in_backlog, *, first=40, **options):
     """A coordinator whose interval is 100, with its first point at `first`."""
-    machine = Coordinator.configured(CheckpointOptions(100, interval_during_backlog_ns=in_backlog, timeout_ns=1000, **options))
+    machine = Coordinator.configured(
+        CheckpointOptions(100, interval_during_backlog_ns=in_backlog, timeout_ns=1000, **options)
+    )
     machine, _ = machine.on(SchedulerStarted(0, first))
     return machine
 
@@ -43,8 +45,8 @@ def test_the_interval_of_the_backlog_is_in_force_while_a_source_reads_one():
 def test_a_longer_interval_does_not_put_off_what_is_due():
     machine, commands = begun(300).on(BacklogReported(10, 0, behind=True))
 
-    assert () == commands
-    assert 40 == machine.armed_ns
+    assert commands == ()
+    assert machine.armed_ns == 40
 
 
 def test_a_shorter_interval_begins_when_the_backlog_ends():
@@ -52,7 +54,7 @@ def test_a_shorter_interval_begins_when_the_backlog_ends():
     machine, _ = fired(begun(300).on(BacklogReported(10, 0, behind=True))[0], 40)
 
     assert (ArmPeriodicTimer(150),) == machine.on(BacklogReported(50, 0, behind=False))[1]
-    assert () == machine.on(BacklogReported(300, 0, behind=False))[1], "the old point comes sooner"
+    assert machine.on(BacklogReported(300, 0, behind=False))[1] == (), "the old point comes sooner"
 
 
 def test_without_checkpoints_in_a_backlog_the_point_that_was_armed_is_the_last():
@@ -61,7 +63,7 @@ def test_without_checkpoints_in_a_backlog_the_point_that_was_armed_is_the_last()
     machine, commands = fired(machine, 40)
 
     assert (PrepareTrigger(40, PERIODIC),) == commands
-    assert () == machine.on(PeriodicTimerFired(10_000))[1]
+    assert machine.on(PeriodicTimerFired(10_000))[1] == ()
     assert (ArmPeriodicTimer(5100),) == machine.on(BacklogReported(5000, 0, behind=False))[1]
 
 
@@ -83,7 +85,7 @@ def test_what_was_reported_outlasts_a_stop_of_the_scheduler():
     machine, _ = begun(300).on(SchedulerStopped(5))
     machine, commands = machine.on(BacklogReported(10, 0, behind=True))
 
-    assert () == commands, "nothing is armed while the job is down"
+    assert commands == (), "nothing is armed while the job is down"
     assert ArmPeriodicTimer(320) == fired(machine.on(SchedulerStarted(15, 5))[0], 20)[1][0]
 
 
@@ -101,6 +103,6 @@ def test_law_60_gaps_are_of_either_interval_and_one_mixed_per_switch(in_backlog,
             machine, _ = fired(machine, machine.armed_ns)
     gaps = [later - earlier for earlier, later in pairwise(triggers)]
 
-    assert 2 >= sum(gap not in (100, 300) for gap in gaps)
-    assert in_backlog or 1 >= sum(begin <= trigger < end for trigger in triggers)
+    assert sum(gap not in (100, 300) for gap in gaps) <= 2
+    assert in_backlog or sum(begin <= trigger < end for trigger in triggers) <= 1
     assert triggers[-1] > 2000, "the grid goes on"

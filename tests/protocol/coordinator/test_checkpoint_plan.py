@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.coordinator.plan import TaskGraph, VertexLink, plan
-from sim.protocol.vocabulary import Plan
+from sim.protocol.checkpoint_requests import TaskGraph, VertexLink, plan
+from sim.protocol.coordinator_messages import Plan
 
 # a (2) -> b (2) pointwise -> c (1) all-to-all
 CHAIN = TaskGraph((range(2), range(2, 4), range(4, 5)), (VertexLink(0, 1, ((0,), (1,))), VertexLink(1, 2)))
@@ -74,7 +74,8 @@ def graphs(draw):
         for up in draw(st.lists(st.integers(0, down - 1), unique=True, max_size=2)):
             p, q = sizes[up], sizes[down]
             pointwise = tuple(
-                tuple(vertices[up][i] for i in range(p) if (i * q // p == j if p >= q else j * p // q == i)) for j in range(q)
+                tuple(vertices[up][i] for i in range(p) if (i * q // p == j if p >= q else j * p // q == i))
+                for j in range(q)
             )
             links.append(VertexLink(up, down, pointwise if draw(st.booleans()) else None))
     finished = frozenset(draw(st.sets(st.integers(0, first - 1))))

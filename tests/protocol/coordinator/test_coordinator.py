@@ -3,14 +3,9 @@
 import pytest
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.coordinator.failures import FailureCounter
-from sim.protocol.coordinator.requests import MAX_WAITING, TriggerRequest, WaitingRequests
-from sim.protocol.coordinator.timer import effective_interval_ns, first_trigger_delay
-from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions, Ending
-from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import (
+from sim.protocol.checkpoint_requests import MAX_WAITING, TriggerRequest, WaitingRequests
+from sim.protocol.coordinator import Coordinator, FailureCounter, effective_interval_ns, first_trigger_delay
+from sim.protocol.coordinator_messages import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,
@@ -41,6 +36,8 @@ from sim.protocol.vocabulary import (
     TriggerTasks,
     WriteMetadata,
 )
+from sim.protocol.machine import InvalidTransition
+from sim.protocol.options import AlignmentType, BarrierOptions, Ending, FailureReason
 
 PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestKind.SAVEPOINT
 PLAN = Plan(trigger=frozenset({0}), wait_for=frozenset({0, 1}))
@@ -100,7 +97,7 @@ def test_the_life_of_a_checkpoint():
         ArmCheckpointTimeout(1, 1043),
         TriggerTasks(1, frozenset({0}), BarrierOptions(40)),
     ) == machine.on(TriggerReady(43, PLAN))
-    assert () == machine.on(Acknowledged(60, 1, 1))
+    assert machine.on(Acknowledged(60, 1, 1)) == ()
     assert (WriteMetadata(1),) == machine.on(Acknowledged(70, 0, 1))
     assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == machine.on(MetadataWritten(95, 1))
 
@@ -111,7 +108,7 @@ def test_end_to_end_duration_ends_at_the_last_acknowledgement():
     acknowledged(machine, 1, 50)
     record = machine.on(MetadataWritten(75, 1))[0]
 
-    assert 40 == record.latest_ack_ns - record.trigger_ns
+    assert record.latest_ack_ns - record.trigger_ns == 40
 
 
 def test_the_grid_does_not_drift():
@@ -129,15 +126,15 @@ def test_a_wake_up_that_was_replaced_is_ignored():
     machine = coordinator()
     machine.on(SchedulerStarted(0, 40))
 
-    assert () == machine.on(PeriodicTimerFired(39))
+    assert machine.on(PeriodicTimerFired(39)) == ()
     assert (CancelPeriodicTimer(),) == machine.on(SchedulerStopped(39))
-    assert () == machine.on(PeriodicTimerFired(40))
+    assert machine.on(PeriodicTimerFired(40)) == ()
 
 
 def test_without_an_interval_nothing_is_periodic():
     machine = coordinator(interval=None)
 
-    assert () == machine.on(SchedulerStarted(0, 40))
+    assert machine.on(SchedulerStarted(0, 40)) == ()
     assert (PrepareTrigger(50, MANUAL),) == machine.on(CheckpointRequested(50, MANUAL))
 
 
@@ -146,18 +143,20 @@ def test_an_interval_below_the_pause_is_raised():
     machine.on(SchedulerStarted(0, 0))
 
     assert ArmPeriodicTimer(150) == machine.on(PeriodicTimerFired(0))[0]
-    assert 365 * 86400 * 10**9 == effective_interval_ns(1, 10**30)
+    assert effective_interval_ns(1, 10**30) == 365 * 86400 * 10**9
 
 
 def test_the_first_trigger():
     """2.x: the min-pause after all tasks run, or the first of a restart; without one that is refused.  1.20: in [min-pause, interval]."""
     at = {"interval_ns": 100, "min_pause_ns": 30, "first_trigger_ns": 4}
 
-    assert 34 == first_trigger_delay("2.x", **at)
-    assert 30 == first_trigger_delay("2.x", **at, restarted=True)
-    assert [4, 100] == [first_trigger_delay("2.x", **{**at, "min_pause_ns": 0}, restarted=restarted) for restarted in (False, True)]
-    assert 30 == first_trigger_delay("1.20", **at, draw=0)
-    assert 100 == first_trigger_delay("1.20", **at, draw=2**32 - 1)
+    assert first_trigger_delay("2.x", **at) == 34
+    assert first_trigger_delay("2.x", **at, restarted=True) == 30
+    assert [
+        first_trigger_delay("2.x", **{**at, "min_pause_ns": 0}, restarted=restarted) for restarted in (False, True)
+    ] == [4, 100]
+    assert first_trigger_delay("1.20", **at, draw=0) == 30
+    assert first_trigger_delay("1.20", **at, draw=2**32 - 1) == 100
 
 
 def test_law_20_triggers_in_a_horizon():
@@ -177,7 +176,7 @@ def test_law_20_triggers_in_a_horizon():
                 if checkpoint > 1:
                     machine.on(StateDiscarded(now + 60, checkpoint - 1))
 
-    assert (1000 - 40) // 100 + 1 == len(t0s)
+    assert len(t0s) == (1000 - 40) // 100 + 1
 
 
 # ------------------------------------------------------------------------------------------ requests
@@ -235,7 +234,7 @@ def test_leftovers_are_dropped_one_per_cycle():
     machine.on(PeriodicTimerFired(200))
 
     assert [RecordCompleted, NotifyComplete, RecordRefused, ArmPeriodicTimer] == types(completed(machine, 1, 250))
-    assert 1 == len(machine.state.requests.waiting)
+    assert len(machine.state.requests.waiting) == 1
     assert (ArmPeriodicTimer(430), PrepareTrigger(330, PERIODIC)) == machine.on(PeriodicTimerFired(330))
 
 
@@ -253,15 +252,15 @@ def test_a_failure_imposes_no_pause():
 def test_manual_requests_skip_the_pause_but_not_the_limit():
     machine = triggered(0, min_pause_ns=80)
 
-    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert machine.on(CheckpointRequested(10, MANUAL)) == ()
     assert PrepareTrigger(20, MANUAL) == completed(machine, 1, 20)[-1]
 
 
 def test_law_18_one_slot_holds_back_the_next():
     machine = triggered(0)
 
-    assert () == machine.on(CheckpointRequested(10, MANUAL))
-    assert () == acknowledged(machine, 1, 20)[1:]  # writing metadata still holds the slot
+    assert machine.on(CheckpointRequested(10, MANUAL)) == ()
+    assert acknowledged(machine, 1, 20)[1:] == ()  # writing metadata still holds the slot
     assert PrepareTrigger(45, MANUAL) in machine.on(MetadataWritten(45, 1))
 
 
@@ -269,7 +268,7 @@ def test_law_19_one_trigger_at_a_time():
     machine = coordinator(max_concurrent=2)
 
     assert (PrepareTrigger(0, MANUAL),) == machine.on(CheckpointRequested(0, MANUAL))
-    assert () == machine.on(CheckpointRequested(1, MANUAL))
+    assert machine.on(CheckpointRequested(1, MANUAL)) == ()
     assert PrepareTrigger(5, MANUAL) == machine.on(TriggerReady(5, PLAN))[-1]
 
 
@@ -284,14 +283,14 @@ def test_savepoints_wait_at_the_head_with_unaligned_checkpoints():
     machine = triggered(0, barriers=Barriers("unaligned"))
     machine.on(CheckpointRequested(10, MANUAL))
 
-    assert () == machine.on(CheckpointRequested(20, SAVEPOINT))
+    assert machine.on(CheckpointRequested(20, SAVEPOINT)) == ()
     assert PrepareTrigger(30, SAVEPOINT) == completed(machine, 1, 30)[-1]
 
 
 def test_a_savepoint_holds_the_slot():
     machine = triggered(0, kind=SAVEPOINT)
 
-    assert () == machine.on(CheckpointRequested(10, MANUAL))
+    assert machine.on(CheckpointRequested(10, MANUAL)) == ()
     assert PrepareTrigger(30, MANUAL) == completed(machine, 1, 30)[-1]
 
 
@@ -302,8 +301,8 @@ def test_a_savepoint_is_aligned_and_commits_nothing():
 
     assert BarrierOptions(0, savepoint=True) == machine.on(TriggerReady(3, PLAN))[-1].options
     assert [RecordCompleted] == types(completed(machine, 1, 50))
-    assert 0 == machine.state.latest_completed
-    assert 50 == machine.state.last_completion_ns
+    assert machine.state.latest_completed == 0
+    assert machine.state.last_completion_ns == 50
 
 
 @pytest.mark.parametrize(
@@ -333,7 +332,7 @@ def test_slow_deletions_hold_back_triggers():
     triggered(10, machine)
     machine.on(CheckpointTimedOut(20, 2))
 
-    assert () == machine.on(CheckpointRequested(30, MANUAL))
+    assert machine.on(CheckpointRequested(30, MANUAL)) == ()
     assert (PrepareTrigger(40, MANUAL),) == machine.on(StateDiscarded(40, 1))
 
 
@@ -366,7 +365,7 @@ def test_a_request_is_not_forced_unless_it_says_so():
     requests, _ = WaitingRequests(1, 50).with_one(TriggerRequest(PERIODIC, 10))
     _, choice = requests.choose(10, triggering=False, pending=0, cleaning=0, last_completion_ns=0)
 
-    assert (None, 50) == (choice.run, choice.until_ns)
+    assert (choice.run, choice.until_ns) == (None, 50)
 
 
 def test_a_full_list_of_wishes_makes_room_where_its_last_one_is_periodic():
@@ -384,7 +383,7 @@ def test_a_forced_request_goes_before_older_ones_of_its_kind():
     requests, _ = WaitingRequests(1, 0).with_one(TriggerRequest(MANUAL, 0))
     requests, _ = requests.with_one(TriggerRequest(MANUAL, 1, forced=True))
 
-    assert [True, False] == [request.forced for request in requests.waiting]
+    assert [request.forced for request in requests.waiting] == [True, False]
 
 
 def test_a_request_that_finds_no_room_is_refused():
@@ -392,7 +391,9 @@ def test_a_request_that_finds_no_room_is_refused():
     for now in range(MAX_WAITING):
         machine.on(CheckpointRequested(now, MANUAL))
 
-    assert (RecordRefused(MANUAL, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),) == machine.on(CheckpointRequested(2000, MANUAL))
+    assert (RecordRefused(MANUAL, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),) == machine.on(
+        CheckpointRequested(2000, MANUAL)
+    )
 
 
 # ------------------------------------------------------------------------------------------ trigger
@@ -408,7 +409,7 @@ def test_a_trigger_is_refused_while_tasks_do_not_run():
         RecordRefused(MANUAL, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),
         PrepareTrigger(3, MANUAL),
     ) == machine.on(TriggerReady(3, None))
-    assert 1 == machine.on(TriggerReady(4, PLAN))[0].checkpoint
+    assert machine.on(TriggerReady(4, PLAN))[0].checkpoint == 1
 
 
 def test_a_trigger_that_cannot_write_counts():
@@ -428,7 +429,7 @@ def test_a_trigger_ends_with_the_scheduler():
 
     assert (RecordRefused(MANUAL, suspend),) == machine.on(SchedulerStopped(2))
     assert (RecordRefused(MANUAL, suspend),) == machine.on(TriggerReady(3, PLAN))
-    assert 1 == machine.state.next_id
+    assert machine.state.next_id == 1
 
 
 # ------------------------------------------------------------------------------------------ failure
@@ -449,16 +450,19 @@ def test_nothing_expires_while_metadata_is_written():
     machine = triggered(0)
     acknowledged(machine, 1, 50)
 
-    assert () == machine.on(CheckpointTimedOut(1000, 1))
+    assert machine.on(CheckpointTimedOut(1000, 1)) == ()
     assert NotifyComplete(1, ALL) in machine.on(MetadataWritten(1010, 1))
-    assert () == machine.on(CheckpointTimedOut(1020, 1))
+    assert machine.on(CheckpointTimedOut(1020, 1)) == ()
 
 
 def test_a_decline_aborts_at_once():
     machine = triggered(0)
 
-    assert FailureReason.CHECKPOINT_DECLINED_SUBSUMED is machine.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))[0].reason
-    assert () == machine.on(Declined(10, 0, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))
+    assert (
+        FailureReason.CHECKPOINT_DECLINED_SUBSUMED
+        is machine.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED))[0].reason
+    )
+    assert machine.on(Declined(10, 0, 1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED)) == ()
 
 
 def test_an_abort_tells_the_latest_completed():
@@ -474,7 +478,7 @@ def test_law_22_no_acknowledgement_after_an_abort():
     machine.on(Acknowledged(50, 0, 1))
     machine.on(CheckpointTimedOut(1000, 1))
 
-    assert () == machine.on(Acknowledged(1100, 1, 1))
+    assert machine.on(Acknowledged(1100, 1, 1)) == ()
 
 
 def test_a_failed_metadata_write_aborts():
@@ -489,8 +493,8 @@ def test_law_24_a_failover_before_the_metadata_is_durable_aborts():
     acknowledged(machine, 1, 50)
 
     assert [RecordFailed, NotifyAborted, DiscardState] == types(machine.on(SchedulerStopped(55)))
-    assert () == machine.on(MetadataWritten(60, 1))
-    assert 0 == machine.state.latest_completed
+    assert machine.on(MetadataWritten(60, 1)) == ()
+    assert machine.state.latest_completed == 0
 
 
 def test_a_completion_subsumes_older_ones():
@@ -517,7 +521,7 @@ def test_a_completion_leaves_older_savepoints_alone():
     triggered(10, machine)
     completed(machine, 2, 50)
 
-    assert [1] == [pending.checkpoint for pending in machine.state.pending]
+    assert [pending.checkpoint for pending in machine.state.pending] == [1]
 
 
 def test_law_23_retained_checkpoints_are_bounded():
@@ -526,7 +530,7 @@ def test_law_23_retained_checkpoints_are_bounded():
         triggered(checkpoint, machine)
         commands = completed(machine, checkpoint, checkpoint)
 
-    assert (2, 3) == machine.state.retained
+    assert machine.state.retained == (2, 3)
     assert DiscardState(1) in commands
 
 
@@ -537,16 +541,16 @@ def test_a_subsumed_checkpoint_is_being_deleted():
         triggered(checkpoint, machine)
         completed(machine, checkpoint, checkpoint)
 
-    assert 1 == machine.state.cleaning
+    assert machine.state.cleaning == 1
 
     machine.on(StateDiscarded(5, 1))
 
-    assert 0 == machine.state.cleaning
+    assert machine.state.cleaning == 0
 
 
 def test_one_checkpoint_is_retained_unless_more_are_asked_for():
     """state.checkpoints.num-retained"""
-    assert 1 == Coordinator.configured(CheckpointOptions(100, ALIGNED)).num_retained
+    assert Coordinator.configured(CheckpointOptions(100, ALIGNED)).num_retained == 1
 
 
 @pytest.mark.parametrize("reason", [reason for reason in FailureReason if not reason.counts])
@@ -599,7 +603,7 @@ def test_law_21_a_success_forgives_once():
     """Told again, it forgives nothing that failed since; nor does it fail itself."""
     counter, _ = FailureCounter(tolerable=9).succeeded(5).failed(6, FailureReason.CHECKPOINT_EXPIRED)
 
-    assert 1 == counter.succeeded(5).count
+    assert counter.succeeded(5).count == 1
     assert (counter, False) == counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
 
 
@@ -610,7 +614,7 @@ def test_law_21_counting_starts_anew_after_it_fired():
         counter, too_many = counter.failed(checkpoint, FailureReason.CHECKPOINT_EXPIRED)
         fired.append(too_many)
 
-    assert [False, True, False, True] == fired
+    assert fired == [False, True, False, True]
 
 
 def test_savepoints_count_only_if_a_task_fails_them():
@@ -688,7 +692,7 @@ def test_the_savepoint_a_job_stops_with_is_announced():
     done = completed(machine, 1, 20)
 
     assert NotifyComplete(1, ALL) == done[-1]
-    assert () == machine.state.retained
+    assert machine.state.retained == ()
 
 
 def test_a_failed_stop_fails_the_job():
@@ -703,7 +707,7 @@ def test_a_stop_aborted_with_the_job_does_not_fail_it_again():
     machine = stopping()
     machine.on(TriggerReady(3, PLAN))
 
-    assert [] == [notified for notified in machine.on(SchedulerStopped(5)) if isinstance(notified, FailJob)]
+    assert [notified for notified in machine.on(SchedulerStopped(5)) if isinstance(notified, FailJob)] == []
 
 
 def test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on():
@@ -711,14 +715,19 @@ def test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on():
     machine = stopping()
     refused, timer = machine.on(TriggerReady(3, None))
 
-    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING), ArmPeriodicTimer(103)) == (refused, timer)
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING), ArmPeriodicTimer(103)) == (
+        refused,
+        timer,
+    )
 
 
 def test_a_stop_that_is_refused_starts_no_timer_in_a_job_without_an_interval():
     machine = coordinator(interval=None)
     machine.on(CheckpointRequested(0, SAVEPOINT, STOP))
 
-    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),) == machine.on(TriggerReady(3, None))
+    assert (RecordRefused(SAVEPOINT, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),) == machine.on(
+        TriggerReady(3, None)
+    )
 
 
 def test_metadata_may_be_refused_for_a_reason():
@@ -729,7 +738,7 @@ def test_metadata_may_be_refused_for_a_reason():
     failed = machine.on(MetadataWritten(11, 1, failed=True, reason=why))
 
     assert why == failed[0].reason
-    assert 0 == machine.state.failures.count, "it is not counted"
+    assert machine.state.failures.count == 0, "it is not counted"
 
 
 # ------------------------------------------------------------------------------------------ leaders
@@ -740,7 +749,7 @@ def test_a_lost_leader_tells_nobody_what_it_aborts():
     machine = triggered(10)
 
     assert [RecordFailed] == types(machine.on(LeaderLost(20)))
-    assert () == machine.state.pending
+    assert machine.state.pending == ()
 
 
 def test_messages_to_a_lost_leader_are_lost_with_it():
@@ -762,7 +771,9 @@ def test_without_a_job_manager_clients_get_an_error(kind):
     machine = triggered(10)
     machine.on(LeaderLost(20))
 
-    assert (RecordRefused(kind, FailureReason.NO_JOB_MANAGER),) == machine.on(CheckpointRequested(30, kind, Savepoint()))
+    assert (RecordRefused(kind, FailureReason.NO_JOB_MANAGER),) == machine.on(
+        CheckpointRequested(30, kind, Savepoint())
+    )
 
 
 def test_what_a_lost_leader_had_begun_ends_unseen():
@@ -779,27 +790,27 @@ def test_what_a_lost_leader_had_begun_ends_unseen():
         StateDiscarded(130, 1),
         Declined(130, 0, 1, FailureReason.IO_EXCEPTION),
     ):
-        assert () == machine.on(event)
+        assert machine.on(event) == ()
     assert before == machine.state
-    assert (None, (), 0, None) == (before.triggering, before.pending, before.cleaning, before.last_completion_ns)
+    assert (before.triggering, before.pending, before.cleaning, before.last_completion_ns) == (None, (), 0, None)
 
 
 def test_a_new_leader_counts_failed_checkpoints_anew():
     machine = triggered(10)
     machine.on(Declined(20, 0, 1, FailureReason.CHECKPOINT_DECLINED))
-    assert 1 == machine.state.failures.count
+    assert machine.state.failures.count == 1
 
     machine.on(LeaderLost(30))
     machine.on(LeaderElected(40))
 
-    assert 0 == machine.state.failures.count
-    assert 2 == machine.state.next_id, "ids go on: the counter is kept with the completed checkpoints"
+    assert machine.state.failures.count == 0
+    assert machine.state.next_id == 2, "ids go on: the counter is kept with the completed checkpoints"
 
 
 def test_a_job_goes_on_counting_behind_the_checkpoint_it_begins_from():
     """It is the latest completed one, to be subsumed like any other."""
     machine = Running(Coordinator.configured(CheckpointOptions(100, ALIGNED, timeout_ns=1000), restored=7))
 
-    assert 7 == machine.state.latest_completed
+    assert machine.state.latest_completed == 7
     triggered(10, machine)
     assert DiscardState(7) in completed(machine, 8, 20)

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import (
+from sim.protocol.coordinator import Coordinator
+from sim.protocol.coordinator_messages import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,
@@ -32,6 +31,7 @@ from sim.protocol.vocabulary import (
     TriggerReady,
     WriteMetadata,
 )
+from sim.protocol.options import FailureReason
 
 PERIODIC, SAVEPOINT = RequestKind.PERIODIC, RequestKind.SAVEPOINT
 INTERVAL, TIMEOUT, RETAINED = 100, 250, 2
@@ -67,7 +67,14 @@ class Laws(RuleBasedStateMachine):
         self.timer = None
         self.preparing = None  # (t0, kind)
         self.plans, self.kinds, self.acks, self.timeouts = {}, {}, {}, {}  # by pending checkpoint
-        self.triggered, self.completed, self.writing, self.discarding, self.deleted, self.gone = [], [], set(), [], set(), set()
+        self.triggered, self.completed, self.writing, self.discarding, self.deleted, self.gone = (
+            [],
+            [],
+            set(),
+            [],
+            set(),
+            set(),
+        )
         self.last_completion = None
         self.retained = []
         self.counted, self.last_success = set(), 0
@@ -91,7 +98,9 @@ class Laws(RuleBasedStateMachine):
     def pass_time(self, ns):
         """To that moment, stopping at every wake-up on the way."""
         until = self.now + ns
-        while (wake := min((at for at in (self.timer, *self.timeouts.values()) if at is not None), default=until + 1)) <= until:
+        while (
+            wake := min((at for at in (self.timer, *self.timeouts.values()) if at is not None), default=until + 1)
+        ) <= until:
             self.now = max(self.now, wake)
             if wake == self.timer:
                 self.timer = None
@@ -135,7 +144,10 @@ class Laws(RuleBasedStateMachine):
             self.tell(MetadataWritten(self.now, newest))
         self.discard()
 
-    @rule(data=st.data(), reason=st.sampled_from([FailureReason.CHECKPOINT_DECLINED, FailureReason.CHECKPOINT_DECLINED_SUBSUMED]))
+    @rule(
+        data=st.data(),
+        reason=st.sampled_from([FailureReason.CHECKPOINT_DECLINED, FailureReason.CHECKPOINT_DECLINED_SUBSUMED]),
+    )
     @precondition(lambda self: set(self.plans) - self.writing)
     def decline(self, data, reason):
         checkpoint = data.draw(st.sampled_from(sorted(set(self.plans) - self.writing)))
@@ -205,7 +217,9 @@ class Laws(RuleBasedStateMachine):
                         self.retained.remove(command.checkpoint)
                 case NotifyComplete():
                     assert command.checkpoint == self.completed[-1]
-                    assert not [n for n in self.plans if n < command.checkpoint and self.kinds[n] is not SAVEPOINT], "subsumed"
+                    assert not [n for n in self.plans if n < command.checkpoint and self.kinds[n] is not SAVEPOINT], (
+                        "subsumed"
+                    )
                 case FailJob():
                     self.law_21_fired()
         assert not self.failing, "more counted failures than tolerated, and the job goes on"

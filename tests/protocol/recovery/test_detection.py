@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.protocol.recovery.detection import Heartbeats
+from sim.protocol.recovery import Heartbeats
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.recovery.progress import MIN_RESTARTS, Fruitless, Restarted, fruitless
+from sim.protocol.recovery import MIN_RESTARTS, Fruitless, Restarted, fruitless
 
 ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MIN_RESTARTS + 3)]
 

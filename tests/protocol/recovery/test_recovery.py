@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim.model.faults import Restart
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.recovery.recovery import (
+from sim.protocol.recovery import (
     ArmRestart,
     CancelTasks,
     FailForGood,
@@ -64,16 +64,16 @@ def test_cancelling_and_the_delay_run_side_by_side(order):
     waiting, nothing = feed(one_region(), failed(50, 3), order[0](160, 1))
     machine, commands = feed(waiting, order[1](170, 1))
 
-    assert () == nothing
+    assert nothing == ()
     assert (RestoreTasks(1, ALL), ResumeCheckpoints()) == commands
-    assert (JobStatus.RUNNING, ALL) == (machine.status, machine.initializing)
+    assert (machine.status, machine.initializing) == (JobStatus.RUNNING, ALL)
 
 
 def test_the_job_has_recovered_when_the_last_task_runs():
     restoring, _ = feed(one_region(), failed(50, 3), TasksCancelled(60, 1), RestartDelayElapsed(150, 1))
     almost, nothing = feed(restoring, *(TaskInitialized(200 + t, t) for t in (0, 2, 1)))
 
-    assert () == nothing
+    assert nothing == ()
     assert (ReportRecovered(),) == feed(almost, TaskInitialized(300, 3))[1]
 
 
@@ -82,7 +82,9 @@ def test_other_regions_go_on():
     machine, commands = feed(two_regions(), failed(50, 3))
 
     assert (SuspendCheckpoints(), CancelTasks(1, RIGHT), ArmRestart(1, 150)) == commands
-    assert (RestoreTasks(1, RIGHT), ResumeCheckpoints()) == feed(machine, TasksCancelled(51, 1), RestartDelayElapsed(150, 1))[1]
+    assert (RestoreTasks(1, RIGHT), ResumeCheckpoints()) == feed(
+        machine, TasksCancelled(51, 1), RestartDelayElapsed(150, 1)
+    )[1]
 
 
 def test_full_failover_restarts_everything():
@@ -96,14 +98,19 @@ def test_a_failure_while_restarting_takes_the_restart_over():
     assert (CancelTasks(2, ALL), ArmRestart(2, 170)) == commands
     void, nothing = feed(twice, RestartDelayElapsed(150, 1), TasksCancelled(151, 2))
 
-    assert () == nothing
+    assert nothing == ()
     assert (RestoreTasks(2, ALL), ResumeCheckpoints()) == feed(void, RestartDelayElapsed(170, 2))[1]
 
 
 def test_a_failure_while_initializing_restarts_again():
     """Nobody waits for the tasks of the first restart any more."""
     machine, commands = feed(
-        one_region(), failed(50, 3), TasksCancelled(60, 1), RestartDelayElapsed(150, 1), TaskInitialized(160, 0), failed(170, 1)
+        one_region(),
+        failed(50, 3),
+        TasksCancelled(60, 1),
+        RestartDelayElapsed(150, 1),
+        TaskInitialized(160, 0),
+        failed(170, 1),
     )
 
     assert (SuspendCheckpoints(), CancelTasks(2, ALL), ArmRestart(2, 270)) == commands
@@ -123,10 +130,17 @@ def test_two_regions_restart_apart_and_checkpoints_resume_with_the_last():
 
 def test_a_job_has_not_recovered_while_another_region_waits():
     """The first region runs again before the second one's delay is over."""
-    both, _ = feed(two_regions(), failed(50, 0), failed(60, 1), TasksCancelled(61, 1), TasksCancelled(62, 2), RestartDelayElapsed(150, 1))
+    both, _ = feed(
+        two_regions(),
+        failed(50, 0),
+        failed(60, 1),
+        TasksCancelled(61, 1),
+        TasksCancelled(62, 2),
+        RestartDelayElapsed(150, 1),
+    )
     left, commands = feed(both, TaskInitialized(155, 0), TaskInitialized(156, 2))
 
-    assert () == commands
+    assert commands == ()
     _, commands = feed(left, RestartDelayElapsed(160, 2), TaskInitialized(165, 1), TaskInitialized(166, 3))
     assert (ReportRecovered(),) == commands
 

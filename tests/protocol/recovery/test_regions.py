@@ -1,6 +1,6 @@
 """Which tasks fail together."""
 
-from sim.protocol.recovery.regions import regions, restarted_with
+from sim.protocol.restart_strategy import regions, restarted_with
 
 
 def test_an_all_to_all_edge_makes_one_region():

@@ -1,6 +1,6 @@
 """Slots of lost task managers: deployments that fail, and those that wait."""
 
-from sim.protocol.recovery.slots import Deployment, LostSlots, Slots
+from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
 
 NOTHING: frozenset[int] = frozenset()
 LOST = Slots(check_ns=5).lose(7, LostSlots(missed_ns=100, released_ns=200, replaced_ns=0))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.model.directories import Directories
-from sim.model.stored import StateFile, StoredSnapshot
-from sim.protocol.snapshots.relocation import broken_by, restorable, verdict
+from sim.model.storage import Directories, StateFile, StoredSnapshot
+from sim.protocol.snapshot_store import broken_by, restorable, verdict
 
 OWN = StateFile(1, 1, 7, "exclusive", 10)
 SHARED = StateFile(1, 2, 5, "shared", 100)
@@ -22,10 +21,10 @@ ENTROPY = Directories(entropy=True)
 
 def test_paths():
     """As Flink lays them out."""
-    assert "/checkpoints/job-1/chk-7/1-1" == FLINK.path(OWN)
-    assert "/checkpoints/job-1/shared/1-2" == FLINK.path(SHARED)
-    assert "/savepoints/savepoint-1-8/1-4" == FLINK.path(SAVED)
-    assert "/checkpoints/shared/1-2" == Directories(create_subdir=False).path(SHARED)
+    assert FLINK.path(OWN) == "/checkpoints/job-1/chk-7/1-1"
+    assert FLINK.path(SHARED) == "/checkpoints/job-1/shared/1-2"
+    assert FLINK.path(SAVED) == "/savepoints/savepoint-1-8/1-4"
+    assert Directories(create_subdir=False).path(SHARED) == "/checkpoints/shared/1-2"
     assert ENTROPY.path(OWN).endswith("/checkpoints/job-1/chk-7/1-1")
     assert ENTROPY.path(OWN) != FLINK.path(OWN)
 
@@ -43,7 +42,9 @@ def test_references(directories, references):
     paths = [directories.path(file) for file in CLAIMED.files]
 
     assert references == [directories.reference(path, CLAIMED) for path in paths]
-    assert paths == [directories.resolved(reference, directories.directory(CLAIMED), CLAIMED) for reference in references]
+    assert paths == [
+        directories.resolved(reference, directories.directory(CLAIMED), CLAIMED) for reference in references
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,11 +77,16 @@ def test_a_claimed_checkpoint_in_numbers():
     """Counts, owners, the length of the chain."""
     judged = verdict(CLAIMED, FLINK)
 
-    assert (3, 1110, 2, 1) == (judged.files_total, judged.bytes_total, judged.files_outside_chk_dir, judged.files_outside_job_dir)
-    assert ((0, 1), 1, 2, False) == (judged.owners, judged.chain_length, judged.absolute_paths, judged.self_contained)
+    assert (judged.files_total, judged.bytes_total, judged.files_outside_chk_dir, judged.files_outside_job_dir) == (
+        3,
+        1110,
+        2,
+        1,
+    )
+    assert (judged.owners, judged.chain_length, judged.absolute_paths, judged.self_contained) == ((0, 1), 1, 2, False)
     assert verdict(HEAP, FLINK).self_contained
-    assert 0 == verdict(CLAIMED, TO_METADATA).absolute_paths
-    assert 3 == verdict(CLAIMED, ENTROPY).files_outside_job_dir
+    assert verdict(CLAIMED, TO_METADATA).absolute_paths == 0
+    assert verdict(CLAIMED, ENTROPY).files_outside_job_dir == 3
 
 
 def test_copying_the_root():
@@ -98,11 +104,11 @@ def test_what_breaks():
     older = StoredSnapshot(0, 3, "checkpoint", (FOREIGN,))
     everyone = (older, HEAP, CLAIMED, SAVEPOINT)
 
-    assert (CLAIMED,) == broken_by(everyone, FLINK, older)
-    assert () == broken_by(everyone, FLINK, SAVEPOINT)
-    assert (CLAIMED,) == broken_by(everyone, FLINK, "/checkpoints/job-0")
-    assert () == broken_by(everyone, FLINK, "/checkpoints/job-0/chk-3")
-    assert () == broken_by(everyone, FLINK, "/checkpoints/job")
+    assert broken_by(everyone, FLINK, older) == (CLAIMED,)
+    assert broken_by(everyone, FLINK, SAVEPOINT) == ()
+    assert broken_by(everyone, FLINK, "/checkpoints/job-0") == (CLAIMED,)
+    assert broken_by(everyone, FLINK, "/checkpoints/job-0/chk-3") == ()
+    assert broken_by(everyone, FLINK, "/checkpoints/job") == ()
     assert (older, CLAIMED) == broken_by(everyone, FLINK, "/checkpoints/job-0/shared")
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.model.stored import StateFile, StoredSnapshot
+from sim.model.storage import StateFile, StoredSnapshot
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.snapshots.snapshot_store import (
+from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
     FailedOver,
@@ -48,7 +48,7 @@ def test_a_subsumed_checkpoint_leaves_what_the_next_one_names():
     )
 
     assert (DeleteDirectory(1, (private(3, 1),)), DeleteSharedFiles((shared(1, 1),))) == commands
-    assert [2] == list(store.retained)
+    assert list(store.retained) == [2]
     assert (shared(2, 1), shared(4, 2), private(5, 2)) == store.retained[2].files
 
 
@@ -62,7 +62,7 @@ def test_another_jobmanager_knows_the_completed_checkpoints_only():
         StoreLost(),
     )
 
-    assert () == commands
+    assert commands == ()
     assert ({}, [1], {(0, 1)}) == (store.pending, list(store.retained), set(store.registry.entries))
     _, commands = feed(store, *lifecycle(3, shared(5, 3)), SnapshotDiscarded(1))
     assert (DeleteDirectory(1, (private(2, 1),)), DeleteSharedFiles((shared(1, 1),))) == commands
@@ -80,23 +80,28 @@ def test_an_aborted_checkpoint_leaves_its_shared_files():
 def test_a_late_acknowledgement_registers_what_it_shares():
     """The checkpoint is gone: its private files go, its shared files are registered."""
     store, commands = feed(
-        SnapshotStore(), SnapshotTriggered(1, "checkpoint"), SnapshotDiscarded(1), StateRegistered(1, (shared(1, 1), private(2, 1)))
+        SnapshotStore(),
+        SnapshotTriggered(1, "checkpoint"),
+        SnapshotDiscarded(1),
+        StateRegistered(1, (shared(1, 1), private(2, 1))),
     )
 
     assert (DeleteDirectory(1, (private(2, 1),)),) == commands
-    assert 1 == store.registry.entries[0, 1].last_used
-    assert {} == store.pending
+    assert store.registry.entries[0, 1].last_used == 1
+    assert store.pending == {}
 
 
 def test_a_savepoint_is_the_users():
     """Neither retained, nor registered, nor a first full checkpoint."""
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
-    store, commands = feed(SnapshotStore.restored(1, old, "no-claim"), *lifecycle(4, private(1, 4, 1, "savepoint"), type="native"))
+    store, commands = feed(
+        SnapshotStore.restored(1, old, "no-claim"), *lifecycle(4, private(1, 4, 1, "savepoint"), type="native")
+    )
 
-    assert () == commands
-    assert [3] == list(store.retained)
-    assert [4] == [snapshot.checkpoint for snapshot in store.savepoints]
-    assert "full" == store.type_for("checkpoint")
+    assert commands == ()
+    assert list(store.retained) == [3]
+    assert [snapshot.checkpoint for snapshot in store.savepoints] == [4]
+    assert store.type_for("checkpoint") == "full"
 
 
 def test_without_a_claim_the_first_checkpoint_is_full():
@@ -104,11 +109,11 @@ def test_without_a_claim_the_first_checkpoint_is_full():
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2),))
     store, _ = feed(SnapshotStore.restored(1, old, "no-claim"), SnapshotTriggered(4, "full"), SnapshotDiscarded(4))
 
-    assert "full" == store.type_for("checkpoint")
+    assert store.type_for("checkpoint") == "full"
 
     store, commands = feed(store, *lifecycle(5, shared(1, 5, 1), type="full"), SnapshotDiscarded(3))
 
-    assert "checkpoint" == store.type_for("checkpoint")
+    assert store.type_for("checkpoint") == "checkpoint"
     assert (DeleteDirectory(3, ()),) == commands
 
 
@@ -119,13 +124,15 @@ def test_failing_over_to_the_restored_snapshot_needs_a_full_checkpoint_again(cla
     store, _ = feed(SnapshotStore.restored(1, old, claim), *lifecycle(4, shared(1, 4, 1), type="full"))
 
     assert type_ == feed(store, FailedOver(3))[0].type_for("checkpoint")
-    assert "checkpoint" == feed(store, FailedOver(3), FailedOver(4))[0].type_for("checkpoint")
+    assert feed(store, FailedOver(3), FailedOver(4))[0].type_for("checkpoint") == "checkpoint"
 
 
 def test_a_claimed_checkpoint_is_deleted_when_subsumed():
     """Directory and shared files of a job that no longer exists."""
     old = StoredSnapshot(0, 3, "checkpoint", (shared(1, 2), shared(2, 3), private(3, 3)))
-    store, commands = feed(SnapshotStore.restored(1, old, "claim"), *lifecycle(4, shared(2, 3), shared(1, 4, 1)), SnapshotDiscarded(3))
+    store, commands = feed(
+        SnapshotStore.restored(1, old, "claim"), *lifecycle(4, shared(2, 3), shared(1, 4, 1)), SnapshotDiscarded(3)
+    )
 
     assert (DeleteDirectory(3, (private(3, 3),)), DeleteSharedFiles((shared(1, 2),))) == commands
 
@@ -141,12 +148,12 @@ def test_a_claimed_native_savepoint_stays_while_a_file_of_it_is_used():
     store, commands = feed(restored, *lifecycle(4, files[0]), SnapshotDiscarded(3))
 
     assert (DeleteDirectory(3, ()),) == commands
-    assert [3] == list(store.kept_whole)
+    assert list(store.kept_whole) == [3]
 
     store, commands = feed(store, *lifecycle(5, shared(1, 5, 1)), SnapshotDiscarded(4))
 
     assert (DeleteDirectory(4, ()), DeleteSharedFiles(files)) == commands
-    assert {} == store.kept_whole
+    assert store.kept_whole == {}
 
 
 @pytest.mark.parametrize("event", [SnapshotCompleted(7), SnapshotDiscarded(7), FailedOver(7)])
@@ -159,10 +166,15 @@ def test_what_is_not_held_cannot_end(event):
 def test_a_file_stored_twice_is_missed_by_those_who_build_on_the_first_copy():
     """5 and 6 overlap and store the same table; 7 builds on 5, whose copy goes when 6 completes: the message of 7 comes to nothing."""
     overlapping = (
-        SnapshotTriggered(5, "checkpoint"), SnapshotTriggered(6, "checkpoint"), StateRegistered(5, (shared(1, 5),)),
-        StateRegistered(6, (shared(2, 6),)), SnapshotCompleted(5), SnapshotTriggered(7, "checkpoint"), SnapshotCompleted(6),
+        SnapshotTriggered(5, "checkpoint"),
+        SnapshotTriggered(6, "checkpoint"),
+        StateRegistered(5, (shared(1, 5),)),
+        StateRegistered(6, (shared(2, 6),)),
+        SnapshotCompleted(5),
+        SnapshotTriggered(7, "checkpoint"),
+        SnapshotCompleted(6),
         SnapshotDiscarded(5),
-    )  # fmt: skip
+    )
     store, commands = feed(SnapshotStore(), *overlapping)
 
     assert (DeleteDirectory(5, ()), DeleteSharedFiles((shared(1, 5),))) == commands
@@ -174,12 +186,14 @@ def test_a_file_stored_twice_is_missed_by_those_who_build_on_the_first_copy():
 
 
 def test_a_job_that_begins_from_nothing_takes_ordinary_checkpoints():
-    assert "checkpoint" == SnapshotStore().type_for("checkpoint")
+    assert SnapshotStore().type_for("checkpoint") == "checkpoint"
 
 
 def test_what_a_late_acknowledgement_shares_goes_with_the_next_completion():
     """Nobody names it, and what lies below the oldest retained checkpoint had been let go before."""
     late = StateRegistered(1, (shared(1, 1),))
-    _, commands = feed(SnapshotStore(), SnapshotTriggered(1, "checkpoint"), SnapshotDiscarded(1), *lifecycle(2), late, *lifecycle(3))
+    _, commands = feed(
+        SnapshotStore(), SnapshotTriggered(1, "checkpoint"), SnapshotDiscarded(1), *lifecycle(2), late, *lifecycle(3)
+    )
 
     assert (DeleteSharedFiles((shared(1, 1),)),) == commands

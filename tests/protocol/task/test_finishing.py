@@ -4,7 +4,7 @@ import pytest
 
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import Ending
-from sim.protocol.task.finishing import (
+from sim.protocol.task_finishing import (
     FINISHING,
     CloseOperators,
     CompletionHeard,
@@ -78,11 +78,11 @@ def test_a_task_waits_for_the_first_checkpoint_after_its_end():
     """Checkpoint 4 began before the end of data, 5 after it: 5, or a later one, holds the end."""
     end, _ = after(source(), begun(4), DRAINED, FINISHED, READ, ended(4), heard(4))
 
-    assert EndState.WAITING == end.state
+    assert end.state == EndState.WAITING
 
     end, _ = after(end, begun(5), ended(5))
 
-    assert (EndState.WAITING, 5) == (end.state, end.final)
+    assert (end.state, end.final) == (EndState.WAITING, 5)
     assert [CloseOperators()] == after(end, heard(5))[1]
     assert [CloseOperators()] == after(end, heard(6))[1], "the notification of 5 was lost"
 
@@ -107,7 +107,7 @@ def test_a_task_waits_for_snapshots_under_way():
     end, commands = after(source(), DRAINED, FINISHED, READ, begun(5), ended(5), begun(6), heard(5))
 
     assert CloseOperators() not in commands
-    assert (EndState.LEAVING, True) == (end.state, end.closing)
+    assert (end.state, end.closing) == (EndState.LEAVING, True)
     assert [CloseOperators()] == after(end, ended(6))[1]
 
 
@@ -118,7 +118,7 @@ def test_closing_comes_before_the_end_of_the_partition():
 
     end, commands = after(end, CLOSED)
 
-    assert (EndState.FINISHED, GONE) == (end.state, commands)
+    assert (end.state, commands) == (EndState.FINISHED, GONE)
 
 
 def test_nothing_is_waited_for_without_checkpoints():
@@ -128,7 +128,15 @@ def test_nothing_is_waited_for_without_checkpoints():
 @pytest.mark.parametrize("ending", [DRAINED, STOPPED])
 def test_with_a_stop_only_its_savepoint_counts(ending):
     """A later checkpoint of the end of data does not help; the savepoint does, whoever else completes."""
-    events = [ending, *([FINISHED] if ending is DRAINED else []), READ, begun(5), ended(5), begun(6, stop=ending.ending), ended(6)]
+    events = [
+        ending,
+        *([FINISHED] if ending is DRAINED else []),
+        READ,
+        begun(5),
+        ended(5),
+        begun(6, stop=ending.ending),
+        ended(6),
+    ]
     end, commands = after(source(), *events, heard(5))
 
     assert CloseOperators() not in commands
@@ -137,7 +145,9 @@ def test_with_a_stop_only_its_savepoint_counts(ending):
 
 def test_a_checkpoint_behind_the_savepoint_of_a_stop_does_not_count():
     """The final checkpoint is taken beside the savepoint, and may be complete before it."""
-    end, commands = after(source(), DRAINED, FINISHED, READ, begun(6, stop=Ending.DRAIN), begun(7), ended(7), ended(6), heard(7))
+    end, commands = after(
+        source(), DRAINED, FINISHED, READ, begun(6, stop=Ending.DRAIN), begun(7), ended(7), ended(6), heard(7)
+    )
 
     assert CloseOperators() not in commands
     assert [CloseOperators()] == after(end, heard(6))[1]
@@ -147,7 +157,7 @@ def test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with():
     """Its data has ended and cannot go on; another checkpoint that is aborted is none of its business."""
     end, _ = after(source(), STOPPED, begun(6, stop=STOPPED.ending))
 
-    assert [False, True] == [end.fails_with(5), end.fails_with(6)]
+    assert [end.fails_with(5), end.fails_with(6)] == [False, True]
     assert not source().fails_with(6)
 
 
@@ -155,7 +165,9 @@ def test_savepoint_first_and_the_end_afterwards():
     """As before FLIP-147: the savepoint completes, then the operators finish, and nobody waits for what holds that."""
     _, commands = after(source(), begun(6, stop=Ending.AFTERWARDS), ended(6), heard(6), DRAINED, FINISHED, READ)
 
-    assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), CloseOperators()] == commands, "nor is a final checkpoint asked for"
+    assert [FinishOperators(), ForwardEndOfData(Ending.DRAIN), CloseOperators()] == commands, (
+        "nor is a final checkpoint asked for"
+    )
 
 
 def test_naive_tasks_end_one_after_the_other():
@@ -167,12 +179,14 @@ def test_naive_tasks_end_one_after_the_other():
     first, commands = after(first, begun(5), ended(5), heard(5), CLOSED)
 
     assert [CloseOperators(), ForwardEndOfPartition()] == commands
-    assert [ReportFinished()] == after(first, READ)[1], "as long as somebody reads what it wrote it takes part in checkpoints"
+    assert [ReportFinished()] == after(first, READ)[1], (
+        "as long as somebody reads what it wrote it takes part in checkpoints"
+    )
 
     second, commands = after(reader("naive"), SHUT)
 
     assert (EndState.FINISHING, [FinishOperators()]) == (second.state, commands)
-    assert EndState.WAITING == after(second, FINISHED)[0].state
+    assert after(second, FINISHED)[0].state == EndState.WAITING
 
 
 def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
@@ -189,11 +203,11 @@ def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
 def test_a_job_has_drained_when_its_data_ended_to_drain():
     ends = [after(source(), *events)[0] for events in ([], [DRAINED], [DRAINED, FINISHED], [STOPPED])]
 
-    assert [False, False, True, False] == [end.drained for end in ends], "its operators finish first"
+    assert [end.drained for end in ends] == [False, False, True, False], "its operators finish first"
 
 
 def test_only_flip_147_asks_for_a_final_checkpoint():
-    assert ["flink"] == [name for name, rule in FINISHING.items() if rule.final_trigger]
+    assert [name for name, rule in FINISHING.items() if rule.final_trigger] == ["flink"]
 
 
 def test_checkpoints_go_on_after_an_end_where_tasks_wait_for_one():

@@ -3,13 +3,12 @@
 import pytest
 
 from sim.model.checkpoint import Barriers
+from sim.protocol.barrier_modes import ASYNC_OPERATE, strategy
+from sim.protocol.coordinator_messages import Phase, SnapshotTimes, Work
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.phases import ASYNC_OPERATE
-from sim.protocol.reasons import FailureReason
-from sim.protocol.strategies import strategy
-from sim.protocol.task.checkpointing import MAX_ABORTED, TaskCheckpointing
-from sim.protocol.task_vocabulary import (
+from sim.protocol.options import AlignmentType, BarrierOptions, FailureReason
+from sim.protocol.task_checkpointing import MAX_ABORTED, TaskCheckpointing
+from sim.protocol.task_messages import (
     AbortNotified,
     Acknowledge,
     AlignmentTimedOut,
@@ -39,7 +38,6 @@ from sim.protocol.task_vocabulary import (
     StartChannelState,
     TriggerReceived,
 )
-from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
 
 ALIGNED = BarrierOptions(100)
 UNALIGNED = BarrierOptions(100, AlignmentType.UNALIGNED)
@@ -90,8 +88,10 @@ def test_the_phases_of_an_aligned_snapshot():
     assert (ForwardBarrier(1, ALIGNED),) == machine.on(done(120, Phase.PRE_BARRIER))
     assert (RunSync(1, SYNC_WORK),) == machine.on(done(123, Phase.FORWARD_BARRIER))
     assert (ReleaseTask(1), ResumeInputs(1), RunAsync(1, ASYNC_WORK)) == machine.on(done(128, Phase.SYNC))
-    assert (Acknowledge(1, SnapshotTimes(110, 10, 0, 10, 3, 5, 72, unaligned=False)),) == machine.on(done(200, Phase.ASYNC))
-    assert () == machine.state.snapshots
+    assert (Acknowledge(1, SnapshotTimes(110, 10, 0, 10, 3, 5, 72, unaligned=False)),) == machine.on(
+        done(200, Phase.ASYNC)
+    )
+    assert machine.state.snapshots == ()
 
 
 def test_law_25_the_parts_of_an_aligned_snapshot_add_up():
@@ -105,9 +105,16 @@ def test_law_25_the_parts_of_an_aligned_snapshot_add_up():
     (acknowledge,) = machine.on(done(200, Phase.ASYNC))
     times = acknowledge.times
 
-    parts = (times.start_delay_ns, times.alignment_ns, times.pre_barrier_ns, times.forward_ns, times.sync_ns, times.async_ns)
+    parts = (
+        times.start_delay_ns,
+        times.alignment_ns,
+        times.pre_barrier_ns,
+        times.forward_ns,
+        times.sync_ns,
+        times.async_ns,
+    )
 
-    assert (10, 30, 10, 7, 11, 32) == parts
+    assert parts == (10, 30, 10, 7, 11, 32)
     assert 200 - ALIGNED.trigger_ns == sum(parts)
 
 
@@ -141,7 +148,7 @@ def test_an_unaligned_snapshot_waits_for_its_last_barrier_and_its_channel_state(
 
     assert (CaptureInput(1), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(barrier(110, UNALIGNED))
     assert ForwardBarrier(1, UNALIGNED) == to_async(machine, 120)[0]
-    assert () == machine.on(done(130, Phase.ASYNC))
+    assert machine.on(done(130, Phase.ASYNC)) == ()
     assert (FinishCapture(1), FinishChannelState(1), ResumeInputs(1)) == machine.on(barrier(150, UNALIGNED, gate=1))
 
     (acknowledge,) = machine.on(ChannelStateWritten(170, 1))
@@ -154,7 +161,7 @@ def test_the_channel_state_alone_is_not_enough():
     machine.on(barrier(110, UNALIGNED))
 
     assert FinishChannelState(1) in to_async(machine)
-    assert () == machine.on(ChannelStateWritten(210, 1))
+    assert machine.on(ChannelStateWritten(210, 1)) == ()
     assert isinstance(machine.on(done(220, Phase.ASYNC))[0], Acknowledge)
 
 
@@ -179,7 +186,8 @@ def test_a_gate_may_close_during_the_synchronous_part():
 def test_a_timeoutable_snapshot_waits_until_its_barriers_have_left():
     machine = task("aligned-timeout", gates=0)
 
-    assert (StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(TriggerReceived(105, 1, TIMEOUT))  # no input to time out
+    # no input to time out
+    assert (StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(TriggerReceived(105, 1, TIMEOUT))
 
     machine.on(done(110, Phase.PRE_BARRIER))
 
@@ -187,13 +195,13 @@ def test_a_timeoutable_snapshot_waits_until_its_barriers_have_left():
 
     machine.on(done(111, Phase.SYNC))
 
-    assert () == machine.on(done(120, Phase.ASYNC))
+    assert machine.on(done(120, Phase.ASYNC)) == ()
     assert (FinishChannelState(1),) == machine.on(OutputBarriersLeft(400, 1))
 
     (acknowledge,) = machine.on(ChannelStateWritten(400, 1))
 
-    assert 289 == acknowledge.times.async_ns
-    assert () == machine.on(OutputTimedOut(1100, 1))
+    assert acknowledge.times.async_ns == 289
+    assert machine.on(OutputTimedOut(1100, 1)) == ()
 
 
 def test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers():
@@ -204,9 +212,9 @@ def test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers():
 
     assert not any(isinstance(command, ArmOutputTimer) for command in commands)
     assert FinishChannelState(1) in commands
-    assert () == machine.on(ChannelStateWritten(205, 1))
+    assert machine.on(ChannelStateWritten(205, 1)) == ()
     assert isinstance(machine.on(done(220, Phase.ASYNC))[0], Acknowledge)
-    assert () == machine.on(OutputBarriersLeft(9000, 1))
+    assert machine.on(OutputBarriersLeft(9000, 1)) == ()
 
 
 def test_barriers_still_there_at_the_deadline_are_converted():
@@ -216,7 +224,7 @@ def test_barriers_still_there_at_the_deadline_are_converted():
     machine.on(done(300, Phase.ASYNC))
 
     assert (ConvertOutput(1), FinishChannelState(1)) == machine.on(OutputTimedOut(1100, 1))
-    assert () == machine.on(OutputBarriersLeft(1105, 1))
+    assert machine.on(OutputBarriersLeft(1105, 1)) == ()
     assert isinstance(machine.on(ChannelStateWritten(1120, 1))[0], Acknowledge)
 
 
@@ -242,7 +250,9 @@ def test_an_aligned_snapshot_with_a_deadline_captures_no_input():
     """The channel state is opened for the outputs only."""
     machine = task("aligned-timeout")
 
-    assert (ArmAlignmentTimer(1, 1100), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(barrier(110, TIMEOUT))
+    assert (ArmAlignmentTimer(1, 1100), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(
+        barrier(110, TIMEOUT)
+    )
 
 
 @pytest.mark.parametrize("meant", [UNALIGNED, TIMEOUT])
@@ -272,16 +282,16 @@ def test_an_abort_cancels_the_asynchronous_part():
     to_async(machine)
 
     assert (CancelSnapshot(1),) == machine.on(AbortNotified(210, 1))
-    assert () == machine.on(done(220, Phase.ASYNC))
+    assert machine.on(done(220, Phase.ASYNC)) == ()
 
 
 def test_an_abort_during_the_synchronous_part_is_heard_afterwards():
     machine = task()
     machine.on(barrier(110))
 
-    assert () == machine.on(AbortNotified(115, 1))
+    assert machine.on(AbortNotified(115, 1)) == ()
     assert (ReleaseTask(1), ResumeInputs(1), CancelSnapshot(1)) == to_async(machine)[-3:]
-    assert () == machine.state.snapshots, "it is forgotten"
+    assert machine.state.snapshots == (), "it is forgotten"
 
 
 def test_a_phase_list_has_every_phase():
@@ -292,9 +302,9 @@ def test_a_phase_list_has_every_phase():
 def test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation():
     machine = task()
 
-    assert () == machine.on(AbortNotified(105, 1))
+    assert machine.on(AbortNotified(105, 1)) == ()
     assert (ForwardCancellation(1), ResumeInputs(1)) == machine.on(barrier(110))
-    assert () == machine.state.snapshots
+    assert machine.state.snapshots == ()
 
 
 def test_an_aborted_unaligned_checkpoint_drops_its_capture():
@@ -310,7 +320,7 @@ def test_an_abort_does_not_unblock_an_alignment():
     machine = task(gates=2)
     machine.on(barrier(110))
 
-    assert () == machine.on(AbortNotified(120, 1))
+    assert machine.on(AbortNotified(120, 1)) == ()
     assert (ForwardCancellation(1), ResumeInputs(1)) == machine.on(barrier(150, gate=1))
 
 
@@ -330,7 +340,7 @@ def test_the_memory_of_aborts_is_bounded():
     for checkpoint in range(1, MAX_ABORTED + 3):
         machine.on(AbortNotified(105, checkpoint))
 
-    assert MAX_ABORTED == len(machine.state.aborted)
+    assert len(machine.state.aborted) == MAX_ABORTED
     assert ForwardCancellation(1) in machine.on(barrier(110))
 
 
@@ -339,8 +349,8 @@ def test_a_cancelled_checkpoint_is_never_begun():
     machine = task()
     machine.on(CancellationArrived(105, 0, 2))
 
-    assert () == machine.on(TriggerReceived(110, 2, ALIGNED))
-    assert 2 == machine.state.last_checkpoint
+    assert machine.on(TriggerReceived(110, 2, ALIGNED)) == ()
+    assert machine.state.last_checkpoint == 2
 
 
 def test_a_subsumed_unaligned_snapshot_is_dropped():
@@ -351,7 +361,7 @@ def test_a_subsumed_unaligned_snapshot_is_dropped():
 
     assert CancelSnapshot(1) in commands
     assert DeclineCheckpoint(1, FailureReason.CHECKPOINT_DECLINED_SUBSUMED) in commands
-    assert [2] == [snapshot.checkpoint for snapshot in machine.state.snapshots]
+    assert [snapshot.checkpoint for snapshot in machine.state.snapshots] == [2]
 
 
 def test_a_failed_asynchronous_part_declines():
@@ -359,8 +369,10 @@ def test_a_failed_asynchronous_part_declines():
     machine.on(barrier(110))
     to_async(machine)
 
-    assert (DeclineCheckpoint(1, FailureReason.CHECKPOINT_ASYNC_EXCEPTION), CancelSnapshot(1)) == machine.on(AsyncFailed(220, 1))
-    assert () == machine.state.snapshots
+    assert (DeclineCheckpoint(1, FailureReason.CHECKPOINT_ASYNC_EXCEPTION), CancelSnapshot(1)) == machine.on(
+        AsyncFailed(220, 1)
+    )
+    assert machine.state.snapshots == ()
 
 
 def test_snapshots_overlap_in_their_asynchronous_parts():
@@ -370,8 +382,8 @@ def test_snapshots_overlap_in_their_asynchronous_parts():
     machine.on(barrier(300, checkpoint=2))
     to_async(machine, 310, 2)
 
-    assert 2 == machine.on(done(320, Phase.ASYNC, 2))[0].checkpoint
-    assert 1 == machine.on(done(330, Phase.ASYNC, 1))[0].checkpoint
+    assert machine.on(done(320, Phase.ASYNC, 2))[0].checkpoint == 2
+    assert machine.on(done(330, Phase.ASYNC, 1))[0].checkpoint == 1
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sim.model.checkpoint import Barriers
+from sim.protocol.barrier_modes import strategy
+from sim.protocol.coordinator_messages import Phase
 from sim.protocol.options import AlignmentType, BarrierOptions
-from sim.protocol.strategies import strategy
-from sim.protocol.task.checkpointing import TaskCheckpointing
-from sim.protocol.task_vocabulary import (
+from sim.protocol.task_checkpointing import TaskCheckpointing
+from sim.protocol.task_messages import (
     AbortNotified,
     Acknowledge,
     AsyncFailed,
@@ -29,11 +30,13 @@ from sim.protocol.task_vocabulary import (
     RunSync,
     SettleBarriers,
 )
-from sim.protocol.vocabulary import Phase
 
 PHASES = {
-    RunPreBarrier: Phase.PRE_BARRIER, ForwardBarrier: Phase.FORWARD_BARRIER, RunSync: Phase.SYNC, RunAsync: Phase.ASYNC,
-}  # fmt: skip
+    RunPreBarrier: Phase.PRE_BARRIER,
+    ForwardBarrier: Phase.FORWARD_BARRIER,
+    RunSync: Phase.SYNC,
+    RunAsync: Phase.ASYNC,
+}
 BARRIER, CANCELLATION, NOTHING, END = "barrier", "cancellation", "nothing", "end"
 
 
@@ -43,7 +46,8 @@ class Laws(RuleBasedStateMachine):
     sound = False  # nothing has gone wrong so far
 
     @initialize(
-        alignment=st.sampled_from([AlignmentType.ALIGNED, AlignmentType.UNALIGNED, AlignmentType.AT_LEAST_ONCE]), gates=st.integers(1, 3)
+        alignment=st.sampled_from([AlignmentType.ALIGNED, AlignmentType.UNALIGNED, AlignmentType.AT_LEAST_ONCE]),
+        gates=st.integers(1, 3),
     )
     def begin(self, alignment, gates):
         self.alignment, self.gates = alignment, gates
@@ -129,7 +133,11 @@ class Laws(RuleBasedStateMachine):
         for command in commands:
             match command:
                 case RunPreBarrier() | ForwardBarrier() | RunSync():
-                    free = self.at_work is None if isinstance(command, RunPreBarrier) else self.at_work[0] == command.checkpoint
+                    free = (
+                        self.at_work is None
+                        if isinstance(command, RunPreBarrier)
+                        else self.at_work[0] == command.checkpoint
+                    )
                     assert free, "one thread, one snapshot at a time"
                     self.at_work = command.checkpoint, PHASES[type(command)]
                     if isinstance(command, ForwardBarrier):
@@ -206,8 +214,8 @@ class Laws(RuleBasedStateMachine):
                     self.read(gate)
 
         assert self.sent == self.acknowledged[-1]
-        assert {} == self.blocked
-        assert () == self.task.snapshots
+        assert self.blocked == {}
+        assert self.task.snapshots == ()
 
 
 test_laws_of_a_task = Laws.TestCase

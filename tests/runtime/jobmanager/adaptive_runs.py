@@ -1,7 +1,7 @@
 """A job under the adaptive scheduler that loses a task manager, for tests of several rooms."""
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 
 JOB = """
 version: 1

@@ -8,12 +8,12 @@ import pytest
 
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job, Rate, Source
-from sim.plane.seam.interface import Position
-from sim.plane.seam.layout import layout
-from sim.runtime.contents import TaskSnapshot
-from sim.runtime.jobmanager.recovered_output import on_downstream
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.setup.lowering import plane_spec
+from sim.plane.interface import Position
+from sim.plane.spec import layout
+from sim.runtime.context import TaskSnapshot
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.jobmanager.restore import on_downstream
+from sim.runtime.lowering import plane_spec
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 
 FIXED = Restart("fixed-delay", delay_ns=100 * MS)
@@ -69,7 +69,7 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, options, placemen
     calm, hit = (ended(kind, options, *kills, placement=placement) for kills in ((), (1500, 2100, 2300, 4400)))
 
     assert len(hit.job.recovery.stats) >= 3
-    assert () == hit.violations()
+    assert hit.violations() == ()
     assert calm.plane.served().tolist() == hit.plane.served().tolist()
     for column in ("written", "consumed", "records_in", "records_out"):
         assert calm.plane.channels(column)[column].tolist() == hit.plane.channels(column)[column].tolist()
@@ -80,7 +80,15 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, options, placemen
 
 def part(served=0, *, captured=(), written=(), overtaken=(), **fields):
     none, out = np.zeros(len(captured), np.int64), np.array(written, np.int64)
-    position = Position(served, none, none, np.array(captured, np.int64), out, none if not written else out, np.array(overtaken, np.int64))
+    position = Position(
+        served,
+        none,
+        none,
+        np.array(captured, np.int64),
+        out,
+        none if not written else out,
+        np.array(overtaken, np.int64),
+    )
     return TaskSnapshot(1, position, **fields)
 
 
@@ -91,20 +99,24 @@ PLAN = layout(plane_spec(scenario(chain(1, stages=0))))
 def test_captured_output_becomes_input_of_its_reader():
     moved = on_downstream({0: part(7, written=[700], overtaken=[300]), 1: part(captured=[250])}, PLAN)
 
-    assert ([0], [550]) == (moved[0].position.overtaken.tolist(), moved[1].position.captured.tolist())
-    assert (0, 550) == (moved[0].in_flight_bytes, moved[1].in_flight_bytes)
+    assert (moved[0].position.overtaken.tolist(), moved[1].position.captured.tolist()) == ([0], [550])
+    assert (moved[0].in_flight_bytes, moved[1].in_flight_bytes) == (0, 550)
 
 
 def test_what_came_with_an_acknowledgement_is_still_not_in_a_file():
     """The writer's bytes lie in its acknowledgement, the reader's own in a file."""
-    moved = on_downstream({0: part(7, written=[700], overtaken=[300], inlined_bytes=300), 1: part(captured=[250])}, PLAN)
+    moved = on_downstream(
+        {0: part(7, written=[700], overtaken=[300], inlined_bytes=300), 1: part(captured=[250])}, PLAN
+    )
 
-    assert (0, 300) == (moved[0].inlined_bytes, moved[1].inlined_bytes)
-    assert 250 == moved[1].in_flight_bytes - moved[1].inlined_bytes
+    assert (moved[0].inlined_bytes, moved[1].inlined_bytes) == (0, 300)
+    assert moved[1].in_flight_bytes - moved[1].inlined_bytes == 250
 
 
 def test_output_of_a_snapshot_that_was_dealt_out_anew_is_read_by_its_reader():
     """Its 300 bytes move from the writer's files to the reader's."""
-    moved = on_downstream({0: part(7, written=[700], overtaken=[300], read_bytes=900), 1: part(captured=[250], read_bytes=400)}, PLAN)
+    moved = on_downstream(
+        {0: part(7, written=[700], overtaken=[300], read_bytes=900), 1: part(captured=[250], read_bytes=400)}, PLAN
+    )
 
-    assert (600, 700) == (moved[0].in_flight_bytes, moved[1].in_flight_bytes)
+    assert (moved[0].in_flight_bytes, moved[1].in_flight_bytes) == (600, 700)

@@ -6,12 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Entry, Happening, Journal
-from sim.metrics.stats import CheckpointStats
-from sim.protocol import vocabulary
-from sim.protocol.options import Ending
-from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import Plan, RequestKind, Savepoint
+from sim.protocol import coordinator_messages
+from sim.protocol.coordinator_messages import Plan, RequestKind, Savepoint
+from sim.protocol.options import Ending, FailureReason
+from sim.results.journal import Entry, Happening, Journal
+from sim.results.tables import CheckpointStats
 from sim.runtime.jobmanager.coordinator_host import PACKED_BEHIND, CoordinatorHost
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
@@ -46,12 +45,18 @@ class Host:
             first_trigger_ns=10 * MS,
         )
         checkpoint, cluster = replace(base.checkpoint, **options), replace(base.cluster, profile=profile)
-        self.env.call_each_in = lambda delay_ns, actions: self.env.call_in(delay_ns, lambda: [action() for action in actions])
+        self.env.call_each_in = lambda delay_ns, actions: self.env.call_in(
+            delay_ns, lambda: [action() for action in actions]
+        )
         self.context = SimpleNamespace(
-            env=self.env, scenario=replace(base, overheads=overheads, checkpoint=checkpoint, cluster=cluster), stats={}, begun_from=0,
-            journal=Journal(), storage=SimpleNamespace(end_merging=lambda checkpoint: iter(())),
+            env=self.env,
+            scenario=replace(base, overheads=overheads, checkpoint=checkpoint, cluster=cluster),
+            stats={},
+            begun_from=0,
+            journal=Journal(),
+            storage=SimpleNamespace(end_merging=lambda checkpoint: iter(())),
             residual_ns=lambda part, task, checkpoint: self.residuals.get((part, task), 0),
-        )  # fmt: skip
+        )
         self.context.note = lambda happening, checkpoint=-1, task=-1, number=0, detail="": self.context.journal.note(
             self.env.now, happening, checkpoint, task, number, detail
         )
@@ -62,9 +67,13 @@ class Host:
         contents.completed = self.call("contents completed")
         self.acknowledged = True
         files = SimpleNamespace(
-            acknowledged=lambda *_: self.acknowledged, begun=lambda _, options: options, keep=self.call("files keep"),
-            completed=self.call("files completed"), lose_store=self.call("lose store"), discard=lambda _, done: done(),
-        )  # fmt: skip
+            acknowledged=lambda *_: self.acknowledged,
+            begun=lambda _, options: options,
+            keep=self.call("files keep"),
+            completed=self.call("files completed"),
+            lose_store=self.call("lose store"),
+            discard=lambda _, done: done(),
+        )
         self.delays_ns = {}
         job_end = SimpleNamespace(
             union_state=SimpleNamespace(refusal=lambda _: None),
@@ -76,7 +85,7 @@ class Host:
         checks = SimpleNamespace(part_kept=self.call("part kept"), completed=self.call("completed"))
         self.host = CoordinatorHost(
             self.context, None, tasks, contents, files, job_end, reachability, self.call("fail job"), checks
-        )  # fmt: skip
+        )
         self.job_end = job_end
         self.host._loop = SimpleNamespace(
             machine=self.machine, busy=False, tell=lambda event: self.heard.append((self.env.now // MS, event))
@@ -124,27 +133,27 @@ class TestMessages:
         host.delays_ns[1], host.residuals["acknowledgement", 1] = 20 * MS, 4 * MS
         stats = self.acknowledge(host)
         ((at_ms, event),) = host.events()
-        assert (27, 1, 5) == (at_ms, event.task, event.checkpoint)
-        assert (27 * MS, 27 * MS, 1) == (stats.of(1).ack_ns, stats.latest_ack_ns, stats.acknowledged)
+        assert (at_ms, event.task, event.checkpoint) == (27, 1, 5)
+        assert (stats.of(1).ack_ns, stats.latest_ack_ns, stats.acknowledged) == (27 * MS, 27 * MS, 1)
         assert [Entry(27 * MS, Happening.ACKNOWLEDGED, 5, 1)] == list(host.context.journal)
 
     def test_one_that_comes_late_is_no_longer_counted(self):
         stats = self.acknowledge(Host(), status="FAILED")
-        assert (-1, 0, 3 * MS) == (stats.latest_ack_ns, stats.acknowledged, stats.of(1).ack_ns)
+        assert (stats.latest_ack_ns, stats.acknowledged, stats.of(1).ack_ns) == (-1, 0, 3 * MS)
 
     def test_one_that_names_files_that_are_gone_comes_to_nothing(self):
         host = Host()
         host.acknowledged = False
         self.acknowledge(host)
-        assert [] == host.events()
-        assert [Happening.STATE_UNKNOWN] == [row.happening for row in host.context.journal]
+        assert host.events() == []
+        assert [row.happening for row in host.context.journal] == [Happening.STATE_UNKNOWN]
 
     def test_a_decline_arrives(self):
         host = Host()
         host.host.hear_decline(1, 5, FailureReason.CHECKPOINT_DECLINED)
         host.env.run(99 * MS)
         ((at_ms, event),) = host.events()
-        assert (3, 1, 5, FailureReason.CHECKPOINT_DECLINED) == (at_ms, event.task, event.checkpoint, event.reason)
+        assert (at_ms, event.task, event.checkpoint, event.reason) == (3, 1, 5, FailureReason.CHECKPOINT_DECLINED)
 
     def test_messages_to_a_job_manager_that_is_gone_are_lost(self):
         host = Host()
@@ -152,7 +161,7 @@ class TestMessages:
         host.host.message(MS, lambda: host.calls.append("arrived"))
         host.machine.leader = 1
         host.env.run(99 * MS)
-        assert ([], []) == (host.events(), host.calls)
+        assert (host.events(), host.calls) == ([], [])
 
     def test_messages_wait_for_the_lock_in_turn(self):
         host = Host()
@@ -160,10 +169,10 @@ class TestMessages:
         for task in (1, 0):
             host.host.hear_decline(task, 5, FailureReason.CHECKPOINT_DECLINED)
         host.env.run(9 * MS)
-        assert [] == host.events()
+        assert host.events() == []
         host.machine.locked = False
         host.host.tell("unlocked")
-        assert ["unlocked", 1, 0] == [getattr(event, "task", event) for _, event in host.events()]
+        assert [getattr(event, "task", event) for _, event in host.events()] == ["unlocked", 1, 0]
 
 
 class TestBeginnings:
@@ -183,9 +192,9 @@ class TestBeginnings:
     def test_a_trigger_is_prepared(self):
         host = Host()
         host.host.keeps = lambda _: frozenset()
-        host.do(vocabulary.PrepareTrigger(0, RequestKind.SAVEPOINT))
+        host.do(coordinator_messages.PrepareTrigger(0, RequestKind.SAVEPOINT))
         ((at_ms, event),) = host.events()
-        assert TRIGGER_MS == at_ms
+        assert at_ms == TRIGGER_MS
         assert (PLAN, frozenset({2})) == event.plan, "who does not run"
 
     def test_calls_to_tasks_keep_their_order(self):
@@ -193,29 +202,34 @@ class TestBeginnings:
         host = Host()
         host.machine.pending = (SimpleNamespace(plan=PLAN),)
         host.residuals["scheduling", 1] = 20 * MS
-        host.host.carry_out(vocabulary.TriggerTasks(5, frozenset({1, 0}), "options"))
-        assert [(0, "trigger", 0, 5, "options")] == host.calls
+        host.host.carry_out(coordinator_messages.TriggerTasks(5, frozenset({1, 0}), "options"))
+        assert host.calls == [(0, "trigger", 0, 5, "options")]
         host.residuals.clear()
         host.env.run(6 * MS)
-        calls = host.do(vocabulary.TriggerTasks(6, frozenset({1, 0}), "options"))
-        assert [(0, 0, 5), (6, 0, 6), (20, 1, 5), (20, 1, 6)] == [(row[0], *row[2:4]) for row in calls]
+        calls = host.do(coordinator_messages.TriggerTasks(6, frozenset({1, 0}), "options"))
+        assert [(row[0], *row[2:4]) for row in calls] == [(0, 0, 5), (6, 0, 6), (20, 1, 5), (20, 1, 6)]
 
     def test_tasks_that_keep_their_part_are_noted(self):
         host = Host()
         host.machine.pending = (SimpleNamespace(plan=SimpleNamespace(kept={2, 1})),)
-        calls = host.do(vocabulary.TriggerTasks(5, frozenset(), "options"))
-        assert [("keep", 5, 1, 4), ("keep", 5, 2, 4)] == [row for row in calls if row[0] == "keep"]
-        assert [("part kept", 5, 1, 4), ("part kept", 5, 2, 4)] == [row for row in calls if row[0] == "part kept"]
-        assert [(1, 3), (2, 3)] == [(row.task, row.number) for row in host.context.journal if row.happening is Happening.PART_KEPT]
+        calls = host.do(coordinator_messages.TriggerTasks(5, frozenset(), "options"))
+        assert [row for row in calls if row[0] == "keep"] == [("keep", 5, 1, 4), ("keep", 5, 2, 4)]
+        assert [row for row in calls if row[0] == "part kept"] == [("part kept", 5, 1, 4), ("part kept", 5, 2, 4)]
+        assert [(row.task, row.number) for row in host.context.journal if row.happening is Happening.PART_KEPT] == [
+            (1, 3),
+            (2, 3),
+        ]
 
     @pytest.mark.parametrize(
         ("completed", "pending", "kind", "is_partial"),
         [
-            (4, (), RequestKind.PERIODIC, True), (0, (), RequestKind.PERIODIC, False), (4, (1,), RequestKind.PERIODIC, False),
+            (4, (), RequestKind.PERIODIC, True),
+            (0, (), RequestKind.PERIODIC, False),
+            (4, (1,), RequestKind.PERIODIC, False),
             (4, (), RequestKind.SAVEPOINT, False),
         ],
         ids=["alone", "nothing complete", "another one is pending", "a savepoint"],
-    )  # fmt: skip
+    )
     def test_parts_are_kept_only_of_the_latest_own_checkpoint(self, completed, pending, kind, is_partial, monkeypatch):
         host = Host()
         host.job_end.plan = lambda _: PLAN
@@ -226,26 +240,26 @@ class TestBeginnings:
     def test_a_timeout_waits_for_the_lock(self):
         host = Host()
         host.machine.locked = True
-        host.do(vocabulary.ArmCheckpointTimeout(5, 30 * MS))
-        assert [] == host.events()
+        host.do(coordinator_messages.ArmCheckpointTimeout(5, 30 * MS))
+        assert host.events() == []
         host.machine.locked = False
         host.host.tell("unlocked")
-        assert 5 == host.events()[1][1].checkpoint
+        assert host.events()[1][1].checkpoint == 5
 
 
 class TestRecords:
     def triggered(self, host, checkpoint=5, **options):
         plan = Plan(frozenset({0}), frozenset({0, 1}), frozenset({2}), frozenset({7}))
-        calls = host.do(vocabulary.RecordTriggered(checkpoint, 4 * MS, RequestKind.PERIODIC, plan, **options))
+        calls = host.do(coordinator_messages.RecordTriggered(checkpoint, 4 * MS, RequestKind.PERIODIC, plan, **options))
         return host.context.stats[checkpoint], calls
 
     def test_tasks_that_have_finished_or_keep_their_part_count_as_acknowledged(self):
         host = Host()
         stats, calls = self.triggered(host)
-        assert (4, 2, 4 * MS) == (stats.tasks, stats.acknowledged, stats.trigger_ns)
+        assert (stats.tasks, stats.acknowledged, stats.trigger_ns) == (4, 2, 4 * MS)
         assert [("cut", 5, 2, True), ("begun", 5, frozenset({2}))] == calls
         assert [Entry(4 * MS, Happening.TRIGGERED, 5, number=2)] == list(host.context.journal)
-        assert ("", False) == (stats.savepoint_format, stats.stops)
+        assert (stats.savepoint_format, stats.stops) == ("", False)
 
     @pytest.mark.parametrize("stop", [None, Ending.DRAIN])
     def test_savepoints_say_what_they_are(self, stop):
@@ -258,7 +272,7 @@ class TestRecords:
             host.context.stats[number] = CheckpointStats(number, 0, 3)
             host.context.stats[number].of(1)
         self.triggered(host, 5 + PACKED_BEHIND)
-        assert [False, True, False] == [bool(host.context.stats[number]._packed) for number in (4, 5, 6)]
+        assert [bool(host.context.stats[number]._packed) for number in (4, 5, 6)] == [False, True, False]
 
     def test_a_completion_is_measured_and_told(self):
         host = Host()
@@ -266,24 +280,33 @@ class TestRecords:
         complete_ns = []
         host.host.on_completed = lambda: complete_ns.append(host.env.now)
         host.context.stats[5] = CheckpointStats(5, 0, 3)
-        calls = host.do(vocabulary.RecordCompleted(5, RequestKind.PERIODIC, 0, 8, 9))
+        calls = host.do(coordinator_messages.RecordCompleted(5, RequestKind.PERIODIC, 0, 8, 9))
         stats = host.context.stats[5]
-        assert ("COMPLETED", 8, 9) == (stats.status, stats.latest_ack_ns, stats.completed_ns)
+        assert (stats.status, stats.latest_ack_ns, stats.completed_ns) == ("COMPLETED", 8, 9)
         assert [("files completed", 5), ("contents completed", 5, {3}), ("completed", 5, (5,))] == calls
-        assert [0] == complete_ns
+        assert complete_ns == [0]
 
     def test_a_failure_is_measured(self):
         host = Host()
         host.context.stats[5] = CheckpointStats(5, 0, 3)
-        host.do(vocabulary.RecordFailed(5, RequestKind.PERIODIC, FailureReason.CHECKPOINT_DECLINED, 0, -1, 9, frozenset()))
+        host.do(
+            coordinator_messages.RecordFailed(
+                5, RequestKind.PERIODIC, FailureReason.CHECKPOINT_DECLINED, 0, -1, 9, frozenset()
+            )
+        )
         stats = host.context.stats[5]
-        assert ("FAILED", 9, "CHECKPOINT_DECLINED", "") == (stats.status, stats.failed_ns, stats.failure, stats.standstill)
+        assert (stats.status, stats.failed_ns, stats.failure, stats.standstill) == (
+            "FAILED",
+            9,
+            "CHECKPOINT_DECLINED",
+            "",
+        )
         assert [Entry(0, Happening.ABORTED, 5, detail="CHECKPOINT_DECLINED")] == list(host.context.journal)
 
     @pytest.mark.parametrize(("kind", "number"), [(RequestKind.SAVEPOINT, 1), (RequestKind.PERIODIC, 0)])
     def test_who_asked_in_vain_is_noted(self, kind, number):
         host = Host()
-        host.do(vocabulary.RecordRefused(kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS))
+        host.do(coordinator_messages.RecordRefused(kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS))
         assert [(number, "TOO_MANY_CHECKPOINT_REQUESTS")] == [(row.number, row.detail) for row in host.context.journal]
 
     @pytest.mark.parametrize(
@@ -293,20 +316,22 @@ class TestRecords:
     def test_the_job_fails_with_its_checkpoints(self, stopping, task, what):
         host = Host()
         reason = FailureReason.CHECKPOINT_EXPIRED
-        assert [("fail job", f"{what}: CHECKPOINT_EXPIRED", task)] == host.do(vocabulary.FailJob(reason, task, stopping))
+        assert [("fail job", f"{what}: CHECKPOINT_EXPIRED", task)] == host.do(
+            coordinator_messages.FailJob(reason, task, stopping)
+        )
         (row,) = host.context.journal
         assert (-1 if task is None else task, int(stopping)) == (row.task, row.number)
 
 
 class TestNotifications:
     def test_all_tasks_hear_of_a_completion(self):
-        calls = Host().do(vocabulary.NotifyComplete(5, ALL))
+        calls = Host().do(coordinator_messages.NotifyComplete(5, ALL))
         assert [(NOTIFY_MS, "complete", task, 5) for task in (0, 1, 2)] == calls
 
     def test_some_notifications_are_lost(self):
         host = Host(lost_notifications=Fraction(1, 2))
         for checkpoint in range(1, 201):
-            host.host.carry_out(vocabulary.NotifyComplete(checkpoint, frozenset({0, 1})))
+            host.host.carry_out(coordinator_messages.NotifyComplete(checkpoint, frozenset({0, 1})))
         host.env.run(SECOND)
         first, second = ({row[3] for row in host.calls if row[2] == task} for task in (0, 1))
         assert 70 < len(first) < 130
@@ -316,13 +341,13 @@ class TestNotifications:
         """A task that kept its part has an older one."""
         host = Host()
         host.parts[4, 1] = SimpleNamespace(checkpoint=2)
-        calls = host.do(vocabulary.NotifyAborted(5, frozenset({1, 0}), 4))
-        assert [(NOTIFY_MS, "aborted", 0, 5, 4), (NOTIFY_MS, "aborted", 1, 5, 2)] == calls
+        calls = host.do(coordinator_messages.NotifyAborted(5, frozenset({1, 0}), 4))
+        assert calls == [(NOTIFY_MS, "aborted", 0, 5, 4), (NOTIFY_MS, "aborted", 1, 5, 2)]
 
     def test_state_is_discarded(self):
         host = Host()
-        assert [("forget", 5)] == host.do(vocabulary.DiscardState(5))
-        assert [5] == [event.checkpoint for _, event in host.events()]
+        assert host.do(coordinator_messages.DiscardState(5)) == [("forget", 5)]
+        assert [event.checkpoint for _, event in host.events()] == [5]
 
 
 def test_a_lost_job_manager_forgets_what_is_pending_and_what_it_was_to_stop():
@@ -332,7 +357,9 @@ def test_a_lost_job_manager_forgets_what_is_pending_and_what_it_was_to_stop():
         host.context.stats[number] = CheckpointStats(number, 0, 3, stops=stops)
     host.host.lose_leader()
 
-    assert [("lose store",), ("forget", 6), ("forget", 7)] == host.calls
-    assert [True, False] == [host.context.stats[number].stop_forgotten for number in (5, 6)]
+    assert host.calls == [("lose store",), ("forget", 6), ("forget", 7)]
+    assert [host.context.stats[number].stop_forgotten for number in (5, 6)] == [True, False]
     host.host.elect_leader()
-    assert [vocabulary.LeaderLost, vocabulary.LeaderElected] == [type(event) for _, event in host.events()]
+    assert [coordinator_messages.LeaderLost, coordinator_messages.LeaderElected] == [
+        type(event) for _, event in host.events()
+    ]

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Happening, Journal
-from sim.metrics.recoveries import RecoveryStats
 from sim.model.faults import Restart, TaskManagerLost
-from sim.protocol.recovery import recovery
-from sim.protocol.recovery.recovery import JobStatus
+from sim.protocol import recovery
+from sim.protocol.recovery import JobStatus
+from sim.results.journal import Happening, Journal
+from sim.results.tables import RecoveryStats
 from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartsSoFar
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
@@ -38,9 +38,15 @@ class Cluster:
         )
         layout = SimpleNamespace(writer=WRITER, reader=READER, vertex=[0, 0, 1, 1])
         self.context = SimpleNamespace(
-            env=self.env, scenario=base, note=note, layout=layout, hosts=HOSTS, stats={},
-            plane=SimpleNamespace(halt=self.call("halt")), storage=SimpleNamespace(lose_disk=self.call("lose disk")),
-        )  # fmt: skip
+            env=self.env,
+            scenario=base,
+            note=note,
+            layout=layout,
+            hosts=HOSTS,
+            stats={},
+            plane=SimpleNamespace(halt=self.call("halt")),
+            storage=SimpleNamespace(lose_disk=self.call("lose disk")),
+        )
         self.tasks = [self.task(task) for task in ALL]
         self.coordinator = SimpleNamespace(
             message=self.env.call_in,
@@ -57,13 +63,20 @@ class Cluster:
             silent_since=lambda lost_ns: lost_ns + MISSED_MS * MS,
         )
         cluster = SimpleNamespace(
-            context=self.context, tasks=self.tasks, task_managers=managers, checks=SimpleNamespace(restarting=self.call("restarting"))
-        )  # fmt: skip
+            context=self.context,
+            tasks=self.tasks,
+            task_managers=managers,
+            checks=SimpleNamespace(restarting=self.call("restarting")),
+        )
         self.job_end = SimpleNamespace(finished=frozenset())
         outcome = SimpleNamespace(fail=self.call("fail"))
         self.host = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
-        self.machine = SimpleNamespace(restarts=1, initializing=frozenset(), status=JobStatus.RUNNING, strategy="strategy", regions=(ALL,))
-        self.host._loop = SimpleNamespace(machine=self.machine, tell=lambda event: self.heard.append((self.env.now // MS, event)))
+        self.machine = SimpleNamespace(
+            restarts=1, initializing=frozenset(), status=JobStatus.RUNNING, strategy="strategy", regions=(ALL,)
+        )
+        self.host._loop = SimpleNamespace(
+            machine=self.machine, tell=lambda event: self.heard.append((self.env.now // MS, event))
+        )
 
     def call(self, name):
         return lambda *facts: self.calls.append((name, *facts))
@@ -99,7 +112,7 @@ class TestFailures:
         cluster.host.fail_tasks([2], "killed")
         assert {2} == cluster.stopped()
         assert ("halt", [2]) in cluster.calls
-        assert [(2, 0)] == cluster.noted(Happening.TASK_FAILED)
+        assert cluster.noted(Happening.TASK_FAILED) == [(2, 0)]
         assert [(FAIL_MS, recovery.TasksFailed, {2})] == cluster.events(99)
 
     def test_who_does_not_run_cannot_fail(self, cluster):
@@ -108,15 +121,15 @@ class TestFailures:
         cluster.host.fail_tasks([1, 2, 3], "killed")
         assert [(FAIL_MS, recovery.TasksFailed, {3})] == cluster.events(99)
         cluster.host.fail_tasks([1, 2, 3], "killed")
-        assert [] == cluster.events(199)
+        assert cluster.events(199) == []
 
     def test_readers_notice_a_lost_task_manager_by_their_connections(self, cluster):
         """Tasks 0 and 3 are on it; what its source wrote is read on another one."""
         cluster.host.lose_host(0, GONE)
         assert {0, 3} == cluster.stopped()
-        assert [("free", 0), ("free", 3)] == [row for row in cluster.calls if row[0] == "free"]
+        assert [row for row in cluster.calls if row[0] == "free"] == [("free", 0), ("free", 3)]
         assert ("lose disk", 0) in cluster.calls
-        assert [(-1, 0)] == cluster.noted(Happening.TASK_MANAGER_LOST)
+        assert cluster.noted(Happening.TASK_MANAGER_LOST) == [(-1, 0)]
         assert [(RESET_MS + FAIL_MS, recovery.TasksFailed, {0, 3})] == cluster.events(900)
 
     @pytest.mark.parametrize("how", ["silent", "no reader elsewhere", "its readers have stopped"])
@@ -126,7 +139,7 @@ class TestFailures:
             cluster.tasks[2].stopped = True
         cluster.host.lose_host(number, what)
         ((at_ms, _, _),) = cluster.events(900)
-        assert MISSED_MS + FAIL_MS == at_ms
+        assert at_ms == MISSED_MS + FAIL_MS
 
     def test_what_has_finished_there_is_not_missed(self, cluster):
         cluster.job_end.finished = frozenset({0})
@@ -138,7 +151,7 @@ class TestFailures:
         for task in (0, 3):
             cluster.tasks[task].stopped = True
         cluster.host.lose_host(0, GONE)
-        assert [] == cluster.events(900)
+        assert cluster.events(900) == []
 
     def test_a_task_that_waits_for_its_deployment_is_missed_again(self, cluster):
         """Though it has stopped, or had finished."""
@@ -154,7 +167,7 @@ class TestFailures:
     def test_failed_checkpoints_fail_the_job_or_the_task_that_declined(self, cluster, task, tasks):
         cluster.host.fail_job("too many", task)
         assert [(0, recovery.TasksFailed, tasks)] == cluster.events()
-        assert ("checkpoints", "too many", 0) == cluster.host._failure
+        assert cluster.host._failure == ("checkpoints", "too many", 0)
 
 
 class TestWithoutAJobManager:
@@ -166,22 +179,22 @@ class TestWithoutAJobManager:
         assert {1} == cluster.stopped()
         cluster.env.run(MISSED_MS * MS)
         assert {0, 1, 3} == cluster.stopped()
-        assert [(0, 0), (3, 0)] == cluster.noted(Happening.TASK_FAILED)
+        assert cluster.noted(Happening.TASK_FAILED) == [(0, 0), (3, 0)]
         cluster.env.run(900 * MS)
-        assert ("job-manager", "job manager lost", MISSED_MS * MS) == cluster.host._failure
+        assert cluster.host._failure == ("job-manager", "job manager lost", MISSED_MS * MS)
 
     def test_reports_are_lost(self, cluster):
         cluster.host.lose_job_manager(900 * MS)
         cluster.host.tell("event")
-        assert [] == cluster.heard
+        assert cluster.heard == []
 
     def test_another_one_takes_over_in_time(self, cluster):
         cluster.host.lose_job_manager(100 * MS)
         assert cluster.host.elected is not None
         assert [(100, recovery.JobManagerReturned, set())] == cluster.events(100)
-        assert ["lose leader", "elect leader", "elect", "succeed"] == [row[0] for row in cluster.calls]
+        assert [row[0] for row in cluster.calls] == ["lose leader", "elect leader", "elect", "succeed"]
         assert cluster.host.elected is None
-        assert ("job-manager", "job manager lost", 100 * MS) == cluster.host._failure
+        assert cluster.host._failure == ("job-manager", "job manager lost", 100 * MS)
         cluster.env.run(SECOND)
         assert set() == cluster.stopped(), "the heartbeats of the other one have come"
 
@@ -189,12 +202,17 @@ class TestWithoutAJobManager:
         cluster.host.lose_job_manager(100 * MS)
         cluster.env.run(50 * MS)
         cluster.host.lose_job_manager(200 * MS)
-        assert [] == cluster.events(249)
+        assert cluster.events(249) == []
         assert [(250, recovery.JobManagerReturned, set())] == cluster.events(250)
-        assert [1, 1] == [len(cluster.noted(kind)) for kind in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED)]
+        assert [len(cluster.noted(kind)) for kind in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED)] == [
+            1,
+            1,
+        ]
 
     def test_deployments_under_way_come_to_nothing(self, cluster):
-        cluster.host.restores[1] = SimpleNamespace(cancel_deployment=cluster.call("cancel deployment"), give_up=lambda _: None)
+        cluster.host.restores[1] = SimpleNamespace(
+            cancel_deployment=cluster.call("cancel deployment"), give_up=lambda _: None
+        )
         cluster.host.lose_job_manager(100 * MS)
         assert ("cancel deployment",) in cluster.calls
 
@@ -208,7 +226,14 @@ class TestCancellations:
     def test_all_tasks_stop_at_once(self, cluster):
         cluster.env.run(9)
         stats = self.cancel(cluster)
-        assert (1, "task", "killed", 7, 9, 4) == (stats.number, stats.kind, stats.what, stats.failed_ns, stats.detected_ns, stats.tasks)
+        assert (stats.number, stats.kind, stats.what, stats.failed_ns, stats.detected_ns, stats.tasks) == (
+            1,
+            "task",
+            "killed",
+            7,
+            9,
+            4,
+        )
         assert (set(ALL), 9) == (cluster.stopped(), stats.cancelled_ns)
         assert ("restarting", 1) in cluster.calls
         assert [(0, recovery.TasksCancelled, set())] == cluster.events()
@@ -219,10 +244,10 @@ class TestCancellations:
         stats = self.cancel(cluster)
         cluster.env.run(10 * MS)
         cluster.tasks[2].freed()
-        assert [] == cluster.events()
+        assert cluster.events() == []
         cluster.tasks[1].freed()
         assert [(10, recovery.TasksCancelled, set())] == cluster.events()
-        assert 10 * MS == stats.cancelled_ns
+        assert stats.cancelled_ns == 10 * MS
 
     def test_a_watchdog_takes_the_task_managers_down_of_those_that_do_not_stop(self, cluster):
         """Those that have stopped meanwhile keep theirs."""
@@ -231,9 +256,9 @@ class TestCancellations:
         self.cancel(cluster)
         cluster.tasks[2].freed()
         cluster.env.run(49 * MS)
-        assert [] == cluster.noted(Happening.TASK_MANAGER_LOST)
+        assert cluster.noted(Happening.TASK_MANAGER_LOST) == []
         cluster.env.run(50 * MS)
-        assert [(-1, 1)] == cluster.noted(Happening.TASK_MANAGER_LOST)
+        assert cluster.noted(Happening.TASK_MANAGER_LOST) == [(-1, 1)]
 
     def test_without_a_timeout_nobody_watches(self, cluster):
         cluster.context.scenario = replace(
@@ -248,8 +273,8 @@ class TestCancellations:
         cluster.host._again = stats
         again = self.cancel(cluster, tasks={1, 2}, restart=2)
         assert again is stats
-        assert (2, 2, [2]) == (again.number, again.tasks, list(cluster.host.stats))
-        assert 0 == again.cancelled_ns, "the first time counts"
+        assert (again.number, again.tasks, list(cluster.host.stats)) == (2, 2, [2])
+        assert again.cancelled_ns == 0, "the first time counts"
         assert cluster.host._again is None
 
     def test_a_restart_waits_for_its_delay(self, cluster):
@@ -263,39 +288,39 @@ class TestTheScheduler:
     def test_it_starts_with_the_first_task_that_runs(self, cluster):
         cluster.machine.initializing = frozenset({1, 2})
         cluster.host.carry_out(recovery.ResumeCheckpoints())
-        assert [] == cluster.calls
+        assert cluster.calls == []
         cluster.host.task_runs(2)
-        assert [("start", 1, True)] == cluster.calls
+        assert cluster.calls == [("start", 1, True)]
         assert [(0, recovery.TaskInitialized, set())] == cluster.events()
         cluster.host.task_runs(1)
-        assert 1 == len(cluster.calls)
+        assert len(cluster.calls) == 1
 
     def test_of_another_job_manager_with_the_last_one(self, cluster):
         cluster.machine.initializing, cluster.host._anew = frozenset({2}), True
         cluster.host.carry_out(recovery.ResumeCheckpoints())
         cluster.host.task_runs(1)
-        assert [] == cluster.calls
+        assert cluster.calls == []
         cluster.machine.initializing = frozenset()
         cluster.host.task_runs(2)
-        assert [("start", 1, False)] == cluster.calls
+        assert cluster.calls == [("start", 1, False)]
 
     def test_before_two_it_starts_when_the_job_is_running(self):
         cluster = Cluster(profile="1.20")
         cluster.host.carry_out(recovery.ResumeCheckpoints())
-        assert [("start", 1, True)] == cluster.calls
+        assert cluster.calls == [("start", 1, True)]
 
     def test_a_failure_suspends_it(self, cluster):
         cluster.host.carry_out(recovery.ResumeCheckpoints())
         cluster.host.carry_out(recovery.SuspendCheckpoints())
         cluster.host.task_runs(1)
-        assert ["coordinator"] == [row[0] for row in cluster.calls]
+        assert [row[0] for row in cluster.calls] == ["coordinator"]
 
     def test_a_job_that_is_given_up_fails(self, cluster):
         cluster.host.carry_out(recovery.FailForGood("no attempt is left"))
-        assert [("fail", "no attempt is left")] == cluster.calls
-        assert 1 == len(cluster.noted(Happening.GIVEN_UP))
+        assert cluster.calls == [("fail", "no attempt is left")]
+        assert len(cluster.noted(Happening.GIVEN_UP)) == 1
         cluster.host.carry_out(recovery.FailStopped("killed"))
-        assert ("fail", "stopped with a savepoint, then failed: killed") == cluster.calls[-1]
+        assert cluster.calls[-1] == ("fail", "stopped with a savepoint, then failed: killed")
 
 
 class TestAnotherInstance:
@@ -306,7 +331,7 @@ class TestAnotherInstance:
         cluster.host.stats = {1: self.stats(1, 5), 2: self.stats(2, -1), 3: self.stats(3, -1)}
         waiting = cluster.host.stats[3]
         assert RestartsSoFar("strategy", waiting) == cluster.host.left()
-        assert [1, 2] == list(cluster.host.stats)
+        assert list(cluster.host.stats) == [1, 2]
 
     def test_a_job_that_ran_leaves_none(self, cluster):
         cluster.host.stats = {1: self.stats(1, 5)}
@@ -317,10 +342,12 @@ class TestAnotherInstance:
         cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if goes_on else None)
         ((_, event),) = cluster.heard
         assert goes_on == event.goes_on
-        assert (("rescale", "job 1", 0), True) == (cluster.host._failure, cluster.host._anew)
+        assert (cluster.host._failure, cluster.host._anew) == (("rescale", "job 1", 0), True)
         assert (("outage", "theirs") if goes_on else (None, None)) == (cluster.host._again, cluster.host._inherited)
 
-    @pytest.mark.parametrize(("restart", "absent", "is_current"), [(1, False, True), (2, False, False), (1, True, False)])
+    @pytest.mark.parametrize(
+        ("restart", "absent", "is_current"), [(1, False, True), (2, False, False), (1, True, False)]
+    )
     def test_only_the_latest_restart_of_a_job_manager_is_current(self, cluster, restart, absent, is_current):
         if absent:
             cluster.host.lose_job_manager(SECOND)

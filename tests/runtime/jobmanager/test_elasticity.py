@@ -23,29 +23,31 @@ def test_it_goes_on_with_fewer_slots_and_is_rescaled_when_the_others_are_back():
     result = run()
     (lost, again), (back, all_run) = outages(result)
 
-    assert "RUNNING" == result.job_status
-    assert ["task-manager", "rescale"] == result.recoveries["kind"].tolist()
-    assert 12 == lost
+    assert result.job_status == "RUNNING"
+    assert result.recoveries["kind"].tolist() == ["task-manager", "rescale"]
+    assert lost == 12
     assert 10 + 12 < again < 22 + 6
     assert 12 + 62 <= back <= 12 + 62 + 5.5
     assert back < all_run < back + 3
-    assert [2, 1, 2] == parallelism(result)
+    assert parallelism(result) == [2, 1, 2]
     completed = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
-    assert back * 1000 in [pytest.approx(end, abs=50) for end in completed["trigger_timestamp"] + completed["end_to_end_duration"]]
+    assert back * 1000 in [
+        pytest.approx(end, abs=50) for end in completed["trigger_timestamp"] + completed["end_to_end_duration"]
+    ]
     assert not result.violations
 
 
 def test_the_default_scheduler_waits_for_all_slots():
     (only,) = outages(run("restart.scheduler=default"))
 
-    assert 12 + 62 < only[1]
+    assert only[1] > 12 + 62
 
 
 def test_slots_that_come_while_it_waits_are_all_it_needs():
     """They are there before it is stable: no other parallelism."""
     result = run("restart.replacement=8 s")
 
-    assert [2] == parallelism(result)
+    assert parallelism(result) == [2]
     assert 20 < outages(result)[0][1] < 24
 
 
@@ -57,13 +59,13 @@ def test_what_operators_hold_is_dealt_out(holds):
     """Requests under way, and records in windows, go on with one subtask, and with two when the others are back."""
     result = run(holds)
 
-    assert ["task-manager", "rescale"] == result.recoveries["kind"].tolist()
-    assert [2, 1, 2] == parallelism(result)
+    assert result.recoveries["kind"].tolist() == ["task-manager", "rescale"]
+    assert parallelism(result) == [2, 1, 2]
     assert not result.violations
 
 
 def test_timers_of_processing_time_keep_their_subtasks():
-    assert [2] == parallelism(run("job.profile.window={tumbling: 3 s, time: processing}"))
+    assert parallelism(run("job.profile.window={tumbling: 3 s, time: processing}")) == [2]
 
 
 def test_in_reactive_mode_nothing_is_waited_for():
@@ -92,7 +94,7 @@ def test_without_any_slot_it_fails_in_the_end():
     overrides = "cluster.placement=single", "restart.resource-wait=20 s"
 
     assert "FAILED" in run(*overrides).job_status
-    assert "RUNNING" == run(*overrides, "restart.reactive=true").job_status
+    assert run(*overrides, "restart.reactive=true").job_status == "RUNNING"
 
 
 def test_a_failure_while_it_runs_on_fewer_waits_for_more_slots_again():
@@ -100,18 +102,22 @@ def test_a_failure_while_it_runs_on_fewer_waits_for_more_slots_again():
     result = run("faults=[{task-manager: 0, at: 12 s}, {kill: 'profile[0]', at: 45 s}]")
     failed, again = outages(result)[1]
 
-    assert 45 == failed
+    assert failed == 45
     assert 55 < again < 58
-    assert [2, 1, 1, 2] == parallelism(result)
+    assert parallelism(result) == [2, 1, 1, 2]
     assert not result.violations
 
 
 def test_the_restart_strategy_goes_on_counting():
     """Deployments onto the slot that is gone are attempts, and those of another parallelism come on top."""
-    limited = "restart.strategy=fixed-delay", "restart.delay=1 s", "faults=[{task-manager: 0, at: 12 s}, {kill: 'profile[0]', at: 45 s}]"
+    limited = (
+        "restart.strategy=fixed-delay",
+        "restart.delay=1 s",
+        "faults=[{task-manager: 0, at: 12 s}, {kill: 'profile[0]', at: 45 s}]",
+    )
     spent = run(*limited).recoveries["deployments"].iloc[0]
 
-    assert "RUNNING" == run(*limited, f"restart.attempts={spent + 1}").job_status
+    assert run(*limited, f"restart.attempts={spent + 1}").job_status == "RUNNING"
     assert "FAILED" in run(*limited, f"restart.attempts={spent}").job_status
 
 
@@ -119,8 +125,8 @@ def test_a_window_cannot_be_dealt_out_so_the_job_waits():
     window = JOB.replace("service: 2 ms,", "service: 2 ms, window: {tumbling: 3 s, time: processing, fire: 20 us},")
     result = run(job=window)
 
-    assert [2] == parallelism(result)
-    assert 12 + 62 < outages(result)[0][1]
+    assert parallelism(result) == [2]
+    assert outages(result)[0][1] > 12 + 62
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sim.metrics.journal import Happening
 from sim.model.faults import Fault, Kill, Rescale, Restart, SlowTask, StorageOutage, When
-from sim.model.instances import Instances
-from sim.runtime.run.simulate import simulate
+from sim.model.scenario import Instances
+from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 RESCALED = {"rescale": (Rescale(3 * SECOND, (("sink", 3),)),)}
@@ -16,7 +16,9 @@ TWO_JOBS = {"instances": Instances(2)}
 
 def run(chained, *faults, seconds=6):
     base = scenario(chain(2, rate=100), seconds=seconds)
-    return simulate(replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="compiled")
+    return simulate(
+        replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="compiled"
+    )
 
 
 def killed(result):
@@ -51,19 +53,25 @@ def test_an_outage_of_storage_goes_on(chained):
 
     assert not completed.between(2001, 3499).any()
     assert completed.gt(3500).any(), "then all is well again"
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_a_subtask_there_is_only_after_rescaling():
     """Before it nobody is hit."""
     result = run(RESCALED, Fault(Kill("sink", 2), When((2 * SECOND,))), Fault(Kill("sink", 2), When((4 * SECOND,))))
 
-    assert [6] == killed(result)
+    assert killed(result) == [6]
 
 
 def test_a_fault_that_fails_nothing_is_told_all_the_same():
-    result = run({}, Fault(StorageOutage(1500 * MS), When((SECOND,))), Fault(SlowTask("sink", 40, SECOND), When((2 * SECOND,))), seconds=3)
+    result = run(
+        {},
+        Fault(StorageOutage(1500 * MS), When((SECOND,))),
+        Fault(SlowTask("sink", 40, SECOND), When((2 * SECOND,))),
+        seconds=3,
+    )
 
-    assert [(SECOND, "no storage for 1.5 s"), (2 * SECOND, "sink slower by 40")] == [
-        (entry.time_ns, entry.detail) for entry in result.journal if entry.happening is Happening.FAULT
+    assert [(entry.time_ns, entry.detail) for entry in result.journal if entry.happening is Happening.FAULT] == [
+        (SECOND, "no storage for 1.5 s"),
+        (2 * SECOND, "sink slower by 40"),
     ]

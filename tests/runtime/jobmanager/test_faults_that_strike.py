@@ -7,8 +7,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.model.faults import Fault, FaultLaw, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.faults import (
+    Fault,
+    FaultLaw,
+    JobManagerDown,
+    Kill,
+    NetworkOutage,
+    Restart,
+    SlowTask,
+    StorageOutage,
+    TaskManagerLost,
+    When,
+)
+from sim.results.journal import Happening
 from sim.runtime.jobmanager.faults import Faults
 from tests.laws.small_jobs import SECOND, chain, scenario
 from tests.runtime.fakes import clock
@@ -22,7 +33,9 @@ class Struck:
 
     def __init__(self, *faults, seed=1, before=None, now=0, origin=None):
         base = scenario(chain(2))
-        base = replace(base, faults=faults, run=replace(base.run, seed=seed), restart=Restart(heartbeat_timeout_ns=50 * SECOND))
+        base = replace(
+            base, faults=faults, run=replace(base.run, seed=seed), restart=Restart(heartbeat_timeout_ns=50 * SECOND)
+        )
         self.log = []
         self.env = clock()
         self.env._now = now
@@ -39,12 +52,17 @@ class Struck:
             failing_commits={},
         )
         self.recovery = SimpleNamespace(
-            fail_tasks=record("fail"), lose_host=record("lose"), lose_job_manager=record("no JobManager"),
+            fail_tasks=record("fail"),
+            lose_host=record("lose"),
+            lose_job_manager=record("no JobManager"),
             cluster=SimpleNamespace(task_managers=SimpleNamespace(go_on=lambda _: None)),
-        )  # fmt: skip
+        )
         self.speed = SimpleNamespace(slow=record("slow"))
         self.reachability = SimpleNamespace(cut_off=record("cut off"), go_on=lambda _: None)
-        tasks = [SimpleNamespace(suspend=lambda ns, task=task: self.log.append((self.env.now, "suspend", task, ns))) for task in range(6)]
+        tasks = [
+            SimpleNamespace(suspend=lambda ns, task=task: self.log.append((self.env.now, "suspend", task, ns)))
+            for task in range(6)
+        ]
         self.faults = Faults(self.context, tasks, self.recovery, self.reachability, self.speed, before)
 
     def run(self, until_ns=100 * SECOND):
@@ -60,7 +78,11 @@ def at(what, *seconds):
 class TestTimes:
     def test_a_fault_strikes_at_each_of_its_times(self):
         struck = Struck(at(JobManagerDown(5), 3, 9), at(JobManagerDown(7), 4))
-        assert [(3 * SECOND, "no JobManager", 5), (4 * SECOND, "no JobManager", 7), (9 * SECOND, "no JobManager", 5)] == struck.run()
+        assert struck.run() == [
+            (3 * SECOND, "no JobManager", 5),
+            (4 * SECOND, "no JobManager", 7),
+            (9 * SECOND, "no JobManager", 5),
+        ]
 
     def test_again_and_again_after_times_that_are_drawn(self):
         every = Fault(JobManagerDown(5), When(every=FaultLaw(10 * SECOND, "exponential")))
@@ -72,17 +94,19 @@ class TestTimes:
 
     def test_at_regular_times(self):
         log = Struck(Fault(JobManagerDown(5), When(every=FaultLaw(10 * SECOND)))).run(35 * SECOND)
-        assert [10 * SECOND, 20 * SECOND, 30 * SECOND] == [row[0] for row in log]
+        assert [row[0] for row in log] == [10 * SECOND, 20 * SECOND, 30 * SECOND]
 
     def test_what_struck_the_job_before_does_not_strike_again(self):
         origin = SimpleNamespace(at_ns=4 * SECOND)
         struck = Struck(at(JobManagerDown(5), 3, 4, 5), now=4 * SECOND, origin=origin)
-        assert [5 * SECOND] == [row[0] for row in struck.run()]
+        assert [row[0] for row in struck.run()] == [5 * SECOND]
 
 
 class TestWhom:
     @pytest.mark.parametrize(
-        ("what", "tasks"), [(Kill("stage0"), [2, 3]), (Kill("stage0", 1), [3]), (Kill("sink", 0), [4]), (Kill("sink", 7), [])], ids=str
+        ("what", "tasks"),
+        [(Kill("stage0"), [2, 3]), (Kill("stage0", 1), [3]), (Kill("sink", 0), [4]), (Kill("sink", 7), [])],
+        ids=str,
     )
     def test_a_vertex_or_one_subtask_is_killed(self, what, tasks):
         assert [(SECOND, "fail", tasks, "killed")] == Struck(at(what, 1)).run()
@@ -108,9 +132,10 @@ class TestWhom:
 
 class TestStorage:
     def test_storage_is_away_for_a_time(self):
-        assert [(SECOND, Happening.FAULT, "no storage for 2.5 s"), (SECOND, "fail_until", 3500 * 10**6)] == (
-            Struck(at(StorageOutage(2500 * 10**6), 1)).run()
-        )
+        assert (Struck(at(StorageOutage(2500 * 10**6), 1)).run()) == [
+            (SECOND, Happening.FAULT, "no storage for 2.5 s"),
+            (SECOND, "fail_until", 3500 * 10**6),
+        ]
 
     @pytest.mark.parametrize(("begun_s", "goes_on"), [(2, True), (3, False), (4, False)])
     def test_an_outage_outlasts_a_job(self, begun_s, goes_on):
@@ -122,16 +147,18 @@ class TestStorage:
     def test_the_longest_outage_goes_on(self):
         first = Struck(at(StorageOutage(5 * SECOND), 1), at(StorageOutage(SECOND), 2))
         first.run(4 * SECOND)
-        assert [(4 * SECOND, "fail_until", 6 * SECOND)] == Struck(before=first.faults, now=4 * SECOND).log
+        assert Struck(before=first.faults, now=4 * SECOND).log == [(4 * SECOND, "fail_until", 6 * SECOND)]
 
 
 class TestNetworks:
     def test_a_short_outage_makes_a_host_wait(self):
         struck = Struck(at(NetworkOutage(2 * SECOND, 1), 1))
-        assert [
-            (SECOND, Happening.FAULT, "task manager 1 cut off for 2 s"), (SECOND, "cut off", 1, 3 * SECOND),
-            (SECOND, "suspend", 1, 2 * SECOND), (SECOND, "suspend", 3, 2 * SECOND),
-        ] == struck.run()  # fmt: skip
+        assert struck.run() == [
+            (SECOND, Happening.FAULT, "task manager 1 cut off for 2 s"),
+            (SECOND, "cut off", 1, 3 * SECOND),
+            (SECOND, "suspend", 1, 2 * SECOND),
+            (SECOND, "suspend", 3, 2 * SECOND),
+        ]
 
     @pytest.mark.parametrize(("lasts_s", "is_lost"), [(49, False), (50, True)])
     def test_one_that_outlasts_the_heartbeat_is_a_loss(self, lasts_s, is_lost):
@@ -146,17 +173,31 @@ class TestSlowTasks:
 
     def test_a_vertex_is_slow_for_a_time(self):
         struck = Struck(at(SlowTask("sink", 4, 3 * SECOND), 1))
-        assert [(1, 4, Fraction(4)), (1, 5, Fraction(4)), (4, 4, Fraction(1)), (4, 5, Fraction(1))] == self.factors(struck)
+        assert [(1, 4, Fraction(4)), (1, 5, Fraction(4)), (4, 4, Fraction(1)), (4, 5, Fraction(1))] == self.factors(
+            struck
+        )
 
     def test_a_subtask_is_slow_to_the_end(self):
         struck = Struck(at(SlowTask("sink", 4, None, 1), 1))
-        assert [(SECOND, Happening.FAULT, "sink slower by 4"), (SECOND, "slow", 5, "fault", Fraction(4))] == struck.run()
+        assert [
+            (SECOND, Happening.FAULT, "sink slower by 4"),
+            (SECOND, "slow", 5, "fault", Fraction(4)),
+        ] == struck.run()
 
     def test_the_largest_factor_counts(self):
         struck = Struck(
-            at(SlowTask("sink", 4, 9 * SECOND, 0), 1), at(SlowTask("sink", 2, 3 * SECOND, 0), 2), at(SlowTask("sink", 8, SECOND, 0), 3)
+            at(SlowTask("sink", 4, 9 * SECOND, 0), 1),
+            at(SlowTask("sink", 2, 3 * SECOND, 0), 2),
+            at(SlowTask("sink", 8, SECOND, 0), 3),
         )
-        assert [(1, 4), (2, 4), (3, 8), (4, 4), (5, 4), (10, 1)] == [(second, factor) for second, _, factor in self.factors(struck)]
+        assert [(second, factor) for second, _, factor in self.factors(struck)] == [
+            (1, 4),
+            (2, 4),
+            (3, 8),
+            (4, 4),
+            (5, 4),
+            (10, 1),
+        ]
 
     @pytest.mark.parametrize(("lasts_s", "left"), [(3, 0), (4, 0), (5, 1), (None, 1)])
     def test_it_is_slow_in_the_next_job_too(self, lasts_s, left):

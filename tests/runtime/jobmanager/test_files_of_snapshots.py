@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 import simpy
 
-from sim.model.directories import Directories
+from sim.model.storage import Directories
 from sim.protocol.options import BarrierOptions
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.state.files import Handle
 from sim.storage.ledger import FileLedger
+from sim.storage.state_files import Handle
 
 TASK = 2
 DELETION_NS = 10
@@ -95,7 +95,7 @@ class TestAcknowledgements:
 
     def test_files_of_a_savepoint_lie_in_its_directory(self, store):
         store.complete(1, exclusive(store.file()), options=SAVEPOINT)
-        assert ["savepoint"] == [file.scope for file in store.files.kept_here()[0].files]
+        assert [file.scope for file in store.files.kept_here()[0].files] == ["savepoint"]
 
     def test_one_without_files_is_heard(self, store):
         store.begin(1)
@@ -107,7 +107,7 @@ class TestAcknowledgements:
         store.files.offer(1, TASK, [shared(file)])
         store.begin(2)
         assert not store.acknowledge(2, shared(file))
-        assert [-1] == [row.last_used for row in store.files.file_rows()]
+        assert [row.last_used for row in store.files.file_rows()] == [-1]
 
     def test_a_file_keeps_its_first_and_last_checkpoint(self, store):
         file = store.file()
@@ -115,12 +115,12 @@ class TestAcknowledgements:
             store.begin(checkpoint)
             store.acknowledge(checkpoint, shared(file))
         (row,) = store.files.file_rows()
-        assert (1, 3, -1) == (row.created_by, row.last_used, row.deleted_ns)
+        assert (row.created_by, row.last_used, row.deleted_ns) == (1, 3, -1)
 
     def test_one_that_was_never_registered_has_none(self, store):
         store.files.offer(1, TASK, [exclusive(store.file())])
         (row,) = store.files.file_rows()
-        assert (-1, -1) == (row.created_by, row.last_used)
+        assert (row.created_by, row.last_used) == (-1, -1)
 
     def test_channel_state_is_named_by_its_group(self, store):
         file = store.file()
@@ -128,7 +128,9 @@ class TestAcknowledgements:
         store.files.channel_state(1, [0, 1], file, 55)
         assert [(1, [0, 1], file)] == store.stored_for
         store.files.completed(1)
-        assert [(file, 55, "exclusive")] == [(row.number, row.size_bytes, row.scope) for row in store.files.kept_here()[0].files]
+        assert [(file, 55, "exclusive")] == [
+            (row.number, row.size_bytes, row.scope) for row in store.files.kept_here()[0].files
+        ]
 
     def test_a_part_that_is_kept_names_its_files_again(self, store):
         file = store.file()
@@ -147,9 +149,9 @@ class TestDeletions:
         store.complete(2, shared(common))
         done = []
         store.files.discard(1, lambda: done.append(store.env.now))
-        assert [] == done
+        assert done == []
         assert {own: DELETION_NS, metadata: DELETION_NS} == store.deleted()
-        assert [DELETION_NS] == done
+        assert done == [DELETION_NS]
         assert not store.files.exists(next(row.file for row in store.files.file_rows() if row.file.number == own))
 
     def test_an_aborted_checkpoint_goes_with_what_was_acknowledged(self, store):
@@ -164,7 +166,7 @@ class TestDeletions:
         store.files.discard(9, lambda: done.append(9))
         store.begin(1)
         store.files.discard(1, lambda: done.append(1))
-        assert [9, 1] == done
+        assert done == [9, 1]
 
     def test_files_are_deleted_four_at_a_time(self, store):
         files = [store.file() for _ in range(9)]
@@ -172,8 +174,8 @@ class TestDeletions:
         store.acknowledge(1, *map(exclusive, files))
         done = []
         store.files.discard(1, lambda: done.append(store.env.now))
-        assert [10] * 4 + [20] * 4 + [30] == [at_ns for _, at_ns in sorted(store.deleted().items())]
-        assert [30] == done
+        assert [at_ns for _, at_ns in sorted(store.deleted().items())] == [10] * 4 + [20] * 4 + [30]
+        assert done == [30]
 
     def test_metadata_of_a_checkpoint_that_was_aborted_meanwhile_goes(self, store):
         store.begin(1)
@@ -207,10 +209,10 @@ class TestTheNextJob:
         after = SnapshotFiles(store.context, store.contents)
         after.take_over(store.files, snapshot, "claim")
         assert after.exists(snapshot.files[0])
-        assert 1 == after.store.instance
-        assert () == after.kept_here(), "it is that of the job before"
-        assert ["checkpoint 1 of job 0"] == [kept.what for kept in after.kept()]
-        assert [] == list(store.files.kept()), "what becomes of it is the next one's doing"
+        assert after.store.instance == 1
+        assert after.kept_here() == (), "it is that of the job before"
+        assert [kept.what for kept in after.kept()] == ["checkpoint 1 of job 0"]
+        assert list(store.files.kept()) == [], "what becomes of it is the next one's doing"
         assert {1: metadata} == after._metadata
 
     @pytest.mark.parametrize("claim", ["no-claim", "legacy"])
@@ -218,7 +220,7 @@ class TestTheNextJob:
         store.complete(1, shared(store.file()))
         after = SnapshotFiles(store.context, store.contents)
         after.take_over(store.files, store.files.kept_here()[0], claim)
-        assert {} == after._metadata
+        assert after._metadata == {}
 
     def test_it_is_free_when_nothing_that_it_keeps_needs_the_old_one(self, store):
         file, own = store.file(), store.file()
@@ -229,26 +231,26 @@ class TestTheNextJob:
         after.files.take_over(store.files, store.files.kept_here()[0], "claim")
         after.complete(2, shared(file))
         after.files.discard(1, lambda: None)
-        assert -1 == after.files.free_ns, "the second one builds upon it"
+        assert after.files.free_ns == -1, "the second one builds upon it"
         store.env.run(until=77)
         after.complete(3, shared(own))
         after.files.discard(2, lambda: None)
-        assert 77 == after.files.free_ns
+        assert after.files.free_ns == 77
 
     def test_the_first_checkpoint_is_no_savepoint(self, store):
         store.complete(1, options=SAVEPOINT)
-        assert 0 == store.files.first_completed
+        assert store.files.first_completed == 0
         store.complete(2)
         store.complete(3)
-        assert 2 == store.files.first_completed
-        assert ("canonical", "checkpoint") == (store.files.type_of(1), store.files.type_of(2))
+        assert store.files.first_completed == 2
+        assert (store.files.type_of(1), store.files.type_of(2)) == ("canonical", "checkpoint")
 
 
 class TestWhatIsKept:
     def test_savepoints_and_checkpoints_in_the_order_of_their_numbers(self, store):
         for checkpoint, options in ((1, CHECKPOINT), (2, SAVEPOINT), (3, CHECKPOINT)):
             store.complete(checkpoint, exclusive(store.file()), options=options)
-        assert [1, 2, 3] == [snapshot.checkpoint for snapshot in store.files.kept_here()]
+        assert [snapshot.checkpoint for snapshot in store.files.kept_here()] == [1, 2, 3]
 
     def test_a_savepoint_keeps_its_parts(self, store):
         store.contents.checkpoints[1] = {TASK: "part"}
@@ -257,12 +259,12 @@ class TestWhatIsKept:
         store.complete(2)
         store.contents.checkpoints.pop(1)
         saved, checkpoint = store.files.kept_here()
-        assert ({TASK: "part"}, {TASK: "another"}) == (store.files.parts(saved), store.files.parts(checkpoint))
+        assert (store.files.parts(saved), store.files.parts(checkpoint)) == ({TASK: "part"}, {TASK: "another"})
 
     def test_files_that_are_missing_are_named(self, store):
         first, second = store.file(), store.file()
         store.complete(1, exclusive(first), exclusive(second))
-        assert [()] == [kept.missing for kept in store.files.kept()]
+        assert [kept.missing for kept in store.files.kept()] == [()]
         store.ledger.delete(second, 5)
         (kept,) = store.files.kept()
-        assert (2, 1) == (kept.files, len(kept.missing))
+        assert (kept.files, len(kept.missing)) == (2, 1)

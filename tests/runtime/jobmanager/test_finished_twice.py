@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 
 WORLD = """# What becomes of a task that has finished when the job fails twice?
 version: 1
@@ -25,10 +25,12 @@ STATES = ("", ", backend: rocksdb", ", ttl: 1 h", ", ttl: 1 h, changelog: {stora
 def test_a_finished_task_has_no_state_behind_a_second_failure(state, finish):
     """The first checkpoint behind a restart waits for it: it has come to the end of its inputs only then."""
     result = simulate(loads(WORLD.format(state=state, finish=finish), name="twice").scenarios[0])
-    kept = result.subtasks[result.subtasks["vertex"] == "kept"].merge(result.checkpoints[["id", "trigger_timestamp"]], on="id")
+    kept = result.subtasks[result.subtasks["vertex"] == "kept"].merge(
+        result.checkpoints[["id", "trigger_timestamp"]], on="id"
+    )
     begun, later = kept["trigger_timestamp"] < 100, kept["trigger_timestamp"] > 1790
 
-    assert ("FINISHED", 2, ()) == (result.job_status, len(result.recoveries), result.violations)
+    assert (result.job_status, len(result.recoveries), result.violations) == ("FINISHED", 2, ())
     assert kept[begun]["state_size"].sum() >= 20_000
     assert later.any()
-    assert 0 == kept[later]["state_size"].sum()
+    assert kept[later]["state_size"].sum() == 0

@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 
@@ -20,7 +20,9 @@ def table(rows):
     """Columns as wide as their widest entry."""
     texts = [[str(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    return "\n".join("  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in texts)
+    return "\n".join(
+        "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in texts
+    )
 
 
 def committed_twice(result):
@@ -53,7 +55,9 @@ def test_cascaded_sinks_end_with_one_checkpoint_or_with_one_each(cascaded):
     for finish, result in cascaded:
         over = f"{result.ended_ns / 1e6 - LAST_RECORD_MS:.0f} ms"
         committed = result.commits["records"].sum()
-        rows.append([finish, result.job_status, over, extra(result, LAST_RECORD_MS), committed, never_committed(result)])
+        rows.append(
+            [finish, result.job_status, over, extra(result, LAST_RECORD_MS), committed, never_committed(result)]
+        )
 
     assert table(rows) == dedent(
         """\
@@ -73,7 +77,9 @@ def test_a_bounded_half_beside_an_unbounded_one():
     for finish, result in results("bounded-beside-unbounded"):
         (recovery,) = result.recoveries.to_dict("records")
         history = int(result.tasks[result.tasks["vertex"] == "history"]["numRecordsIn"].sum()) - 20_000
-        rows.append([finish, recovery["restored_checkpoint"], recovery["replayed_records"], history, committed_twice(result)])
+        rows.append(
+            [finish, recovery["restored_checkpoint"], recovery["replayed_records"], history, committed_twice(result)]
+        )
 
     assert table(rows) == dedent(
         """\
@@ -91,7 +97,9 @@ def test_stopping_with_a_savepoint():
     for name, result in results("drain-or-not"):
         savepoint = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"].iloc[0]
         with_it = result.commits[result.commits["checkpoint"] == savepoint["id"]]["records"].sum()
-        counts = " + ".join(f"{n} {status.lower()}" for status, n in result.checkpoints["status"].value_counts().items())
+        counts = " + ".join(
+            f"{n} {status.lower()}" for status, n in result.checkpoints["status"].value_counts().items()
+        )
         rows.append([name, counts, f"{savepoint['end_to_end_duration']:.0f} ms", with_it, never_committed(result)])
 
     assert table(rows) == dedent(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.protocol.recovery.regions import regions
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.protocol.restart_strategy import regions
+from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 
 SLICES = """
@@ -42,7 +42,11 @@ USUAL = {
 KINDS = {
     "aligned": {},
     "incremental": {"backend": "rocksdb", "incremental": "true"},
-    "unaligned": {"job": APART, "barriers": "unaligned", "faults": "{kill: first, at: 5500 ms}, {kill: second, at: 5600 ms}"},
+    "unaligned": {
+        "job": APART,
+        "barriers": "unaligned",
+        "faults": "{kill: first, at: 5500 ms}, {kill: second, at: 5600 ms}",
+    },
 }
 
 
@@ -77,12 +81,14 @@ def test_a_checkpoint_is_the_set_of_its_parts(kind):
     even = {number for number in completed(result) if number % 2 == 0}
     first, second = result.recoveries.sort_values("failed").replayed_records
 
-    assert () == result.violations
+    assert result.violations == ()
     assert {(number, task): number - 1 for number in even for task in region} == numbers
     assert {6} == set(result.recoveries.restored_checkpoint)
     assert len(names) - len(region) == len(result.subtasks[result.subtasks.id == 6]), "the region does nothing for it"
     assert second > first + 500, "a second more, at 1k/s and above"
-    assert (kind == "unaligned") == bool(result.recoveries.recovered_bytes.min() > 0), "in-flight data of the kept part is read again"
+    assert (kind == "unaligned") == bool(result.recoveries.recovered_bytes.min() > 0), (
+        "in-flight data of the kept part is read again"
+    )
 
 
 @pytest.mark.parametrize(("kind", "files"), [("aligned", 1), ("unaligned", 3)])
@@ -106,7 +112,7 @@ def test_tasks_hear_of_the_checkpoint_that_their_part_was_taken_for():
     assert {3} == {numbers[6, task] for task in region}
     assert 6 not in set(result.commits.checkpoint[result.commits["index"] == 1])
     assert {6} == set(result.recoveries.restored_checkpoint)
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_a_part_that_does_not_fit_the_others_is_refused():

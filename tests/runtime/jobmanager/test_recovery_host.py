@@ -6,13 +6,24 @@ from itertools import pairwise
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Rescale, Restart, SlowTask, StorageOutage, TaskManagerLost, When
-from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
-from sim.model.state import StateOptions
-from sim.plane.seam.interface import ThreadState
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.run.simulate import simulate
+from sim.model.faults import (
+    Fault,
+    JobManagerDown,
+    Kill,
+    NetworkOutage,
+    Rescale,
+    Restart,
+    SlowTask,
+    StorageOutage,
+    TaskManagerLost,
+    When,
+)
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
+from sim.model.state import State, StateOptions
+from sim.plane.interface import ThreadState
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 from tests.oracle import oracle
 
@@ -32,7 +43,12 @@ def failing(*faults, job=None, kind=ALIGNED, restart=FIXED, seconds=4, **options
     """A job at rest that takes a checkpoint every 400 ms, from 10 ms on, and what happens to it."""
     base = scenario(job or chain(2, rate=100), kind, seconds=seconds, interval_ms=400, **options)
     overheads = replace(base.overheads, **OVERHEADS)
-    return replace(base, restart=restart, overheads=overheads, faults=tuple(Fault(what, When((at_ms * MS,))) for what, at_ms in faults))
+    return replace(
+        base,
+        restart=restart,
+        overheads=overheads,
+        faults=tuple(Fault(what, When((at_ms * MS,))) for what, at_ms in faults),
+    )
 
 
 def run(*faults, engine=ENGINE, **options):
@@ -57,24 +73,28 @@ def test_the_timeline_of_a_restart():
     result = run((Kill("stage0", 1), 1500))
     row = only(result)
 
-    assert (1500, 1550, 1550, 1950) == tuple(row[name] for name in ("failed", "detected", "cancelled", "deployed"))
+    assert tuple(row[name] for name in ("failed", "detected", "cancelled", "deployed")) == (1500, 1550, 1550, 1950)
     assert [1950 + 400 * i for i in range(1, 6)] == times(result, Happening.TRIGGERED)[4:]
     assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
     assert list(range(1, 1 + len(result.checkpoints))) == result.checkpoints["id"].tolist()
-    assert "RUNNING" == result.job_status
+    assert result.job_status == "RUNNING"
 
 
 def test_the_first_task_that_runs_starts_the_schedule():
     """Here a sink: sources and stages read 50 kB at 1 MB/s.  With a pause the first trigger comes when that is over."""
     job = chain(2, rate=100)
-    job = replace(job, vertices=tuple(replace(v, state=State(100_000)) if v.name != "sink" else v for v in job.vertices))
+    job = replace(
+        job, vertices=tuple(replace(v, state=State(100_000)) if v.name != "sink" else v for v in job.vertices)
+    )
     jobs = [failing((Kill("stage0", 1), 1500), job=job, min_pause_ns=pause * MS) for pause in (0, 20, 90)]
     slow = [replace(job, storage=replace(job.storage, read_bytes_per_second=1_000_000)) for job in jobs]
     once, refused, paused = (simulate(job, engine=ENGINE) for job in slow)
 
     assert only(once)["running"] >= only(once)["deployed"] + 50
     assert only(once)["deployed"] + 400 == pytest.approx(times(once, Happening.TRIGGERED)[4], abs=0.1)
-    assert only(refused)["deployed"] + 20 + 400 == pytest.approx(times(refused, Happening.TRIGGERED)[4], abs=0.1), "others do not run yet"
+    assert only(refused)["deployed"] + 20 + 400 == pytest.approx(times(refused, Happening.TRIGGERED)[4], abs=0.1), (
+        "others do not run yet"
+    )
     assert only(paused)["deployed"] + 90 == pytest.approx(times(paused, Happening.TRIGGERED)[4], abs=0.1)
 
 
@@ -82,16 +102,18 @@ def test_a_restart_goes_back_to_the_latest_completed_checkpoint():
     """Positions of the sources at the failure minus those in the checkpoint: about 340 ms of 2 x 100 records/s."""
     row = only(run((Kill("stage0", 1), 1500)))
 
-    assert (4, 6, 2 * 1000 + 2 * 50) == (row["restored_checkpoint"], row["tasks"], row["restored_bytes"])
+    assert (row["restored_checkpoint"], row["tasks"], row["restored_bytes"]) == (4, 6, 2 * 1000 + 2 * 50)
     assert 2 * 32 <= row["replayed_records"] <= 2 * 35, "from 1211 ms to 1550 ms: sources run until they are cancelled"
     assert row["first_record"] == pytest.approx(1960)
-    assert row["running"] + 100 < row["caught_up"] <= row["running"] + 400, "what the quick sources emit waits in queues, and counts"
+    assert row["running"] + 100 < row["caught_up"] <= row["running"] + 400, (
+        "what the quick sources emit waits in queues, and counts"
+    )
 
 
 def test_without_a_checkpoint_everything_begins_anew():
     row = only(run((Kill("stage0", 0), 5)))
 
-    assert (0, 0) == (row["restored_checkpoint"], row["restored_bytes"])
+    assert (row["restored_checkpoint"], row["restored_bytes"]) == (0, 0)
 
 
 def ends(job):
@@ -113,7 +135,7 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
         instances.append(instance)
     (calm, hit), (calm_rows, hit_rows) = instances, [instance.counters.rows() for instance in instances]
 
-    assert 2 == len(hit.job.recovery.stats)
+    assert len(hit.job.recovery.stats) == 2
     for column in ("written", "consumed", "records_in", "records_out"):
         assert calm.plane.channels()[column].tolist() == hit.plane.channels()[column].tolist()
     assert calm.plane.served().tolist() == hit.plane.served().tolist()
@@ -125,11 +147,15 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
 def test_engines_agree_on_failures(kind):
     """The same tables and journal, to the byte."""
     story = failing(
-        (Kill("stage0", 1), 700), (TaskManagerLost(2), 1800), (StorageOutage(200 * MS), 2500), kind=kind, job=chain(2, sink_ns=8 * MS)
+        (Kill("stage0", 1), 700),
+        (TaskManagerLost(2), 1800),
+        (StorageOutage(200 * MS), 2500),
+        kind=kind,
+        job=chain(2, sink_ns=8 * MS),
     )
     first, *others = [simulate(story, engine=engine) for engine in ("interpreted", "compiled", oracle)]
 
-    assert 2 == len(first.recoveries)
+    assert len(first.recoveries) == 2
     for other in others:
         assert first.journal == other.journal
         for name, table in first.tables.items():
@@ -163,8 +189,8 @@ def test_a_failure_aborts_what_is_pending():
     slow = Job((*slow.vertices[:-1], replace(slow.vertices[-1], snapshot=Snapshot(async_ns=100 * MS))))
     result = run((Kill("source", 0), 830), job=slow)
 
-    assert [2] == result.recoveries["restored_checkpoint"].tolist()
-    assert "CHECKPOINT_COORDINATOR_SUSPEND" == result.checkpoints.set_index("id").loc[3, "failure_message"]
+    assert result.recoveries["restored_checkpoint"].tolist() == [2]
+    assert result.checkpoints.set_index("id").loc[3, "failure_message"] == "CHECKPOINT_COORDINATOR_SUSPEND"
 
 
 def test_in_flight_data_is_read_again():
@@ -184,7 +210,7 @@ def test_no_checkpoint_begins_before_every_task_runs():
     refused = [row for row in result.journal if row.happening is Happening.REFUSED]
 
     assert only(result)["running"] > only(result)["deployed"] + 400
-    assert "NOT_ALL_REQUIRED_TASKS_RUNNING" == refused[0].detail
+    assert refused[0].detail == "NOT_ALL_REQUIRED_TASKS_RUNNING"
     assert all(row.time_ns < only(result)["running"] * MS for row in refused)
 
 
@@ -203,7 +229,7 @@ def test_a_thread_at_work_delays_its_cancellation():
     result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3)
     row = only(result)
 
-    assert 550 == row["detected"]
+    assert row["detected"] == 550
     assert row["cancelled"] == pytest.approx(10 + 1000, abs=20)
     assert row["deployed"] == pytest.approx(row["cancelled"] + 80, abs=1), "the delay was over before"
 
@@ -213,10 +239,12 @@ def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
     job = chain(1, rate=50)
     stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=5 * SECOND))
     restart = replace(FIXED, cancellation_timeout_ns=200 * MS, replacement=Distribution(700 * MS))
-    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart)
+    result = run(
+        (Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart
+    )
 
-    assert [750] == times(result, Happening.TASK_MANAGER_LOST)
-    assert ("task", 750, 750 + 700 + 80) == tuple(only(result)[name] for name in ("kind", "cancelled", "deployed"))
+    assert times(result, Happening.TASK_MANAGER_LOST) == [750]
+    assert tuple(only(result)[name] for name in ("kind", "cancelled", "deployed")) == ("task", 750, 750 + 700 + 80)
 
 
 def test_without_a_timeout_nobody_watches_the_cancellation():
@@ -224,10 +252,12 @@ def test_without_a_timeout_nobody_watches_the_cancellation():
     job = chain(1, rate=50)
     stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=SECOND))
     restart = replace(FIXED, cancellation_timeout_ns=0)
-    result = run((Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart)
+    result = run(
+        (Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart
+    )
 
-    assert [] == times(result, Happening.TASK_MANAGER_LOST)
-    assert ["task"] == result.recoveries["kind"].tolist()
+    assert times(result, Happening.TASK_MANAGER_LOST) == []
+    assert result.recoveries["kind"].tolist() == ["task"]
 
 
 # ---------------------------------------------------------------------------------------------- regions
@@ -235,7 +265,12 @@ def test_without_a_timeout_nobody_watches_the_cancellation():
 
 def pipelines():
     """Two slices that exchange nothing."""
-    return Job((source("source", 2, rate=100), Vertex("sink", 2, inputs=(Input("source", "forward", service=Distribution(2 * MS)),))))
+    return Job(
+        (
+            source("source", 2, rate=100),
+            Vertex("sink", 2, inputs=(Input("source", "forward", service=Distribution(2 * MS)),)),
+        )
+    )
 
 
 def test_other_regions_go_on():
@@ -243,15 +278,15 @@ def test_other_regions_go_on():
     result = run((Kill("sink", 1), 1500), job=pipelines())
     served = result.tasks.set_index(["vertex", "index"])["numRecordsIn"]
 
-    assert 2 == only(result)["tasks"]
+    assert only(result)["tasks"] == 2
     assert served["sink", 0] == pytest.approx(400, abs=3)
     assert served["source", 1] == pytest.approx(400 + only(result)["replayed_records"], abs=3)
-    assert 0 < only(result)["replayed_records"]
-    assert 2350 == times(result, Happening.TRIGGERED)[4]
+    assert only(result)["replayed_records"] > 0
+    assert times(result, Happening.TRIGGERED)[4] == 2350
 
 
 def test_full_failover_restarts_all():
-    assert 4 == only(run((Kill("sink", 1), 1500), job=pipelines(), restart=replace(FIXED, failover="full")))["tasks"]
+    assert only(run((Kill("sink", 1), 1500), job=pipelines(), restart=replace(FIXED, failover="full")))["tasks"] == 4
 
 
 # ---------------------------------------------------------------------------------------------- other faults
@@ -260,7 +295,7 @@ def test_full_failover_restarts_all():
 def test_a_lost_task_manager_is_noticed_by_its_peers():
     row = only(run((TaskManagerLost(2), 1500)))
 
-    assert ("task-manager", 1650) == (row["kind"], row["detected"])
+    assert (row["kind"], row["detected"]) == ("task-manager", 1650)
 
 
 def bounded_beside_unbounded():
@@ -274,14 +309,14 @@ def test_what_has_finished_is_not_missed(what):
     """A finished task has no thread to fail, and its task manager's loss fails nothing (Execution#fail)."""
     result = run((what, 2500), job=bounded_beside_unbounded())
 
-    assert [] == result.recoveries["restart"].tolist()
+    assert result.recoveries["restart"].tolist() == []
     assert {"log", "sink", "source"} == set(result.tasks["vertex"])
-    assert 1 == len(times(result, Happening.TASK_FINISHED))
+    assert len(times(result, Happening.TASK_FINISHED)) == 1
 
 
 def test_nobody_misses_a_task_manager_without_tasks():
     """Rescaling leaves such numbers behind."""
-    assert [] == run((TaskManagerLost(40), 1500)).recoveries["restart"].tolist()
+    assert run((TaskManagerLost(40), 1500)).recoveries["restart"].tolist() == []
 
 
 def test_a_silent_one_only_by_its_heartbeat():
@@ -292,7 +327,7 @@ def test_a_silent_one_only_by_its_heartbeat():
 def test_a_replacement_is_waited_for():
     row = only(run((TaskManagerLost(2), 1500), restart=replace(FIXED, replacement=Distribution(SECOND))))
 
-    assert 2500 + 80 == row["deployed"]
+    assert row["deployed"] == 2500 + 80
 
 
 def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager_is_lost():
@@ -301,9 +336,13 @@ def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager
     for what in (Kill("source", 0), TaskManagerLost(2)):
         base = failing((what, 1500))
         kept = replace(base, checkpoint=replace(base.checkpoint, state=StateOptions(local_recovery=True)))
-        rows.append(only(simulate(replace(kept, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE)))
+        rows.append(
+            only(simulate(replace(kept, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE))
+        )
 
-    assert [2 * 50, 1000 + 2 * 50] == [row["restored_bytes"] for row in rows], "one of two stages, and the operators' own files"
+    assert [row["restored_bytes"] for row in rows] == [2 * 50, 1000 + 2 * 50], (
+        "one of two stages, and the operators' own files"
+    )
     assert rows[0]["running"] < rows[0]["deployed"] + 50 <= rows[1]["running"]
 
 
@@ -311,10 +350,18 @@ def test_a_task_manager_lost_while_the_job_restarts_is_met_by_its_deployment():
     """Nothing runs on it that could fail; the deployment of 1870 finds its slots gone, or others if it is missed by then."""
     row = only(run((Kill("source", 0), 1500), (TaskManagerLost(0), 1700)))
 
-    assert ("task", 1500, 1550, 4) == tuple(row[name] for name in ("kind", "failed", "detected", "restored_checkpoint"))
+    assert tuple(row[name] for name in ("kind", "failed", "detected", "restored_checkpoint")) == ("task", 1500, 1550, 4)
     assert row["deployed"] >= 1870 + 80
-    silent = only(run((Kill("source", 0), 1500), (TaskManagerLost(0, silent=True), 1700), restart=replace(FIXED, ask_timeout_ns=100 * MS)))
-    assert 2 == silent["deployments"], "one is given up after 100 ms, and the machine is missed 400 to 500 ms after its loss"
+    silent = only(
+        run(
+            (Kill("source", 0), 1500),
+            (TaskManagerLost(0, silent=True), 1700),
+            restart=replace(FIXED, ask_timeout_ns=100 * MS),
+        )
+    )
+    assert silent["deployments"] == 2, (
+        "one is given up after 100 ms, and the machine is missed 400 to 500 ms after its loss"
+    )
 
 
 def test_a_failure_noticed_while_deploying_restarts_again():
@@ -322,9 +369,9 @@ def test_a_failure_noticed_while_deploying_restarts_again():
     result = run((Kill("source", 0), 1500), (TaskManagerLost(0), 1900))
     first, second = result.recoveries.to_dict("records")
 
-    assert 2050 == second["detected"]
-    assert (-1, 2450) == (first["deployed"], second["deployed"])
-    assert () == result.violations
+    assert second["detected"] == 2050
+    assert (first["deployed"], second["deployed"]) == (-1, 2450)
+    assert result.violations == ()
 
 
 @pytest.mark.parametrize("job", [None, pipelines()], ids=["one region", "two"])
@@ -333,19 +380,21 @@ def test_a_task_manager_lost_while_deploying_is_waited_for_by_its_region(job):
     result = run((JobManagerDown(350 * MS), 1500), (TaskManagerLost(0), 1900), job=job, seconds=5)
     deployed = result.recoveries["deployed"].tolist()
 
-    assert [2050] == result.recoveries["detected"].tolist()[1:]
+    assert result.recoveries["detected"].tolist()[1:] == [2050]
     assert [-1 if job is None else 1950, 2450] == deployed
-    assert "RUNNING" == result.job_status
-    assert () == result.violations
+    assert result.job_status == "RUNNING"
+    assert result.violations == ()
 
 
 def test_a_failure_while_initializing_restarts_again():
-    result = run((Kill("source", 0), 1500), (Kill("sink", 0), 1990), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
+    result = run(
+        (Kill("source", 0), 1500), (Kill("sink", 0), 1990), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6
+    )
     first, second = result.recoveries.to_dict("records")
 
     assert (-1, first["restored_checkpoint"]) == (first["running"], second["restored_checkpoint"])
     assert second["running"] > 0
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_a_new_job_manager_restarts_the_job():
@@ -353,16 +402,25 @@ def test_a_new_job_manager_restarts_the_job():
     result = run((JobManagerDown(400 * MS), 1500), restart=Restart("none"))
     row = only(result)
 
-    assert ("job-manager", 4, 6, 1900) == tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected"))
-    assert [5, 6] == result.checkpoints["id"].tolist()[4:6]
-    assert 1900 + 20 + 80 + 10 == times(result, Happening.TRIGGERED)[4]
+    assert tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected")) == (
+        "job-manager",
+        4,
+        6,
+        1900,
+    )
+    assert result.checkpoints["id"].tolist()[4:6] == [5, 6]
+    assert times(result, Happening.TRIGGERED)[4] == 1900 + 20 + 80 + 10
 
 
 def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
     """Acknowledgements of 200 ms that set out before it was lost arrive at none, not even at its successor."""
     base = failing((JobManagerDown(50 * MS), 1800))
     result = simulate(replace(base, overheads=replace(base.overheads, acknowledge_ns=200 * MS)), engine=ENGINE)
-    sent = [row for row in result.journal if row.happening is Happening.ASYNC_FINISHED and 1600 * MS < row.time_ns < 1800 * MS]
+    sent = [
+        row
+        for row in result.journal
+        if row.happening is Happening.ASYNC_FINISHED and 1600 * MS < row.time_ns < 1800 * MS
+    ]
 
     assert sent
     assert not [at for at in times(result, Happening.ACKNOWLEDGED) if 1800 < at <= 2000]
@@ -381,18 +439,20 @@ def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stop
 def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():
     result = run((Kill("sink", 0), 1500), restart=Restart("none"))
 
-    assert "FAILED: killed" == result.job_status
-    assert 1550 * MS == max(row.time_ns for row in result.journal)
+    assert result.job_status == "FAILED: killed"
+    assert max(row.time_ns for row in result.journal) == 1550 * MS
 
 
 def test_more_failed_checkpoints_than_tolerated_restart_the_job():
     """Flink's default strategy: an expired checkpoint is not the end."""
     base = failing(restart=FIXED, job=chain(1, sink_ns=20 * MS))
-    result = simulate(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=0, timeout_ns=50 * MS)), engine=ENGINE)
+    result = simulate(
+        replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=0, timeout_ns=50 * MS)), engine=ENGINE
+    )
 
-    assert "RESTARTING FOR EVER" == result.job_status.partition(":")[0]
+    assert result.job_status.partition(":")[0] == "RESTARTING FOR EVER"
     assert {"checkpoints"} == set(result.recoveries["kind"])
-    assert 61 == result.recoveries["detected"].iloc[0]
+    assert result.recoveries["detected"].iloc[0] == 61
 
 
 def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
@@ -401,7 +461,7 @@ def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
     short = run((NetworkOutage(300 * MS, 2), 1500))
 
     assert 1500 + 400 + 50 < only(long)["detected"] <= 1500 + 500 + 50
-    assert 0 == len(short.recoveries)
+    assert len(short.recoveries) == 0
     assert short.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] >= 1800
 
 
@@ -414,7 +474,7 @@ def test_an_acknowledgement_waits_for_the_network():
 
     assert heard[0] < 1740
     assert 1980 <= heard[1] <= 1985
-    assert 0 == len(cut.recoveries)
+    assert len(cut.recoveries) == 0
 
 
 def test_a_slow_task_is_slow_for_its_time():
@@ -444,12 +504,12 @@ def test_deployments_fail_until_the_jobmaster_misses_the_task_manager():
     row = only(result)
     failed = gone(result)
 
-    assert 1970 == failed[0], "noticed, the delay, the begin of the deployment"
+    assert failed[0] == 1970, "noticed, the delay, the begin of the deployment"
     assert [370.0] * (len(failed) - 1) == [late - early for early, late in pairwise(failed)], "50 + 300 + 20"
     assert 1 + len(failed) == row["deployments"] > 1
-    assert ("task-manager", 1500) == (row["kind"], row["failed"])
+    assert (row["kind"], row["failed"]) == ("task-manager", 1500)
     assert 600 <= row["deployed"] - row["failed"] - 80 <= 1200 + 600 + 370
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_another_strategy_gives_up_on_a_task_manager_that_is_gone():
@@ -462,8 +522,8 @@ def test_another_strategy_gives_up_on_a_task_manager_that_is_gone():
 def test_one_that_ends_in_an_orderly_way_is_missed_at_once():
     result = run((TaskManagerLost(2, orderly=True), 1500), restart=slow_to_miss())
 
-    assert [] == gone(result)
-    assert (1550, 1) == (only(result)["detected"], only(result)["deployments"])
+    assert gone(result) == []
+    assert (only(result)["detected"], only(result)["deployments"]) == (1550, 1)
 
 
 def test_one_that_is_read_by_none_is_missed_by_its_heartbeats_only():
@@ -471,7 +531,7 @@ def test_one_that_is_read_by_none_is_missed_by_its_heartbeats_only():
     result = run((TaskManagerLost(4), 1500), restart=slow_to_miss(), seconds=6)
 
     assert 600 <= only(result)["detected"] - 1500 - 50 <= 1200
-    assert 1 == only(result)["deployments"]
+    assert only(result)["deployments"] == 1
 
 
 @pytest.mark.parametrize("provider", ["kubernetes", "yarn"])
@@ -500,7 +560,7 @@ def test_replacements_follow_their_law():
         for job in [failing((TaskManagerLost(2), 1500), restart=restart, seconds=8)]
     ]
 
-    assert 4 == len(set(deployed))
+    assert len(set(deployed)) == 4
     assert all(1500 + 80 < at < 7500 for at in deployed)
 
 
@@ -510,6 +570,6 @@ def test_a_region_whose_slots_are_there_restarts_without_the_other():
     result = run((TaskManagerLost(0), 1500), (Kill("sink", 1), 1500), restart=restart, job=pipelines(), seconds=6)
 
     assert gone(result)
-    assert 1 == result.recoveries["deployments"].min()
-    assert "RUNNING" == result.job_status
-    assert () == result.violations
+    assert result.recoveries["deployments"].min() == 1
+    assert result.job_status == "RUNNING"
+    assert result.violations == ()

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from sim.metrics.journal import Happening
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.run.simulate import simulate
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import simulate
 from sim.storage.media.flat import FlatStorage
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
 from tests.runtime.job_chains import jobs
@@ -19,7 +19,10 @@ ENGINE = "compiled"
 def there(instance):
     """(checkpoint, kind) of what is in storage."""
     return {
-        (int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]), file.name[0])
+        (
+            int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]),
+            file.name[0],
+        )
         for file in instance.storage.files
         if file.complete and file.deleted_ns is None
     }
@@ -68,13 +71,15 @@ def test_metadata_of_a_checkpoint_that_was_given_up_goes():
     while not instance.job.files.store.pending:
         instance.env.step()
     numbers = (min(instance.job.files.store.pending), 999)
-    stored = [instance.storage.files.create(("_metadata", number), 0, instance.env.now, disk=False) for number in numbers]
+    stored = [
+        instance.storage.files.create(("_metadata", number), 0, instance.env.now, disk=False) for number in numbers
+    ]
     for number, file in zip(numbers, stored, strict=True):
         instance.storage.files.close(file, instance.env.now)
         instance.job.files.metadata(number, file.id)
     instance.env.run(until=instance.env.now + MS)
 
-    assert [True, False] == [instance.storage.files.exists(file.id) for file in stored]
+    assert [instance.storage.files.exists(file.id) for file in stored] == [True, False]
 
 
 def test_what_a_task_had_written_for_nothing_goes():
@@ -114,7 +119,7 @@ def test_deleting_takes_several_files_at_a_time():
     instance.job.files._delete([file.id for file in files], lambda: ended.append(instance.env.now))
     instance.env.run(until=SECOND)
 
-    assert [300 * MS] == ended
+    assert ended == [300 * MS]
 
 
 def test_tables_say_who_needed_what():
@@ -127,7 +132,7 @@ def test_tables_say_who_needed_what():
     assert {"exclusive"} == set(files["scope"])
     (kept,) = snapshots.to_dict("records")
     assert kept["id"] == result.checkpoints.loc[result.checkpoints["status"] == "COMPLETED", "id"].max()
-    assert [True] * 3 == [kept[column] for column in ("self_contained", "relocatable_own_dir", "restorable")]
+    assert [kept[column] for column in ("self_contained", "relocatable_own_dir", "restorable")] == [True] * 3
     assert files.loc[files["deleted"] < 0, "path"].str.startswith(f"{kept['directory']}/").sum() == kept["files_total"]
 
 
@@ -137,7 +142,9 @@ def test_increments_that_overlap_lose_each_others_files():
     several = replace(base.checkpoint, max_concurrent=3, interval_ns=90 * MS, timeout_ns=3 * SECOND)
     result = simulate(replace(base, checkpoint=several), engine=ENGINE)
 
-    assert () == result.violations
+    assert result.violations == ()
     assert Happening.STATE_UNKNOWN in {row.happening for row in result.journal}
-    assert "CHECKPOINT_SUBSUMED" in set(result.checkpoints["failure_message"]), "it waits in vain until a newer one completes"
+    assert "CHECKPOINT_SUBSUMED" in set(result.checkpoints["failure_message"]), (
+        "it waits in vain until a newer one completes"
+    )
     assert result.snapshots["restorable"].all()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 
 JOB = """\
@@ -21,7 +21,7 @@ def restart(*changes, engine="compiled"):
     """ms from the deployment to the first record, and until all tasks run."""
     result = simulate(loads(JOB, overrides=changes).scenarios[0], engine=engine)
     row = result.recoveries.iloc[-1]
-    assert () == result.violations
+    assert result.violations == ()
     return row["first_record"] - row["deployed"], row["running"] - row["deployed"]
 
 
@@ -32,7 +32,7 @@ def test_a_restarted_task_with_state_begins_to_read_it_later():
     """Sources run at once; what they emit waits for the readers."""
     (first, running), (first_at_once, running_at_once) = restart(KILLED), restart(KILLED, "restart.state-start=0 s")
 
-    assert [700, 700] == pytest.approx([first - first_at_once, running - running_at_once], abs=15)
+    assert pytest.approx([first - first_at_once, running - running_at_once], abs=15) == [700, 700]
 
 
 def test_without_a_checkpoint_there_is_no_state_to_read():
@@ -53,7 +53,7 @@ def test_a_process_that_was_brought_in_before_is_not_fresh_again():
     to = "{{at: {} s, parallelism: {{b: {}}}}}"
     times = ", ".join(to.format(at, p) for at, p in ((4, 3), (9, 2), (14, 3)))
 
-    assert 700 == pytest.approx(restart(f"rescale=[{times}]")[1], abs=60)
+    assert pytest.approx(restart(f"rescale=[{times}]")[1], abs=60) == 700
 
 
 def test_engines_agree():

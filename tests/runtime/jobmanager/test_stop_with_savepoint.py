@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.model.actions import Action
-from sim.model.cluster import Storage
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job
-from sim.model.sink import Commit
-from sim.runtime.run.simulate import simulate
+from sim.model.scenario import Action
+from sim.model.sinks import Commit
+from sim.model.storage import Storage
+from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 from tests.oracle import ENGINES
 
@@ -44,11 +44,14 @@ def test_a_savepoint_takes_its_turn_and_commits_nothing(kind):
     result = run(requested((700, "canonical"), (1500, "native"), kind=kind, job=slow))
     savepoints = result.checkpoints[result.checkpoints["savepointFormat"] != ""]
 
-    assert [["SAVEPOINT", "CANONICAL", "COMPLETED"], ["SAVEPOINT", "NATIVE", "COMPLETED"]] == [row for row in kinds(result) if row[1]]
+    assert [row for row in kinds(result) if row[1]] == [
+        ["SAVEPOINT", "CANONICAL", "COMPLETED"],
+        ["SAVEPOINT", "NATIVE", "COMPLETED"],
+    ]
     assert {0} == set(savepoints["persisted_data"])
     assert not set(savepoints["id"]) & set(result.commits["checkpoint"])
-    assert "RUNNING" == result.job_status
-    assert () == result.violations
+    assert result.job_status == "RUNNING"
+    assert result.violations == ()
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
@@ -58,23 +61,25 @@ def test_a_job_stops_with_its_savepoint(kind, stop):
     result = run(requested((1300, "native", stop), kind=kind))
     savepoint = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"].iloc[0]
     ends = {row.task: row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA}
-    begun = [row for row in result.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.checkpoint == savepoint["id"]]
+    begun = [
+        row for row in result.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.checkpoint == savepoint["id"]
+    ]
 
-    assert "FINISHED" == result.job_status
-    assert (6, 6) == (len(ends), len(begun))
+    assert result.job_status == "FINISHED"
+    assert (len(ends), len(begun)) == (6, 6)
     assert all(ends[row.task] <= row.time_ns for row in begun)
     assert result.commits["checkpoint"].max() == savepoint["id"]
     assert result.commits["records"].sum() == result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum() - (
         0 if stop == "drain" else 5 * 4
     ), "what it holds back it finishes only when it drains"
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_a_drained_job_asks_for_a_final_checkpoint_too_late():
     """As recorded: all data has ended, the request waits for the savepoint, and meets tasks that close."""
     (last,) = run(requested((1300, "canonical", "drain"))).checkpoints.iloc[-1:].to_dict("records")
 
-    assert ("FAILED", "CHECKPOINT_DECLINED_TASK_CLOSING") == (last["status"], last["failure_message"])
+    assert (last["status"], last["failure_message"]) == ("FAILED", "CHECKPOINT_DECLINED_TASK_CLOSING")
 
 
 @pytest.mark.parametrize(("at", "aborted"), [(815, True), (1150, False)])
@@ -83,50 +88,61 @@ def test_no_periodic_checkpoint_beside_the_savepoint_a_job_stops_with(at, aborte
     result = run(requested((at, "canonical", "no-drain"), job=chain(2, sink_ns=2 * MS)))
     (savepoint,) = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"].to_dict("records")
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
     assert len(result.checkpoints) == savepoint["id"], "it is the last"
     assert savepoint["end_to_end_duration"] > 150
-    assert aborted == ("CHECKPOINT_COORDINATOR_SUSPEND" == result.checkpoints["failure_message"].iloc[-2])
+    assert aborted == (result.checkpoints["failure_message"].iloc[-2] == "CHECKPOINT_COORDINATOR_SUSPEND")
 
 
 def test_before_flip_147_the_end_of_the_operators_is_held_by_nothing():
     """The savepoint commits what was written before it; what the sink held back is written after it, and lost."""
     result = run(requested((1300, "native", "savepoint-then-finish")))
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
     assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
     assert min(times(result, Happening.END_OF_DATA)) > result.checkpoints["latest_ack_timestamp"].max()
-    assert {"the job has finished and 10 records are lost: never committed"} == {violation.fact for violation in result.violations}
+    assert {"the job has finished and 10 records are lost: never committed"} == {
+        violation.fact for violation in result.violations
+    }
 
 
 def test_a_failed_stop_restarts_the_job():
     """Its tasks have ended their data; they come back with the latest checkpoint, and nothing is lost."""
     base = requested((1300, "native", "no-drain"))
     slow = replace(base, storage=Storage(close_ns=200 * MS, inline_threshold_bytes=0))
-    stuck = replace(slow, faults=(Fault(Kill("stage0", 0), When((1302 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS))
+    stuck = replace(
+        slow, faults=(Fault(Kill("stage0", 0), When((1302 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
+    )
     result = run(stuck)
 
-    assert "RUNNING" == result.job_status
-    assert 1 == len(result.recoveries)
+    assert result.job_status == "RUNNING"
+    assert len(result.recoveries) == 1
     assert {"FAILED"} == set(result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]["status"])
     assert (result.checkpoints["trigger_timestamp"] > 2000).any(), "periodic checkpoints go on"
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_a_job_that_is_down_cannot_be_stopped():
     """The request is refused, and the job comes back as if nobody had asked."""
     base = requested((1100, "native", "drain"), seconds=3)
-    result = run(replace(base, faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=300 * MS)))
+    result = run(
+        replace(
+            base, faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=300 * MS)
+        )
+    )
 
-    assert "RUNNING" == result.job_status
+    assert result.job_status == "RUNNING"
     assert "SYNC_SAVEPOINT" not in set(result.checkpoints["checkpoint_type"])
-    assert 1 == len(result.recoveries)
+    assert len(result.recoveries) == 1
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
 def test_engines_agree_on_the_end(kind):
     """The same tables and journal, to the byte, from all three."""
-    first, *others = [simulate(requested((700, "canonical"), (1300, "native", "drain"), kind=kind), engine=engine) for engine in ENGINES]
+    first, *others = [
+        simulate(requested((700, "canonical"), (1300, "native", "drain"), kind=kind), engine=engine)
+        for engine in ENGINES
+    ]
 
     for other in others:
         assert first.journal == other.journal

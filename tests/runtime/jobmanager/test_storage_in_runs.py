@@ -9,7 +9,7 @@ import pytest
 from sim.model.checkpoint import Barriers
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPlaces, Storage
-from sim.runtime.run.job_instance import JobInstance
+from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, completed, scenario
 
 FLAT = Storage(1_000_000, 2 * MS, 3 * MS, inline_threshold_bytes=0)
@@ -17,7 +17,9 @@ DFS = Storage(dfs=Dfs(10, 1_000_000, latency=Distribution(MS)), inline_threshold
 KINDS = {
     "flat": FLAT,
     "dfs": DFS,
-    "object store": Storage(object_store=ObjectStore(1_000_000, Distribution(MS), part_bytes=500), inline_threshold_bytes=0),
+    "object store": Storage(
+        object_store=ObjectStore(1_000_000, Distribution(MS), part_bytes=500), inline_threshold_bytes=0
+    ),
     "merged": replace(DFS, merging=FileMerging()),
 }
 
@@ -41,8 +43,8 @@ def test_checkpoints_complete_on_every_kind(name, kind):
     here = instance(KINDS[name], kind=kind)
 
     assert len(completed(here)) > 4
-    assert () == here.violations()
-    assert 0 < sum(stored.complete for stored in here.storage.files)
+    assert here.violations() == ()
+    assert sum(stored.complete for stored in here.storage.files) > 0
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -56,7 +58,7 @@ def test_an_outage_fails_checkpoints_and_they_come_back(name, kind):
     assert all(SECOND < row.failed_ns < 2_500 * MS for row in failed)
     assert {row.number for row in failed} & set(range(1, 6))
     assert max(completed(here)) > max(row.number for row in failed)
-    assert () == here.violations()
+    assert here.violations() == ()
 
 
 def test_patience_survives_an_outage():
@@ -64,7 +66,7 @@ def test_patience_survives_an_outage():
     here = instance(replace(FLAT, retry=Retry(10, 50 * MS, 200 * MS)), seconds=4, outage_ms=(1000, 2000))
 
     assert {"COMPLETED", "IN_PROGRESS"} >= {row.status for row in here.stats.values()}
-    assert 800 * MS < max(row.completed_ns - row.trigger_ns for row in here.stats.values() if row.status == "COMPLETED")
+    assert max(row.completed_ns - row.trigger_ns for row in here.stats.values() if row.status == "COMPLETED") > 800 * MS
 
 
 def test_metadata_that_cannot_be_written_fails_the_checkpoint():
@@ -73,7 +75,7 @@ def test_metadata_that_cannot_be_written_fails_the_checkpoint():
     here = instance(storage, seconds=2, outage_ms=(300, 400))
     first = min(here.stats.values(), key=lambda row: row.number)
 
-    assert ("FAILED", "FINALIZE_CHECKPOINT_FAILURE") == (first.status, first.failure)
+    assert (first.status, first.failure) == ("FAILED", "FINALIZE_CHECKPOINT_FAILURE")
     assert first.acknowledged == first.tasks
 
 
@@ -86,9 +88,9 @@ def test_metadata_is_written_under_the_lock():
     done = [here.stats[number] for number in completed(here)]
 
     assert len(done) > 4
-    assert all(500 * MS <= later.completed_ns - earlier.completed_ns for earlier, later in pairwise(done))
+    assert all(later.completed_ns - earlier.completed_ns >= 500 * MS for earlier, later in pairwise(done))
     assert all(earlier.completed_ns <= later.latest_ack_ns for earlier, later in pairwise(done))
-    assert () == here.violations()
+    assert here.violations() == ()
 
 
 def test_a_checkpoint_does_not_expire_while_another_one_has_the_lock():
@@ -120,14 +122,24 @@ def test_merging_makes_fewer_files():
 
     assert completed(apart) == completed(merged)
     assert merged.storage.files.written < apart.storage.files.written
-    assert all(stored.complete for stored in merged.storage.files if stored.inside is not None and stored.given_up_ns is None)
-    assert all(stored.complete for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over), "subsumed"
+    assert all(
+        stored.complete for stored in merged.storage.files if stored.inside is not None and stored.given_up_ns is None
+    )
+    assert all(
+        stored.complete for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over
+    ), "subsumed"
 
 
 def test_the_same_run_twice_is_the_same():
     """On nodes with slow episodes, too."""
-    storage = replace(DFS, dfs=replace(DFS.dfs, slow=SlowPlaces(Fraction(1, 5), 10, Distribution(SECOND, "exponential"))), disk=Disk(10**8))
+    storage = replace(
+        DFS,
+        dfs=replace(DFS.dfs, slow=SlowPlaces(Fraction(1, 5), 10, Distribution(SECOND, "exponential"))),
+        disk=Disk(10**8),
+    )
     first, second = (instance(storage, kind="unaligned") for _ in range(2))
 
     assert list(first.journal) == list(second.journal)
-    assert [(f.name, f.durable_ns) for f in first.storage.files] == [(f.name, f.durable_ns) for f in second.storage.files]
+    assert [(f.name, f.durable_ns) for f in first.storage.files] == [
+        (f.name, f.durable_ns) for f in second.storage.files
+    ]

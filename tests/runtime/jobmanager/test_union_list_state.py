@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 
 JOB = """\
 # What does union list state cost?
@@ -24,7 +24,7 @@ RESCALE = "rescale={at: 2500 ms, parallelism: {writer: 5}}"
 def simulated(*changes):
     result = simulate(loads(JOB, overrides=list(changes)).scenarios[0], check=True)
 
-    assert () == result.violations
+    assert result.violations == ()
     return result.tables
 
 
@@ -37,20 +37,20 @@ def state_of(tables, vertex="writer"):
 def test_each_subtask_restores_the_state_of_all():
     tables = simulated(TWO_FAILURES)
 
-    assert [3 * 3 * 60] * 2 == list(tables["recoveries"]["restored_bytes"])
-    assert [3 * 60] == state_of(tables), "each keeps its own"
+    assert list(tables["recoveries"]["restored_bytes"]) == [3 * 3 * 60] * 2
+    assert state_of(tables) == [3 * 60], "each keeps its own"
 
 
 def test_operator_state_that_is_no_union_is_restored_by_its_own_subtask():
-    assert [3 * 60] * 2 == list(simulated(TWO_FAILURES, "job.writer.union-state=false")["recoveries"]["restored_bytes"])
+    assert list(simulated(TWO_FAILURES, "job.writer.union-state=false")["recoveries"]["restored_bytes"]) == [3 * 60] * 2
 
 
 def test_state_that_is_not_cleared_is_multiplied_by_each_failure():
     """apache/paimon#1732: 3, 9 and 27 elements."""
     tables = simulated(TWO_FAILURES, "job.writer.union-state={clears: false}")
 
-    assert [3 * 60, 9 * 60, 27 * 60] == state_of(tables)
-    assert [9 * 60, 27 * 60] == list(tables["recoveries"]["restored_bytes"])
+    assert state_of(tables) == [3 * 60, 9 * 60, 27 * 60]
+    assert list(tables["recoveries"]["restored_bytes"]) == [9 * 60, 27 * 60]
 
 
 @pytest.mark.parametrize(("clears", "after"), [("true", 5 * 60), ("false", 5 * 3 * 60)])
@@ -58,7 +58,7 @@ def test_a_rescaled_subtask_restores_the_state_of_all(clears, after):
     """Five subtasks read what three have written."""
     tables = simulated(f"job.writer.union-state={{clears: {clears}}}", RESCALE)
 
-    assert [5 * 3 * 60] == list(tables["recoveries"]["restored_bytes"])
+    assert list(tables["recoveries"]["restored_bytes"]) == [5 * 3 * 60]
     assert [3 * 60, after] == state_of(tables)
 
 
@@ -66,33 +66,41 @@ def test_a_job_that_is_rescaled_twice_from_one_checkpoint_restores_each_part_onc
     """The first rescale gives parts of one snapshot to several subtasks."""
     twice = "rescale=[{at: 2500 ms, parallelism: {writer: 5}}, {at: 2600 ms, parallelism: {writer: 2}}]"
 
-    assert 2 * 3 * 60 == simulated(twice)["recoveries"]["restored_bytes"].iloc[-1]
+    assert simulated(twice)["recoveries"]["restored_bytes"].iloc[-1] == 2 * 3 * 60
 
 
 def test_a_region_that_fails_alone_restores_the_state_of_all():
     forward = ["job.src.parallelism=3", "job.writer.input.src=forward", "faults=[{kill: 'writer[1]', at: 2500 ms}]"]
     (restored,) = simulated(*forward)["recoveries"]["restored_bytes"]
 
-    assert 3 * 60 == restored
+    assert restored == 3 * 60
 
 
 def test_files_of_union_list_state_are_read_by_all():
     """50 kB are beyond what acknowledgements carry: a file of each subtask, which takes three times as long to read."""
-    changes = ["job.writer.snapshot.operator-state=50 kB", "storage={read-bandwidth: 100 kB/s}", "faults=[{kill: writer, at: 2500 ms}]"]
-    union, own = (simulated(*changes, f"job.writer.union-state={word}")["recoveries"].iloc[0] for word in ("true", "false"))
+    changes = [
+        "job.writer.snapshot.operator-state=50 kB",
+        "storage={read-bandwidth: 100 kB/s}",
+        "faults=[{kill: writer, at: 2500 ms}]",
+    ]
+    union, own = (
+        simulated(*changes, f"job.writer.union-state={word}")["recoveries"].iloc[0] for word in ("true", "false")
+    )
 
-    assert (9 * 50_000, 3 * 50_000) == (union["restored_bytes"], own["restored_bytes"])
-    assert 1000 == pytest.approx(union["downtime"] - own["downtime"], abs=1)
+    assert (union["restored_bytes"], own["restored_bytes"]) == (9 * 50_000, 3 * 50_000)
+    assert pytest.approx(union["downtime"] - own["downtime"], abs=1) == 1000
 
 
 def test_a_part_that_is_left_out_is_noticed(monkeypatch):
     """The invariant of restores: each subtask has the parts of all, once."""
-    from sim.runtime.contents import Contents
+    from sim.runtime.context import Contents
 
     original = Contents.union_of
-    monkeypatch.setattr(Contents, "union_of", lambda self, checkpoint, tasks: original(self, checkpoint, list(tasks)[1:]))
+    monkeypatch.setattr(
+        Contents, "union_of", lambda self, checkpoint, tasks: original(self, checkpoint, list(tasks)[1:])
+    )
     scenario = loads(JOB, overrides=[TWO_FAILURES]).scenarios[0]
     found = simulate(replace(scenario), check=True).violations
 
     assert found
-    assert "it gets 2 parts of union list state, 120 bytes; the checkpoint holds 3 parts, 180 bytes" == found[0].fact
+    assert found[0].fact == "it gets 2 parts of union list state, 120 bytes; the checkpoint holds 3 parts, 180 bytes"

@@ -5,23 +5,28 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Happening
 from sim.model.faults import Restart
+from sim.results.journal import Happening
 from sim.runtime.jobmanager.elasticity import Elasticity
 from tests.laws.small_jobs import SECOND, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
 
 RESTART = Restart(
-    scheduler="adaptive", stabilization_ns=10 * SECOND, cooldown_ns=30 * SECOND, rescale_stabilization_ns=20 * SECOND,
+    scheduler="adaptive",
+    stabilization_ns=10 * SECOND,
+    cooldown_ns=30 * SECOND,
+    rescale_stabilization_ns=20 * SECOND,
     resource_wait_ns=300 * SECOND,
-)  # fmt: skip
+)
 SECOND_RESTART = 2
 
 
 class Job:
     """A job on three task managers; those that are lost come back at the times that a test says [s]."""
 
-    def __init__(self, lost=(), absent=(), profile="2.x", interval_ns=5 * SECOND, completed=4, indispensable=False, **restart):
+    def __init__(
+        self, lost=(), absent=(), profile="2.x", interval_ns=5 * SECOND, completed=4, indispensable=False, **restart
+    ):
         self.env = FakeClock()
         self.back_ns = {number: at_s * SECOND for number, at_s in dict(lost).items()}
         self.current, self.completed, self.log = SECOND_RESTART, completed, []
@@ -41,7 +46,9 @@ class Job:
             fail=lambda reason: self.log.append((self.env.now // SECOND, "failed", reason)),
         )
         self.coordinator = SimpleNamespace(on_completed=None, machine=self)
-        self.elasticity = Elasticity(context, managers, self.coordinator, outcome, lambda restart: restart == self.current)
+        self.elasticity = Elasticity(
+            context, managers, self.coordinator, outcome, lambda restart: restart == self.current
+        )
 
     def returning(self):
         return {number: at_ns for number, at_ns in self.back_ns.items() if at_ns > self.env.now}
@@ -92,7 +99,7 @@ class TestBeforeItStarts:
         job = Job({0: 60})
         job.elasticity.waits(SECOND_RESTART)
         job.current += 1
-        assert [] == job.run(100)
+        assert job.run(100) == []
 
     def test_while_none_can_be_spared_it_looks_again_when_the_next_one_is_back(self):
         """At 10 s all are gone."""
@@ -120,7 +127,7 @@ class TestWithoutAnySlot:
         job = Job({0: 400, 1: 900, 2: 900})
         job.elasticity.waits(SECOND_RESTART)
         job.current += 1
-        assert [] == job.run(350)
+        assert job.run(350) == []
 
 
 class TestWhileItRuns:
@@ -138,7 +145,7 @@ class TestWhileItRuns:
 
     def test_it_is_rescaled_with_the_next_checkpoint(self):
         job = self.running()
-        assert [] == self.complete(job, 49)
+        assert self.complete(job, 49) == []
         assert [(52, "rescaled", set())] == self.complete(job, 52)
 
     def test_without_a_checkpoint_it_is_rescaled_when_three_are_overdue(self):
@@ -172,17 +179,17 @@ class TestWhileItRuns:
     def test_a_later_restart_waits_anew(self):
         job = self.running()
         job.current += 1
-        assert [] == self.complete(job, 52)
-        assert [] == job.run(200)
+        assert self.complete(job, 52) == []
+        assert job.run(200) == []
 
     def test_a_deployment_forgets_that_a_checkpoint_was_waited_for(self):
         job = self.running()
         job.run(51)
         job.elasticity.executes(SECOND_RESTART + 1, 51 * SECOND)
-        assert [] == self.complete(job, 52)
+        assert self.complete(job, 52) == []
 
     def test_a_checkpoint_rescales_no_job_that_cannot_do_without(self):
         job = self.running(indispensable=True)
         job.run(51)
         job.back_ns = {1: 99 * SECOND}
-        assert [] == self.complete(job, 52)
+        assert self.complete(job, 52) == []

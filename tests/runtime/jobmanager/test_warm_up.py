@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
-from sim.runtime.run.simulate import simulate
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, scenario
 from tests.oracle import oracle
 
@@ -58,8 +58,10 @@ def test_who_restarts_while_cold_begins_anew():
     """The end of the first warm-up does not end the second."""
     result = run(1950, 2600)
 
-    assert 800 <= caught_up_after(result) <= 950, "until 3500 ms it is cold: had it ended at 2850, the rest of 169 would take 160 ms"
-    assert 2 == len(result.recoveries)
+    assert 800 <= caught_up_after(result) <= 950, (
+        "until 3500 ms it is cold: had it ended at 2850, the rest of 169 would take 160 ms"
+    )
+    assert len(result.recoveries) == 2
 
 
 def test_nothing_is_slow_before_the_first_failure():
@@ -77,17 +79,19 @@ def started_cold(start_ms=1500, warm_up_ms=800):
 
 def test_a_job_that_starts_cold_finds_a_backlog_and_is_slow_at_first():
     """Nothing is read for 1.5 s; of 200 records 125 are served by 2 s at 250/s, all of them at 1000/s."""
-    cold, warm = (simulate(started_cold(warm_up_ms=ms), engine="compiled").series.set_index("time")["lag"] for ms in (800, 0))
+    cold, warm = (
+        simulate(started_cold(warm_up_ms=ms), engine="compiled").series.set_index("time")["lag"] for ms in (800, 0)
+    )
 
-    assert [1.0, 0.75, 0.0] == pytest.approx(cold.loc[[1, 2, 3]].tolist(), abs=0.03)
-    assert [1.0, 0.0] == pytest.approx(warm.loc[[1, 2]].tolist(), abs=0.03)
+    assert pytest.approx(cold.loc[[1, 2, 3]].tolist(), abs=0.03) == [1.0, 0.75, 0.0]
+    assert pytest.approx(warm.loc[[1, 2]].tolist(), abs=0.03) == [1.0, 0.0]
 
 
 def test_checkpoints_begin_when_the_start_is_over():
     jobs = (started_cold(start_ms) for start_ms in (1500, 0))
     cold, warm = (simulate(job, engine="compiled").checkpoints["trigger_timestamp"].iloc[0] for job in jobs)
 
-    assert 1500 == cold - warm
+    assert cold - warm == 1500
 
 
 def test_engines_agree_about_a_cold_start():
@@ -103,6 +107,6 @@ def test_a_failure_during_a_cold_start_restarts_tasks_once():
     failing = replace(base, faults=(Fault(Kill("log"), When((700 * MS,))),))
     result = simulate(failing, engine="compiled")
 
-    assert () == result.violations
-    assert [965] == result.recoveries["running"].tolist()
+    assert result.violations == ()
+    assert result.recoveries["running"].tolist() == [965]
     assert result.series["lag"].iloc[-1] < 0.03

@@ -1,8 +1,8 @@
 """The account is kept while the job runs: a snapshot that says something else than what was done is told at once."""
 
-from sim.checkers.returns import NOTED
-from sim.plane.kernel.plane import KernelPlane
-from sim.runtime.run.simulate import simulate
+from sim.invariants.counts import NOTED
+from sim.plane.kernel import KernelPlane
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 

@@ -3,28 +3,28 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.plane.seam.interface import RateSegment, SourceSpec
-from sim.runtime.observe.backlog import due_records
+from sim.plane.spec import RateSegment, SourceSpec
+from sim.runtime.sampling import due_records
 
 TWO_RATES = SourceSpec((RateSegment(0, 0, 1, 10), RateSegment(5, 100, 1, 3)))  # every 10 ns from 0, every 3 ns from 100
 
 
 def test_records_are_due_from_their_time_on():
-    assert [1, 1, 2, 5] == [due_records(TWO_RATES, now) for now in (0, 9, 10, 49)]
+    assert [due_records(TWO_RATES, now) for now in (0, 9, 10, 49)] == [1, 1, 2, 5]
 
 
 def test_nothing_is_due_between_two_segments():
     """The first rate would have gone on; the second begins with record 5 at 100."""
-    assert [5, 5, 6, 7] == [due_records(TWO_RATES, now) for now in (50, 99, 100, 103)]
+    assert [due_records(TWO_RATES, now) for now in (50, 99, 100, 103)] == [5, 5, 6, 7]
 
 
 def test_a_bounded_log_ends():
-    assert 6 == due_records(SourceSpec(TWO_RATES.segments, total=6), 1000)
+    assert due_records(SourceSpec(TWO_RATES.segments, total=6), 1000) == 6
 
 
 def test_nothing_waits_for_an_unlimited_source_or_before_the_beginning():
-    assert 0 == due_records(SourceSpec(), 1000)
-    assert 0 == due_records(SourceSpec((RateSegment(0, 50, 1, 10),)), 49)
+    assert due_records(SourceSpec(), 1000) == 0
+    assert due_records(SourceSpec((RateSegment(0, 50, 1, 10),)), 49) == 0
 
 
 @given(st.integers(0, 40), st.integers(1, 7), st.integers(1, 30))

@@ -1,7 +1,7 @@
 """When a job has caught up does not depend on the moment in its rhythm at which it failed."""
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 
 WINDOWS = """\
 version: 1
@@ -46,8 +46,8 @@ def test_what_a_failure_left_behind_is_not_usual():
     (alone,) = recoveries(15.3, text=SLOW_RESTART)
     first, second = recoveries(15.3, alone["running"] / 1000 + 0.3, text=SLOW_RESTART)
 
-    assert -1 == first["caught_up"]
-    assert 10_000 < alone["caught_up"] - alone["running"]
+    assert first["caught_up"] == -1
+    assert alone["caught_up"] - alone["running"] > 10_000
     assert 1.9 * (alone["caught_up"] - alone["running"]) < second["caught_up"] - second["running"]
 
 
@@ -64,11 +64,13 @@ UNTIL = "run: {duration: 50 s, until: caught-up}"
 def test_a_run_may_end_when_the_job_has_caught_up():
     """What the full run shows of the recovery, and not a second more of it."""
     text = WINDOWS.replace("FAULTS", "{kill: sink, at: 12.3 s}")
-    full, short = (simulate(loads(run).scenarios[0], check=False) for run in (text, text.replace("run: {duration: 50 s}", UNTIL)))
+    full, short = (
+        simulate(loads(run).scenarios[0], check=False) for run in (text, text.replace("run: {duration: 50 s}", UNTIL))
+    )
     (row,) = short.recoveries.to_dict("records")
 
     assert full.recoveries.to_dict("records") == [row]
-    assert 50_000_000_000 == full.ended_ns
+    assert full.ended_ns == 50_000_000_000
     assert row["running"] <= row["caught_up"] == short.ended_ns / 1e6
 
 
@@ -76,19 +78,23 @@ def test_without_a_failure_it_lasts_for_its_duration():
     """A job that was rescaled has caught up, too; but nothing failed."""
     text = WINDOWS.replace("run: {duration: 50 s}", UNTIL)
     calm = simulate(loads(text.replace("FAULTS", "")).scenarios[0], check=False)
-    rescaled = simulate(loads(text.replace("FAULTS", "") + "rescale: {at: 10 s, parallelism: {sink: 3}}\n").scenarios[0], check=False)
+    rescaled = simulate(
+        loads(text.replace("FAULTS", "") + "rescale: {at: 10 s, parallelism: {sink: 3}}\n").scenarios[0], check=False
+    )
 
     assert 50_000_000_000 == calm.ended_ns == rescaled.ended_ns
-    assert [True] == (rescaled.recoveries["caught_up"] > 0).tolist()
+    assert (rescaled.recoveries["caught_up"] > 0).tolist() == [True]
 
 
 def test_a_failure_that_is_not_recovered_from_lasts_for_the_duration():
     """The run is over before the job has caught up."""
-    text = SLOW_RESTART.replace("FAULTS", "{kill: sink, at: 75 s}").replace("duration: 80 s", "duration: 80 s, until: caught-up")
+    text = SLOW_RESTART.replace("FAULTS", "{kill: sink, at: 75 s}").replace(
+        "duration: 80 s", "duration: 80 s, until: caught-up"
+    )
     result = simulate(loads(text).scenarios[0], check=False)
 
-    assert 80_000_000_000 == result.ended_ns
-    assert [-1] == result.recoveries["caught_up"].tolist()
+    assert result.ended_ns == 80_000_000_000
+    assert result.recoveries["caught_up"].tolist() == [-1]
 
 
 SLOW_RESTORE = """\
@@ -107,5 +113,5 @@ def test_a_job_that_still_restores_has_not_caught_up():
     """The sink reads its state for 3 s; meanwhile so few records come that each task has one to take."""
     (row,) = recoveries(5.3, text=SLOW_RESTORE.replace("kill: sink", "kill: map"))
 
-    assert 2000 < row["running"] - row["first_record"]
+    assert row["running"] - row["first_record"] > 2000
     assert row["running"] <= row["caught_up"] < row["running"] + 500

@@ -1,8 +1,8 @@
 """Every run is watched: what a broken protocol loses or duplicates is in the result, as a story."""
 
 from sim.model.checkpoint import Barriers
-from sim.protocol.coordinator.coordinator import Coordinator
-from sim.runtime.run.simulate import simulate
+from sim.protocol.coordinator import Coordinator
+from sim.runtime.simulate import simulate
 from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
 
@@ -11,12 +11,14 @@ ENGINE = "compiled"
 
 def test_sound_runs_have_no_violations():
     for kind in (ALIGNED, UNALIGNED, AT_LEAST_ONCE, Barriers("aligned-timeout", 100 * MS)):
-        assert () == simulate(scenario(chain(), kind, seconds=1), engine=ENGINE).violations
+        assert simulate(scenario(chain(), kind, seconds=1), engine=ENGINE).violations == ()
 
 
 def test_watching_changes_nothing_else():
     """Journal and tables are the same with and without checks."""
-    watched, not_watched = (simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE, check=check) for check in (True, False))
+    watched, not_watched = (
+        simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE, check=check) for check in (True, False)
+    )
 
     assert list(watched.journal) == list(not_watched.journal)
     assert all(table.equals(not_watched.tables[name]) for name, table in watched.tables.items())
@@ -30,12 +32,12 @@ def test_a_lost_capture_is_told(monkeypatch):
     assert "bytes are lost" in broken.violations[0].fact
     assert " -> " in broken.violations[0].where
     assert "the coordinator triggers checkpoint" in broken.violations[0].story[0]
-    assert () == simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE, check=False).violations
+    assert simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE, check=False).violations == ()
 
 
 def test_leaked_buffers_are_told(monkeypatch):
     """What the data plane says of itself is a violation like any other."""
-    from sim.plane.kernel.plane import KernelPlane
+    from sim.plane.kernel import KernelPlane
 
     def leaking(_self):
         raise AssertionError("a segment is missing")
@@ -43,7 +45,7 @@ def test_leaked_buffers_are_told(monkeypatch):
     monkeypatch.setattr(KernelPlane, "check", leaking)
     (violation,) = simulate(scenario(chain(), seconds=1), engine=ENGINE).violations
 
-    assert ("the data plane", "a segment is missing") == (violation.where, violation.fact)
+    assert (violation.where, violation.fact) == ("the data plane", "a segment is missing")
 
 
 def test_retaining_too_much_is_told(monkeypatch):

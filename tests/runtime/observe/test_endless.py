@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.recoveries import RecoveryStats
 from sim.model.faults import Fault, Kill, Restart, StorageOutage, When
-from sim.model.sink import Commit, Flush
+from sim.model.schema.study import load
+from sim.model.sinks import Commit, Flush
 from sim.model.storage import Retry, Storage
-from sim.runtime.observe.endless import endless
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.results.tables import RecoveryStats
+from sim.runtime.simulate import simulate
+from sim.runtime.standstill import endless
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 WORLD = Path(__file__).parents[2] / "data" / "worlds" / "flush-never-ends.yaml"
@@ -33,17 +33,26 @@ def test_a_flush_that_can_never_be_written():
     (world,) = load(WORLD).scenarios
     outcome = simulate(world).job_status
 
-    assert outcome.startswith("RESTARTING FOR EVER: 22 times in a row from the beginning because of 'flush: no answer within 0.04 s")
+    assert outcome.startswith(
+        "RESTARTING FOR EVER: 22 times in a row from the beginning because of 'flush: no answer within 0.04 s"
+    )
     assert outcome.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
 
 
 def test_checkpoints_that_hang_need_no_more_time():
     """Their tasks wait for each other, and do so again after each restart."""
-    changes = ["checkpoint.tolerable-failed=0", "checkpoint.timeout=300 ms", "job.s0.source.records-per-subtask=200", "run.duration=60 s"]
+    changes = [
+        "checkpoint.tolerable-failed=0",
+        "checkpoint.timeout=300 ms",
+        "job.s0.source.records-per-subtask=200",
+        "run.duration=60 s",
+    ]
     (world,) = load(WORLD.with_name("early-barrier-before-a-forced-alignment.yaml"), changes).scenarios
     outcome = simulate(world).job_status
 
-    assert outcome.startswith("RESTARTING FOR EVER: 8 times in a row from the beginning because of 'tolerable failed checkpoints exceeded")
+    assert outcome.startswith(
+        "RESTARTING FOR EVER: 8 times in a row from the beginning because of 'tolerable failed checkpoints exceeded"
+    )
     assert outcome.endswith("; more time does not help, as tasks wait for each other: take aligned barriers")
 
 
@@ -59,7 +68,9 @@ def test_what_a_restart_commits_again_is_no_progress():
 def test_checkpoints_that_never_get_through():
     """None is tolerated, each expires: what the last restart said is the reason."""
     job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=60, timeout_ns=50 * MS)
-    outcome = simulate(replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="compiled").job_status
+    outcome = simulate(
+        replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="compiled"
+    ).job_status
 
     assert "CHECKPOINT_EXPIRED" in outcome
     assert outcome.endswith("(checkpoint.timeout) or tolerate failures (tolerable-failed)")
@@ -69,17 +80,20 @@ def test_checkpoints_that_merely_expire():
     """The job goes on all the same."""
     job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=10, timeout_ns=50 * MS)
 
-    assert "RUNNING" == simulate(replace(job, restart=RESTART), engine="compiled").job_status
+    assert simulate(replace(job, restart=RESTART), engine="compiled").job_status == "RUNNING"
 
 
 @pytest.mark.parametrize(
     "fault",
-    [Fault(StorageOutage(6 * SECOND), When((SECOND,))), Fault(Kill("sink", 0), When(tuple(SECOND + i * 150 * MS for i in range(40))))],
+    [
+        Fault(StorageOutage(6 * SECOND), When((SECOND,))),
+        Fault(Kill("sink", 0), When(tuple(SECOND + i * 150 * MS for i in range(40)))),
+    ],
     ids=["an outage", "kills"],
 )
 def test_what_others_do_ends(fault):
     """An outage of storage, or faults that happen to the job: when they are over, it goes on."""
-    assert "RUNNING" == status(fault)
+    assert status(fault) == "RUNNING"
 
 
 FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED"
@@ -95,7 +109,9 @@ def restart(n, what=FLUSH, kind="task", checkpoint=3):
     return RecoveryStats(n, kind, what, 1000 * n, 1000 * n, 1, checkpoint=checkpoint)
 
 
-@pytest.mark.parametrize(("running_ns", "now_ns", "goes_on"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)])
+@pytest.mark.parametrize(
+    ("running_ns", "now_ns", "goes_on"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)]
+)
 def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, goes_on):
     """It ran for 700 ns after each restart, then for twice as long and more; no checkpoint is complete.  Or it is still being restored."""
     rows = [restart(n) for n in range(1, 6)]
@@ -120,9 +136,14 @@ def test_causes_may_take_turns():
     later = FLUSH.replace("0.4", "0.5")
     rows = [restart(1), restart(2, later), *(restart(n, EXPIRED, "checkpoints") for n in (3, 4, 5))]
 
-    assert f"because of 3 x '{EXPIRED}' and 2 x '{later}', with nothing completed in between; give checkpoints more time" in verdict(rows)
-    assert verdict(rows).endswith("or tolerate failures (tolerable-failed), and write less per checkpoint,"
-                               " or give a request more time or attempts (storage.retry)")  # fmt: skip
+    assert (
+        f"because of 3 x '{EXPIRED}' and 2 x '{later}', with nothing completed in between; give checkpoints more time"
+        in verdict(rows)
+    )
+    assert verdict(rows).endswith(
+        "or tolerate failures (tolerable-failed), and write less per checkpoint,"
+        " or give a request more time or attempts (storage.retry)"
+    )
 
 
 def test_what_fails_while_a_job_restarts_is_no_cause():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.runtime.observe.paths import groups
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.sampling import groups
+from sim.runtime.simulate import simulate
 
 
 def test_parts_sum_to_the_duration_of_every_checkpoint(study):
@@ -49,7 +49,7 @@ run: {duration: 3 s}
 
 
 def test_groups_are_runs_of_subtasks_of_a_task_manager():
-    assert [0, 1, 0, 1, 2] == groups([0, 1, 0, 1, 0], size=2)
+    assert groups([0, 1, 0, 1, 0], size=2) == [0, 1, 0, 1, 2]
 
 
 def test_an_upload_names_the_file_that_it_waits_for():

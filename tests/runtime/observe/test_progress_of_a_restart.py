@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim.metrics.recoveries import RecoveryStats
-from sim.runtime.observe.catch_up import LONGEST_NS, LOOK_NS, CatchUp
+from sim.results.tables import RecoveryStats
+from sim.runtime.sampling import LONGEST_NS, LOOK_NS, CatchUp
 from tests.laws.small_jobs import chain
 
 SOURCES, OTHERS = (0, 1), (2, 3, 4, 5)
@@ -34,7 +34,9 @@ class Usual:
 def context(served, in_flight=(0,) * 6, origin=None):
     plane = SimpleNamespace(served=lambda: np.array(served), in_flight=lambda: np.array(in_flight))
     layout = SimpleNamespace(vertex=[0, 0, 1, 1, 2, 2], task_gates=[(), (), (0,), (1,), (2,), (3,)])
-    return SimpleNamespace(plane=plane, layout=layout, scenario=SimpleNamespace(job=chain(2)), env=SimpleNamespace(now=50), origin=origin)
+    return SimpleNamespace(
+        plane=plane, layout=layout, scenario=SimpleNamespace(job=chain(2)), env=SimpleNamespace(now=50), origin=origin
+    )
 
 
 def begun(served=(90, 80, 60, 70, 30, 40), at=(50, 60, 40, 40, 10, 15), usual=None, number=1, **options):
@@ -45,32 +47,35 @@ def begun(served=(90, 80, 60, 70, 30, 40), at=(50, 60, 40, 40, 10, 15), usual=No
 
 
 def test_sources_repeat_what_came_behind_the_checkpoint():
-    assert 40 + 20 == begun().stats.replayed_records
-    assert 20 == begun(at=(100, 60, 0, 0, 0, 0)).stats.replayed_records, "the first one had not come so far"
+    assert begun().stats.replayed_records == 40 + 20
+    assert begun(at=(100, 60, 0, 0, 0, 0)).stats.replayed_records == 20, "the first one had not come so far"
 
 
 def test_sinks_serve_again_what_they_had_served_since():
-    assert 20 + 25 == begun().stats.served_again
+    assert begun().stats.served_again == 20 + 25
 
 
 def test_it_counts_as_catching_up_from_the_beginning():
     usual = Usual()
     begun(usual=usual)
-    assert 1 == usual.catching_up
+    assert usual.catching_up == 1
 
 
 def test_a_job_that_begins_from_a_snapshot_stood_where_the_job_before_it_ended():
     origin = SimpleNamespace(served=np.array([55, 61, 0, 0, 11, 15]))
     first, second = begun(origin=origin), begun(origin=origin, number=2)
 
-    assert (5 + 1, 1) == (first.stats.replayed_records, first.stats.served_again)
+    assert (first.stats.replayed_records, first.stats.served_again) == (5 + 1, 1)
     assert first.flying is None, "its channels are others"
-    assert 60 == second.stats.replayed_records
+    assert second.stats.replayed_records == 60
 
 
 def test_what_waited_when_it_failed_is_usual_if_nothing_else_is_known():
-    assert (10 + 20, 3 * 6) == tuple(getattr(begun(usual=Usual(due=100), in_flight=(3,) * 6), name) for name in ("waiting", "flying"))
-    assert (7.0, 2.0) == tuple(getattr(begun(usual=Usual(7.0, 2.0, due=100)), name) for name in ("waiting", "flying"))
+    assert tuple(getattr(begun(usual=Usual(due=100), in_flight=(3,) * 6), name) for name in ("waiting", "flying")) == (
+        10 + 20,
+        3 * 6,
+    )
+    assert tuple(getattr(begun(usual=Usual(7.0, 2.0, due=100)), name) for name in ("waiting", "flying")) == (7.0, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +101,17 @@ def test_the_distance_counts_sources_logs_and_what_is_in_flight(served, usual, i
 def test_without_comparable_channels_nothing_in_flight_counts():
     progress = begun(origin=SimpleNamespace(served=np.array([90, 80, 0, 0, 0, 0])), in_flight=(9,) * 6)
 
-    assert 0 == progress._distance()
+    assert progress._distance() == 0
 
 
 def test_the_first_record_is_that_of_a_reader():
     assert set(OTHERS) == set(begun().readers)
     alone = CatchUp(
-        context((90, 80, 0, 0, 0, 0)), RecoveryStats(1, "task", "killed", 40, 45, 1),
-        {task: SimpleNamespace(position=SimpleNamespace(served=50)) for task in SOURCES}, Usual(),
-    )  # fmt: skip
+        context((90, 80, 0, 0, 0, 0)),
+        RecoveryStats(1, "task", "killed", 40, 45, 1),
+        {task: SimpleNamespace(position=SimpleNamespace(served=50)) for task in SOURCES},
+        Usual(),
+    )
     assert dict.fromkeys(SOURCES, 50) == alone.readers, "a region of sources"
 
 

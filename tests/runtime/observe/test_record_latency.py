@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sim.model.job import Input, Job, Source, Vertex
-from sim.runtime.observe.record_latency import RecordLatency
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.sampling import RecordLatency
+from sim.runtime.simulate import simulate
 
 MS = 1_000_000
 
@@ -34,16 +34,21 @@ def test_copies_multiply_along_the_way():
     positions = np.array([[4, 1, 6, 0, 0], *[[4, 1, 6, 3, 3]] * 3])
     means = seen.means_ms(np.array([10 * MS, 20 * MS, 30 * MS, 40 * MS]), positions, 2)
 
-    assert {3: [10, -1]} == {v: of_vertex.tolist() for v, of_vertex in means.items()}  # emitted between 0 and 10, served between 10 and 20
+    # emitted between 0 and 10, served between 10 and 20
+    assert {v: of_vertex.tolist() for v, of_vertex in means.items()} == {3: [10, -1]}
 
 
 def test_a_committer_takes_no_records():
     """The vertex whose committables it reads is the end of the way."""
     seen = latency_histogram(
-        Vertex("a", source=Source()), Vertex("sink", inputs=(Input("a"),)), Vertex("done", inputs=(Input("sink"),), committer_of="sink"),
-    )  # fmt: skip
+        Vertex("a", source=Source()),
+        Vertex("sink", inputs=(Input("a"),)),
+        Vertex("done", inputs=(Input("sink"),), committer_of="sink"),
+    )
 
-    assert {1: [0]} == {v: means.tolist() for v, means in seen.means_ms(np.array([10 * MS]), np.array([[4, 4, 0]]), 1).items()}
+    assert {v: means.tolist() for v, means in seen.means_ms(np.array([10 * MS]), np.array([[4, 4, 0]]), 1).items()} == {
+        1: [0]
+    }
 
 
 QUEUE = """
@@ -61,7 +66,10 @@ def test_a_full_queue_is_as_long_as_it_takes_to_serve():
     result = simulate(loads(QUEUE, name="queue").scenarios[0])
     last = result.series[result.series["vertex"] == "sink"].iloc[-20:]
     sources = result.series[result.series["vertex"] == "src"]
-    on_the_way = sources["numRecordsInPerSecond"].sum() - result.series[result.series["vertex"] == "sink"]["numRecordsInPerSecond"].sum()
+    on_the_way = (
+        sources["numRecordsInPerSecond"].sum()
+        - result.series[result.series["vertex"] == "sink"]["numRecordsInPerSecond"].sum()
+    )
 
     assert last["x_latency"].mean() == pytest.approx(1000 * on_the_way / 100, rel=0.05)
     assert (last["inputQueueLength"] + sources["outputQueueLength"].iloc[-20:].to_numpy() >= 10).all()

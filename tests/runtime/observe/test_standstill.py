@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.plane.seam.interface import ThreadState
-from sim.runtime.observe.standstill import Blocked, circle
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.plane.interface import ThreadState
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import simulate
+from sim.runtime.standstill import Blocked, circle
 from tests.oracle import oracle
 from tests.worlds.trial import run_text
 
@@ -22,11 +22,11 @@ WORLD = Path(__file__).parents[2] / "data" / "worlds" / "early-barrier-before-a-
 CIRCLE = (
     "'m3' reads no more from 'm2' until the barrier of 'm1' comes,"
     " and 'm1' cannot send it, as its output is full until 'm3' reads on"
-)  # fmt: skip
+)
 BEHIND_ANOTHER = (
     "'m3' reads no more from 'm2' until the barrier of 'map' comes,"
     " and it cannot come, as the output of 'm1' is full until 'm3' reads on"
-)  # fmt: skip
+)
 
 
 def read(file, *changes):
@@ -44,16 +44,16 @@ def test_an_early_barrier_before_a_forced_alignment_hangs(engine):
     """Expired ones and the one under way at the end: each is told, and nothing has moved since."""
     result = ran(engine=engine)
 
-    assert ["FAILED", "FAILED", "IN_PROGRESS"] == result.checkpoints["status"].tolist()
-    assert [CIRCLE] * 3 == result.checkpoints["x_standstill"].tolist()
-    assert 0 == result.series.loc[result.series["time"] > 1, "numRecordsInPerSecond"].sum()
+    assert result.checkpoints["status"].tolist() == ["FAILED", "FAILED", "IN_PROGRESS"]
+    assert result.checkpoints["x_standstill"].tolist() == [CIRCLE] * 3
+    assert result.series.loc[result.series["time"] > 1, "numRecordsInPerSecond"].sum() == 0
 
 
 def test_buffers_that_wait_until_they_are_full_hold_nobody_up():
     """What lies in them would not bring the barrier either."""
     never = ("cluster.network.buffer-timeout=never", "job.m2.record=1000 B", "job.s0.source.records-per-subtask=60")
 
-    assert [CIRCLE] * 3 == ran(*never).checkpoints["x_standstill"].tolist()
+    assert ran(*never).checkpoints["x_standstill"].tolist() == [CIRCLE] * 3
 
 
 @pytest.mark.parametrize(("first", "join"), [("hash", "rescale"), ("rescale", "hash"), ("hash", "hash")])
@@ -61,21 +61,24 @@ def test_with_one_of_the_edges_unaligned_barriers_get_through(first, join):
     """The late barrier overtakes, or the early one blocks nothing."""
     result = ran(f"job.m1.input.s0={first}", f"job.m3.input.m2={join}")
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
     assert {""} == set(result.checkpoints["x_standstill"])
 
 
 def test_aligned_barriers_get_through():
     """Whoever has forwarded its barrier waits for nobody before it."""
-    assert "FINISHED" == ran("checkpoint.barriers=aligned").job_status
+    assert ran("checkpoint.barriers=aligned").job_status == "FINISHED"
 
 
 def test_a_barrier_can_be_held_up_further_back():
     """The vertex the barrier is missing from is idle itself: the one before it cannot write."""
-    behind = ("job.map={input: {m1: forward}, record: 100 B}", "job.m3.input={map: {ship: hash, service: 500 us}, m2: rescale}")
+    behind = (
+        "job.map={input: {m1: forward}, record: 100 B}",
+        "job.m3.input={map: {ship: hash, service: 500 us}, m2: rescale}",
+    )
     result = ran(*behind, "job.s0.source.records-per-subtask=200")
 
-    assert [BEHIND_ANOTHER] * 3 == result.checkpoints["x_standstill"].tolist()
+    assert result.checkpoints["x_standstill"].tolist() == [BEHIND_ANOTHER] * 3
 
 
 def test_outputs_that_wait_for_a_checkpoint_hold_nobody_up():
@@ -90,13 +93,16 @@ def test_what_is_being_stored_is_only_slow():
     """Captured buffers are on their way when the checkpoint expires: nobody knows what comes of it."""
     slow, slower = (ran(f"storage.bandwidth={rate}", "storage.inline-threshold=0 B") for rate in ("30 kB/s", "1 kB/s"))
 
-    assert [CIRCLE, ""] == [result.checkpoints["x_standstill"][0] for result in (slow, slower)]
+    assert [result.checkpoints["x_standstill"][0] for result in (slow, slower)] == [CIRCLE, ""]
 
 
 def test_what_is_only_slow_does_not_hang():
     """Barriers wait behind data for longer than the time-out, but the data moves."""
     result = ran(
-        "checkpoint.barriers=aligned", "checkpoint.timeout=100 ms", "job.m3.input.m1.service=20 ms", "job.s0.source.records-per-subtask=200"
+        "checkpoint.barriers=aligned",
+        "checkpoint.timeout=100 ms",
+        "job.m3.input.m1.service=20 ms",
+        "job.s0.source.records-per-subtask=200",
     )
 
     assert "CHECKPOINT_EXPIRED" in set(result.checkpoints["failure_message"])
@@ -109,14 +115,14 @@ def test_a_task_that_aligns_can_have_a_full_output():
     sentence = (
         "'k0' reads no more from 'm2' until the barrier of 'm1' comes,"
         " and 'm1' cannot send it, as its output is full until 'k0' reads on"
-    )  # fmt: skip
+    )
 
     assert ["", sentence] == simulate(scenario).checkpoints["x_standstill"].tolist()
 
 
 def test_no_finding_where_a_job_hangs_as_flink_does():
     """Otherwise a bounded job that does not end is one."""
-    assert "" == run_text(WORLD.read_text()).kind
+    assert run_text(WORLD.read_text()).kind == ""
 
 
 # ------------------------------------------------------------------------------------------- one instant of a plane
@@ -147,7 +153,10 @@ def hung():
     instance.start()
     instance.env.run(until=instance.env.timeout(1_000_000_000))
     names = [name for name, _ in instance.names]
-    ends = {(names[w], names[r]): c for c, (w, r) in enumerate(zip(instance.layout.writer, instance.layout.reader, strict=True))}
+    ends = {
+        (names[w], names[r]): c
+        for c, (w, r) in enumerate(zip(instance.layout.writer, instance.layout.reader, strict=True))
+    }
     return instance.layout, Still(instance.plane), names.index, ends
 
 
@@ -162,7 +171,7 @@ def test_one_missing_barrier_is_enough(hung):
     layout, plane, _, channel = hung
     plane.channels()["blocked"][channel["late", "m3"]] = 0
 
-    assert 1 == len(circle(plane, layout))
+    assert len(circle(plane, layout)) == 1
 
 
 @pytest.mark.parametrize(("column", "change"), [("received", 1), ("arrived", -1)])
@@ -171,7 +180,7 @@ def test_no_circle_while_something_comes(hung, column, change):
     layout, plane, _, channel = hung
     plane.channels()[column][channel["m1", "m3"]] += change
 
-    assert [] == circle(plane, layout)
+    assert circle(plane, layout) == []
 
 
 @pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
@@ -179,7 +188,7 @@ def test_no_circle_while_one_of_its_tasks_works(hung, vertex):
     layout, plane, task, _ = hung
     plane.tasks()["state"][task(vertex)] = ThreadState.BUSY
 
-    assert [] == circle(plane, layout)
+    assert circle(plane, layout) == []
 
 
 @pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
@@ -187,7 +196,7 @@ def test_no_circle_while_storage_has_buffers_of_one_of_its_tasks(hung, vertex):
     """They come back when they are written, and somebody goes on."""
     layout, plane, task, _ = hung
 
-    assert [] == circle(plane, layout, storing=frozenset({task(vertex)}))
+    assert circle(plane, layout, storing=frozenset({task(vertex)})) == []
 
 
 def test_late_outputs_are_something_to_do_unless_they_wait_for_a_checkpoint(hung):
@@ -195,8 +204,8 @@ def test_late_outputs_are_something_to_do_unless_they_wait_for_a_checkpoint(hung
     layout, plane, task, _ = hung
     plane.position = lambda _: SimpleNamespace(late=3)
 
-    assert [] == circle(plane, layout)
-    assert 1 == len(circle(plane, layout, let_go=frozenset({task("m3")})))
+    assert circle(plane, layout) == []
+    assert len(circle(plane, layout, let_go=frozenset({task("m3")}))) == 1
 
 
 def test_a_local_reader_keeps_buffers_of_its_writer(hung):
@@ -206,7 +215,7 @@ def test_a_local_reader_keeps_buffers_of_its_writer(hung):
     plane.channels()["sent"][c] = plane.channels()["arrived"][c] = plane.channels()["written"][c]
     local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
 
-    assert [] == circle(plane, layout)
+    assert circle(plane, layout) == []
     assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, local)
 
 
@@ -232,4 +241,4 @@ def test_an_idle_reader_holds_nobody_up(hung):
         plane.partitions()["available"][p] = c not in layout.partitions[p][2]
     local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
 
-    assert [] == circle(plane, local)
+    assert circle(plane, local) == []

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.checkers.commits import ONCE
-from sim.protocol.commit.committables import Committable
-from sim.runtime.accounts.commits import CommitAccount
-from sim.runtime.contents import Uncommitted
+from sim.invariants.output import ONCE
+from sim.protocol.commit import Committable
+from sim.runtime.context import Uncommitted
+from sim.runtime.monitors.output import CommitAccount
 
 NAMES = [("sink", 0), ("sink", 1)]
 TELLER = SimpleNamespace(story=lambda _: ())
@@ -55,8 +55,8 @@ def test_what_nobody_commits_is_told():
     commit(after, committable(1), lost=(committable(),))
     found = missing(after)
 
-    assert [ONCE] == [violation.law for violation in found]
-    assert "epoch 2 of sink, in checkpoint 3 the job began from" == found[0].where
+    assert [violation.law for violation in found] == [ONCE]
+    assert found[0].where == "epoch 2 of sink, in checkpoint 3 the job began from"
     assert found[0].fact.startswith("4 records are lost")
 
 
@@ -65,8 +65,8 @@ def test_it_is_told_once():
     before.cut(3, 0, store(committable()))
     after = begun_from(before)
 
-    assert 1 == len(missing(after))
-    assert [] == missing(after)
+    assert len(missing(after)) == 1
+    assert missing(after) == []
 
 
 def test_what_the_job_before_had_committed_is_not_owed():
@@ -77,7 +77,7 @@ def test_what_the_job_before_had_committed_is_not_owed():
     second = begun_from(first)
     third = begun_from(second)
 
-    assert [] == [*missing(second), *missing(third)]
+    assert [*missing(second), *missing(third)] == []
 
 
 def test_what_a_checkpoint_held_that_nobody_began_from_is_not_owed():
@@ -87,7 +87,7 @@ def test_what_a_checkpoint_held_that_nobody_began_from_is_not_owed():
     before.cut(4, 0, store(committable(epoch=4)))
     after = begun_from(before)
 
-    assert [] == missing(after)
+    assert missing(after) == []
 
 
 def test_checkpoints_that_are_gone_are_forgotten():
@@ -96,8 +96,8 @@ def test_checkpoints_that_are_gone_are_forgotten():
         before.cut(checkpoint, 0, store(committable(epoch=checkpoint), back=(5, 1)))
     before.forget(lambda number: number < 3)
 
-    assert [0, 1] == [len(missing(begun_from(before, number))) for number in (2, 3)]
-    assert [0, 1] == [len(begun_from(before, number).found) for number in (2, 3)]
+    assert [len(missing(begun_from(before, number))) for number in (2, 3)] == [0, 1]
+    assert [len(begun_from(before, number).found) for number in (2, 3)] == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Rescale, Restart, When
-from sim.runtime.run.instances import Chain
-from sim.runtime.run.simulate import simulate
+from sim.results.journal import Happening
+from sim.runtime.simulate import Chain, simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 from tests.runtime.job_chains import jobs
 
@@ -18,7 +17,12 @@ def rescaled(kind=ALIGNED, *, seconds=6, down_ms=None, sink_ns=2 * MS, **options
     """The sink gets a third subtask at 3 s; `down_ms`: from 2.9 s on there is no JobManager for so long."""
     base = scenario(chain(2, rate=100, sink_ns=sink_ns), kind, seconds=seconds, interval_ms=400, **options)
     faults = () if down_ms is None else (Fault(JobManagerDown(down_ms * MS), When((2900 * MS,))),)
-    return replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, rescale=(Rescale(RESCALED_NS, (("sink", 3),)),))
+    return replace(
+        base,
+        restart=Restart("fixed-delay", delay_ns=10 * MS),
+        faults=faults,
+        rescale=(Rescale(RESCALED_NS, (("sink", 3),)),),
+    )
 
 
 def rescaled_ns(result):
@@ -30,27 +34,29 @@ def test_a_rescale_waits_for_a_job_manager(down_ms, at_ns):
     result = simulate(rescaled(down_ms=down_ms))
 
     assert [at_ns] == rescaled_ns(result)
-    assert [2, 3] == [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")]
-    assert ("RUNNING", ()) == (result.job_status, result.violations)
+    assert [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")] == [2, 3]
+    assert (result.job_status, result.violations) == ("RUNNING", ())
 
 
 def test_without_a_job_manager_to_the_end_nothing_is_rescaled():
     result = simulate(rescaled(seconds=4, down_ms=1500))
 
-    assert [] == rescaled_ns(result)
-    assert "FAILED: job 1 cannot begin: since 3 s there has been no JobManager to rescale it" == result.job_status
-    assert 4 * SECOND == result.ended_ns
+    assert rescaled_ns(result) == []
+    assert result.job_status == "FAILED: job 1 cannot begin: since 3 s there has been no JobManager to rescale it"
+    assert result.ended_ns == 4 * SECOND
 
 
 @pytest.mark.parametrize("on_downstream", [False, True])
 def test_captured_output_is_read_by_its_writers_or_by_its_readers(on_downstream):
     """A slow sink: there is captured output of the stage, which is rescaled with its readers."""
-    ran = Chain(rescaled(UNALIGNED, sink_ns=12 * MS, recover_output_on_downstream=on_downstream), "compiled", check=True)
+    ran = Chain(
+        rescaled(UNALIGNED, sink_ns=12 * MS, recover_output_on_downstream=on_downstream), "compiled", check=True
+    )
     ran.run()
     job = ran.instances[1]
     overtaken = {job.names[task][0]: int(part.position.overtaken.sum()) for task, part in job.beginning.parts.items()}
 
-    assert () == job.violations()
+    assert job.violations() == ()
     assert (overtaken["source"] + overtaken["stage0"] == 0) == on_downstream
 
 
@@ -70,7 +76,11 @@ class TestTables:
 
             assert first == row.first_checkpoint
             assert stats.latest_ack_ns - stats.trigger_ns == row.first_duration_ns
-            assert sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values()) == row.first_written_bytes > 0
+            assert (
+                sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
+                == row.first_written_bytes
+                > 0
+            )
 
     def test_captured_data_counts_as_written(self):
         base = jobs("claim", count=2, seconds=5)
@@ -102,14 +112,21 @@ class TestTables:
         assert all(chained.exists(file) for file in snapshot.files)
 
     def test_what_was_claimed_is_the_newer_jobs(self, chained):
-        assert [2] == [snapshot.instance for snapshot in chained.snapshots()]
+        assert [snapshot.instance for snapshot in chained.snapshots()] == [2]
 
 
 def test_each_job_reports_its_progress_and_is_attached_before_it_runs():
     attached, heard = [], []
-    chained = Chain(jobs("claim", count=2, seconds=4), "compiled", check=False, progress=heard.append, attach=attached.append, series=())
+    chained = Chain(
+        jobs("claim", count=2, seconds=4),
+        "compiled",
+        check=False,
+        progress=heard.append,
+        attach=attached.append,
+        series=(),
+    )
     chained.run()
 
     assert chained.instances == attached
-    assert [1, 2, 3, 4] == [now // SECOND for now in heard]
+    assert [now // SECOND for now in heard] == [1, 2, 3, 4]
     assert all(sampler.frame().empty for sampler in chained.samplers)

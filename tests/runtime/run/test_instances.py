@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.actions import Action
-from sim.model.directories import Directories
-from sim.runtime.run.simulate import simulate
+from sim.model.scenario import Action
+from sim.model.storage import Directories
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import SECOND, UNALIGNED
 from tests.oracle import oracle
 from tests.runtime.job_chains import jobs
@@ -25,12 +25,12 @@ def test_a_chain_goes_on_where_it_was(results, claim):
     result = results[claim]
     restores, checkpoints = result.restores, result.checkpoints
 
-    assert () == result.violations
-    assert "RUNNING" == result.job_status
-    assert [3000.0, 6000.0] == list(restores["begun"])
+    assert result.violations == ()
+    assert result.job_status == "RUNNING"
+    assert list(restores["begun"]) == [3000.0, 6000.0]
     assert list(restores["restored_id"] + 1) == list(restores["first_id"])
-    assert [0, 1, 2] == sorted(checkpoints["x_job"].unique())
-    assert ["instance"] * 2 == list(result.recoveries["kind"])
+    assert sorted(checkpoints["x_job"].unique()) == [0, 1, 2]
+    assert list(result.recoveries["kind"]) == ["instance"] * 2
     assert result.recoveries["replayed_records"].gt(0).all()
 
 
@@ -38,7 +38,7 @@ def test_claim_builds_on_what_it_claims_and_deletes_the_rest(results):
     """One snapshot is left, with files of job 0 in it, which nobody else keeps."""
     (row,) = results["claim"].snapshots.to_dict("records")
 
-    assert (2, True) == (row["job"], row["restorable"])
+    assert (row["job"], row["restorable"]) == (2, True)
     assert row["owners"].startswith("0 ")
     assert row["chain_length"] >= 1
     files = results["claim"].files
@@ -57,20 +57,20 @@ def test_no_claim_writes_everything_once_and_is_free(results):
     """The first checkpoint is full; then the old snapshot may go, which breaks nothing; no file crosses a job's directory."""
     restores, snapshots = results["no-claim"].restores, results["no-claim"].snapshots
 
-    assert ["full", "full"] == list(restores["first_type"])
+    assert list(restores["first_type"]) == ["full", "full"]
     assert (restores["bytes_reuploaded_first_full"] > 2_000_000).all()
     assert restores["deletable"].all()
     assert (restores["time_until_old_snapshot_deletable"] > restores["first_full_duration"]).all()
-    assert [0, 1, 2] == list(snapshots["job"])
-    assert [0, 0, 0] == list(snapshots["files_outside_job_dir"])
-    assert ["", "", ""] == list(snapshots["would_break"])
+    assert list(snapshots["job"]) == [0, 1, 2]
+    assert list(snapshots["files_outside_job_dir"]) == [0, 0, 0]
+    assert list(snapshots["would_break"]) == ["", "", ""]
 
 
 def test_legacy_builds_on_files_nobody_owns(results):
     """Nothing is written again and nothing is deleted: the old snapshots stay, and stay needed."""
     restores, snapshots = results["legacy"].restores, results["legacy"].snapshots
 
-    assert ["checkpoint", "checkpoint"] == list(restores["first_type"])
+    assert list(restores["first_type"]) == ["checkpoint", "checkpoint"]
     assert not restores["deletable"].any()
     assert snapshots["restorable"].all()
     first, *_, last = snapshots.to_dict("records")
@@ -90,13 +90,19 @@ def test_claim_writes_less_than_no_claim(results):
 @pytest.mark.parametrize(
     ("paths", "copied", "ends"),
     [
-        ("absolute", "own", "FAILED"), ("absolute", "job", "FAILED"), ("relative-to-metadata", "own", "FAILED"),
-        ("relative-to-metadata", "job", "RUNNING"), ("relative-to-job", "job", "RUNNING"), ("relative-to-metadata", "root", "RUNNING"),
+        ("absolute", "own", "FAILED"),
+        ("absolute", "job", "FAILED"),
+        ("relative-to-metadata", "own", "FAILED"),
+        ("relative-to-metadata", "job", "RUNNING"),
+        ("relative-to-job", "job", "RUNNING"),
+        ("relative-to-metadata", "root", "RUNNING"),
     ],
-)  # fmt: skip
+)
 def test_a_lost_cluster(paths, copied, ends):
     """A job begins from a copy only if the copy brings along what the metadata names."""
-    result = simulate(jobs("no-claim", count=2, seconds=4, directories=Directories(paths), copied=copied), engine=ENGINE)
+    result = simulate(
+        jobs("no-claim", count=2, seconds=4, directories=Directories(paths), copied=copied), engine=ENGINE
+    )
 
     assert ends == result.job_status.partition(":")[0]
     assert (1 if ends == "RUNNING" else 0) == len(result.restores)
@@ -110,7 +116,7 @@ def test_a_chain_of_savepoints(format_, first):
     result = simulate(jobs("claim", count=2, seconds=8, actions=actions, start_from="savepoint"), engine=ENGINE)
     (restored,) = result.restores.to_dict("records")
 
-    assert () == result.violations
+    assert result.violations == ()
     assert (format_, first) == (restored["restored_type"], restored["first_type"])
     if format_ == "native":
         assert restored["first_checkpointed_size"] < 1_500_000
@@ -121,9 +127,11 @@ def test_a_chain_of_savepoints(format_, first):
 def test_a_savepoint_is_moved_by_copying_it():
     """Whatever the paths."""
     actions = (Action(SECOND, "native"),)
-    result = simulate(jobs("no-claim", count=2, seconds=4, actions=actions, start_from="savepoint", copied="own"), engine=ENGINE)
+    result = simulate(
+        jobs("no-claim", count=2, seconds=4, actions=actions, start_from="savepoint", copied="own"), engine=ENGINE
+    )
 
-    assert "RUNNING" == result.job_status
+    assert result.job_status == "RUNNING"
     assert result.snapshots.loc[result.snapshots["type"] == "native", "relocatable_own_dir"].all()
 
 
@@ -131,7 +139,7 @@ def test_nothing_to_begin_from():
     """A chain ends where no snapshot is; it says so."""
     result = simulate(jobs(count=2, seconds=4, start_from="savepoint"), engine=ENGINE)
 
-    assert "FAILED: job 1 cannot begin: no savepoint of job 0 was completed" == result.job_status
+    assert result.job_status == "FAILED: job 1 cannot begin: no savepoint of job 0 was completed"
 
 
 def test_engines_agree_about_chains():
@@ -140,7 +148,7 @@ def test_engines_agree_about_chains():
     unaligned = replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED))
     results = [simulate(unaligned, engine=engine) for engine in ("compiled", oracle)]
 
-    assert () == results[0].violations
+    assert results[0].violations == ()
     assert results[0].recoveries["recovered_bytes"].gt(0).all()
     assert list(results[0].journal) == list(results[1].journal)
     for name, table in results[0].tables.items():

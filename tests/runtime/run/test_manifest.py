@@ -10,11 +10,13 @@ import pytest
 
 import sim
 from sim.model.checkpoint import Barriers, CheckpointOptions
-from sim.model.cluster import Cluster, Debloating, NetworkMemory, Storage
-from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
+from sim.model.cluster import Cluster, Debloating, NetworkMemory
+from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.run import manifest as room
-from sim.runtime.run.manifest import identity, manifest
+from sim.model.state import State
+from sim.model.storage import Storage
+from sim.runtime import manifest as room
+from sim.runtime.manifest import identity, manifest
 
 SOURCE = Vertex("source", source=Source((Rate(0, Fraction(7, 3)),), total=5))
 INLET = Input("source", "hash", (Fraction(1),), record_bytes=Distribution(100, "lognormal", 0.5))
@@ -25,7 +27,9 @@ def scenario() -> Scenario:
     """No field of any part is left out of the identity: this one has every part."""
     network = NetworkMemory(debloat=Debloating())
     options = CheckpointOptions(30, Barriers("aligned-timeout", 5), forced_aligned=(("source", "map"),))
-    return Scenario("?", "base", Job((SOURCE, MAP)), options, Run(100, seed=9), Cluster(network=network), Storage(), Overheads())
+    return Scenario(
+        "?", "base", Job((SOURCE, MAP)), options, Run(100, seed=9), Cluster(network=network), Storage(), Overheads()
+    )
 
 
 def variants(value):
@@ -101,7 +105,7 @@ def test_the_code_version_reads_every_file(tmp_path, monkeypatch):
     (tmp_path / "two.py").rename(tmp_path / "zwei.py")
     versions.append(room.code_version.__wrapped__())
 
-    assert 4 == len(set(versions))
+    assert len(set(versions)) == 4
     assert versions[2] == versions[3], "what is no code is no version"
 
 
@@ -110,9 +114,9 @@ def test_a_manifest_is_plain_json():
     plain = manifest(scenario())
 
     assert plain == json.loads(json.dumps(plain))
-    assert "7/3" == plain["scenario"]["job"]["vertices"][0]["source"]["rates"][0]["per_second"]
+    assert plain["scenario"]["job"]["vertices"][0]["source"]["rates"][0]["per_second"] == "7/3"
     assert {"scenario", "seed", "code_version"} == set(plain)
-    assert 9 == plain["seed"]
+    assert plain["seed"] == 9
 
 
 @pytest.mark.parametrize("word", ["compiled", "interpreted"])
@@ -121,7 +125,7 @@ def test_the_engine_is_not_in_it(word):
     assert word not in json.dumps(manifest(scenario()))
 
 
-SERIES = tuple(Rate(at, Fraction(at + 1, 3)) for at in range(room.LONG))
+SERIES = tuple(Rate(at, Fraction(at + 1, 3)) for at in range(room.SERIES_ITEMS))
 
 
 def with_series(series):
@@ -147,4 +151,4 @@ def test_a_shared_series_is_read_once(monkeypatch):
     for seed in range(3):
         identity(replace(with_series(SERIES), run=Run(100, seed=seed)))
 
-    assert 1 == sum(isinstance(plain, list) and len(plain) == len(SERIES) for plain in texts)
+    assert sum(isinstance(plain, list) and len(plain) == len(SERIES) for plain in texts) == 1

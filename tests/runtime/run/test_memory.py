@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.runtime.run import instances as room
-from sim.runtime.run.simulate import simulate
+from sim.runtime import simulate as room
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 
 
@@ -21,12 +22,14 @@ def resident_mb():
 def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
     """They are most of what it took, and are gone before anybody looks for cycles."""
     instances = []
-    build = room.JobInstance
-    monkeypatch.setattr(room, "JobInstance", lambda *arguments, **named: instances.append(build(*arguments, **named)) or instances[-1])
+    build = JobInstance
+    monkeypatch.setattr(
+        room, "JobInstance", lambda *arguments, **named: instances.append(build(*arguments, **named)) or instances[-1]
+    )
 
     simulate(study.scenarios[0], engine=engine)
 
-    assert [{}] == [vars(instance.plane) for instance in instances]
+    assert [vars(instance.plane) for instance in instances] == [{}]
 
 
 @pytest.mark.slow

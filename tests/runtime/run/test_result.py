@@ -9,16 +9,28 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from sim.metrics.journal import Entry, Happening
-from sim.protocol.reasons import FailureReason
-from sim.runtime.run.result import Result
-from sim.runtime.run.simulate import simulate
+from sim.protocol.options import FailureReason
+from sim.results.journal import Entry, Happening
+from sim.runtime.result import Result
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 from tests.oracle import oracle
 
-FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
-         "files.parquet", "snapshots.parquet", "restores.parquet", "path.parquet", "requests.parquet",
-         "manifest.json", "journal.jsonl"}  # fmt: skip
+FILES = {
+    "checkpoints.parquet",
+    "subtasks.parquet",
+    "tasks.parquet",
+    "series.parquet",
+    "commits.parquet",
+    "recoveries.parquet",
+    "files.parquet",
+    "snapshots.parquet",
+    "restores.parquet",
+    "path.parquet",
+    "requests.parquet",
+    "manifest.json",
+    "journal.jsonl",
+}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +63,7 @@ def test_every_file_and_then_the_folder_is_brought_to_the_disk(result, tmp_path,
     result.write(tmp_path)
 
     assert [False] * len(FILES) + [True] == [path == tmp_path for path in synced]
-    assert FILES == {path.name for path in tmp_path.iterdir()}
+    assert {path.name for path in tmp_path.iterdir()} == FILES
 
 
 def test_the_same_run_is_the_same_bytes(result, tmp_path):
@@ -88,12 +100,19 @@ def test_a_failed_write_leaves_what_was_there(result, tmp_path, monkeypatch):
     assert before == contents(tmp_path)
 
 
-@pytest.mark.parametrize(("actions", "rescales", "count"), [(1, [], 1), (0, [True], 1), (0, [False, True], 1), (0, [], 0), (0, [False], 0)])
+@pytest.mark.parametrize(
+    ("actions", "rescales", "count"), [(1, [], 1), (0, [True], 1), (0, [False, True], 1), (0, [], 0), (0, [False], 0)]
+)
 def test_what_was_asked_in_vain_is_told_where_users_asked(result, actions, rescales, count):
     """Savepoints and stops, those of a rescale as well; a checkpoint that the coordinator skips was asked for by nobody."""
     reason = next(iter(FailureReason))
-    wishes = SimpleNamespace(actions=("a savepoint",) * actions, rescale=[SimpleNamespace(savepoint=own) for own in rescales])
-    journal = [Entry(10**9, Happening.REFUSED, number=1, detail=reason.name), Entry(2 * 10**9, Happening.REFUSED, detail=reason.name)]
+    wishes = SimpleNamespace(
+        actions=("a savepoint",) * actions, rescale=[SimpleNamespace(savepoint=own) for own in rescales]
+    )
+    journal = [
+        Entry(10**9, Happening.REFUSED, number=1, detail=reason.name),
+        Entry(2 * 10**9, Happening.REFUSED, detail=reason.name),
+    ]
     found = replace(result, scenario=wishes, journal=journal).refused
 
     assert count == len(found)
@@ -112,5 +131,5 @@ def test_a_file_appears_whole(result, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_text", watched)
     result.write(tmp_path)
 
-    assert [(False, False), (False, True)] == [row[1:] for row in seen]
+    assert [row[1:] for row in seen] == [(False, False), (False, True)]
     assert not {"journal.jsonl", "manifest.json"} & {row[0] for row in seen}

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Rescale, Restart, When
 from sim.model.job import Input, Job, Rate, Source, Vertex
-from sim.runtime.parallelism import with_parallelism
-from sim.runtime.run.segments import segments
-from sim.runtime.run.simulate import simulate
+from sim.model.scenario import Action
+from sim.runtime.host_loop import with_parallelism
+from sim.runtime.result import segments
+from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 from tests.oracle import oracle
 
@@ -19,14 +19,19 @@ LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
 LARGER = (("stage0", 3), ("sink", 4))
 
 
-def rescaling(kind, *, savepoint=False, parallelism=LARGER, faults=(), engine=ENGINE, sink_ns=12 * MS, log=LOG, actions=()):
+def rescaling(
+    kind, *, savepoint=False, parallelism=LARGER, faults=(), engine=ENGINE, sink_ns=12 * MS, log=LOG, actions=()
+):
     """At 3 s, while a slow sink keeps the queues full."""
     job = chain(2, sink_ns=sink_ns, rate=100)
     job = Job(tuple(replace(vertex, source=log) if vertex.source else vertex for vertex in job.vertices))
     base = replace(
-        scenario(job, kind, seconds=24, interval_ms=400), restart=Restart("fixed-delay", delay_ns=300 * MS), faults=faults,
-        rescale=(Rescale(3 * SECOND, parallelism, savepoint=savepoint),), actions=actions,
-    )  # fmt: skip
+        scenario(job, kind, seconds=24, interval_ms=400),
+        restart=Restart("fixed-delay", delay_ns=300 * MS),
+        faults=faults,
+        rescale=(Rescale(3 * SECOND, parallelism, savepoint=savepoint),),
+        actions=actions,
+    )
     return simulate(base, engine=engine)
 
 
@@ -34,7 +39,9 @@ def begun(result):
     return result.recoveries[result.recoveries["kind"] == "rescale"].iloc[0]
 
 
-@pytest.mark.parametrize("faults", [(), (Fault(Kill("sink", 1), When((2200 * MS,))), Fault(Kill("sink", 3), When((5 * SECOND,))))], ids=len)
+@pytest.mark.parametrize(
+    "faults", [(), (Fault(Kill("sink", 1), When((2200 * MS,))), Fault(Kill("sink", 3), When((5 * SECOND,))))], ids=len
+)
 @pytest.mark.parametrize("savepoint", [False, True])
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
 def test_every_record_is_served_once(kind, savepoint, faults):
@@ -43,15 +50,15 @@ def test_every_record_is_served_once(kind, savepoint, faults):
     first = result.tasks[result.tasks["x_job"] == 0]
     last = result.tasks[result.tasks["x_job"] == 1]
 
-    assert "FINISHED" == result.job_status
-    assert () == result.violations
-    assert [2, 3, 4] == last.groupby("vertex", sort=False).size().tolist()
+    assert result.job_status == "FINISHED"
+    assert result.violations == ()
+    assert last.groupby("vertex", sort=False).size().tolist() == [2, 3, 4]
     again = int(result.recoveries["replayed_records"].sum())
     emitted = [rows[rows["vertex"] == "source"]["numRecordsIn"].sum() for rows in (first, last)]
-    assert 2 * 500 == sum(emitted) - again
+    assert sum(emitted) - again == 2 * 500
     if not faults and savepoint:
         sinks = [rows[rows["vertex"] == "sink"]["numRecordsIn"].sum() for rows in (first, last)]
-        assert 2 * 500 == sum(sinks), "a job that stops with its savepoint serves nothing after it"
+        assert sum(sinks) == 2 * 500, "a job that stops with its savepoint serves nothing after it"
 
 
 @pytest.mark.parametrize("savepoint", [False, True])
@@ -71,8 +78,8 @@ def test_an_unaligned_checkpoint_is_there_at_once_a_savepoint_waits_for_the_queu
     """The savepoint is aligned: its barriers stand behind everything in flight."""
     checkpoint, savepoint = rescaling(UNALIGNED), rescaling(UNALIGNED, savepoint=True)
 
-    assert 3000 == begun(checkpoint)["failed"]
-    assert 3300 < begun(savepoint)["failed"]
+    assert begun(checkpoint)["failed"] == 3000
+    assert begun(savepoint)["failed"] > 3300
     assert "SYNC_SAVEPOINT" in savepoint.checkpoints["checkpoint_type"].tolist()
     assert (begun(checkpoint)["recovered_bytes"] > 0, begun(savepoint)["recovered_bytes"]) == (True, 0)
     assert (begun(checkpoint)["replayed_records"] > 0, begun(savepoint)["replayed_records"]) == (True, 0)
@@ -98,22 +105,34 @@ def test_rescaling_twice_and_the_job_is_back():
     several = (Rescale(3 * SECOND, LARGER), Rescale(5 * SECOND, (("stage0", 2), ("sink", 2)), savepoint=True))
     parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), rescale=several))
 
-    assert [(3, "checkpoint"), (9, "checkpoint"), (9, "savepoint")] == [(row.until_ns // SECOND, row.start_from) for row in parts]
+    assert [(row.until_ns // SECOND, row.start_from) for row in parts] == [
+        (3, "checkpoint"),
+        (9, "checkpoint"),
+        (9, "savepoint"),
+    ]
     assert parts[0].scenario.job == parts[2].scenario.job
-    assert [5 * SECOND] == [action.at_ns for action in parts[1].scenario.actions]
+    assert [action.at_ns for action in parts[1].scenario.actions] == [5 * SECOND]
 
 
 def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     actions = tuple(Action(at_s * SECOND) for at_s in (2, 3, 4))
-    parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, LARGER),)))
+    parts = segments(
+        replace(scenario(chain(2), ALIGNED, seconds=9), actions=actions, rescale=(Rescale(3 * SECOND, LARGER),))
+    )
 
-    assert [[2], [3, 4]] == [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts]
+    assert [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts] == [[2], [3, 4]]
 
 
 def test_forward_between_unequal_parallelisms_becomes_rebalance():
-    job = Job((source("a", 2), Vertex("b", 2, inputs=(Input("a", "forward"),)), Vertex("c", 2, inputs=(Input("b", "forward"),))))
+    job = Job(
+        (
+            source("a", 2),
+            Vertex("b", 2, inputs=(Input("a", "forward"),)),
+            Vertex("c", 2, inputs=(Input("b", "forward"),)),
+        )
+    )
 
-    assert ["rebalance", "forward"] == [v.inputs[0].ship for v in with_parallelism(job, {"b": 3, "c": 3}).vertices[1:]]
+    assert [v.inputs[0].ship for v in with_parallelism(job, {"b": 3, "c": 3}).vertices[1:]] == ["rebalance", "forward"]
 
 
 def test_forward_is_rebalance_when_both_ends_are_equal_again():
@@ -122,18 +141,20 @@ def test_forward_is_rebalance_when_both_ends_are_equal_again():
     changes = (Rescale(2 * SECOND, (("b", 3),)), Rescale(2100 * MS, (("b", 2),)))
     result = simulate(replace(scenario(job, UNALIGNED, seconds=6, interval_ms=400), rescale=changes), engine=ENGINE)
 
-    assert ["rescale", "rescale"] == result.recoveries["kind"].tolist()
-    assert () == result.violations
+    assert result.recoveries["kind"].tolist() == ["rescale", "rescale"]
+    assert result.violations == ()
 
 
 def test_a_job_that_has_come_to_its_end_is_not_rescaled():
     """Its log is read after 5 s; nothing is begun again, from a checkpoint or for want of a savepoint."""
     for savepoint in (False, True):
         base = scenario(Job((replace(source("source", 1), source=LOG),)), ALIGNED, seconds=9, interval_ms=400)
-        result = simulate(replace(base, rescale=(Rescale(8 * SECOND, (("source", 1),), savepoint=savepoint),)), engine=ENGINE)
+        result = simulate(
+            replace(base, rescale=(Rescale(8 * SECOND, (("source", 1),), savepoint=savepoint),)), engine=ENGINE
+        )
 
-        assert "FINISHED" == result.job_status
-        assert 0 == len(result.recoveries)
+        assert result.job_status == "FINISHED"
+        assert len(result.recoveries) == 0
 
 
 KILLED_WHILE_STOPPING = (Fault(Kill("sink", 1), When((3200 * MS,))),)
@@ -146,10 +167,10 @@ def test_a_stop_that_fails_is_requested_again():
     result = rescaling(ALIGNED, savepoint=True, faults=KILLED_WHILE_STOPPING, actions=SAVEPOINT_BEFORE, log=log)
     stops = result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]
 
-    assert () == result.violations
-    assert "FINISHED" == result.job_status
-    assert ["FAILED", "COMPLETED"] == stops["status"].tolist()
-    assert [3000, 13_000] == [int(trigger) for trigger in stops["trigger_timestamp"]]
+    assert result.violations == ()
+    assert result.job_status == "FINISHED"
+    assert stops["status"].tolist() == ["FAILED", "COMPLETED"]
+    assert [int(trigger) for trigger in stops["trigger_timestamp"]] == [3000, 13_000]
     assert begun(result)["restored_checkpoint"] == stops["id"].iloc[1]
 
 
@@ -157,16 +178,16 @@ def test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled():
     """An older savepoint is no place to begin from: what came after it has been committed."""
     result = rescaling(ALIGNED, savepoint=True, faults=KILLED_WHILE_STOPPING, actions=SAVEPOINT_BEFORE)
 
-    assert "FINISHED" == result.job_status
-    assert ["task"] == result.recoveries["kind"].tolist()
+    assert result.job_status == "FINISHED"
+    assert result.recoveries["kind"].tolist() == ["task"]
 
 
 def test_nothing_is_rescaled_after_the_end_of_the_run():
     base = scenario(chain(1, rate=100), ALIGNED, seconds=2, interval_ms=400)
     result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 2),)),)), engine=ENGINE)
 
-    assert 2 * SECOND == result.ended_ns
-    assert 0 == len(result.recoveries)
+    assert result.ended_ns == 2 * SECOND
+    assert len(result.recoveries) == 0
 
 
 def test_a_savepoint_that_takes_longer_delays_the_next_rescaling():
@@ -175,8 +196,8 @@ def test_a_savepoint_that_takes_longer_delays_the_next_rescaling():
     several = (Rescale(3 * SECOND, (("sink", 3),), savepoint=True), Rescale(3 * SECOND + MS, (("sink", 1),)))
     result = simulate(replace(base, rescale=several), engine=ENGINE)
 
-    assert () == result.violations
-    assert [2, 3, 1] == [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")]
+    assert result.violations == ()
+    assert [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")] == [2, 3, 1]
 
 
 @pytest.mark.parametrize(("seconds", "stopped"), [(3.1, False), (6, True)])
@@ -184,6 +205,8 @@ def test_a_rescale_that_never_comes_is_told(seconds, stopped):
     """Full queues keep the barrier of its savepoint, and the run is over; with time left the job is rescaled."""
     base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=seconds, interval_ms=400)
     result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 3),), savepoint=True),)), engine=ENGINE)
-    status = "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
+    status = (
+        "FAILED: job 1 cannot begin: the savepoint of 3 s that job 0 stops with was not complete at the end of the run"
+    )
 
     assert ("RUNNING" if stopped else status) == result.job_status

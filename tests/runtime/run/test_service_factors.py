@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import sim
-from sim.scenario import loads
+from sim.model.schema.study import loads
 from tests.oracle import oracle
 
 TEXT = """# Who is slow?
@@ -29,7 +29,7 @@ def each_ms(tasks: pd.DataFrame) -> list[float]:
 
 
 def test_services_of_a_subtask_take_its_factor_times_as_long():
-    assert [1, 2] == each_ms(result(SLOW).tasks)
+    assert each_ms(result(SLOW).tasks) == [1, 2]
 
 
 @pytest.mark.parametrize("engine", ["compiled", oracle])
@@ -49,14 +49,20 @@ def test_the_same_factor_of_all_subtasks_is_another_service():
 
 def test_a_rescale_leaves_the_factor_to_the_subtask_of_that_number():
     """The second of two, then of three, then nobody: the only subtask is the first."""
-    found = result(SLOW, "restart.fresh-start=0 s", "rescale=[{at: 1500 ms, parallelism: {map: 3}}, {at: 2800 ms, parallelism: {map: 1}}]")
+    found = result(
+        SLOW,
+        "restart.fresh-start=0 s",
+        "rescale=[{at: 1500 ms, parallelism: {map: 3}}, {at: 2800 ms, parallelism: {map: 1}}]",
+    )
 
-    assert [[1, 2], [1, 2, 1], [1]] == [each_ms(tasks) for _, tasks in found.tasks.groupby("x_job")]
+    assert [each_ms(tasks) for _, tasks in found.tasks.groupby("x_job")] == [[1, 2], [1, 2, 1], [1]]
 
 
 def test_the_full_subtask_sets_the_pace():
     """By turns each gets as many records: 400/s at the slow one hold the other back."""
-    found = result("job.src.source={rate: unlimited, record: 30 kB}", "job.map.service-factor={0: 5/2}", "run.duration=10 s")
+    found = result(
+        "job.src.source={rate: unlimited, record: 30 kB}", "job.map.service-factor={0: 5/2}", "run.duration=10 s"
+    )
     tasks = found.tasks[found.tasks["vertex"] == "map"]
 
-    assert [4000, 4000] == pytest.approx(tasks["numRecordsIn"].tolist(), rel=0.03)
+    assert pytest.approx(tasks["numRecordsIn"].tolist(), rel=0.03) == [4000, 4000]

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.metrics.schema import TABLES
-from sim.model.cluster import Storage
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.run.simulate import simulate
+from sim.model.storage import Storage
+from sim.results.journal import Happening
+from sim.results.schema import TABLES
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.simulate import simulate
 from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario, source
 from tests.oracle import ENGINES
@@ -35,7 +35,7 @@ def test_engines_agree():
     """The same tables, journal and manifest, to the byte, from all three."""
     first, *others = [simulate(TINY, engine=engine) for engine in ENGINES]
 
-    assert 4 == len(first.checkpoints)
+    assert len(first.checkpoints) == 4
     assert first.checkpoints["persisted_data"].sum() > 0
     for other in others:
         assert first.manifest == other.manifest
@@ -53,10 +53,16 @@ def test_an_unknown_engine_is_refused():
 def test_tables_are_those_of_the_schema():
     result = simulate(TINY, engine=ENGINE)
 
-    assert {n: [column.name for column in columns] for n, columns in TABLES.items()} == {n: list(t) for n, t in result.tables.items()}
-    assert "RUNNING" == result.job_status
+    assert {n: [column.name for column in columns] for n, columns in TABLES.items()} == {
+        n: list(t) for n, t in result.tables.items()
+    }
+    assert result.job_status == "RUNNING"
     assert result.scenario is TINY
-    assert [("source", 0), ("source", 1), ("stage0", 0)] == list(zip(result.tasks["vertex"], result.tasks["index"], strict=True))[:3]
+    assert list(zip(result.tasks["vertex"], result.tasks["index"], strict=True))[:3] == [
+        ("source", 0),
+        ("source", 1),
+        ("stage0", 0),
+    ]
 
 
 @pytest.mark.parametrize("table", ["series", "subtasks", "path", "files"])
@@ -64,8 +70,12 @@ def test_a_table_without_columns_is_empty(table):
     """Nobody asks for any of it."""
     tables = simulate(scenario(chain(1), seconds=1), only={table: ()}).tables
 
-    assert 0 == len(tables[table])
-    assert all(len(tables[other]) for other in ("checkpoints", "subtasks", "tasks", "series", "path", "files") if other != table)
+    assert len(tables[table]) == 0
+    assert all(
+        len(tables[other])
+        for other in ("checkpoints", "subtasks", "tasks", "series", "path", "files")
+        if other != table
+    )
 
 
 def test_times_of_a_quiet_checkpoint_are_those_of_its_parts():
@@ -78,12 +88,17 @@ def test_times_of_a_quiet_checkpoint_are_those_of_its_parts():
     result = simulate(scenario(idle, seconds=1), engine=ENGINE)
     first, stage = result.checkpoints.iloc[0], result.subtasks[result.subtasks["vertex"] == "stage0"].iloc[0]
 
-    assert 10.0 == first["trigger_timestamp"]
-    assert 1 + (2 + 2) + 1 == first["end_to_end_duration"]
-    assert 3 + 1 == first["x_finalization"]
-    assert (1.0, 0.0, 0.0, 4.0) == tuple(stage[n] for n in ("start_delay", "alignment_duration", "sync_duration", "async_duration"))
-    assert 1.0 == stage["x_hidden"], "the way of the acknowledgement"
-    assert [10.0, 410.0, 810.0] == result.checkpoints["trigger_timestamp"].tolist()
+    assert first["trigger_timestamp"] == 10.0
+    assert first["end_to_end_duration"] == 1 + (2 + 2) + 1
+    assert first["x_finalization"] == 3 + 1
+    assert tuple(stage[n] for n in ("start_delay", "alignment_duration", "sync_duration", "async_duration")) == (
+        1.0,
+        0.0,
+        0.0,
+        4.0,
+    )
+    assert stage["x_hidden"] == 1.0, "the way of the acknowledgement"
+    assert result.checkpoints["trigger_timestamp"].tolist() == [10.0, 410.0, 810.0]
 
 
 @pytest.mark.parametrize("storage", [TINY.storage, Storage(inline_threshold_bytes=0)], ids=["slow", "instantaneous"])
@@ -101,15 +116,19 @@ def test_progress_is_told_once_a_second():
     heard = []
     simulate(scenario(chain(1, rate=10), seconds=3.5), engine=ENGINE, progress=heard.append)
 
-    assert [1 * SECOND, 2 * SECOND, 3 * SECOND] == heard
+    assert heard == [1 * SECOND, 2 * SECOND, 3 * SECOND]
 
 
 def test_an_error_within_a_run_is_raised_with_its_time():
     """Whoever reports it can say when it happened; it is not swallowed."""
     with pytest.raises(ZeroDivisionError) as caught:
-        simulate(scenario(chain(1, rate=10), seconds=3.5), engine=ENGINE, progress=lambda time_ns: 1 // (2 * SECOND - time_ns))
+        simulate(
+            scenario(chain(1, rate=10), seconds=3.5),
+            engine=ENGINE,
+            progress=lambda time_ns: 1 // (2 * SECOND - time_ns),
+        )
 
-    assert ["after 2.000000 s of simulated time"] == caught.value.__notes__
+    assert caught.value.__notes__ == ["after 2.000000 s of simulated time"]
 
 
 def test_series_sum_up_to_the_totals():
@@ -117,10 +136,12 @@ def test_series_sum_up_to_the_totals():
     result = simulate(scenario(chain(1), UNALIGNED, seconds=3), engine=ENGINE)
     series, tasks = result.series.groupby("vertex"), result.tasks.set_index("vertex")
 
-    assert 3 * 3 == len(result.series)
-    assert [1.0, 2.0, 3.0] == sorted(set(result.series["time"]))
+    assert len(result.series) == 3 * 3
+    assert sorted(set(result.series["time"])) == [1.0, 2.0, 3.0]
     for vertex, rows in series:
-        assert 0.98 * tasks["numRecordsIn"][vertex] <= rows["numRecordsInPerSecond"].sum() <= tasks["numRecordsIn"][vertex]
+        assert (
+            0.98 * tasks["numRecordsIn"][vertex] <= rows["numRecordsInPerSecond"].sum() <= tasks["numRecordsIn"][vertex]
+        )
         assert 0.98 * tasks["numBytesOut"][vertex] <= rows["numBytesOutPerSecond"].sum() <= tasks["numBytesOut"][vertex]
         assert ((rows["busy"] + rows["idle"] + rows["backPressured"]).round(9) == 1).all()
     assert (result.series[result.series["vertex"] == "source"]["inputQueueSize"] == 0).all()
@@ -142,18 +163,18 @@ def test_an_expired_checkpoint_fails_a_job_that_tolerates_none():
     result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=0)), engine=ENGINE)
     (end,) = journal_of(result, Happening.JOB_FAILED)
 
-    assert "FAILED: tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED" == result.job_status
-    assert ["CHECKPOINT_EXPIRED"] == result.checkpoints["failure_message"].tolist()
-    assert (10 + 1 + 50) * MS == end.time_ns
+    assert result.job_status == "FAILED: tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED"
+    assert result.checkpoints["failure_message"].tolist() == ["CHECKPOINT_EXPIRED"]
+    assert end.time_ns == (10 + 1 + 50) * MS
     assert end.time_ns == max(row.time_ns for row in result.journal)
-    assert 61.0 == result.tasks[[c for c in result.tasks if c.endswith("TimeMs")]].sum(axis=1).round(6)[0]
+    assert result.tasks[[c for c in result.tasks if c.endswith("TimeMs")]].sum(axis=1).round(6)[0] == 61.0
 
 
 def test_tolerated_failures_let_the_job_go_on():
     """Two tolerated: the third one ends it."""
     result = simulate(replace(too_slow(), checkpoint=replace(too_slow().checkpoint, tolerable_failed=2)), engine=ENGINE)
 
-    assert ["FAILED"] * 3 == result.checkpoints["status"].tolist()
+    assert result.checkpoints["status"].tolist() == ["FAILED"] * 3
     assert [(number, "CHECKPOINT_EXPIRED") for number in (1, 2, 3)] == [
         (row.checkpoint, row.detail) for row in journal_of(result, Happening.ABORTED)
     ]
@@ -163,8 +184,8 @@ def test_tolerated_failures_let_the_job_go_on():
 def test_a_job_that_tolerates_everything_runs_on():
     result = simulate(too_slow(), engine=ENGINE)
 
-    assert "RUNNING" == result.job_status
-    assert [] == journal_of(result, Happening.JOB_FAILED)
+    assert result.job_status == "RUNNING"
+    assert journal_of(result, Happening.JOB_FAILED) == []
     assert len(result.checkpoints) > 3
 
 
@@ -173,7 +194,7 @@ def test_no_interval_no_checkpoints():
     base = scenario(chain(1), seconds=1)
     result = simulate(replace(base, checkpoint=replace(base.checkpoint, interval_ns=None)), engine=ENGINE)
 
-    assert (0, 0, []) == (len(result.checkpoints), len(result.subtasks), list(result.journal))
+    assert (len(result.checkpoints), len(result.subtasks), list(result.journal)) == (0, 0, [])
     assert "persisted_data" in result.checkpoints
     assert (result.tasks["numRecordsIn"] > 0).all()
 
@@ -181,12 +202,17 @@ def test_no_interval_no_checkpoints():
 def test_a_source_with_nothing_due_takes_part():
     """Nothing more is due for now, but its log goes on: its subtask idles on and acknowledges."""
     job = chain(1)
-    quiet = Job((replace(job.vertices[0], source=Source((Rate(0, Fraction(100)), Rate(50 * MS, Fraction(0))))), *job.vertices[1:]))
+    quiet = Job(
+        (
+            replace(job.vertices[0], source=Source((Rate(0, Fraction(100)), Rate(50 * MS, Fraction(0))))),
+            *job.vertices[1:],
+        )
+    )
     result = simulate(scenario(quiet, seconds=2), engine=ENGINE)
 
-    assert "RUNNING" == result.job_status
-    assert ["COMPLETED"] * 5 == result.checkpoints["status"].tolist()
-    assert [5, 5, 5] == result.tasks["numRecordsIn"].tolist()
+    assert result.job_status == "RUNNING"
+    assert result.checkpoints["status"].tolist() == ["COMPLETED"] * 5
+    assert result.tasks["numRecordsIn"].tolist() == [5, 5, 5]
 
 
 # ---------------------------------------------------------------------------------------------- options reach their place
@@ -213,10 +239,12 @@ def test_forced_edges_carry_aligned_barriers(ship, also, forced):
             captured[instance.layout.edge[channel]] += captured_bytes
 
     assert [(0, forced)] == instance.context.outputs(0)
-    assert [(1, False)] == instance.context.outputs(2)
+    assert instance.context.outputs(2) == [(1, False)]
     assert forced == (captured[0] == 0)
     assert captured[1] > 0
-    assert [row.status for row in instance.stats.values()].count("COMPLETED") >= 2, "a capture must not keep back a barrier"
+    assert [row.status for row in instance.stats.values()].count("COMPLETED") >= 2, (
+        "a capture must not keep back a barrier"
+    )
 
 
 def groups(placement, size):
@@ -249,7 +277,7 @@ def test_members_of_a_group_share_their_writer():
     base = scenario(chain(), UNALIGNED, seconds=1)
     instance = JobInstance(replace(base, cluster=replace(base.cluster, placement="single")), ENGINE)
 
-    assert 2 == len({id(task.parts.of(ChannelState).writer) for task in instance.tasks})
+    assert len({id(task.parts.of(ChannelState).writer) for task in instance.tasks}) == 2
 
 
 def test_first_trigger_is_drawn_in_the_old_profile():
@@ -258,12 +286,13 @@ def test_first_trigger_is_drawn_in_the_old_profile():
     def firsts(profile):
         base = scenario(chain(1, rate=10), seconds=0.5, interval_ms=400)
         scenarios = [
-            replace(base, cluster=replace(base.cluster, profile=profile), run=replace(base.run, seed=seed)) for seed in range(1, 9)
+            replace(base, cluster=replace(base.cluster, profile=profile), run=replace(base.run, seed=seed))
+            for seed in range(1, 9)
         ]
         return [simulate(scenario, engine=ENGINE).checkpoints["trigger_timestamp"][0] for scenario in scenarios]
 
     assert {10.0} == set(firsts("2.x"))
-    assert 8 == len(set(firsts("1.20")))
+    assert len(set(firsts("1.20"))) == 8
     assert all(0 <= first <= 400 for first in firsts("1.20"))
 
 
@@ -271,7 +300,8 @@ def test_aligned_and_unaligned_have_the_same_data():
     """The workload is a function of the seed: without checkpoints the barriers' kind changes nothing."""
     off = [replace(scenario(chain(), kind, seconds=1), run=TINY.run) for kind in (ALIGNED, UNALIGNED)]
     first, second = (
-        simulate(replace(instance, checkpoint=replace(instance.checkpoint, interval_ns=None)), engine=ENGINE) for instance in off
+        simulate(replace(instance, checkpoint=replace(instance.checkpoint, interval_ns=None)), engine=ENGINE)
+        for instance in off
     )
 
     assert first.tasks.equals(second.tasks)

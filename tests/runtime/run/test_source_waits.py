@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sim
-from sim.scenario import loads
+from sim.model.schema.study import loads
 
 TEXT = """# When does the barrier leave the source?
 version: 1
@@ -56,7 +56,8 @@ REPORT = Path(__file__).parents[2] / "data" / "reports" / "br13" / "scenario.yam
 def in_flight(*overrides: str) -> list[tuple[int, float]]:
     """(bytes in flight, duration) of each unaligned checkpoint of the report."""
     study = loads(
-        REPORT.read_text(), overrides=["checkpoint.barriers=unaligned", "cluster.placement=isolated", "run.duration=40 s", *overrides]
+        REPORT.read_text(),
+        overrides=["checkpoint.barriers=unaligned", "cluster.placement=isolated", "run.duration=40 s", *overrides],
     )
     rows = sim.simulate(study.scenarios[0]).checkpoints
     return list(zip(rows["persisted_data"], rows["end_to_end_duration"], strict=True))

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 
 from sim.model.job import AsyncIO, Distribution, Job
-from sim.model.sink import Commit
+from sim.model.sinks import Commit
 from sim.plane import build
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.setup.lowering import plane_spec
-from sim.runtime.setup.redistribution import redistributed
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.lowering import plane_spec
+from sim.runtime.redistribution import redistributed
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 
 
 def rescaled(base, **parallelism):
-    vertices = tuple(replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism)) for vertex in base.job.vertices)
+    vertices = tuple(
+        replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism)) for vertex in base.job.vertices
+    )
     return replace(base, job=Job(vertices))
 
 
@@ -53,7 +55,9 @@ def test_nothing_in_flight_is_lost(kind, parallelism):
 
     assert before[0] == after[0]
     assert (kind is UNALIGNED) == (after[0] > 0)
-    assert before[1] + before[2] == pytest.approx(after[1] + after[2], abs=100 * len(parts)), "records cut in two are whole again"
+    assert before[1] + before[2] == pytest.approx(after[1] + after[2], abs=100 * len(parts)), (
+        "records cut in two are whole again"
+    )
     assert sum(vertex.parallelism for vertex in spec.vertices) == len(parts)
     assert sum(part.position.served for part in stored.values()) == sum(part.position.served for part in parts.values())
 
@@ -66,7 +70,7 @@ def test_what_is_in_flight_goes_by_key_groups():
     found = sum(parts[task].position.records_in for task in (2, 3)).tolist()
 
     assert 10 < sum(found) == in_flight_of(stored, plane_spec(base), 2)
-    assert [2 / 5, 2 / 5, 1 / 5] == pytest.approx([records / sum(found) for records in found], abs=0.05)
+    assert pytest.approx([records / sum(found) for records in found], abs=0.05) == [2 / 5, 2 / 5, 1 / 5]
 
 
 def test_the_plane_starts_there_and_serves_all_of_it():
@@ -100,10 +104,16 @@ def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
     plane = build(replace(spec, begin_ns=2 * SECOND), "compiled")
     plane.start({task: part.position for task, part in parts.items()})
 
-    assert 2 * 2 * 3 == sum(sum(part.held_back) for part in stored.values()) == sum(sum(part.held_back) for part in readers)
+    assert (
+        2 * 2 * 3
+        == sum(sum(part.held_back) for part in stored.values())
+        == sum(sum(part.held_back) for part in readers)
+    )
     assert dict(parallelism).get("sink", 2) == len(readers)
     assert (not parallelism) == any(sum(part.written) for part in readers)
-    assert all(plane.position(task).records_out.tolist() == part.position.records_out.tolist() for task, part in parts.items())
+    assert all(
+        plane.position(task).records_out.tolist() == part.position.records_out.tolist() for task, part in parts.items()
+    )
 
 
 def test_a_sink_keeps_what_it_held_back_itself():
@@ -112,8 +122,8 @@ def test_a_sink_keeps_what_it_held_back_itself():
     sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
     _, stored, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), stage0=3)
 
-    assert [(3, 3), (3, 3)] == [part.held_back for part in stored.values() if part.held_back]
-    assert [(2, 2, 2), (2, 2, 2)] == [part.held_back for part in parts.values() if part.held_back]
+    assert [part.held_back for part in stored.values() if part.held_back] == [(3, 3), (3, 3)]
+    assert [part.held_back for part in parts.values() if part.held_back] == [(2, 2, 2), (2, 2, 2)]
 
 
 def test_requests_under_way_stay_with_their_task():
@@ -125,7 +135,7 @@ def test_requests_under_way_stay_with_their_task():
 
     for task in (2, 3):
         before, after = stored[task].position, parts[task].position
-        assert 0 < before.late
+        assert before.late > 0
         assert (before.late, before.served) == (after.late, after.served)
 
 
@@ -160,7 +170,9 @@ def test_a_task_that_had_finished_keeps_nothing_and_the_others_do(finished):
     for task in (2, 3):
         stored[task] = replace(stored[task], kept={} if task == finished else {"feature": Kept()})
     spec = plane_spec(rescaled(instance.scenario, stage0=3))
-    parts = redistributed(stored, instance.spec, spec, tuple(vertex.max_parallelism for vertex in instance.scenario.job.vertices))
+    parts = redistributed(
+        stored, instance.spec, spec, tuple(vertex.max_parallelism for vertex in instance.scenario.job.vertices)
+    )
 
     assert [Kept((3 - finished,))] * 3 == [parts[task].kept["feature"] for task in (2, 3, 4)]
 
@@ -171,10 +183,15 @@ def test_every_committable_goes_to_one_new_task(sinks):
     base = scenario(chain(2), ALIGNED)
     sink = replace(base.job.vertices[-1], commit=Commit())
     _, stored, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), sink=sinks)
-    before, after = ([part.committables for part in snapshots.values() if part.committables is not None] for snapshots in (stored, parts))
+    before, after = (
+        [part.committables for part in snapshots.values() if part.committables is not None]
+        for snapshots in (stored, parts)
+    )
 
-    assert 2 == sum(len(uncommitted.committables) for uncommitted in before)
-    first, second = (sorted(str(c) for uncommitted in side for c in uncommitted.committables) for side in (before, after))
+    assert sum(len(uncommitted.committables) for uncommitted in before) == 2
+    first, second = (
+        sorted(str(c) for uncommitted in side for c in uncommitted.committables) for side in (before, after)
+    )
     assert first == second
     assert {uncommitted.checkpoint for uncommitted in before} == {uncommitted.checkpoint for uncommitted in after}
 
@@ -184,7 +201,9 @@ def in_flight_of(parts, spec, vertex):
     first = sum(earlier.parallelism for earlier in spec.vertices[: vertex - 1])
     writers = range(first, first + spec.vertices[vertex - 1].parallelism)
     readers = range(writers.stop, writers.stop + spec.vertices[vertex].parallelism)
-    return sum(int(parts[t].position.records_in.sum()) for t in writers) - sum(int(parts[t].position.records_out.sum()) for t in readers)
+    return sum(int(parts[t].position.records_in.sum()) for t in writers) - sum(
+        int(parts[t].position.records_out.sum()) for t in readers
+    )
 
 
 def test_keyed_state_goes_by_key_groups():
@@ -192,10 +211,12 @@ def test_keyed_state_goes_by_key_groups():
     _, stored, _, parts = dealt(scenario(chain(2), ALIGNED), stage0=3)
     shares = [[share for _, share in parts[task].parts] for task in (2, 3, 4)]
 
-    assert [1, 2, 1] == [len(share) for share in shares]
-    assert 1 == pytest.approx(float(sum(map(sum, shares)) / 2), abs=0.02)
+    assert [len(share) for share in shares] == [1, 2, 1]
+    assert pytest.approx(float(sum(map(sum, shares)) / 2), abs=0.02) == 1
     assert Fraction(1, 3) == pytest.approx(shares[1][0], abs=0.02)
-    assert sum(part.state_bytes for part in stored.values()) == pytest.approx(sum(part.state_bytes for part in parts.values()), abs=10)
+    assert sum(part.state_bytes for part in stored.values()) == pytest.approx(
+        sum(part.state_bytes for part in parts.values()), abs=10
+    )
 
 
 def test_channel_state_is_read_by_everybody_who_may_own_some_of_it():

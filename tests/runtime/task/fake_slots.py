@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.seam.interface import Marker
+from sim.plane.interface import Marker
 
 __all__ = ["FakeSlot"]
 
@@ -72,7 +72,9 @@ class FakeSlot:
         layout = SimpleNamespace(vertex=[0], subtask=[0])
         spec = SimpleNamespace(vertices=[SimpleNamespace(log=lambda _: log)])
         scenario = SimpleNamespace(job=SimpleNamespace(event_time_windows=windows), run=SimpleNamespace(seed=1))
-        self.context = SimpleNamespace(env=self.env, plane=plane, layout=layout, spec=spec, scenario=scenario, names=[("task", 0)])
+        self.context = SimpleNamespace(
+            env=self.env, plane=plane, layout=layout, spec=spec, scenario=scenario, names=[("task", 0)]
+        )
 
     @property
     def now(self) -> int:

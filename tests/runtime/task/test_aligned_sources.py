@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 from tests.runtime.task.windowed_runs import sizes
 
@@ -24,13 +24,15 @@ USUAL = {"bound": "", "service": "20 ms", "barriers": "aligned", "duration": "40
 
 
 def alignment(buffer, drift="2 s", every="1 s"):
-    return f", watermark: {{alignment: {{group: g, max-drift: {drift}, update-interval: {every}, buffer-size: {buffer}}}}}"
+    return (
+        f", watermark: {{alignment: {{group: g, max-drift: {drift}, update-interval: {every}, buffer-size: {buffer}}}}}"
+    )
 
 
 def run(aligned="", *, sections="", **given):
     result = simulate(loads(JOB.format(aligned=aligned, **USUAL | given) + sections, name="aligned").scenarios[0])
 
-    assert () == result.violations
+    assert result.violations == ()
     return result
 
 
@@ -41,7 +43,7 @@ def emitted(result, vertex):
 
 def test_without_alignment_windows_hold_what_the_fast_source_is_ahead():
     """The slow one reads at half the rate: after 38 s the windows hold 19 s of the other, 100 records each."""
-    assert 1900 == pytest.approx(sizes(run()).iloc[-1], rel=0.1)
+    assert pytest.approx(sizes(run()).iloc[-1], rel=0.1) == 1900
 
 
 @pytest.mark.parametrize(("buffer", "least_s", "most_s"), [(0, 2, 2 + 2), (3, 5, 2 + 8)])
@@ -58,9 +60,9 @@ def test_a_source_that_waits_is_idle_and_has_a_backlog():
     rows = run(alignment(0)).series
     later = rows[(rows["vertex"] == "fast") & (rows["time"] > 15)]
 
-    assert 0.75 == pytest.approx(later["idle"].mean(), abs=0.1)
-    assert 0.25 == pytest.approx(later["busy"].mean(), abs=0.1)
-    assert 100 * 15 < later["backlog"].max()
+    assert pytest.approx(later["idle"].mean(), abs=0.1) == 0.75
+    assert pytest.approx(later["busy"].mean(), abs=0.1) == 0.25
+    assert later["backlog"].max() > 100 * 15
 
 
 @pytest.mark.parametrize("barriers", ["aligned", "unaligned"])
@@ -83,7 +85,9 @@ def test_sources_of_another_group_do_not_wait():
 def test_nobody_waits_for_a_source_that_is_idle():
     """It has no records from 5 s on and is idle a second later: the other one reads on."""
     text = JOB.format(aligned=alignment(0)[:-1] + ", idle-timeout: 1 s}", **USUAL | {"service": "1 ms"})
-    text = text.replace("slow: {source: {rate: 100/s", "slow: {source: {rate: [{at: 0 s, rate: 100/s}, {at: 5 s, rate: 0/s}]")
+    text = text.replace(
+        "slow: {source: {rate: 100/s", "slow: {source: {rate: [{at: 0 s, rate: 100/s}, {at: 5 s, rate: 0/s}]"
+    )
     result = simulate(loads(text, name="aligned").scenarios[0])
 
     assert emitted(result, "fast") == pytest.approx(4000, abs=30)
@@ -93,8 +97,8 @@ def test_nobody_waits_for_a_source_that_has_ended():
     text = JOB.format(aligned=alignment(3), **USUAL | {"service": "1 ms", "bound": ", records: 2000"})
     result = simulate(loads(text.replace("records: 2000", "records: 500", 1), name="aligned").scenarios[0])
 
-    assert "FINISHED" == result.job_status
-    assert [2500] * 2 == [emitted(result, "fast") + emitted(result, "slow"), emitted(result, "win")]
+    assert result.job_status == "FINISHED"
+    assert [emitted(result, "fast") + emitted(result, "slow"), emitted(result, "win")] == [2500] * 2
 
 
 def test_a_restored_source_reads_on_until_the_first_limit():
@@ -103,7 +107,7 @@ def test_a_restored_source_reads_on_until_the_first_limit():
     kept_bytes = sizes(result)
     failed_at = result.checkpoints.set_index("id")["trigger_timestamp"] < 20_500
 
-    assert 1 == len(result.recoveries)
+    assert len(result.recoveries) == 1
     assert kept_bytes[~failed_at].max() > 1.15 * kept_bytes[failed_at].max()
     assert kept_bytes.iloc[-1] < 400
 
@@ -111,12 +115,14 @@ def test_a_restored_source_reads_on_until_the_first_limit():
 def test_a_job_that_is_drained_ends_while_a_source_waits():
     result = run(alignment(0), sections="actions: [{at: 21 s, stop: drain}]\n")
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
     assert emitted(result, "fast") + emitted(result, "slow") == emitted(result, "win")
 
 
 def test_alignment_needs_no_window():
-    text = JOB.format(aligned=alignment(0), **USUAL).replace("    window: {tumbling: 1 s, time: event, state-per-record: 1 B}\n", "")
+    text = JOB.format(aligned=alignment(0), **USUAL).replace(
+        "    window: {tumbling: 1 s, time: event, state-per-record: 1 B}\n", ""
+    )
     assert "window" not in text.split("\n", 1)[1]
     result = simulate(loads(text, name="aligned").scenarios[0])
 
@@ -148,6 +154,6 @@ def test_the_watermark_of_a_source_that_waits_stands_still(engine):
     """
     result = simulate(loads(UNLIMITED, name="unlimited").scenarios[0], engine=engine)
 
-    assert ("FINISHED", ()) == (result.job_status, result.violations)
-    assert 180 == emitted(result, "src")
+    assert (result.job_status, result.violations) == ("FINISHED", ())
+    assert emitted(result, "src") == 180
     assert 1000 * result.ended_ns / 1e9 > 60 * 5, "they have waited for each other"

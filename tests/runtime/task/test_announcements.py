@@ -15,10 +15,14 @@ def reads(upstream: str, service_ns: int, record_bytes: int) -> Input:
 
 def test_an_announced_barrier_does_not_take_a_snapshot_from_under_the_thread():
     """Checkpoints expire while their synchronous phase goes on, and the next barrier is announced meanwhile: it cancels nothing before."""
-    readers = Vertex("d", 2, inputs=(reads("a", 100_000, 40), reads("c", 9 * MS, 300)), snapshot=Snapshot(sync_ns=60 * MS))
+    readers = Vertex(
+        "d", 2, inputs=(reads("a", 100_000, 40), reads("c", 9 * MS, 300)), snapshot=Snapshot(sync_ns=60 * MS)
+    )
     middle = Vertex("c", inputs=(replace(reads("a", 100_000, 40), ship="rescale"),))
     job = Job((source("a"), middle, readers))
     base = scenario(job, Barriers("aligned-timeout", 30 * MS), seconds=2, interval_ms=120, timeout_ns=150 * MS)
-    world = run(replace(base, cluster=replace(base.cluster, network=replace(network, buffer_timeout_ns=-1))), "compiled")
+    world = run(
+        replace(base, cluster=replace(base.cluster, network=replace(network, buffer_timeout_ns=-1))), "compiled"
+    )
 
-    assert 10 <= len(world.stats)
+    assert len(world.stats) >= 10

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.runtime.task.async_thread import AsyncThread
+from sim.runtime.task.thread import AsyncThread
 from tests.runtime.fakes import clock
 
 
@@ -42,7 +42,7 @@ def shop():
 def test_one_piece_after_the_other(shop):
     shop.queue(0, 1, 10, 20)
 
-    assert [("1 begins", 0), ("1 after 10", 10), ("1 after 20", 30), ("1 done", 30)] == shop.run()
+    assert shop.run() == [("1 begins", 0), ("1 after 10", 10), ("1 after 20", 30), ("1 done", 30)]
 
 
 def test_one_snapshot_after_the_other(shop):
@@ -50,7 +50,14 @@ def test_one_snapshot_after_the_other(shop):
     shop.queue(0, 1, 10, stays=5)
     shop.queue(2, 2, 3)
 
-    assert [("1 begins", 0), ("1 after 10", 10), ("1 done", 10), ("2 begins", 15), ("2 after 3", 18), ("2 done", 18)] == shop.run()
+    assert shop.run() == [
+        ("1 begins", 0),
+        ("1 after 10", 10),
+        ("1 done", 10),
+        ("2 begins", 15),
+        ("2 after 3", 18),
+        ("2 done", 18),
+    ]
 
 
 def test_work_without_time_is_done_at_once(shop):
@@ -58,7 +65,7 @@ def test_work_without_time_is_done_at_once(shop):
     shop.queue(4, 1, stays=7)
     shop.queue(5, 2)
 
-    assert [("1 begins", 4), ("1 done", 4), ("2 begins", 11), ("2 done", 11)] == shop.run()
+    assert shop.run() == [("1 begins", 4), ("1 done", 4), ("2 begins", 11), ("2 done", 11)]
 
 
 def test_cancelled_work_stops_where_it_is(shop):
@@ -67,7 +74,7 @@ def test_cancelled_work_stops_where_it_is(shop):
     shop.queue(1, 2, 3)
     shop.env.call_in(15, lambda: shop.thread.leave(1))
 
-    assert [("1 begins", 0), ("1 after 10", 10), ("2 begins", 15), ("2 after 3", 18), ("2 done", 18)] == shop.run()
+    assert shop.run() == [("1 begins", 0), ("1 after 10", 10), ("2 begins", 15), ("2 after 3", 18), ("2 done", 18)]
 
 
 def test_cancelled_work_that_waits_never_begins(shop):
@@ -76,7 +83,7 @@ def test_cancelled_work_that_waits_never_begins(shop):
     shop.queue(2, 3, 4)
     shop.env.call_in(5, lambda: shop.thread.leave(2))
 
-    assert ["1 begins", "1 after 10", "1 done", "3 begins", "3 after 4", "3 done"] == [what for what, _ in shop.run()]
+    assert [what for what, _ in shop.run()] == ["1 begins", "1 after 10", "1 done", "3 begins", "3 after 4", "3 done"]
 
 
 def test_work_cancelled_in_the_moment_it_begins_never_ends(shop):
@@ -84,7 +91,7 @@ def test_work_cancelled_in_the_moment_it_begins_never_ends(shop):
     shop.queue(5, 1, 10)
     shop.env.call_in(5, lambda: shop.thread.leave(1))
 
-    assert [("1 begins", 5)] == shop.run()
+    assert shop.run() == [("1 begins", 5)]
 
 
 def test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further(shop):
@@ -99,7 +106,7 @@ def test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further(shop):
     shop.env.call_in(1, lambda: shop.thread.queue(2, waiting(), lambda: shop.note("2 done")))
     shop.env.call_in(5, lambda: (shop.thread.leave(1), shop.thread.leave(2)))
 
-    assert [("1 begins", 0)] == shop.run()
+    assert shop.run() == [("1 begins", 0)]
 
 
 def test_leaving_twice_or_without_a_turn_is_nothing(shop):
@@ -108,4 +115,4 @@ def test_leaving_twice_or_without_a_turn_is_nothing(shop):
     for at in (0, 20, 30):
         shop.env.call_in(at, lambda: shop.thread.leave(9))
 
-    assert ("1 done", 10) == shop.run()[-1]
+    assert shop.run()[-1] == ("1 done", 10)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 
 JOB = """\
@@ -29,13 +29,20 @@ def delays(result):
 @pytest.mark.parametrize(("barriers", "at_c"), [("unaligned", 20.0), ("aligned", 10.0), ("at-least-once", 10.0)])
 def test_each_exchange_adds_its_lateness(barriers, at_c):
     """10 ms at b, 20 ms at c, unless c has records to work off while b is late; sources are triggered and wait for nothing."""
-    late = delays(ran(f"checkpoint.barriers={barriers}", "cluster.barrier-wake-up=10 ms")) - delays(ran(f"checkpoint.barriers={barriers}"))
+    late = delays(ran(f"checkpoint.barriers={barriers}", "cluster.barrier-wake-up=10 ms")) - delays(
+        ran(f"checkpoint.barriers={barriers}")
+    )
 
     assert {"a": 0.0, "b": 10.0, "c": at_c} == pytest.approx(late.to_dict(), abs=1.5)
 
 
 def test_engines_agree_and_nothing_is_lost():
-    changes = ("cluster.barrier-wake-up=10 ms", "storage.in-flight-bandwidth=5 MB/s", "faults=[{kill: c, at: 7 s}]", "run.duration=12 s")
+    changes = (
+        "cluster.barrier-wake-up=10 ms",
+        "storage.in-flight-bandwidth=5 MB/s",
+        "faults=[{kill: c, at: 7 s}]",
+        "run.duration=12 s",
+    )
     compiled, reference = (ran(*changes, engine=engine) for engine in ("compiled", oracle))
 
     assert () == compiled.violations == reference.violations

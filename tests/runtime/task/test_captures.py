@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.stats import CheckpointStats
-from sim.model.cluster import Storage
+from sim.model.storage import Storage
+from sim.results.tables import CheckpointStats
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.task.channel_state import ChannelState
-from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from sim.runtime.task_manager import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
 from tests.runtime.fakes import FakePlane
 
@@ -29,7 +29,9 @@ class Desk:
         context = SimpleNamespace(plane=self.plane, stats=self.stats)
         manager = SimpleNamespace(channel_state={TASK: ChannelStateWriter(self.env, self.storage, [TASK])})
         contents = SimpleNamespace(in_flight_final=lambda *_, **__: None)
-        self.data = ChannelState(SimpleNamespace(context=context, task=TASK, manager=manager, contents=contents, note=lambda *_: None))
+        self.data = ChannelState(
+            SimpleNamespace(context=context, task=TASK, manager=manager, contents=contents, note=lambda *_: None)
+        )
         self.closed_ms = []
 
     def holds(self, input_ms):
@@ -64,14 +66,14 @@ def test_buffers_are_released_after_the_write(desk):
     desk.finish()
     desk.until(7)
 
-    assert [("capture", TASK, 1)] == desk.plane.verbs
+    assert desk.plane.verbs == [("capture", TASK, 1)]
     assert desk.data.storing
     desk.until(9)
     assert not desk.data.storing
     assert desk.releases > 0
-    assert [] == desk.closed_ms
+    assert desk.closed_ms == []
     desk.until(20)
-    assert [13] == desk.closed_ms
+    assert desk.closed_ms == [13]
 
 
 def test_input_that_arrives_during_a_write_is_written_next(desk):
@@ -82,7 +84,7 @@ def test_input_that_arrives_during_a_write_is_written_next(desk):
     desk.holds(input_ms=6)
     desk.until(5)
 
-    assert 0 == desk.releases, "the 4 ms that arrived meanwhile are not written"
+    assert desk.releases == 0, "the 4 ms that arrived meanwhile are not written"
     desk.until(7)
     assert desk.releases > 0
 
@@ -96,9 +98,9 @@ def test_input_that_arrives_later_is_written_later(desk):
     desk.until(20)
     desk.data.barriers_complete(1)
 
-    assert (6 * PER_MS, 0) == desk.finish()
+    assert desk.finish() == (6 * PER_MS, 0)
     desk.until(50)
-    assert ([29], 1, 6 * PER_MS) == (desk.closed_ms, desk.storage.files.written, desk.storage.bytes_written)
+    assert (desk.closed_ms, desk.storage.files.written, desk.storage.bytes_written) == ([29], 1, 6 * PER_MS)
 
 
 def test_buffers_do_not_wait_for_the_last_barrier(desk):
@@ -115,13 +117,13 @@ def test_output_is_stored_like_input(desk):
     desk.data.overtaken(1, 3 * PER_MS)
     desk.data.barriers_complete(1)
 
-    assert (1 * PER_MS, 3 * PER_MS) == desk.finish()
+    assert desk.finish() == (1 * PER_MS, 3 * PER_MS)
     desk.until(3)
-    assert 0 == desk.releases
+    assert desk.releases == 0
     desk.until(5)
     assert desk.releases > 0
     desk.until(30)
-    assert ([9], 4 * PER_MS) == (desk.closed_ms, desk.storage.bytes_written)
+    assert (desk.closed_ms, desk.storage.bytes_written) == ([9], 4 * PER_MS)
 
 
 def test_without_data_nothing_waits(desk):
@@ -130,9 +132,9 @@ def test_without_data_nothing_waits(desk):
     desk.data.barriers_complete(1)
 
     assert desk.releases > 0
-    assert (0, 0) == desk.finish()
+    assert desk.finish() == (0, 0)
     desk.until(1)
-    assert ([0], 0) == (desk.closed_ms, desk.storage.files.written)
+    assert (desk.closed_ms, desk.storage.files.written) == ([0], 0)
 
 
 def test_a_cancelled_checkpoint_releases_at_once(desk):
@@ -142,9 +144,9 @@ def test_a_cancelled_checkpoint_releases_at_once(desk):
     desk.until(2)
     desk.data.aborted(1)
 
-    assert 1 == desk.releases
+    assert desk.releases == 1
     desk.until(50)
-    assert (1, [], 0) == (desk.releases, desk.closed_ms, desk.storage.files.written)
+    assert (desk.releases, desk.closed_ms, desk.storage.files.written) == (1, [], 0)
 
 
 def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):
@@ -160,7 +162,7 @@ def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):
     desk.finish(checkpoint=2)
     desk.until(50)
 
-    assert [8 + 1 + 5] == desk.closed_ms
+    assert desk.closed_ms == [8 + 1 + 5]
 
 
 def test_cancelling_what_never_began_is_nothing(desk):
@@ -169,7 +171,7 @@ def test_cancelling_what_never_began_is_nothing(desk):
     desk.data.input_overtaken(1)
     desk.data.aborted(2)
 
-    assert 0 == desk.releases
+    assert desk.releases == 0
 
 
 def test_output_of_a_checkpoint_without_channel_state_is_not_stored(desk):
@@ -178,8 +180,8 @@ def test_output_of_a_checkpoint_without_channel_state_is_not_stored(desk):
     desk.data.overtaken(2, 5 * PER_MS)
     desk.until(10)
 
-    assert [] == desk.plane.verbs
-    assert 0 == desk.storage.bytes_written
+    assert desk.plane.verbs == []
+    assert desk.storage.bytes_written == 0
 
 
 def test_beginning_twice_is_beginning_once(desk):
@@ -190,4 +192,4 @@ def test_beginning_twice_is_beginning_once(desk):
     desk.data.input_overtaken(1)
     desk.data.barriers_complete(1)
 
-    assert (1 * PER_MS, 2 * PER_MS) == desk.finish()
+    assert desk.finish() == (1 * PER_MS, 2 * PER_MS)

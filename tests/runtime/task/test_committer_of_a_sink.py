@@ -4,13 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Happening, Journal
-from sim.model.sink import Commit
-from sim.protocol.commit.committables import Committable
-from sim.protocol.commit.writer import Writer
-from sim.runtime.committed_output import CommittedOutput
-from sim.runtime.contents import Uncommitted
-from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
+from sim.model.sinks import Commit
+from sim.protocol.commit import Committable, Writer
+from sim.results.journal import Happening, Journal
+from sim.runtime.context import CommittedOutput, Uncommitted
+from sim.runtime.task.sink import SinkCommitter, SinkWriter
 from tests.runtime.task.fake_slots import FakeClock
 
 LATENCY_NS, COMMIT_NS = 7, 40
@@ -48,9 +46,13 @@ class Sink:
         self.output = CommittedOutput(SimpleNamespace(files=existing), NAMES)
         scenario = SimpleNamespace(cluster=SimpleNamespace(latency_ns=LATENCY_NS, profile="2.x"))
         self.context = SimpleNamespace(
-            env=self.env, scenario=scenario, commits=[], stats={3: SimpleNamespace(trigger_ns=33)}, journal=Journal(),
+            env=self.env,
+            scenario=scenario,
+            commits=[],
+            stats={3: SimpleNamespace(trigger_ns=33)},
+            journal=Journal(),
             failing_commits={},
-        )  # fmt: skip
+        )
         self.thread = Thread(self.log)
         slot = Slot(self)
         self.committer = SinkCommitter(slot, Commit(**options), self.emitted.append, lambda: drained)
@@ -99,13 +101,13 @@ class TestCommits:
     def test_a_completion_commits_what_its_snapshot_holds(self):
         sink = Sink()
         kept = sink.snapshot(3, committable(3), committable(3, writer=1, records=5))
-        assert (3, 2, []) == (kept.checkpoint, len(kept.committables), list(kept.in_flight))
-        assert [] == sink.committed()
+        assert (kept.checkpoint, len(kept.committables), list(kept.in_flight)) == (3, 2, [])
+        assert sink.committed() == []
         sink.committer.completed(3)
         (row,) = sink.context.commits
-        assert (3, 0, 2, 33) == (row.checkpoint, row.time_ns, row.task, row.trigger_ns)
-        assert [(3, [3, 3], [], False)] == sink.committed()
-        assert [(Happening.COMMITTED, 3, 15)] == sink.happened()
+        assert (row.checkpoint, row.time_ns, row.task, row.trigger_ns) == (3, 0, 2, 33)
+        assert sink.committed() == [(3, [3, 3], [], False)]
+        assert sink.happened() == [(Happening.COMMITTED, 3, 15)]
         assert sink.output.has(committable(3))
 
     def test_nothing_is_committed_twice(self):
@@ -113,22 +115,22 @@ class TestCommits:
         sink.snapshot(3, committable(3))
         for _ in range(2):
             sink.committer.completed(3)
-        assert 1 == len(sink.committed())
+        assert len(sink.committed()) == 1
 
     def test_what_its_snapshot_does_not_hold_waits(self):
         sink = Sink()
         sink.receive(committable(4))
-        assert () == sink.snapshot(3, committable(3)).committables[1:]
+        assert sink.snapshot(3, committable(3)).committables[1:] == ()
         sink.committer.completed(3)
-        assert [(3, [3], [], False)] == sink.committed()
+        assert sink.committed() == [(3, [3], [], False)]
 
     def test_a_commit_keeps_the_thread(self):
         sink = Sink(time_ns=COMMIT_NS)
         sink.snapshot(3, committable(3))
         sink.committer.completed(3)
-        assert (["occupy"], []) == (sink.log, sink.committed())
+        assert (sink.log, sink.committed()) == (["occupy"], [])
         sink.env.run(COMMIT_NS)
-        assert (["occupy", "vacate"], COMMIT_NS) == (sink.log, sink.context.commits[0].time_ns)
+        assert (sink.log, sink.context.commits[0].time_ns) == (["occupy", "vacate"], COMMIT_NS)
 
     def test_a_commit_of_a_task_that_failed_meanwhile_has_no_effect(self):
         sink = Sink(time_ns=COMMIT_NS)
@@ -136,7 +138,7 @@ class TestCommits:
         sink.committer.completed(3)
         sink.thread.stopped = True
         sink.env.run(COMMIT_NS)
-        assert (["occupy", "vacate"], []) == (sink.log, sink.committed())
+        assert (sink.log, sink.committed()) == (["occupy", "vacate"], [])
         assert not sink.output.has(committable(3))
 
     def test_files_that_are_not_there_are_noted(self):
@@ -159,7 +161,7 @@ class TestCommits:
         sink = Sink()
         sink.snapshot(3, committable(3))
         sink.committer.completed(3)
-        assert [] == sink.emitted
+        assert sink.emitted == []
 
     def test_at_the_end_everything_is_committed(self):
         """Without a checkpoint: 0."""
@@ -167,8 +169,8 @@ class TestCommits:
         sink.receive(committable(5))
         sink.committer.close()
         (row,) = sink.context.commits
-        assert (0, -1) == (row.checkpoint, row.trigger_ns)
-        assert [(0, [5], [], False)] == sink.committed()
+        assert (row.checkpoint, row.trigger_ns) == (0, -1)
+        assert sink.committed() == [(0, [5], [], False)]
 
 
 class TestLosses:
@@ -177,8 +179,8 @@ class TestLosses:
         sink.snapshot(3, committable(3), committable(3, writer=1, opened_ns=5))
         sink.env.run(105)
         sink.committer.completed(3)
-        assert [(3, [3], [3], False)] == sink.committed()
-        assert [(Happening.TRANSACTION_LOST, 3, 10), (Happening.COMMITTED, 3, 10)] == sink.happened()
+        assert sink.committed() == [(3, [3], [3], False)]
+        assert sink.happened() == [(Happening.TRANSACTION_LOST, 3, 10), (Happening.COMMITTED, 3, 10)]
         assert not sink.output.has(committable(3))
         assert sink.output.settled(committable(3))
 
@@ -186,9 +188,9 @@ class TestLosses:
         sink = Sink(transaction_timeout_ns=100)
         sink.env.run(500)
         sink.committer.restored(Uncommitted(3, (committable(3),)))
-        assert [(3, [], [3], True)] == sink.committed()
+        assert sink.committed() == [(3, [], [3], True)]
         sink.committer.restored(Uncommitted(3, (committable(3),)))
-        assert [] == sink.committed()
+        assert sink.committed() == []
 
 
 class TestRestores:
@@ -196,17 +198,17 @@ class TestRestores:
         sink = Sink()
         sink.output.commit([committable(2)], 2)
         sink.committer.restored(Uncommitted(3, (committable(2), committable(3))))
-        assert [(3, [3], [], True)] == sink.committed()
+        assert sink.committed() == [(3, [3], [], True)]
 
     def test_in_flight_data_follows(self):
         sink = Sink()
         sink.committer.restored(Uncommitted(3, (), [committable(3)]))
-        assert [(3, [3], [], True)] == sink.committed()
+        assert sink.committed() == [(3, [3], [], True)]
 
     def test_without_any_nothing_is_committed(self):
         sink = Sink()
         sink.committer.restored(Uncommitted(3, ()))
-        assert [] == sink.committed()
+        assert sink.committed() == []
 
 
 class TestBarriersThatOvertake:
@@ -221,8 +223,8 @@ class TestBarriersThatOvertake:
         sink.committer.overtake(0)
         sink.committer.take_in(3)
         kept = sink.committer.cut(3)
-        assert [1] == [row.writer for row in kept.committables]
-        assert [0] == [row.writer for row in kept.in_flight]
+        assert [row.writer for row in kept.committables] == [1]
+        assert [row.writer for row in kept.in_flight] == [0]
 
     def test_what_has_arrived_is_not_overtaken(self, sink):
         sink.receive(committable(3))
@@ -232,7 +234,7 @@ class TestBarriersThatOvertake:
         sink.thread.run()
         sink.committer.overtake(0)
         sink.committer.take_in(3)
-        assert 1 == len(sink.committer.cut(3).committables)
+        assert len(sink.committer.cut(3).committables) == 1
 
     def test_it_arrives_behind_its_barrier_and_is_committed_with_it(self, sink):
         sink.receive(committable(3))
@@ -240,30 +242,30 @@ class TestBarriersThatOvertake:
         sink.committer.take_in(3)
         sink.committer.cut(3)
         sink.committer.completed(3)
-        assert [] == sink.committed()
+        assert sink.committed() == []
         sink.env.run(LATENCY_NS)
         sink.thread.run()
-        assert [(3, [3], [], False)] == sink.committed()
+        assert sink.committed() == [(3, [3], [], False)]
 
     def test_another_channel_may_bring_more_until_the_checkpoint_is_over(self, sink):
         kept = sink.snapshot(3)
         sink.receive(committable(3, writer=1), committable(4, writer=1))
-        assert [(3, 1)] == [(row.epoch, row.writer) for row in kept.in_flight]
+        assert [(row.epoch, row.writer) for row in kept.in_flight] == [(3, 1)]
         sink.committer.aborted(3)
         sink.receive(committable(3, writer=0))
-        assert 1 == len(kept.in_flight)
+        assert len(kept.in_flight) == 1
 
     def test_what_is_over_is_over_for_older_ones_too(self, sink):
         second, third = sink.snapshot(2), sink.snapshot(3)
         sink.committer.completed(2)
         sink.receive(committable(2), committable(3))
-        assert ([], [2, 3]) == ([row.epoch for row in second.in_flight], [row.epoch for row in third.in_flight])
+        assert ([row.epoch for row in second.in_flight], [row.epoch for row in third.in_flight]) == ([], [2, 3])
 
     def test_the_end_takes_everything_in(self, sink):
         sink.receive(committable(3))
         sink.committer.overtake(0)
         sink.committer.take_in_all()
-        assert 1 == len(sink.committer.machine.committables)
+        assert len(sink.committer.machine.committables) == 1
 
     def test_where_no_barrier_overtakes_nothing_is_in_flight(self):
         sink = Sink()
@@ -271,7 +273,7 @@ class TestBarriersThatOvertake:
         sink.committer.overtake(0)
         sink.committer.take_in(3)
         kept = sink.committer.cut(3)
-        assert (1, []) == (len(kept.committables), list(kept.in_flight))
+        assert (len(kept.committables), list(kept.in_flight)) == (1, [])
         assert sink.env.next_ns is None
 
 
@@ -284,14 +286,19 @@ class TestWriters:
         writer.end_epoch(10, 4, (12,), 0, ())
         writer.end_input(20, (15,), 50, ())
         sink.committer.take_in_all()
-        assert [(3, ((5, 12),)), (5, ((12, 15),))] == [(row.epoch, row.inputs) for row in sink.committer.machine.committables]
+        assert [(row.epoch, row.inputs) for row in sink.committer.machine.committables] == [
+            (3, ((5, 12),)),
+            (5, ((12, 15),)),
+        ]
 
     def test_a_global_committer_is_looked_up_when_there_is_something_to_commit(self):
         sink, lookups = Sink(), []
-        writer = SinkWriter(Writer(0, (0,), 0), "sink", None, lambda vertex: (lookups.append(vertex), sink.committer)[1])
+        writer = SinkWriter(
+            Writer(0, (0,), 0), "sink", None, lambda vertex: (lookups.append(vertex), sink.committer)[1]
+        )
         writer.overtaken()
         writer.end_epoch(9, 3, (0,), 0, ())
-        assert [] == lookups
+        assert lookups == []
         for checkpoint in (4, 5):
             writer.end_epoch(9, checkpoint, (checkpoint,), 0, ())
-        assert ["sink"] == lookups
+        assert lookups == ["sink"]

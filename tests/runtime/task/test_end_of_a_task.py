@@ -4,22 +4,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.plane.seam.interface import Trait
-from sim.protocol.options import Ending
-from sim.protocol.reasons import FailureReason
-from sim.protocol.task.finishing import FINISHING, EndState, OutputRead
-from sim.protocol.task_vocabulary import GateClosed, InputEnded
-from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
+from sim.plane.interface import Trait
+from sim.protocol.options import Ending, FailureReason
+from sim.protocol.task_finishing import FINISHING, EndState, OutputRead
+from sim.protocol.task_messages import GateClosed, InputEnded
+from sim.results.journal import Happening
+from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.task.end import TaskEnding
 from tests.runtime.task.fake_slots import FakeClock, Recorder
 
 SOURCE, READER = 0, 2
 LATENCY_NS, REPORT_NS, CLOSE_NS = 7, 50, 900
 LAYOUT = SimpleNamespace(
-    task_gates=[(), (), (0,), (1,)], subtask=[0, 1, 0, 0], writer=[0, 1, 2], reader=[2, 2, 3], local=[True, False, True],
-    task_partitions=[(0,), (1,), (2,), ()], partitions=[(0, 0, (0,)), (1, 0, (1,)), (2, 1, (2,))],
-)  # fmt: skip
+    task_gates=[(), (), (0,), (1,)],
+    subtask=[0, 1, 0, 0],
+    writer=[0, 1, 2],
+    reader=[2, 2, 3],
+    local=[True, False, True],
+    task_partitions=[(0,), (1,), (2,), ()],
+    partitions=[(0, 0, (0,)), (1, 0, (1,)), (2, 1, (2,))],
+)
 """Two sources, which a task reads that has one reader: the channels 0 (local) and 1, and 2."""
 
 
@@ -47,7 +51,9 @@ class Task:
     def __init__(self, task=READER, rule="flink", periodic=True, total=None, served=0):
         self.env, self.log = FakeClock(), []
         self.writers = {}
-        plane = SimpleNamespace(served=lambda: [served] * 4, forward=lambda _, marker: self.log.append(("forward", marker)))
+        plane = SimpleNamespace(
+            served=lambda: [served] * 4, forward=lambda _, marker: self.log.append(("forward", marker))
+        )
         overheads = SimpleNamespace(acknowledge_ns=REPORT_NS, close_ns=CLOSE_NS)
         scenario = SimpleNamespace(cluster=SimpleNamespace(latency_ns=LATENCY_NS), overheads=overheads)
         context = SimpleNamespace(env=self.env, layout=LAYOUT, plane=plane, scenario=scenario, periodic=periodic)
@@ -57,10 +63,15 @@ class Task:
         job.rule = FINISHING[rule]
         job.message = self.env.call_in
         slot = SimpleNamespace(
-            context=context, task=task, vertex=SimpleNamespace(total=lambda _: total), thread=self.thread, job=job,
-            channels=[0, 1] if task == READER else [], checks=Recorder([]),
+            context=context,
+            task=task,
+            vertex=SimpleNamespace(total=lambda _: total),
+            thread=self.thread,
+            job=job,
+            channels=[0, 1] if task == READER else [],
+            checks=Recorder([]),
             note=lambda happening, *_, detail="": self.log.append((happening, detail)),
-        )  # fmt: skip
+        )
         self.ending = TaskEnding(Slot(slot), Parts([Part(self.log)]), self.barriers, self.writer)
 
     def barriers(self, event):
@@ -116,7 +127,7 @@ class TestInputs:
         task = Task()
         assert (OutputRead, 0) in task.hear(0, END_OF_DATA)
         task.hear(1, END_OF_DATA)
-        assert [] == [row for row in task.run(LATENCY_NS - 1) if row[0] is OutputRead]
+        assert [row for row in task.run(LATENCY_NS - 1) if row[0] is OutputRead] == []
         assert (OutputRead, LATENCY_NS) in task.run(LATENCY_NS)
 
     def test_its_data_ends_with_that_of_all_inputs(self):
@@ -124,9 +135,13 @@ class TestInputs:
         assert ("channel_ended", 0) in task.hear(0, END_OF_DATA)
         assert EndState.RUNNING is task.state
         rows = task.hear(1, END_OF_DATA)
-        assert [("channel_ended", 1), ("end_input",), (Happening.END_OF_DATA, "drain")] == [row for row in rows if row[0] != "forward"]
-        assert [(END_OF_DATA, Trait.NONE)] == markers(rows)
-        assert [("data_ended", READER)] == [row for row in task.run(REPORT_NS) if row[0] == "data_ended"]
+        assert [row for row in rows if row[0] != "forward"] == [
+            ("channel_ended", 1),
+            ("end_input",),
+            (Happening.END_OF_DATA, "drain"),
+        ]
+        assert markers(rows) == [(END_OF_DATA, Trait.NONE)]
+        assert [row for row in task.run(REPORT_NS) if row[0] == "data_ended"] == [("data_ended", READER)]
 
     @pytest.mark.parametrize("channel", [0, 1])
     def test_to_drain_all_must(self, channel):
@@ -143,7 +158,7 @@ class TestInputs:
         task = Task()
         for channel in (0, 1):
             task.hear(channel, END_OF_DATA)
-        assert [] == [row for row in task.hear(0, END_OF_PARTITION) if row[0] is GateClosed]
+        assert [row for row in task.hear(0, END_OF_PARTITION) if row[0] is GateClosed] == []
         assert not task.ending.closed(0)
         assert (GateClosed, 0) in task.hear(1, END_OF_PARTITION, last=True)
         assert task.ending.closed(0)
@@ -160,7 +175,9 @@ class TestInputs:
 
 
 class TestSources:
-    @pytest.mark.parametrize(("total", "served", "ends"), [(10, 10, True), (10, 11, True), (10, 9, False), (None, 10, False)])
+    @pytest.mark.parametrize(
+        ("total", "served", "ends"), [(10, 10, True), (10, 11, True), (10, 9, False), (None, 10, False)]
+    )
     def test_a_log_that_is_read_to_its_end(self, total, served, ends):
         task = Task(SOURCE, total=total, served=served)
         task.ending.exhausted()
@@ -176,12 +193,12 @@ class TestSources:
         waiting = Task(SOURCE)
         waiting.thread.yields = True
         assert not waiting.ending.still_takes_part(4, Ending.NO_DRAIN, lambda: calls.append(5))
-        assert [5] == calls
+        assert calls == [5]
 
     def test_a_stop_with_the_savepoint_first_ends_it_afterwards(self):
         task = Task(SOURCE)
         task.ending.still_takes_part(4, Ending.AFTERWARDS, lambda: None)
-        assert (True, EndState.RUNNING) == (task.thread.mails_only, task.state)
+        assert (task.thread.mails_only, task.state) == (True, EndState.RUNNING)
         task.ending.snapshot_begun(4, Ending.AFTERWARDS)
         task.ending.completed(3)
         assert EndState.RUNNING is task.state
@@ -233,7 +250,7 @@ class TestSnapshots:
     def test_while_it_runs_snapshots_hold_no_end(self):
         task = Task()
         task.ending.snapshot_begun(5, None)
-        assert [] == task.done()
+        assert task.done() == []
         assert frozenset() == task.ending.machine.open
 
     def test_snapshots_under_way_are_known_when_its_data_ends(self):
@@ -252,7 +269,7 @@ class TestSnapshots:
         task = finished(periodic=False)
         task.done()
         assert not task.ending.still_takes_part(6, None, lambda: None)
-        assert [("decline", READER, 6, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)] == task.done()
+        assert task.done() == [("decline", READER, 6, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)]
 
     @pytest.mark.parametrize(("aborted", "fails"), [(4, True), (3, False)])
     def test_the_abort_of_the_savepoint_it_stops_with_fails_it(self, aborted, fails):
@@ -269,11 +286,11 @@ class TestClosing:
         task.ending.on_close = lambda: closed.append(task.env.now)
         assert EndState.CLOSING is task.state
         rows = task.run(CLOSE_NS - 1)
-        assert [] == markers(rows)
+        assert markers(rows) == []
         rows = task.run(CLOSE_NS)
-        assert [(END_OF_PARTITION, Trait.FINAL)] == markers(rows)
-        assert [(Happening.TASK_FINISHED, ""), ("finished",)] == [row for row in rows if row[0] != "forward"]
-        assert [("task_finished", READER)] == task.run(CLOSE_NS + REPORT_NS)
+        assert markers(rows) == [(END_OF_PARTITION, Trait.FINAL)]
+        assert [row for row in rows if row[0] != "forward"] == [(Happening.TASK_FINISHED, ""), ("finished",)]
+        assert task.run(CLOSE_NS + REPORT_NS) == [("task_finished", READER)]
 
     def test_what_works_in_the_background_ends_first(self):
         task, closed = Task(periodic=False), []
@@ -281,14 +298,20 @@ class TestClosing:
         for channel in (0, 1):
             task.hear(channel, END_OF_DATA)
         task.ending.tell(OutputRead(0))
-        assert [] == closed, "its inputs are open"
+        assert closed == [], "its inputs are open"
         for channel in (0, 1):
             task.hear(channel, END_OF_PARTITION, last=channel == 1)
-        assert [0] == closed
+        assert closed == [0]
 
     @pytest.mark.parametrize(
         ("rule", "periodic", "commits"),
-        [("flink", True, False), ("flink", False, True), ("commit-at-finish", True, True), ("discard", False, False), ("off", True, False)],
+        [
+            ("flink", True, False),
+            ("flink", False, True),
+            ("commit-at-finish", True, True),
+            ("discard", False, False),
+            ("off", True, False),
+        ],
     )
     def test_what_no_checkpoint_will_hold_is_committed_as_the_rule_says(self, rule, periodic, commits):
         task = Task(rule=rule, periodic=periodic)
@@ -326,4 +349,4 @@ class TestRestarts:
         for channel in (0, 1):
             task.hear(channel, END_OF_DATA)
         task.ending.replaced = True
-        assert [] == [row for row in task.run(REPORT_NS) if row[0] == "data_ended"]
+        assert [row for row in task.run(REPORT_NS) if row[0] == "data_ended"] == []

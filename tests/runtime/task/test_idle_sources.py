@@ -4,8 +4,8 @@ from math import inf
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 from tests.runtime.task.windowed_runs import read, sizes
 
 JOB = """# What does a silent partition do to windows?
@@ -24,7 +24,15 @@ run: {{duration: {duration}}}
 IDLE = ", watermark: {idle-timeout: 2 s}"
 
 
-USUAL = {"rate": "100/s", "record": "500 B", "silent": 1, "bound": "", "reading": "10 us", "barriers": "aligned", "duration": "24 s"}
+USUAL = {
+    "rate": "100/s",
+    "record": "500 B",
+    "silent": 1,
+    "bound": "",
+    "reading": "10 us",
+    "barriers": "aligned",
+    "duration": "24 s",
+}
 
 
 def run(watermark=IDLE, *, sections="", **given):
@@ -41,9 +49,9 @@ def test_a_silent_partition_holds_all_windows_back():
     result = run(watermark="")
     state_bytes = sizes(result)
 
-    assert {} == fired(result)
-    assert 2000 * 21 == pytest.approx(state_bytes.max(), rel=0.05)
-    assert () == result.violations
+    assert fired(result) == {}
+    assert pytest.approx(state_bytes.max(), rel=0.05) == 2000 * 21
+    assert result.violations == ()
 
 
 @pytest.mark.parametrize("barriers", ["aligned", "unaligned"])
@@ -51,28 +59,31 @@ def test_an_idle_subtask_holds_nobody_back(barriers):
     """Idle after 2 s: the window of 5 s ends as if the partition was not there."""
     result = run(barriers=barriers)
 
-    assert [6.0, 11.0, 16.0, 21.0] == list(fired(result))
-    assert [1000] * 4 == pytest.approx(list(fired(result).values()), abs=40)
-    assert 10 * 1000 * 1.05 > sizes(result).max()
-    assert () == result.violations
+    assert list(fired(result)) == [6.0, 11.0, 16.0, 21.0]
+    assert pytest.approx(list(fired(result).values()), abs=40) == [1000] * 4
+    assert sizes(result).max() < 10 * 1000 * 1.05
+    assert result.violations == ()
 
 
 def test_a_window_that_ended_before_the_timeout_waits_for_it():
     """Idle after 7 s and up to three looks more: the first window is late, the next one is not."""
-    assert [8.0, 11.0, 16.0, 21.0] == list(fired(run(", watermark: {idle-timeout: 7 s}")))
+    assert list(fired(run(", watermark: {idle-timeout: 7 s}"))) == [8.0, 11.0, 16.0, 21.0]
 
 
 def test_a_source_that_comes_back_counts_again():
     """Nothing from 3 s to 12 s: all subtasks are idle, nothing is flushed; the first watermark behind it ends the window of 5 s."""
     result = run(rate="[{at: 0 s, rate: 100/s}, {at: 3 s, rate: 0/s}, {at: 12 s, rate: 100/s}]", silent=0)
 
-    assert [13.0, 16.0, 21.0] == list(fired(result))
-    assert [900, 900, 1500] == pytest.approx(list(fired(result).values()), abs=100)
+    assert list(fired(result)) == [13.0, 16.0, 21.0]
+    assert pytest.approx(list(fired(result).values()), abs=100) == [900, 900, 1500]
 
 
 def test_back_pressure_is_no_idleness():
     """Windows read 20 records/s of 300: sources wait for a second at a time, their clock stands still, no window ends too early."""
-    calm, waiting = (run(watermark, silent=0, reading="100 ms", record="5 kB") for watermark in ("", ", watermark: {idle-timeout: 300 ms}"))
+    calm, waiting = (
+        run(watermark, silent=0, reading="100 ms", record="5 kB")
+        for watermark in ("", ", watermark: {idle-timeout: 300 ms}")
+    )
 
     assert calm.series["backPressured"].max() > 0.9
     assert fired(calm) == fired(waiting)
@@ -83,17 +94,20 @@ def test_a_source_is_idle_again_after_a_failure():
     """The restored valve waits for all channels; the silent one is left out after its timeout."""
     result = run(sections="faults: [{kill: 'src[2]', at: 11500 ms}]\n", duration="34 s")
 
-    assert 1 == len(result.recoveries)
-    assert [21.0, 26.0, 31.0] == [time for time in fired(result) if time > 20]
-    assert () == result.violations
+    assert len(result.recoveries) == 1
+    assert [time for time in fired(result) if time > 20] == [21.0, 26.0, 31.0]
+    assert result.violations == ()
 
 
 def test_the_end_of_data_fires_what_is_left():
     result = run(bound=", records-per-subtask: 730", duration="30 s")
 
-    assert "FINISHED" == result.job_status
-    assert [1460, 1460] == [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")]
-    assert () == result.violations
+    assert result.job_status == "FINISHED"
+    assert [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")] == [
+        1460,
+        1460,
+    ]
+    assert result.violations == ()
 
 
 @pytest.mark.parametrize(("idle", "left"), [("", 600), (IDLE, 0)], ids=["never", "idle"])
@@ -102,21 +116,23 @@ def test_a_drain_while_all_sources_are_idle_fires_nothing(idle, left):
     steps = "[{at: 0 s, rate: 100/s}, {at: 3 s, rate: 0/s}, {at: 100 s, rate: 100/s}]"
     result = run(idle, rate=steps, silent=1, sections="actions: [{at: 12 s, stop: drain}]\n", duration="30 s")
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
     assert left == result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum()
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_idleness_passes_operators():
     """Two windows one behind the other: the second one is held back by the silent source of its own alone."""
-    text = JOB.format(watermark=IDLE, **USUAL | {"silent": 0, "rate": "[{at: 0 s, rate: 100/s}, {at: 2 s, rate: 0/s}]"}).replace(
+    text = JOB.format(
+        watermark=IDLE, **USUAL | {"silent": 0, "rate": "[{at: 0 s, rate: 100/s}, {at: 2 s, rate: 0/s}]"}
+    ).replace(
         "  win:\n    input: {src: hash}",
         "  b: {source: {rate: 100/s, record: 500 B}}\n  m: {input: {src: hash}, parallelism: 2}\n  win:\n    input: {m: hash, b: hash}",
     )
     result = simulate(loads(text, name="idle").scenarios[0])
 
-    assert [6.0, 11.0, 16.0, 21.0] == list(fired(result))
-    assert 600 + 500 == pytest.approx(fired(result)[6.0], abs=30)
+    assert list(fired(result)) == [6.0, 11.0, 16.0, 21.0]
+    assert pytest.approx(fired(result)[6.0], abs=30) == 600 + 500
 
 
 def test_a_silent_subtask_has_no_backlog():
@@ -126,4 +142,4 @@ def test_a_silent_subtask_has_no_backlog():
 
     assert rows["backlog"].max() <= 3
     assert rows["lag"].max() < 0.1
-    assert 8 == len(result.checkpoints)
+    assert len(result.checkpoints) == 8

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.runtime.task.operator.epochs import Epochs
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
+from sim.runtime.task.epochs import Epochs
 
 ASYNC = """# How does a job of requests checkpoint?
 version: 1
@@ -46,9 +46,9 @@ def test_requests_under_way_limit_the_rate(result):
     """20 requests of 100 ms: 200 records/s, and a task that waits for room is busy."""
     rates = result.series[(result.series["vertex"] == "ask") & (result.series["time"] > 5)]
 
-    assert 200 == pytest.approx(rates["numRecordsInPerSecond"].mean(), rel=0.02)
+    assert pytest.approx(rates["numRecordsInPerSecond"].mean(), rel=0.02) == 200
     assert rates["busy"].mean() > 0.98
-    assert () == result.violations
+    assert result.violations == ()
 
 
 def test_requests_under_way_are_operator_state(result):
@@ -64,8 +64,8 @@ def test_answers_leave_whether_or_not_there_is_room():
     result = simulate(loads(ASYNC.format(service="20 ms"), name="ask").scenarios[0])
     sinks = result.series[(result.series["vertex"] == "sink") & (result.series["time"] > 15)]
 
-    assert 50 == pytest.approx(sinks["numRecordsInPerSecond"].mean(), rel=0.03)
-    assert () == result.violations
+    assert pytest.approx(sinks["numRecordsInPerSecond"].mean(), rel=0.03) == 50
+    assert result.violations == ()
 
 
 def test_requests_are_made_again_after_a_failure():
@@ -73,8 +73,8 @@ def test_requests_are_made_again_after_a_failure():
     text = ASYNC.format(service="10 us").replace("run:", "faults: [{kill: 'ask[0]', at: 7 s}]\nrun:")
     result = simulate(loads(text, name="ask").scenarios[0])
 
-    assert 1 == len(result.recoveries)
-    assert () == result.violations
+    assert len(result.recoveries) == 1
+    assert result.violations == ()
 
 
 @pytest.mark.parametrize("parallelism", ["sink: 3", "ask: 3", "ask: 1", "ask: 4, sink: 1"])
@@ -83,21 +83,23 @@ def test_requests_are_made_again_in_a_rescaled_job(parallelism):
     text = ASYNC.format(service="10 us").replace("run:", f"rescale: {{at: 7 s, parallelism: {{{parallelism}}}}}\nrun:")
     result = simulate(loads(text, name="ask").scenarios[0])
 
-    assert () == result.violations
+    assert result.violations == ()
     assert served(result, "sink") > 0
 
 
 @pytest.mark.parametrize("then", ["ends", "stops"])
 def test_the_end_of_data_waits_for_answers(then):
     """Requests of 100 ms: every record asked for is answered and read by the sink, whether the source ends or the job drains."""
-    text = ASYNC.format(service="10 us").replace("rate-per-subtask: unlimited", "rate-per-subtask: 150/s, records-per-subtask: 600")
+    text = ASYNC.format(service="10 us").replace(
+        "rate-per-subtask: unlimited", "rate-per-subtask: 150/s, records-per-subtask: 600"
+    )
     if then == "stops":
         text += "actions: [{at: 1 s, stop: drain}]\n"
     result = simulate(loads(text, name="ask").scenarios[0])
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
     assert served(result, "ask") == served(result, "sink") > 100
-    assert () == result.violations
+    assert result.violations == ()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +113,7 @@ def test_output_arrives_with_its_commit(held_back):
 
     assert int(commits["records"].sum()) == served(held_back, "last")
     assert served(held_back, "last") < served(held_back, "first")
-    assert () == held_back.violations
+    assert held_back.violations == ()
 
 
 def test_the_last_stage_commits_one_checkpoint_later(held_back):
@@ -127,8 +129,8 @@ def test_what_is_committed_behind_the_end_of_data_is_lost():
     first = result.commits[result.commits["vertex"] == "first"]
     final = first[first["checkpoint"] == first["checkpoint"].max()]
 
-    assert "FINISHED" == result.job_status
-    assert 900 == served(result, "first")
+    assert result.job_status == "FINISHED"
+    assert served(result, "first") == 900
     assert 900 - int(final["records"].sum()) == served(result, "last")
 
 
@@ -139,5 +141,5 @@ def test_nothing_leaves_before_a_commit_covers_it():
     for epoch in (2, 3, 7):
         Epochs._emit(sink, epoch)
 
-    assert [0, 9, 20] == gone
-    assert {} == sink._served
+    assert gone == [0, 9, 20]
+    assert sink._served == {}

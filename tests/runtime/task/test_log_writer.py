@@ -5,15 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.actions import Action
-from sim.model.catalogs.backends import ROCKSDB_FREEZE
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
-from sim.model.scenario import Overheads, Run, Scenario
-from sim.model.state import Changelog, Lsm, State, StateOptions
+from sim.model.scenario import Action, Overheads, Run, Scenario
+from sim.model.state import ROCKSDB_FREEZE, Changelog, Lsm, State, StateOptions
 from sim.model.storage import Retry, Storage
-from sim.runtime.run.job_instance import JobInstance
+from sim.runtime.job_instance import JobInstance
 
 MS, S = 1_000_000, 1_000_000_000
 NEVER = 10**6 * S
@@ -25,11 +23,14 @@ def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, bac
     inlet = Input("source", service=Distribution(1000), record_bytes=Distribution(100))
     state = State(size, backend, Fraction(1), 1000, Lsm(memtable_bytes=10**12), changelog)
     return Scenario(
-        "?", "log", Job((source, Vertex("map", inputs=(inlet,), state=state))),
-        CheckpointOptions(interval, state=StateOptions(incremental=True)), Run(seconds * S),
+        "?",
+        "log",
+        Job((source, Vertex("map", inputs=(inlet,), state=state))),
+        CheckpointOptions(interval, state=StateOptions(incremental=True)),
+        Run(seconds * S),
         storage=Storage(1_000_000_000, close_ns, inline_threshold_bytes=0),
         overheads=Overheads(0, 0, 0, 0, S // 2, file_ns=0),
-    )  # fmt: skip
+    )
 
 
 def instance(*arguments, **options):
@@ -42,7 +43,11 @@ def instance(*arguments, **options):
 
 def logs(simulated, kind="changelog"):
     """(ms, bytes) of each whole file of the log, in order."""
-    return [(stored.durable_ns / MS, stored.size_bytes) for stored in simulated.storage.files if stored.name[0] == kind and stored.complete]
+    return [
+        (stored.durable_ns / MS, stored.size_bytes)
+        for stored in simulated.storage.files
+        if stored.name[0] == kind and stored.complete
+    ]
 
 
 def test_so_much_log_goes_without_being_asked():
@@ -55,7 +60,7 @@ def test_so_much_log_goes_without_being_asked():
 
 
 def test_below_the_threshold_nothing_goes_before_a_checkpoint_asks():
-    assert [] == logs(instance(Changelog(NEVER, 10**9), interval=None))
+    assert logs(instance(Changelog(NEVER, 10**9), interval=None)) == []
 
 
 def test_a_checkpoint_waits_for_the_tail():
@@ -64,8 +69,8 @@ def test_a_checkpoint_waits_for_the_tail():
     (subtask,) = [row for row in simulated.stats[1].subtasks.values() if row.state_bytes]
 
     assert [(pytest.approx(500 + 10 + 0.5, abs=0.1), pytest.approx(501_000, abs=2000))] == logs(simulated)
-    assert 10.5 == pytest.approx(subtask.async_ns / MS, abs=0.1)
-    assert 0 == subtask.sync_ns
+    assert pytest.approx(subtask.async_ns / MS, abs=0.1) == 10.5
+    assert subtask.sync_ns == 0
     assert subtask.written_bytes == subtask.state_bytes == logs(simulated)[0][1]
 
 
@@ -82,7 +87,9 @@ def test_a_tail_already_uploaded_makes_a_checkpoint_short():
 def test_a_materialisation_truncates_the_log_once_per_interval():
     """Log since the last one: at most what 2 s write, however long the run."""
     simulated = instance(Changelog(2 * S, 100_000), interval=S, seconds=20)
-    sizes = [max(row.state_bytes for row in simulated.stats[number].subtasks.values()) for number in sorted(simulated.stats)][5:]
+    sizes = [
+        max(row.state_bytes for row in simulated.stats[number].subtasks.values()) for number in sorted(simulated.stats)
+    ][5:]
 
     assert len(sizes) >= 13
     assert max(sizes) < 3_200_000
@@ -108,7 +115,10 @@ def test_freezing_for_a_materialisation_keeps_the_task():
 
     There is one: no checkpoint confirms it.
     """
-    busy = [int(instance(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1]) for interval in (NEVER, 2 * S)]
+    busy = [
+        int(instance(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1])
+        for interval in (NEVER, 2 * S)
+    ]
 
     assert 5 * MS < busy[1] - busy[0] - ROCKSDB_FREEZE.likely < 10 * MS
 
@@ -136,17 +146,22 @@ def test_a_failed_upload_is_not_tried_again(pre_barrier_ns):
     simulated = upload_fails(pre_barrier_ns=pre_barrier_ns)
     (restart,) = simulated.job.recovery.stats.values()
 
-    assert ["FAILED", "FAILED"] == [simulated.stats[number].status for number in sorted(simulated.stats)][:2]
+    assert [simulated.stats[number].status for number in sorted(simulated.stats)][:2] == ["FAILED", "FAILED"]
     assert {"COMPLETED"} == {simulated.stats[number].status for number in sorted(simulated.stats)[2:]}
-    assert "snapshot: an upload of the changelog has failed before" == restart.what
-    assert 1500 == pytest.approx(restart.failed_ns / MS, abs=20)
+    assert restart.what == "snapshot: an upload of the changelog has failed before"
+    assert pytest.approx(restart.failed_ns / MS, abs=20) == 1500
 
 
 def test_a_materialisation_gets_over_a_failed_upload():
     """It holds everything before it, so no checkpoint needs the missing file."""
     simulated = upload_fails(materialize_ns=1500 * MS)
 
-    assert ["FAILED", "COMPLETED", "COMPLETED", "COMPLETED"] == [simulated.stats[number].status for number in sorted(simulated.stats)]
+    assert [simulated.stats[number].status for number in sorted(simulated.stats)] == [
+        "FAILED",
+        "COMPLETED",
+        "COMPLETED",
+        "COMPLETED",
+    ]
     assert not simulated.job.recovery.stats
 
 
@@ -154,8 +169,8 @@ def test_no_materialisation_gets_over_a_failed_upload_while_the_one_before_is_no
     """That was taken before the upload failed, and the checkpoint that would have confirmed it failed with the file."""
     simulated = upload_fails(materialize_ns=400 * MS)
 
-    assert ["FAILED", "FAILED"] == [simulated.stats[number].status for number in sorted(simulated.stats)][:2]
-    assert 1 == len(simulated.job.recovery.stats)
+    assert [simulated.stats[number].status for number in sorted(simulated.stats)][:2] == ["FAILED", "FAILED"]
+    assert len(simulated.job.recovery.stats) == 1
 
 
 def test_subtasks_of_a_task_manager_share_a_file():
@@ -168,7 +183,9 @@ def test_subtasks_of_a_task_manager_share_a_file():
         simulated = JobInstance(replace(base, job=both, cluster=Cluster(placement)), "compiled")
         simulated.start()
         simulated.env.run(until=base.run.duration_ns)
-        files[placement] = len(logs(simulated)) / len([stats for stats in simulated.stats.values() if stats.status == "COMPLETED"])
+        files[placement] = len(logs(simulated)) / len(
+            [stats for stats in simulated.stats.values() if stats.status == "COMPLETED"]
+        )
         sizes[placement] = sum(size for _, size in logs(simulated))
         named = {file.size_bytes for snapshot in simulated.job.files.kept_here() for file in snapshot.files}
 
@@ -180,7 +197,9 @@ def test_subtasks_of_a_task_manager_share_a_file():
 @pytest.mark.parametrize(("reports", "expected"), [(True, 1), (False, 0)])
 def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expected):
     """1 kB of log per checkpoint and 1 MB of state: whether one checkpoint in the run is as large as the state."""
-    simulated = instance(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
+    simulated = instance(
+        Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7
+    )
     sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(simulated.stats.items())]
 
     assert expected == sum(size > 500_000 for size in sizes[1:])
@@ -190,7 +209,9 @@ def test_a_file_that_two_checkpoints_wait_for_is_written_once():
     """The first one is over before the second one's turn comes: what it waited for is still known."""
     slow = scenario(Changelog(NEVER, 10**9), interval=2 * S, seconds=12, size=4_000_000)
     checkpoint = replace(slow.checkpoint, max_concurrent=3, tolerable_failed=100)
-    simulated = JobInstance(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
+    simulated = JobInstance(
+        replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled"
+    )
     simulated.start()
     simulated.env.run(until=simulated.scenario.run.duration_ns)
     names = [stored.name for stored in simulated.storage.files if stored.name[0] == "changelog"]
@@ -206,7 +227,9 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
     simulated.start()
     simulated.env.run(until=base.run.duration_ns)
 
-    assert [("native", "COMPLETED")] == [(simulated.job.files.type_of(number), row.status) for number, row in simulated.stats.items()]
+    assert [(simulated.job.files.type_of(number), row.status) for number, row in simulated.stats.items()] == [
+        ("native", "COMPLETED")
+    ]
 
 
 @pytest.mark.parametrize("interval", [None, S])

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 import simpy
 
-from sim.model.sink import Flush
+from sim.model.sinks import Flush
 from sim.model.storage import Disk, Storage
-from sim.runtime.task.operator.files import OperatorFiles
-from sim.runtime.taskmanager.staging import StagingSpace
-from sim.storage import CheckpointStorage
-from sim.storage.failures import StorageFailed
+from sim.runtime.task.sink import OperatorFiles
+from sim.runtime.task_manager import StagingSpace
+from sim.storage.filesystem import CheckpointStorage
+from sim.storage.ledger import StorageFailed
 
 KB, MS = 1000, 10**6
 
@@ -22,13 +22,15 @@ class Operator:
 
     def __init__(self, flush=Flush(20 * KB, files=2), policy="survive", threads=1, limit_bytes=None):  # noqa: B008  # frozen
         self.env = simpy.Environment()
-        self.storage = CheckpointStorage(self.env, Storage(1_000_000, 0, inline_threshold_bytes=0, disk=Disk(10_000_000)), seed=1)
+        self.storage = CheckpointStorage(
+            self.env, Storage(1_000_000, 0, inline_threshold_bytes=0, disk=Disk(10_000_000)), seed=1
+        )
         self.published = {}
         self.space = StagingSpace(self.env, limit_bytes)
         options = SimpleNamespace(abort_policy=policy, upload_threads=threads)
         context = SimpleNamespace(
             env=self.env, names=[("sink", 0)], storage=self.storage, scenario=SimpleNamespace(checkpoint=options)
-        )  # fmt: skip
+        )
         manager = SimpleNamespace(staging=self.space, number=0)
         output = SimpleNamespace(stored=self.published.__setitem__)
         self.files = OperatorFiles(SimpleNamespace(context=context, task=0, manager=manager, output=output), flush)
@@ -47,7 +49,9 @@ class Operator:
 
     def stored(self):
         """Checkpoint and number of each file in storage that is there in full, and how often it was begun."""
-        return [file.name[3:] for file in self.storage.files if not file.disk and file.complete and file.deleted_ns is None]
+        return [
+            file.name[3:] for file in self.storage.files if not file.disk and file.complete and file.deleted_ns is None
+        ]
 
     def on_disk(self):
         return [file.name[3:] for file in self.storage.files if file.disk and file.deleted_ns is None]
@@ -75,45 +79,45 @@ class TestSizes:
         assert [("flush", "sink", 0, 4, number) for number in range(len(sizes))] == list(names)
         assert sizes == [file.size_bytes for file in operator.files._of(4)]
         assert sum(sizes) == operator.files.volume(4)
-        assert 0 == operator.files.volume(5)
+        assert operator.files.volume(5) == 0
 
 
 class TestWays:
     def test_straight_to_storage_on_the_task_thread(self):
         operator = Operator()
         names = operator.files.choose(1, 1)
-        assert 20 == operator.do(operator.files.write(1))
+        assert operator.do(operator.files.write(1)) == 20
         assert set(names) == set(operator.published)
-        assert [(1, 0), (1, 1)] == operator.stored()
-        assert 0 == operator.do(operator.files.write(1)), "once"
+        assert operator.stored() == [(1, 0), (1, 1)]
+        assert operator.do(operator.files.write(1)) == 0, "once"
 
     @pytest.mark.parametrize(("threads", "upload_ms"), [(1, 20), (2, 10)])
     def test_over_the_local_disk(self, threads, upload_ms):
         operator = Operator(threads=threads)
         names = operator.staged(1)
-        assert 2 * MS == operator.env.now
-        assert 20 * KB == operator.space.used_bytes
-        assert {} == operator.published
+        assert operator.env.now == 2 * MS
+        assert operator.space.used_bytes == 20 * KB
+        assert operator.published == {}
         assert upload_ms == operator.do(operator.files.upload(1))
         assert set(names) == set(operator.published)
-        assert 0 == operator.space.used_bytes
+        assert operator.space.used_bytes == 0
         operator.env.run()
-        assert [] == operator.on_disk()
+        assert operator.on_disk() == []
 
     def test_an_acknowledgement_waits_for_older_files_and_for_no_newer_ones(self):
         operator = Operator()
         for checkpoint in (1, 2, 3):
             operator.staged(checkpoint)
-        assert 40 == operator.do(operator.files.upload(2))
-        assert [(1, 0), (1, 1), (2, 0), (2, 1)] == operator.stored()
+        assert operator.do(operator.files.upload(2)) == 40
+        assert operator.stored() == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
     def test_files_of_complete_checkpoints_are_none_of_its_business(self):
         operator = Operator()
         for checkpoint in (1, 2):
             operator.staged(checkpoint)
         operator.files.complete(1)
-        assert [2] == [flush.checkpoint for flush in operator.files._flushes]
-        assert 20 == operator.do(operator.files.upload(2))
+        assert [flush.checkpoint for flush in operator.files._flushes] == [2]
+        assert operator.do(operator.files.upload(2)) == 20
 
     def test_a_failed_upload_fails_the_checkpoint_and_is_tried_again_under_another_name(self):
         operator = Operator(Flush(10 * KB))
@@ -123,16 +127,16 @@ class TestWays:
             operator.do(operator.files.upload(1))
         operator.storage.attempts.down_until_ns = 0
         operator.do(operator.files.upload(1))
-        assert [(1, 0, 2)] == operator.stored()
+        assert operator.stored() == [(1, 0, 2)]
 
     def test_who_finds_no_room_has_the_others_uploaded(self):
         """Two files fit: those of the first flush go to storage while the second one waits."""
         operator = Operator(limit_bytes=20 * KB)
         operator.staged(1)
-        assert [] == operator.stored()
+        assert operator.stored() == []
         operator.staged(2)
-        assert [(1, 0)] == operator.stored()[:1]
-        assert 20 * KB == operator.space.most_bytes
+        assert operator.stored()[:1] == [(1, 0)]
+        assert operator.space.most_bytes == 20 * KB
 
 
 class TestAborts:
@@ -152,36 +156,36 @@ class TestAborts:
         operator = self.aborted("survive")
         operator.staged(2)
         operator.do(operator.files.upload(2))
-        assert [(1, 0), (1, 1), (2, 0), (2, 1)] == operator.stored()
+        assert operator.stored() == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
     def test_files_that_were_not_begun_are_uploaded_now(self):
         operator = self.aborted("survive", uploads=False)
         operator.env.run()
-        assert [(1, 0), (1, 1)] == operator.stored()
-        assert 2 == len(operator.published)
+        assert operator.stored() == [(1, 0), (1, 1)]
+        assert len(operator.published) == 2
 
     def test_files_are_uploaded_again_with_the_next_snapshot(self):
         operator = self.aborted("reupload")
         operator.env.run()
-        assert [(1, 0)] == operator.stored(), "until then nothing happens"
+        assert operator.stored() == [(1, 0)], "until then nothing happens"
         operator.staged(2)
         operator.do(operator.files.upload(2))
-        assert [(1, 0), (1, 1, 2), (2, 0), (2, 1)] == operator.stored()
+        assert operator.stored() == [(1, 0), (1, 1, 2), (2, 0), (2, 1)]
 
     def test_files_are_dropped(self):
         """What is durable is deleted, and the next snapshot uploads its own only."""
         operator = self.aborted("drop")
         operator.env.run()
-        assert ([], [], 0) == (operator.stored(), operator.on_disk(), operator.space.used_bytes)
+        assert (operator.stored(), operator.on_disk(), operator.space.used_bytes) == ([], [], 0)
         operator.staged(2)
-        assert 20 == operator.do(operator.files.upload(2))
-        assert [(2, 0), (2, 1)] == operator.stored()
+        assert operator.do(operator.files.upload(2)) == 20
+        assert operator.stored() == [(2, 0), (2, 1)]
 
     def test_an_abort_of_another_checkpoint_drops_none(self):
         operator = Operator(policy="drop")
         operator.staged(1)
         operator.files.abort(2)
-        assert [1] == [flush.checkpoint for flush in operator.files._flushes]
+        assert [flush.checkpoint for flush in operator.files._flushes] == [1]
 
     def test_a_snapshot_that_waits_for_dropped_files_waits_no_more(self):
         operator = Operator(policy="drop")
@@ -199,8 +203,8 @@ class TestStops:
         operator.staged(1)
         operator.files.stop()
         operator.env.run()
-        assert ([], 0) == (operator.on_disk(), operator.space.used_bytes)
-        assert [] == operator.space.when_short
+        assert (operator.on_disk(), operator.space.used_bytes) == ([], 0)
+        assert operator.space.when_short == []
 
     def test_a_file_that_is_being_staged_is_not_used(self):
         operator = Operator()
@@ -209,4 +213,4 @@ class TestStops:
         operator.env.run(until=MS // 2)
         operator.files.stop()
         operator.env.run()
-        assert ([], 0) == (operator.on_disk(), operator.space.used_bytes)
+        assert (operator.on_disk(), operator.space.used_bytes) == ([], 0)

@@ -5,14 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.model.cluster import Storage
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Vertex
-from sim.model.sink import Commit, Flush
-from sim.model.storage import Disk, Retry
-from sim.runtime.run.job_instance import JobInstance
-from sim.runtime.task.operator.epochs import Epochs
+from sim.model.sinks import Commit, Flush
+from sim.model.storage import Disk, Retry, Storage
+from sim.results.journal import Happening
+from sim.runtime.job_instance import JobInstance
+from sim.runtime.task.epochs import Epochs
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 ENGINE = "compiled"
@@ -24,7 +23,9 @@ def sinking(flush=None, commit=None, **options):
     job = chain(1, rate=200)
     sink = replace(job.vertices[-1], flush=flush, commit=commit)
     behind = Input("sink", "global", service=Distribution(0), record_bytes=Distribution(1))
-    committer = (Vertex("committer", inputs=(behind,), committer_of="sink"),) if commit and commit.committer == "global" else ()
+    committer = (
+        (Vertex("committer", inputs=(behind,), committer_of="sink"),) if commit and commit.committer == "global" else ()
+    )
     base = scenario(Job((*job.vertices[:-1], sink, *committer)))
     known = {name: options.pop(name) for name in list(options) if name in ("storage", "restart", "run")}
     return replace(base, checkpoint=replace(base.checkpoint, **options), **({"storage": STORAGE} | known))
@@ -53,7 +54,7 @@ def test_before_the_barrier_files_take_the_task_thread():
     """Three files of 20 kB at 1 MB/s, 2 ms each: 66 ms hidden before the barrier, nothing in the asynchronous phase but state."""
     instance = ran(sinking(Flush(60_000, files=3)))
 
-    assert 66 * MS == sink_of(instance, 2).pre_barrier_ns
+    assert sink_of(instance, 2).pre_barrier_ns == 66 * MS
     assert 3 * len(instance.stats) == sum(file.name[0] == "flush" for file in instance.storage.files)
 
 
@@ -64,7 +65,7 @@ def test_behind_it_they_take_the_asynchronous_phase(threads, upload_ms):
     instance = ran(sinking(Flush(60_000, files=3), operator_io="async", upload_threads=threads, storage=storage))
     without = ran(sinking(operator_io="async", storage=storage))
 
-    assert 6 * MS == sink_of(instance, 2).pre_barrier_ns
+    assert sink_of(instance, 2).pre_barrier_ns == 6 * MS
     assert upload_ms * MS == sink_of(instance, 2).async_ns - sink_of(without, 2).async_ns
 
 
@@ -72,9 +73,12 @@ def test_a_share_of_what_was_read_is_flushed():
     """Half of the bytes read since the last flush, in two files; the odd byte goes to the last."""
     instance = ran(sinking(Flush(share=Fraction(1, 2), files=2)))
     sizes = {
-        n: [file.size_bytes for file in instance.storage.files if file.name[:1] == ("flush",) and file.name[3] == n] for n in instance.stats
+        n: [file.size_bytes for file in instance.storage.files if file.name[:1] == ("flush",) and file.name[3] == n]
+        for n in instance.stats
     }
-    read = int(instance.plane.position(next(t for t, (name, _) in enumerate(instance.names) if name == "sink")).consumed.sum())
+    read = int(
+        instance.plane.position(next(t for t, (name, _) in enumerate(instance.names) if name == "sink")).consumed.sum()
+    )
 
     assert all(0 <= large - small <= 1 for small, large in sizes.values())
     assert sum(map(sum, sizes.values())) <= read / 2 < sum(map(sum, sizes.values())) + 200 * 100 * 0.4
@@ -84,10 +88,12 @@ def test_nothing_read_is_nothing_written():
     """A sink at rest flushes no file and commits nothing."""
     base = sinking(Flush(60_000), Commit())
     idle = replace(base.job.vertices[0], source=replace(base.job.vertices[0].source, rates=(), total=1))
-    instance = ran(replace(base, job=Job((idle, *base.job.vertices[1:])), checkpoint=replace(base.checkpoint, finish="off")))
+    instance = ran(
+        replace(base, job=Job((idle, *base.job.vertices[1:])), checkpoint=replace(base.checkpoint, finish="off"))
+    )
 
-    assert 1 >= sum(file.name[0] == "flush" for file in instance.storage.files)
-    assert 1 >= len(committed(instance))
+    assert sum(file.name[0] == "flush" for file in instance.storage.files) <= 1
+    assert len(committed(instance)) <= 1
 
 
 @pytest.mark.parametrize("way", ["pre-barrier", "async"])
@@ -108,16 +114,24 @@ def test_local_room_is_given_back_when_files_are_durable():
     instance = ran(sinking(Flush(60_000, files=3), operator_io="async"))
     left = [file for file in instance.storage.files if file.disk and file.deleted_ns is None]
 
-    assert {60_000} == {space.most_bytes for space in (manager.staging for manager in instance.tasks.managers.values()) if space.most_bytes}
-    assert [] == left
+    assert {60_000} == {
+        space.most_bytes
+        for space in (manager.staging for manager in instance.tasks.managers.values())
+        if space.most_bytes
+    }
+    assert left == []
 
 
 def test_without_local_room_a_flush_waits_for_uploads():
     """Two files fit: the third waits until the first is uploaded, on the task thread."""
     instance = ran(sinking(Flush(60_000, files=3), operator_io="async", staging_bytes=40_000))
 
-    assert 22 * MS == sink_of(instance, 2).pre_barrier_ns
-    assert {40_000} == {space.most_bytes for space in (manager.staging for manager in instance.tasks.managers.values()) if space.most_bytes}
+    assert sink_of(instance, 2).pre_barrier_ns == 22 * MS
+    assert {40_000} == {
+        space.most_bytes
+        for space in (manager.staging for manager in instance.tasks.managers.values())
+        if space.most_bytes
+    }
 
 
 def test_a_task_that_stops_gives_its_uploads_up():
@@ -145,8 +159,8 @@ def test_an_abort_that_drops_leaves_nothing():
     next(task for task in instance.tasks if task.parts.of(Epochs) is not None).parts.of(Epochs).aborted(1)
     instance.env.run(until=instance.env.now + 50 * MS)
 
-    assert 1 == sum(file.complete for file in uploads())
-    assert [] == [file for file in uploads() if file.complete and file.deleted_ns is None]
+    assert sum(file.complete for file in uploads()) == 1
+    assert [file for file in uploads() if file.complete and file.deleted_ns is None] == []
     assert {0} == {space.used_bytes for space in (manager.staging for manager in instance.tasks.managers.values())}
 
 
@@ -165,27 +179,34 @@ def test_an_upload_that_fails_declines_the_checkpoint():
     base = sinking(Flush(60_000, files=3), Commit(), operator_io="async", storage=replace(STORAGE, retry=ONCE))
     instance = ran(base, meanwhile=outage(850 * MS, 20 * MS))  # while files are uploaded, the state is durable already
 
-    assert ("FAILED", "CHECKPOINT_ASYNC_EXCEPTION") == (instance.stats[3].status, instance.stats[3].failure)
-    assert "RUNNING" == instance.job_status
-    assert [3, 4] == [output.epoch for commit in instance.commits if commit.checkpoint == 4 for output in commit.committed]
-    assert 0 == sum(output.missing for output in committed(instance))
+    assert (instance.stats[3].status, instance.stats[3].failure) == ("FAILED", "CHECKPOINT_ASYNC_EXCEPTION")
+    assert instance.job_status == "RUNNING"
+    assert [output.epoch for commit in instance.commits if commit.checkpoint == 4 for output in commit.committed] == [
+        3,
+        4,
+    ]
+    assert sum(output.missing for output in committed(instance)) == 0
 
 
 def test_a_flush_that_fails_before_the_barrier_fails_the_task():
     """An error on the task thread is the task's, not the checkpoint's."""
-    instance = ran(sinking(Flush(60_000, files=3), storage=replace(STORAGE, retry=ONCE)), meanwhile=outage(830 * MS, 100 * MS))
+    instance = ran(
+        sinking(Flush(60_000, files=3), storage=replace(STORAGE, retry=ONCE)), meanwhile=outage(830 * MS, 100 * MS)
+    )
     failed = [row.detail for row in instance.journal if row.happening is Happening.TASK_FAILED]
 
-    assert ["flush"] == [reason.partition(":")[0] for reason in failed]
+    assert [reason.partition(":")[0] for reason in failed] == ["flush"]
 
 
 def test_a_failed_flush_leaves_the_thread():
     """The exception ends the work that held the thread: the restart waits for its delay and the overheads, not for the watchdog."""
     storage, restart = replace(STORAGE, retry=ONCE), Restart("fixed-delay", 100 * MS)
-    instance = ran(sinking(Flush(60_000, files=3), storage=storage, restart=restart), meanwhile=outage(830 * MS, 100 * MS))
+    instance = ran(
+        sinking(Flush(60_000, files=3), storage=storage, restart=restart), meanwhile=outage(830 * MS, 100 * MS)
+    )
     (failure,) = instance.job.recovery.stats.values()
 
-    assert "task" == failure.kind
+    assert failure.kind == "task"
     assert failure.detected_ns == failure.cancelled_ns
 
 
@@ -220,7 +241,7 @@ def test_a_lost_notification_delays_and_loses_nothing():
 def test_all_notifications_lost_is_nothing_visible():
     instance = ran(sinking(commit=Commit(), lost_notifications=Fraction(1)))
 
-    assert [] == instance.commits
+    assert instance.commits == []
 
 
 def test_an_abort_tells_of_the_completion_before_it():
@@ -234,7 +255,7 @@ def test_an_abort_tells_of_the_completion_before_it():
     sink.notify_aborted(2, latest_completed=1)
     instance.env.run(until=instance.env.timeout(50 * MS))
 
-    assert 1 == sink.parts.of(Epochs).committer.machine.last_completed
+    assert sink.parts.of(Epochs).committer.machine.last_completed == 1
 
 
 def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():
@@ -242,7 +263,7 @@ def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():
     instance = ran(sinking(commit=Commit(transaction_timeout_ns=300 * MS)))
     lost = [output.epoch for commit in instance.commits for output in commit.lost]
 
-    assert [1] == [output.epoch for output in committed(instance)]
+    assert [output.epoch for output in committed(instance)] == [1]
     assert list(range(2, 2 + len(lost))) == lost
     assert len(lost) == sum(row.happening is Happening.TRANSACTION_LOST for row in instance.journal)
 
@@ -250,7 +271,7 @@ def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():
 def test_a_timeout_longer_than_interval_and_commit_loses_nothing():
     instance = ran(sinking(commit=Commit(transaction_timeout_ns=600 * MS)))
 
-    assert [] == [output for commit in instance.commits for output in commit.lost]
+    assert [output for commit in instance.commits for output in commit.lost] == []
 
 
 def test_a_restart_loses_nothing_that_is_visible_already():
@@ -260,7 +281,7 @@ def test_a_restart_loses_nothing_that_is_visible_already():
     restored = {row.checkpoint for row in instance.journal if row.happening is Happening.JOB_RESTORED}
 
     assert {2} == restored
-    assert [] == [output.epoch for commit in instance.commits for output in commit.lost]
+    assert [output.epoch for commit in instance.commits for output in commit.lost] == []
 
 
 def test_a_loss_is_told_once():
@@ -283,9 +304,9 @@ def test_a_commit_that_is_cut_short_is_done_again(committer):
     instance = ran(replace(base, faults=(Fault(Kill(vertex, 0), When((440 * MS,))),)))
     again = next(commit for commit in instance.commits if commit.again)
 
-    assert ([2], 2) == ([output.epoch for output in again.committed], again.checkpoint)
+    assert ([output.epoch for output in again.committed], again.checkpoint) == ([2], 2)
     assert sorted({output.epoch for output in committed(instance)}) == [output.epoch for output in committed(instance)]
-    assert () == instance.violations()
+    assert instance.violations() == ()
 
 
 def test_the_committer_reads_barriers_and_no_records():
@@ -293,5 +314,5 @@ def test_the_committer_reads_barriers_and_no_records():
     instance = ran(sinking(commit=Commit("global")))
     tasks = instance.plane.tasks()
 
-    assert 0 == tasks[-1]["served"]
-    assert (True,) == tuple(forced for _, forced in instance.context.outputs(len(tasks) - 2))
+    assert tasks[-1]["served"] == 0
+    assert tuple(forced for _, forced in instance.context.outputs(len(tasks) - 2)) == (True,)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.metrics.journal import Happening
-from sim.runtime.run.simulate import simulate
-from sim.scenario import load
+from sim.model.schema.study import load
+from sim.results.journal import Happening
+from sim.runtime.simulate import simulate
 from tests.worlds.in_flight import in_flight_of
 
 SCENARIO = Path(__file__).parents[3] / "scenarios/iceberg-15846.yaml"
@@ -17,7 +17,8 @@ LOSES = {("iceberg-v1", "unaligned"), ("iceberg-v1", "aligned-timeout 0.5 s")}
 def studied(scenario, **commit):
     """The scenario with other options of its commit."""
     vertices = tuple(
-        replace(vertex, commit=replace(vertex.commit, **commit)) if vertex.commit else vertex for vertex in scenario.job.vertices
+        replace(vertex, commit=replace(vertex.commit, **commit)) if vertex.commit else vertex
+        for vertex in scenario.job.vertices
     )
     return replace(scenario, job=replace(scenario.job, vertices=vertices))
 
@@ -25,7 +26,10 @@ def studied(scenario, **commit):
 @pytest.fixture(scope="module")
 def combinations():
     """By sink and barriers."""
-    return {(scenario.job.vertex("lake").connector, str(scenario.checkpoint.barriers)): scenario for scenario in load(SCENARIO).scenarios}
+    return {
+        (scenario.job.vertex("lake").connector, str(scenario.checkpoint.barriers)): scenario
+        for scenario in load(SCENARIO).scenarios
+    }
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,7 @@ def results(combinations):
 def test_only_version_1_loses_records_and_only_if_barriers_overtake(results):
     """Aligned it is clean, and so is version 2, whose inner edges stay aligned: in the same job, with the same faults."""
     assert {name for name, result in results.items() if result.violations} == LOSES
-    assert 6 == len(results)
+    assert len(results) == 6
 
 
 def test_a_failed_checkpoint_lets_late_files_replace_the_earlier_ones(results):
@@ -65,7 +69,7 @@ def test_flinks_own_committer_loses_nothing_that_is_overtaken(combinations, barr
     scenario = studied(combinations["iceberg-v2", barriers], exchange=exchange)
     result, in_flight = in_flight_of(lambda watch: simulate(scenario, attach=watch))
 
-    assert () == tuple(result.violations)
+    assert tuple(result.violations) == ()
     assert overtakes == bool(in_flight)
 
 
@@ -73,5 +77,5 @@ def test_version_1_behind_aligned_edges_loses_nothing(combinations):
     """What FLINK-36287 does for others would do for it: the mechanism needs both, its committer and an edge that barriers overtake on."""
     sealed = simulate(studied(combinations["iceberg-v1", "aligned-timeout 0.5 s"], exchange="aligned"))
 
-    assert () == tuple(sealed.violations)
+    assert tuple(sealed.violations) == ()
     assert Happening.OUTPUT_DROPPED not in {row.happening for row in sealed.journal}

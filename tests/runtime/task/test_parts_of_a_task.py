@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import pytest
 import simpy
 
-from sim.plane.seam.interface import NoticeKind
-from sim.runtime.task.part import TaskPart, WaitingBytes
-from sim.runtime.task.parts import TaskParts, task_features
-from sim.storage.failures import StorageFailed
+from sim.plane.interface import NoticeKind
+from sim.runtime.task.parts import TaskPart, TaskParts, WaitingBytes, task_features
+from sim.storage.ledger import StorageFailed
 
 OWN_NS, PART_NS, WORK_NS = 10, 3, 20
 COMMAND = SimpleNamespace(checkpoint=5, work=("flush",))
@@ -85,12 +84,18 @@ class Task:
         self.thread = SimpleNamespace(stopped=False, written=lambda: False)
         for verb in ("occupy", "vacate", "begin_yield", "end_yield", "freed"):
             setattr(self.thread, verb, record(verb))
-        contents = SimpleNamespace(cut=lambda checkpoint, task, fill, finished: (fill(self.snapshot), self.log.append(("cut", finished))))
+        contents = SimpleNamespace(
+            cut=lambda checkpoint, task, fill, finished: (fill(self.snapshot), self.log.append(("cut", finished)))
+        )
         plane = SimpleNamespace(position=lambda _: SimpleNamespace(late=self.late))
         slot = SimpleNamespace(
-            context=SimpleNamespace(env=self.env, plane=plane), task=1, thread=self.thread, contents=contents,
-            checks=SimpleNamespace(input_ended=lambda _: None), job=SimpleNamespace(fail_task=record("fail task")),
-        )  # fmt: skip
+            context=SimpleNamespace(env=self.env, plane=plane),
+            task=1,
+            thread=self.thread,
+            contents=contents,
+            checks=SimpleNamespace(input_ended=lambda _: None),
+            job=SimpleNamespace(fail_task=record("fail task")),
+        )
         self.parts, self.part, self.other = TaskParts(slot, None, lambda: False), *made
 
     def call_in(self, delay_ns, action):
@@ -123,41 +128,41 @@ class TestBeforeTheBarrier:
         return [row for row in task.log_until() if row[0] != "before barrier"]
 
     def test_without_work_the_barrier_leaves_at_once(self, task):
-        assert [("done", 0)] == self.before(task)
+        assert self.before(task) == [("done", 0)]
 
     def test_the_times_of_the_operator_and_of_all_parts_add_up(self, task):
         task.part.before_ns = task.other.before_ns = PART_NS
-        assert [("occupy",)] == self.before(task, OWN_NS)
-        assert [] == task.log_until(OWN_NS + 2 * PART_NS - 1)
-        assert [("done", 16)] == task.log_until(OWN_NS + 2 * PART_NS + 1)
+        assert self.before(task, OWN_NS) == [("occupy",)]
+        assert task.log_until(OWN_NS + 2 * PART_NS - 1) == []
+        assert task.log_until(OWN_NS + 2 * PART_NS + 1) == [("done", 16)]
 
     def test_work_follows_one_piece_after_the_other(self, task):
         task.part.works = task.other.works = True
-        assert [("occupy",)] == self.before(task, OWN_NS)
-        assert [("work", ("flush",), 30), ("work", ("flush",), 50), ("done", 50)] == task.log_until(99)
+        assert self.before(task, OWN_NS) == [("occupy",)]
+        assert task.log_until(99) == [("work", ("flush",), 30), ("work", ("flush",), 50), ("done", 50)]
 
     def test_work_that_fails_fails_the_task(self, task):
         task.part.works = task.part.fails = True
         self.before(task)
-        assert [("fail task", 1, "flush: gone"), ("freed",)] == task.log_until(99)
+        assert task.log_until(99) == [("fail task", 1, "flush: gone"), ("freed",)]
 
     def test_work_that_fails_in_a_task_that_stopped_is_just_over(self, task):
         task.part.works = task.part.fails = True
         self.before(task)
         task.thread.stopped = True
-        assert [("done", WORK_NS)] == task.log_until(99)
+        assert task.log_until(99) == [("done", WORK_NS)]
 
     def test_outputs_that_leave_before_it_are_written_first(self, task):
         task.other.lets_go = True
-        assert [("vacate",)] == self.before(task)
+        assert self.before(task) == [("vacate",)]
         task.notice(NoticeKind.WRITTEN)
-        assert [("done", 0)] == task.log_until()
+        assert task.log_until() == [("done", 0)]
         task.notice(NoticeKind.WRITTEN)
-        assert [("written", False)] * 2 == task.log_until(), "others are those of a window"
+        assert task.log_until() == [("written", False)] * 2, "others are those of a window"
 
     def test_a_thread_that_stopped_lets_nothing_go(self, task):
         task.part.lets_go = task.thread.stopped = True
-        assert [("done", 0)] == self.before(task)
+        assert self.before(task) == [("done", 0)]
 
 
 class TestSnapshots:
@@ -172,42 +177,42 @@ class TestSnapshots:
     def test_uploads_follow_each_other(self, task):
         task.part.works = task.other.works = True
         task.env.process(task.parts.upload(5))
-        assert [("work", ("upload", 5), 20), ("work", ("upload", 5), 40)] == task.log_until(99)
+        assert task.log_until(99) == [("work", ("upload", 5), 20), ("work", ("upload", 5), 40)]
 
     def test_in_flight_data_is_stored_when_every_part_has_stored_its_own(self, task):
         waiting = []
         task.part.capture_ended = lambda checkpoint, stored, failed: waiting.append(stored)
         task.parts.capture_ended(5, task.done, lambda: None)
-        assert [] == task.log_until()
+        assert task.log_until() == []
         waiting[0]()
-        assert [("done", 0)] == task.log_until()
+        assert task.log_until() == [("done", 0)]
 
 
 class TestTheEndOfTheData:
     def test_late_outputs_are_waited_for(self, task):
         task.part.owes, task.late = True, 3
         task.parts.end_input(task.done)
-        assert [("end input", 0), ("end input", 0), ("begin_yield",)] == task.log_until()
+        assert task.log_until() == [("end input", 0), ("end input", 0), ("begin_yield",)]
         task.late = 0
         task.notice(NoticeKind.NONE_LATE)
-        assert [("end input", 0), ("end input", 0), ("done", 0), ("end_yield",)] == task.log_until()
+        assert task.log_until() == [("end input", 0), ("end input", 0), ("done", 0), ("end_yield",)]
 
     @pytest.mark.parametrize(("owes", "late"), [(False, 3), (True, 0)])
     def test_where_nothing_is_owed_it_ends_at_once(self, task, owes, late):
         task.part.owes, task.late = owes, late
         task.parts.end_input(task.done)
-        assert ("done", 0) == task.log[-1]
+        assert task.log[-1] == ("done", 0)
 
     def test_the_last_work_keeps_the_thread(self, task):
         task.other.works = True
         task.parts.end_input(task.done)
-        assert ("occupy",) == task.log_until()[-1]
-        assert [("work", "end", 20), ("vacate",), ("done", 20)] == task.log_until(99)
+        assert task.log_until()[-1] == ("occupy",)
+        assert task.log_until(99) == [("work", "end", 20), ("vacate",), ("done", 20)]
 
 
 def test_watermarks_reach_all_parts(task):
     task.notice(NoticeKind.ARRIVED)
-    assert [("watermark", 4, 9)] * 2 == task.log_until()
+    assert task.log_until() == [("watermark", 4, 9)] * 2
 
 
 @pytest.mark.parametrize(("name", "question"), [("listening", "listens"), ("dropping", "drops")])

@@ -8,11 +8,12 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.cluster import Storage
-from sim.model.job import Snapshot, State, Vertex
-from sim.runtime.contents import StateSnapshot
-from sim.runtime.task.state.subtask import StateOwner
-from sim.runtime.task.state.subtask_state import SubtaskState
+from sim.model.job import Snapshot, Vertex
+from sim.model.state import State
+from sim.model.storage import Storage
+from sim.runtime.context import StateSnapshot
+from sim.runtime.task.keyed_state import StateOwner
+from sim.runtime.task.subtask_state import SubtaskState
 from sim.storage.filesystem import CheckpointStorage
 
 MS = 1_000_000
@@ -24,7 +25,9 @@ def subtasks(vertex: Vertex, seed: int = 1) -> list[SubtaskState]:
 
 def written(state: SubtaskState, kind: str, *, threshold: int) -> tuple[int, int, int]:
     """(ns, files, bytes) of one file at 1 B per ns and 2 ms per file."""
-    files = CheckpointStorage(simpy.Environment(), Storage(1_000_000_000, 2 * MS, inline_threshold_bytes=threshold), seed=1)
+    files = CheckpointStorage(
+        simpy.Environment(), Storage(1_000_000_000, 2 * MS, inline_threshold_bytes=threshold), seed=1
+    )
     state.begin(1, "checkpoint")
     state.take(1, 0, 0)
     files.env.run(until=files.env.process(state.write(files, kind, 1)))
@@ -51,7 +54,11 @@ def test_key_group_shares_add_up(parallelism, more_groups, per_group):
 
 def test_key_groups_are_dealt_as_flink_does():
     """5 groups over 3 subtasks are 0-1, 2-3, 4 (KeyGroupRangeAssignment rounds the beginnings up)."""
-    assert [200, 200, 100] == [share.subtask.keyed_bytes for share in subtasks(Vertex("map", 3, max_parallelism=5, state=State(500)))]
+    assert [share.subtask.keyed_bytes for share in subtasks(Vertex("map", 3, max_parallelism=5, state=State(500)))] == [
+        200,
+        200,
+        100,
+    ]
 
 
 def test_rounding_loses_less_than_a_byte_per_subtask():
@@ -65,24 +72,28 @@ def test_total_is_keyed_and_operator_state():
     """Operator state is per subtask and not divided; no state is no bytes."""
     vertex = Vertex("map", 2, state=State(1000), snapshot=Snapshot(operator_state_bytes=30))
 
-    assert [530, 530] == [stored(share).full_bytes for share in subtasks(vertex)]
-    assert 0 == stored(SubtaskState(StateOwner(Vertex("map"), 0, 1))).full_bytes
+    assert [stored(share).full_bytes for share in subtasks(vertex)] == [530, 530]
+    assert stored(SubtaskState(StateOwner(Vertex("map"), 0, 1))).full_bytes == 0
 
 
 def test_each_phase_has_its_own_work():
     (state,) = subtasks(Vertex("sink", snapshot=Snapshot(pre_barrier_ns=1, sync_ns=20, async_ns=300)))
 
-    assert [1, 20, 300] == [state.work_ns(phase, 7) for phase in ("pre_barrier", "sync", "async")]
+    assert [state.work_ns(phase, 7) for phase in ("pre_barrier", "sync", "async")] == [1, 20, 300]
 
 
 def test_work_is_paid_with_its_probability():
     """One snapshot in four, drawn for each snapshot, subtask and phase on its own."""
     vertex = Vertex("sink", 2, snapshot=Snapshot(pre_barrier_ns=100, sync_ns=100, probability=Fraction(1, 4)))
-    paid = [[share.work_ns(phase, n) for n in range(4000)] for share in subtasks(vertex) for phase in ("pre_barrier", "sync")]
+    paid = [
+        [share.work_ns(phase, n) for n in range(4000)]
+        for share in subtasks(vertex)
+        for phase in ("pre_barrier", "sync")
+    ]
 
     assert {0, 100} == {cost for costs in paid for cost in costs}
     assert all(fmean(costs) == pytest.approx(25, abs=3) for costs in paid)
-    assert 4 == len({tuple(costs) for costs in paid})
+    assert len({tuple(costs) for costs in paid}) == 4
 
 
 def test_probability_zero_is_never_and_one_always():
@@ -121,7 +132,7 @@ def test_no_state_makes_no_file():
     """Not even an empty one."""
     (state,) = subtasks(Vertex("map"))
 
-    assert (0, 0, 0) == written(state, "keyed", threshold=-1)
+    assert written(state, "keyed", threshold=-1) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("end", "parts"), [("close", 1), ("cancel", 1), ("cancel before it is taken", 0)])
@@ -137,8 +148,8 @@ def test_a_snapshot_that_is_over_needs_its_files_no_more(end, parts):
     if end == "close":
         assert before[1] is state.close(1)
     else:
-        assert [] == state.cancel(1)
+        assert state.cancel(1) == []
 
     assert list(before.values()) == forgotten
     assert parts == len(forgotten)
-    assert {} == state.snapshots
+    assert state.snapshots == {}

@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 from sim.model.job import Snapshot, Vertex
 from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.model.storage import Disk, Storage
-from sim.runtime.task.state.subtask import StateOwner
-from sim.runtime.task.state.subtask_state import SubtaskState
-from sim.state.files import File, WriteStep
-from sim.storage import CheckpointStorage
+from sim.runtime.task.keyed_state import StateOwner
+from sim.runtime.task.subtask_state import SubtaskState
+from sim.storage.filesystem import CheckpointStorage
+from sim.storage.state_files import File, WriteStep
 
 MS, MB = 1_000_000, 1_000_000
 HEAP = State(10 * MB)
-ROCKS = State(10 * MB, "rocksdb", Fraction(1), 1000, Lsm(memtable_bytes=10**9, flush_bytes_per_second=10**15, freeze_ns=0, upload_ns=0))
+ROCKS = State(
+    10 * MB,
+    "rocksdb",
+    Fraction(1),
+    1000,
+    Lsm(memtable_bytes=10**9, flush_bytes_per_second=10**15, freeze_ns=0, upload_ns=0),
+)
 
 
 def storage(**options):
@@ -29,7 +35,9 @@ def storage(**options):
 
 def subtask(state, options, operator_bytes=0, **named):
     return SubtaskState(
-        StateOwner(Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **named)
+        StateOwner(
+            Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **named
+        )
     )
 
 
@@ -55,7 +63,9 @@ def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
         files = storage()
         lsm = Lsm(memtable_bytes=10**9, compaction_bytes_per_second=MB, wait=wait)
         state = State(5 * MB, "rocksdb", growth_bytes=MB, lsm=lsm)
-        task = SubtaskState(StateOwner(Vertex("map", parallelism=2, state=state), index, 1, StateOptions(incremental=True)))
+        task = SubtaskState(
+            StateOwner(Vertex("map", parallelism=2, state=state), index, 1, StateOptions(incremental=True))
+        )
         for number in range(1, 4):
             snapshot(task, files, number, served=(number - 1) * 5 // 2)
         task.begin(4, "checkpoint")
@@ -65,7 +75,9 @@ def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
     for index in (0, 1):
         plain, delayed = spent(Fraction(0), index), spent(Fraction(1), index)
         assert sum(delayed) - sum(plain) == pytest.approx(9_500_000_000, rel=0.1)
-        assert all(after > before for before, after in zip(plain, delayed, strict=True)), "drawn: none of both parts is spared here"
+        assert all(after > before for before, after in zip(plain, delayed, strict=True)), (
+            "drawn: none of both parts is spared here"
+        )
     assert spent(Fraction(1), 0)[0] != spent(Fraction(1), 1)[0]
 
 
@@ -80,9 +92,11 @@ def test_state_grows_with_the_records_served(backend, changelog):
     began = took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
     _, next_one = snapshot(again, files, 2, "native", served=60_000)
 
-    assert 12 * MB == sum(handle.size_bytes for handle in kept.handles if handle.name in ("state", "000001.sst"))
+    assert sum(handle.size_bytes for handle in kept.handles if handle.name in ("state", "000001.sst")) == 12 * MB
     assert began > 0
-    tables = [handle.size_bytes for handle in next_one.handles if handle.name == "state" or handle.name.endswith(".sst")]
+    tables = [
+        handle.size_bytes for handle in next_one.handles if handle.name == "state" or handle.name.endswith(".sst")
+    ]
     assert {"hashmap": [12 * MB + 400_000], "rocksdb": [400_000, 12 * MB]}[backend] == tables
 
 
@@ -113,7 +127,7 @@ def test_a_restore_adds_no_record():
     _, kept = snapshot(task, files, 1, "native", served=5)
     took(files, again.restore(files, 1, [(kept, Fraction(1))], 5))
 
-    assert 5 * MB == pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB)
+    assert pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB) == 5 * MB
 
 
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
@@ -125,7 +139,7 @@ def test_state_that_expires_levels_off_at_its_rate_times_the_time_to_live(backen
         files.env.run(until=number * 5000 * MS)
         sizes.append(snapshot(task, files, number, "canonical", served=25_000 * number)[1].full_bytes)
 
-    assert [MB] == sizes[:1]
+    assert sizes[:1] == [MB]
     assert sizes[1:] == [pytest.approx(2 * MB, rel=0.11)] * 11
 
 
@@ -171,7 +185,9 @@ def test_an_incremental_checkpoint_reads_back_what_it_wrote_and_reused():
     assert second.full_bytes == sum(files.files[handle.file].size_bytes for handle in second.all_handles)
     assert second.written_bytes < first.written_bytes
     assert all(files.files.exists(handle.file) for handle in second.all_handles)
-    assert {handle.file for handle in first.handles if handle.name.endswith(".sst")} < {handle.file for handle in second.handles}
+    assert {handle.file for handle in first.handles if handle.name.endswith(".sst")} < {
+        handle.file for handle in second.handles
+    }
 
 
 def test_a_cancelled_snapshot_tells_what_it_leaves_behind():
@@ -185,11 +201,11 @@ def test_a_cancelled_snapshot_tells_what_it_leaves_behind():
     writing.interrupt()
     files.env.run()
 
-    assert ["meta"] == [handle.name for handle in task.cancel(1)]
-    assert [] == task.cancel(1)
-    assert [True, False] == [stored.complete for stored in files.files]
+    assert [handle.name for handle in task.cancel(1)] == ["meta"]
+    assert task.cancel(1) == []
+    assert [stored.complete for stored in files.files] == [True, False]
     task.keyed.notify_complete(1)
-    assert {} == task.keyed.backend.increments.base
+    assert task.keyed.backend.increments.base == {}
 
 
 @pytest.mark.parametrize(("rate", "expected_ms"), [(None, 12), (1_000_000_000, 12), (500_000_000, 20)])
@@ -208,10 +224,10 @@ def test_a_canonical_savepoint_goes_at_the_pace_of_the_processor_and_slows_the_t
     task = subtask(ROCKS, options, slow=lambda factor: factors.append((int(files.env.now), factor)))
     (keyed_ns, _), _ = snapshot(task, files, 1, "canonical")
 
-    assert 500 * MS == keyed_ns
+    assert keyed_ns == 500 * MS
     assert [(0, Fraction(5, 3)), (500 * MS, 1)] == factors
     snapshot(task, files, 2)
-    assert 2 == len(factors)
+    assert len(factors) == 2
 
 
 def test_a_cancelled_savepoint_slows_nobody():
@@ -226,7 +242,7 @@ def test_a_cancelled_savepoint_slows_nobody():
     writing.interrupt()
     files.env.run()
 
-    assert [2, 1] == factors
+    assert factors == [2, 1]
 
 
 def test_a_savepoint_under_way_at_the_end_of_a_run_slows_nobody_any_more():
@@ -239,7 +255,7 @@ def test_a_savepoint_under_way_at_the_end_of_a_run_slows_nobody_any_more():
     next(writing)
     writing.close()
 
-    assert [2] == factors
+    assert factors == [2]
 
 
 # -------------------------------------------------------------------------------------------------- restore
@@ -254,8 +270,11 @@ def test_a_heap_is_read_as_one_stream():
     files = storage()
     stored = snapshot(subtask(HEAP, StateOptions()), files, 1)[1]
 
-    assert 5 * MS == restored(subtask(HEAP, StateOptions()), files, [(stored, Fraction(1))])
-    assert 10 * MS == restored(subtask(HEAP, StateOptions(load_bytes_per_second=1_000_000_000)), files, [(stored, Fraction(1))])
+    assert restored(subtask(HEAP, StateOptions()), files, [(stored, Fraction(1))]) == 5 * MS
+    assert (
+        restored(subtask(HEAP, StateOptions(load_bytes_per_second=1_000_000_000)), files, [(stored, Fraction(1))])
+        == 10 * MS
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -268,7 +287,9 @@ def test_rocksdb_is_read_by_several_threads(threads):
         task.keyed.notify_complete(number)
     costs = [handle.size_bytes // 2 for handle in stored.handles]
 
-    assert list_schedule_ns(costs, threads) == pytest.approx(restored(subtask(ROCKS, options), files, [(stored, Fraction(1))]), abs=10)
+    assert list_schedule_ns(costs, threads) == pytest.approx(
+        restored(subtask(ROCKS, options), files, [(stored, Fraction(1))]), abs=10
+    )
 
 
 def test_a_restored_task_counts_its_updates_from_where_it_stands():
@@ -279,7 +300,7 @@ def test_a_restored_task_counts_its_updates_from_where_it_stands():
     restored(again, files, [(stored, Fraction(1))], served=1000)
     after = snapshot(again, files, 2, served=1010)[1]
 
-    assert [10_000] == [handle.size_bytes for handle in after.handles if handle.name == "000002.sst"]
+    assert [handle.size_bytes for handle in after.handles if handle.name == "000002.sst"] == [10_000]
     assert stored.handles[1] in after.handles
 
 
@@ -288,7 +309,7 @@ def test_operator_state_is_read_after_keyed_state():
     files = storage()
     stored = snapshot(subtask(HEAP, StateOptions(), 4 * MB), files, 1)[1]
 
-    assert 7 * MS == restored(subtask(HEAP, StateOptions(), 4 * MB), files, [(stored, Fraction(1))])
+    assert restored(subtask(HEAP, StateOptions(), 4 * MB), files, [(stored, Fraction(1))]) == 7 * MS
 
 
 def test_a_restore_says_what_it_read():
@@ -296,7 +317,7 @@ def test_a_restore_says_what_it_read():
     stored = snapshot(subtask(HEAP, StateOptions(), 4 * MB), files, 1)[1]
     reading = files.env.process(subtask(HEAP, StateOptions()).restore(files, 1, [(stored, Fraction(1))], 0))
 
-    assert 14 * MB == files.env.run(until=reading)
+    assert files.env.run(until=reading) == 14 * MB
 
 
 def test_list_state_is_dealt_out():
@@ -305,7 +326,7 @@ def test_list_state_is_dealt_out():
     stored = snapshot(subtask(None, StateOptions(), 4 * MB), files, 1)[1]
     reading = files.env.process(subtask(None, StateOptions()).restore(files, 1, [(stored, Fraction(1, 4))], 0))
 
-    assert MB == files.env.run(until=reading)
+    assert files.env.run(until=reading) == MB
 
 
 def test_what_travelled_inline_is_read_with_the_metadata():
@@ -313,7 +334,7 @@ def test_what_travelled_inline_is_read_with_the_metadata():
     files = storage(inline_threshold_bytes=10 * MB)
     stored = snapshot(subtask(HEAP, StateOptions()), files, 1)[1]
 
-    assert 0 == restored(subtask(HEAP, StateOptions()), files, [(stored, Fraction(1))])
+    assert restored(subtask(HEAP, StateOptions()), files, [(stored, Fraction(1))]) == 0
 
 
 # -------------------------------------------------------------------------------------------------- local recovery
@@ -326,7 +347,10 @@ def test_the_heap_writes_its_copy_beside_the_file():
     """20 ms to the disk, 12 ms to storage: the slower counts; savepoints are not copied."""
     files, task = storage(), subtask(HEAP, LOCAL)
 
-    assert [20 * MS, 12 * MS] == [snapshot(task, files, number, type_)[0][0] for number, type_ in ((1, "checkpoint"), (2, "native"))]
+    assert [snapshot(task, files, number, type_)[0][0] for number, type_ in ((1, "checkpoint"), (2, "native"))] == [
+        20 * MS,
+        12 * MS,
+    ]
 
 
 def test_rocksdb_keeps_links_which_cost_nothing():
@@ -334,8 +358,8 @@ def test_rocksdb_keeps_links_which_cost_nothing():
     with_copy, stored = snapshot(subtask(ROCKS, LOCAL), files, 1)
 
     assert snapshot(subtask(ROCKS, StateOptions(incremental=True)), plain, 1)[0] == with_copy
-    assert 0 == files.files[stored.local].size_bytes
-    assert 0 == restored(subtask(ROCKS, LOCAL), files, [(stored, Fraction(1))])
+    assert files.files[stored.local].size_bytes == 0
+    assert restored(subtask(ROCKS, LOCAL), files, [(stored, Fraction(1))]) == 0
 
 
 def test_a_local_heap_is_read_from_disk():
@@ -343,11 +367,11 @@ def test_a_local_heap_is_read_from_disk():
     files = storage()
     stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
 
-    assert 20 * MS == restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))])
-    assert 5 * MS == restored(subtask(HEAP, LOCAL, host=1), files, [(stored, Fraction(1))])
-    assert 2.5 * MS == restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1, 2))])
+    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 20 * MS
+    assert restored(subtask(HEAP, LOCAL, host=1), files, [(stored, Fraction(1))]) == 5 * MS
+    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1, 2))]) == 2.5 * MS
     files.lose_disk(0)
-    assert 5 * MS == restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))])
+    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 5 * MS
 
 
 def test_a_complete_checkpoint_lets_older_copies_go():
@@ -356,7 +380,7 @@ def test_a_complete_checkpoint_lets_older_copies_go():
     task.keyed.notify_complete(2)
     files.env.run()
 
-    assert [False, True, True] == [files.files.exists(copy) for copy in copies]
+    assert [files.files.exists(copy) for copy in copies] == [False, True, True]
 
 
 def test_a_full_disk_costs_the_copy_not_the_checkpoint():
@@ -364,7 +388,7 @@ def test_a_full_disk_costs_the_copy_not_the_checkpoint():
     stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
 
     assert None is stored.local
-    assert 10 * MB == stored.written_bytes
+    assert stored.written_bytes == 10 * MB
 
 
 def test_time_passes_for_a_state_nobody_rewrites():
@@ -375,4 +399,4 @@ def test_time_passes_for_a_state_nobody_rewrites():
     files.env.run(until=5_000 * MS)
     second = snapshot(task, files, 2)[1]
 
-    assert [4, 1] == [sum(handle.name.endswith(".sst") for handle in stored.handles) for stored in (first, second)]
+    assert [sum(handle.name.endswith(".sst") for handle in stored.handles) for stored in (first, second)] == [4, 1]

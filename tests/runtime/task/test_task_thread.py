@@ -25,10 +25,10 @@ def test_a_mail_waits_for_a_safe_point(thread, plane):
     story = []
     thread.post(lambda: story.append("mail"))
 
-    assert [] == story
-    assert [("interrupt", 3)] == plane.verbs
+    assert story == []
+    assert plane.verbs == [("interrupt", 3)]
     thread.at_safe_point()
-    assert ["mail"] == story
+    assert story == ["mail"]
 
 
 def test_mails_run_in_order_and_once(thread):
@@ -38,7 +38,7 @@ def test_mails_run_in_order_and_once(thread):
     thread.at_safe_point()
     thread.at_safe_point()
 
-    assert [0, 1, 2] == story
+    assert story == [0, 1, 2]
 
 
 def test_a_mail_may_post_another(thread):
@@ -48,7 +48,7 @@ def test_a_mail_may_post_another(thread):
     thread.post(lambda: story.append("second"))
     thread.at_safe_point()
 
-    assert ["first", "second", "third"] == story
+    assert story == ["first", "second", "third"]
 
 
 def test_mails_wait_while_the_thread_is_occupied(thread, plane):
@@ -59,12 +59,12 @@ def test_mails_wait_while_the_thread_is_occupied(thread, plane):
     thread.at_safe_point()
     thread.at_safe_point()
 
-    assert [] == story
-    assert ("hold", 3) == plane.verbs[-1]
+    assert story == []
+    assert plane.verbs[-1] == ("hold", 3)
     thread.vacate()
-    assert [("release", 3), ("interrupt", 3)] == plane.verbs[-2:]
+    assert plane.verbs[-2:] == [("release", 3), ("interrupt", 3)]
     thread.at_safe_point()
-    assert ["waited"] == story
+    assert story == ["waited"]
 
 
 def occupied_by(thread, story, name):
@@ -81,12 +81,12 @@ def test_one_element_comes_between_two_batches(thread, plane):
     thread.post(lambda: story.append("came meanwhile"))
     thread.vacate()
 
-    assert [("release", 3), ("interrupt", 3)] == plane.verbs[-2:]
+    assert plane.verbs[-2:] == [("release", 3), ("interrupt", 3)]
     thread.at_safe_point()
-    assert ["snapshot", "of the batch"] == story
-    assert ("interrupt_behind", 3) == plane.verbs[-1]
+    assert story == ["snapshot", "of the batch"]
+    assert plane.verbs[-1] == ("interrupt_behind", 3)
     thread.at_safe_point()
-    assert ["snapshot", "of the batch", "came meanwhile"] == story
+    assert story == ["snapshot", "of the batch", "came meanwhile"]
 
 
 def test_an_element_comes_behind_the_last_mail_of_a_batch(thread, plane):
@@ -96,10 +96,10 @@ def test_an_element_comes_behind_the_last_mail_of_a_batch(thread, plane):
         thread.post(occupied_by(thread, story, n))
         if n:
             thread.vacate()
-            assert [("release", 3), ("interrupt_behind", 3)] == plane.verbs[-2:]
+            assert plane.verbs[-2:] == [("release", 3), ("interrupt_behind", 3)]
         thread.at_safe_point()
 
-    assert [0, 1, 2] == story
+    assert story == [0, 1, 2]
 
 
 def test_work_that_an_element_began_is_no_batch(thread, plane):
@@ -108,7 +108,7 @@ def test_work_that_an_element_began_is_no_batch(thread, plane):
     thread.post(lambda: None)
     thread.vacate()
 
-    assert [("release", 3), ("interrupt", 3)] == plane.verbs[-2:]
+    assert plane.verbs[-2:] == [("release", 3), ("interrupt", 3)]
 
 
 def test_a_batch_that_ended_with_its_thread_free_is_forgotten(thread, plane):
@@ -118,7 +118,7 @@ def test_a_batch_that_ended_with_its_thread_free_is_forgotten(thread, plane):
     thread.vacate()
     thread.post(lambda: None)
 
-    assert ("interrupt", 3) == plane.verbs[-1]
+    assert plane.verbs[-1] == ("interrupt", 3)
 
 
 def test_a_thread_without_input_knows_no_batches(thread, plane):
@@ -129,7 +129,7 @@ def test_a_thread_without_input_knows_no_batches(thread, plane):
     thread.post(lambda: story.append("came meanwhile"))
     thread.vacate()
 
-    assert ["snapshot", "came meanwhile"] == story
+    assert story == ["snapshot", "came meanwhile"]
     assert "interrupt_behind" not in {verb for verb, *_ in plane.verbs}
 
 
@@ -138,7 +138,7 @@ def test_posting_to_an_occupied_thread_asks_for_nothing(thread, plane):
     thread.occupy()
     thread.post(lambda: None)
 
-    assert [("hold", 3)] == plane.verbs
+    assert plane.verbs == [("hold", 3)]
 
 
 def test_a_thread_is_kept_once(thread, plane):
@@ -148,7 +148,7 @@ def test_a_thread_is_kept_once(thread, plane):
     thread.vacate()
     thread.vacate()
 
-    assert [("hold", 3), ("release", 3)] == plane.verbs
+    assert plane.verbs == [("hold", 3), ("release", 3)]
 
 
 def test_an_operator_that_waits_lets_notifications_through(thread, plane):
@@ -159,12 +159,12 @@ def test_an_operator_that_waits_lets_notifications_through(thread, plane):
         thread.post(lambda n=n: story.append(n), notifies=notifies)
     thread.at_safe_point()
 
-    assert [1, 3] == story
-    assert [("wait_for_late", 3), ("interrupt", 3), ("interrupt", 3)] == plane.verbs, "nobody asks for what cannot run"
+    assert story == [1, 3]
+    assert plane.verbs == [("wait_for_late", 3), ("interrupt", 3), ("interrupt", 3)], "nobody asks for what cannot run"
     thread.end_yield()
-    assert ("interrupt", 3) == plane.verbs[-1]
+    assert plane.verbs[-1] == ("interrupt", 3)
     thread.at_safe_point()
-    assert [1, 3, 0, 2] == story
+    assert story == [1, 3, 0, 2]
 
 
 def test_mails_wait_until_what_was_let_go_is_written(thread, plane):
@@ -174,10 +174,10 @@ def test_mails_wait_until_what_was_let_go_is_written(thread, plane):
     thread.post(lambda: story.append("next"))
     thread.at_safe_point()
 
-    assert ["commit"] == story
-    assert [("let_go", 3, 7), ("interrupt", 3)] == plane.verbs[-2:]
+    assert story == ["commit"]
+    assert plane.verbs[-2:] == [("let_go", 3, 7), ("interrupt", 3)]
     thread.at_safe_point()
-    assert ["commit", "next"] == story
+    assert story == ["commit", "next"]
 
 
 def test_a_thread_that_takes_mails_only_goes_back_to_them(thread, plane):
@@ -187,11 +187,11 @@ def test_a_thread_that_takes_mails_only_goes_back_to_them(thread, plane):
     thread.post(lambda: (story.append("timer"), thread.let_go(7)))
     thread.post(lambda: story.append("next"))
 
-    assert ["timer"] == story
-    assert [("hold", 3), ("let_go", 3, 7), ("release", 3), ("report_written", 3)] == plane.verbs[:4]
+    assert story == ["timer"]
+    assert plane.verbs[:4] == [("hold", 3), ("let_go", 3, 7), ("release", 3), ("report_written", 3)]
     assert thread.written()
-    assert ("hold", 3) == plane.verbs[-1]
-    assert ["timer", "next"] == story
+    assert plane.verbs[-1] == ("hold", 3)
+    assert story == ["timer", "next"]
 
 
 def test_what_an_operator_waits_for_at_its_end_comes_before_mails(thread, plane):
@@ -201,9 +201,9 @@ def test_what_an_operator_waits_for_at_its_end_comes_before_mails(thread, plane)
     thread.begin_yield()
 
     assert thread.written()
-    assert 1 == plane.verbs.count(("hold", 3))
+    assert plane.verbs.count(("hold", 3)) == 1
     thread.end_yield()
-    assert 2 == plane.verbs.count(("hold", 3))
+    assert plane.verbs.count(("hold", 3)) == 2
 
 
 @pytest.mark.parametrize("engine", [oracle, "compiled"])
@@ -216,7 +216,7 @@ def test_a_mail_never_runs_inside_a_record(engine):
     env.call_in(13, lambda: thread.post(lambda: times.append(env.now)))
     env.run(until=100)
 
-    assert [20] == times
+    assert times == [20]
 
 
 @pytest.mark.parametrize("engine", [oracle, "compiled"])
@@ -231,4 +231,4 @@ def test_an_occupied_thread_serves_nothing(engine):
         env.call_in(at, lambda: served.append(int(plane.tasks()["served"][0])))
     env.run(until=100)
 
-    assert [2, 2, 2, 3] == served
+    assert served == [2, 2, 2, 3]

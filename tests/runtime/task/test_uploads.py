@@ -3,8 +3,8 @@
 import pytest
 import simpy
 
-from sim.runtime.task.operator.uploads import StagedFile, Uploads
-from sim.storage.failures import StorageFailed
+from sim.runtime.task.sink import StagedFile, Uploads
+from sim.storage.ledger import StorageFailed
 
 
 class Lab:
@@ -14,7 +14,9 @@ class Lab:
         self.env = simpy.Environment()
         self.failures = failures
         self.log = []
-        self.uploads = Uploads(self.env, threads, self.write, lambda file: self.log.append((self.env.now, file.name[0])))
+        self.uploads = Uploads(
+            self.env, threads, self.write, lambda file: self.log.append((self.env.now, file.name[0]))
+        )
 
     def write(self, file):
         if file.size_bytes:
@@ -36,7 +38,7 @@ def test_one_thread_takes_files_one_after_the_other():
     lab.submit(5, 3, 2)
     lab.env.run()
 
-    assert [(5, "f0"), (8, "f1"), (10, "f2")] == lab.log
+    assert lab.log == [(5, "f0"), (8, "f1"), (10, "f2")]
 
 
 def test_two_threads_take_the_next_file_each():
@@ -44,7 +46,7 @@ def test_two_threads_take_the_next_file_each():
     files = lab.submit(5, 3, 2)
     lab.env.run()
 
-    assert [(3, "f1"), (5, "f0"), (5, "f2")] == lab.log
+    assert lab.log == [(3, "f1"), (5, "f0"), (5, "f2")]
     assert {7} == {file.stored for file in files}
 
 
@@ -52,7 +54,7 @@ def test_files_without_time_are_durable_at_once():
     lab = Lab()
     files = lab.submit(0, 0)
 
-    assert [7, 7] == [file.stored for file in files]
+    assert [file.stored for file in files] == [7, 7]
 
 
 @pytest.mark.parametrize("failures", [0, 1])
@@ -72,7 +74,7 @@ def test_what_is_cancelled_in_the_instant_it_ends_is_cancelled(failures):
     lab.uploads.cancel(file)
     lab.env.run()
 
-    assert ([], None, False) == (lab.log, file.stored, file.under_way)
+    assert (lab.log, file.stored, file.under_way) == ([], None, False)
 
 
 def test_a_file_is_submitted_once():
@@ -84,8 +86,8 @@ def test_a_file_is_submitted_once():
     lab.uploads.submit(file)
     lab.env.run()
 
-    assert [(5, "f0")] == lab.log
-    assert 1 == file.attempts
+    assert lab.log == [(5, "f0")]
+    assert file.attempts == 1
 
 
 def test_a_cancelled_file_leaves_its_thread_to_the_next():
@@ -99,9 +101,9 @@ def test_a_cancelled_file_leaves_its_thread_to_the_next():
     lab.uploads.submit(first)
     lab.env.run()
 
-    assert [(5, "f1"), (10, "f0")] == lab.log
+    assert lab.log == [(5, "f1"), (10, "f0")]
     assert third.stored is None
-    assert 2 == first.attempts
+    assert first.attempts == 2
 
 
 def test_a_failed_file_says_so_and_may_be_tried_again():
@@ -110,12 +112,12 @@ def test_a_failed_file_says_so_and_may_be_tried_again():
     (file,) = lab.submit(5)
     lab.env.run(until=lab.uploads.change())
 
-    assert (5, "gone", None) == (lab.env.now, str(file.failure), file.stored)
+    assert (lab.env.now, str(file.failure), file.stored) == (5, "gone", None)
 
     lab.uploads.submit(file)
     lab.env.run()
 
-    assert (None, 7) == (file.failure, file.stored)
+    assert (file.failure, file.stored) == (None, 7)
 
 
 def test_a_cancelled_upload_wakes_those_who_wait():
@@ -136,4 +138,4 @@ def test_a_file_that_was_cancelled_in_the_line_can_be_submitted_again():
     lab.uploads.submit(waiting)
     lab.env.run()
 
-    assert [(5, "f0"), (10, "f1")] == lab.log
+    assert lab.log == [(5, "f0"), (10, "f1")]

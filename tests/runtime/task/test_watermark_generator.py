@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from sim.model.job import Alignment, Source, Watermark, Window
-from sim.protocol.alignment import NO_LIMIT
-from sim.runtime.markers import ACTIVE, IDLE, WATERMARKS
-from sim.runtime.task.operator.windows.generator import WatermarkGenerator
+from sim.protocol.event_time import NO_LIMIT
+from sim.runtime.context import ACTIVE, IDLE, WATERMARKS
+from sim.runtime.task.watermarks import WatermarkGenerator
 from tests.runtime.task.fake_slots import FakeSlot
 
 MS, SECOND = 10**6, 10**9
@@ -82,7 +82,7 @@ def test_looks_that_can_find_nothing_are_left_out():
     reading.generator.begin()
     left = reading.run(11 * SECOND)
 
-    assert [5 * SECOND, 10 * SECOND] == [number for numbers in left.values() for number in numbers]
+    assert [number for numbers in left.values() for number in numbers] == [5 * SECOND, 10 * SECOND]
     for end_ns, at_ns in zip((5 * SECOND, 10 * SECOND), left, strict=True):
         assert end_ns + 100 * MS <= at_ns < end_ns + 310 * MS
     assert len(reading.looks) <= 5
@@ -95,7 +95,7 @@ def test_a_watermark_leaves_as_a_marker_of_its_series_and_once():
     reading.run(7 * SECOND)
     ((_, task, marker),) = reading.slot.calls("forward")
 
-    assert (0, 5 * SECOND, WATERMARKS) == (task, marker.number, marker.series)
+    assert (task, marker.number, marker.series) == (0, 5 * SECOND, WATERMARKS)
 
 
 def test_a_watermark_stays_behind_the_records_by_its_lateness():
@@ -103,8 +103,8 @@ def test_a_watermark_stays_behind_the_records_by_its_lateness():
     reading = Reading(idle_timeout_ns=9 * SECOND, lateness_ns=500 * MS)
     reading.generator.begin()
 
-    assert {} == reading.run(5490 * MS)
-    assert [[5 * SECOND]] == list(reading.run(5720 * MS).values())
+    assert reading.run(5490 * MS) == {}
+    assert list(reading.run(5720 * MS).values()) == [[5 * SECOND]]
 
 
 def test_without_a_window_no_marker_leaves():
@@ -112,18 +112,18 @@ def test_without_a_window_no_marker_leaves():
     reading = Reading(windows=(), alignment=Alignment("g", 0, 100 * MS, 0))
     reading.generator.begin()
 
-    assert {} == reading.run(2 * SECOND)
+    assert reading.run(2 * SECOND) == {}
     assert reading.generator._watermark_ns > SECOND
 
 
 def test_before_the_first_record_there_is_no_event_time():
     reading = Reading()
-    assert 0 == reading.generator._event_time()
+    assert reading.generator._event_time() == 0
     reading.slot.served = 1
-    assert 0 == reading.generator._event_time()
+    assert reading.generator._event_time() == 0
     reading.slot.served = 3
-    assert 2 * RECORD_NS == reading.generator._event_time()
-    assert 0 == Reading(log=None).generator._event_time()
+    assert reading.generator._event_time() == 2 * RECORD_NS
+    assert Reading(log=None).generator._event_time() == 0
 
 
 def test_without_a_rate_records_come_as_far_as_the_look_that_finds_them():
@@ -131,13 +131,13 @@ def test_without_a_rate_records_come_as_far_as_the_look_that_finds_them():
     reading.slot.env.run(SECOND)
     reading.slot.served = 4
     reading.generator.begin()
-    assert 0 == reading.generator._event_time(), "they were there before"
+    assert reading.generator._event_time() == 0, "they were there before"
     reading.slot.served = 5
-    assert SECOND == reading.generator._event_time()
+    assert reading.generator._event_time() == SECOND
     reading.slot.env.now = 2 * SECOND
-    assert SECOND == reading.generator._event_time()
+    assert reading.generator._event_time() == SECOND
     reading.slot.served = 6
-    assert 2 * SECOND == reading.generator._event_time()
+    assert reading.generator._event_time() == 2 * SECOND
 
 
 @pytest.mark.parametrize("end", ["end_input", "mails_only"])
@@ -150,7 +150,7 @@ def test_behind_the_end_no_watermark_follows(end):
     else:
         reading.slot.thread.mails_only = True
 
-    assert {} == reading.run(7 * SECOND)
+    assert reading.run(7 * SECOND) == {}
     assert reading.slot.env.next_ns is None
 
 
@@ -162,11 +162,11 @@ class TestIdleness:
         reading = Reading(idle_timeout_ns=2 * SECOND)
         reading.generator.begin()
         ((at_ns, numbers),) = reading.run(9 * SECOND, reads_until_ns=3 * SECOND).items()
-        assert [IDLE] == numbers
+        assert numbers == [IDLE]
         assert 5 * SECOND + 200 * MS < at_ns <= 5 * SECOND + 600 * MS
         assert reading.generator.idle
         ((_, numbers),) = reading.run(9200 * MS).items()
-        assert [ACTIVE, 5 * SECOND] == numbers
+        assert numbers == [ACTIVE, 5 * SECOND]
         assert not reading.generator.idle
 
     def test_a_record_alone_does_not_wake_it(self):
@@ -175,9 +175,9 @@ class TestIdleness:
         reading.generator.begin()
         reading.run(9 * SECOND, reads_until_ns=3 * SECOND)
         reading.generator._watermark_ns = 4 * SECOND
-        assert {} == reading.run(9200 * MS, reads_until_ns=5 * SECOND)
+        assert reading.run(9200 * MS, reads_until_ns=5 * SECOND) == {}
         assert reading.generator.idle
-        assert {} != reading.run(9600 * MS, reads_until_ns=5 * SECOND + RECORD_NS)
+        assert reading.run(9600 * MS, reads_until_ns=5 * SECOND + RECORD_NS) != {}
 
     @pytest.mark.parametrize("wait", ["soft_ns", "hard_ns"])
     def test_its_clock_stands_still_while_it_cannot_read(self, wait):
@@ -191,7 +191,7 @@ class TestIdleness:
     def test_without_a_timeout_it_is_never_idle(self):
         reading = Reading()
         reading.generator.begin()
-        assert {} == reading.run(60 * SECOND, reads_until_ns=3 * SECOND)
+        assert reading.run(60 * SECOND, reads_until_ns=3 * SECOND) == {}
 
 
 class TestWindowsOfItsOwn:
@@ -210,23 +210,23 @@ class TestWindowsOfItsOwn:
         windows = self.Windows()
         reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
         reading.generator.begin()
-        assert {} == reading.run(6 * SECOND)
+        assert reading.run(6 * SECOND) == {}
         assert windows.clock is reading.generator
-        assert (5 * SECOND,) == windows.fired
+        assert windows.fired == (5 * SECOND,)
         reading.generator.outputs_written(at_end=False)
-        assert [5 * SECOND] == reading.slot.sent()
+        assert reading.slot.sent() == [5 * SECOND]
 
     def test_where_it_ends_nothing_it_leaves_at_once(self):
         windows = self.Windows()
         windows.fires = False
         reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
         reading.generator.begin()
-        assert [[5 * SECOND]] == list(reading.run(6 * SECOND).values())
+        assert list(reading.run(6 * SECOND).values()) == [[5 * SECOND]]
 
     def test_behind_the_last_outputs_none_leaves(self):
         reading = Reading(chained=self.Windows())
         reading.generator.outputs_written(at_end=True)
-        assert [] == reading.slot.sent()
+        assert reading.slot.sent() == []
 
 
 class TestAlignedSources:
@@ -243,9 +243,9 @@ class TestAlignedSources:
     def test_the_first_report_comes_after_an_interval(self):
         reading = self.reading()
         reading.run(299 * MS)
-        assert [] == self.reports(reading)
+        assert self.reports(reading) == []
         reading.run(900 * MS)
-        assert 3 == len(self.reports(reading))
+        assert len(self.reports(reading)) == 3
 
     def test_it_reports_its_watermark(self):
         reading = self.reading()
@@ -257,14 +257,14 @@ class TestAlignedSources:
     def test_without_a_watermark_it_reports_nothing_and_goes_on(self):
         reading = self.reading(lateness_ns=400 * MS)
         reading.run(400 * MS)
-        assert [] == self.reports(reading)
+        assert self.reports(reading) == []
         reading.run(1200 * MS)
-        assert 3 == len(self.reports(reading)), "at 600, 900 and 1200 ms"
+        assert len(self.reports(reading)) == 3, "at 600, 900 and 1200 ms"
 
     def test_an_idle_source_holds_nobody_back(self):
         reading = self.reading(idle_timeout_ns=500 * MS)
         reading.run(2200 * MS, reads_until_ns=SECOND)
-        assert (0, NO_LIMIT) == self.reports(reading)[-1]
+        assert self.reports(reading)[-1] == (0, NO_LIMIT)
 
     def test_at_its_end_it_holds_nobody_back(self):
         reading = self.reading()
@@ -272,13 +272,13 @@ class TestAlignedSources:
         self.reports(reading)
         reading.generator.end_input()
         reading.run(2 * SECOND)
-        assert [(0, NO_LIMIT)] == self.reports(reading)
+        assert self.reports(reading) == [(0, NO_LIMIT)]
 
     def test_a_thread_that_takes_mails_only_reports_no_more(self):
         reading = self.reading()
         reading.slot.thread.mails_only = True
         reading.run(2 * SECOND)
-        assert [] == self.reports(reading)
+        assert self.reports(reading) == []
 
     def pauses(self, reading):
         return [row[1:] for row in reading.slot.calls("pause")]
@@ -288,13 +288,13 @@ class TestAlignedSources:
         reading.run(SECOND)
         watermark_ns = reading.generator._watermark_ns
         reading.generator.limited(watermark_ns)
-        assert [] == self.pauses(reading)
+        assert self.pauses(reading) == []
         reading.generator.limited(watermark_ns - 1)
-        assert [(0, True)] == self.pauses(reading)
+        assert self.pauses(reading) == [(0, True)]
         reading.generator.limited(watermark_ns - 2)
-        assert [] == self.pauses(reading), "it waits already"
+        assert self.pauses(reading) == [], "it waits already"
         reading.generator.limited(watermark_ns)
-        assert [(0, False)] == self.pauses(reading)
+        assert self.pauses(reading) == [(0, False)]
 
     def test_its_own_next_watermark_may_be_beyond_the_limit(self):
         reading = self.reading()
@@ -302,21 +302,21 @@ class TestAlignedSources:
         reading.generator.limited(SECOND)
         self.pauses(reading)
         reading.run(1300 * MS)
-        assert [(0, True)] == self.pauses(reading)
+        assert self.pauses(reading) == [(0, True)]
 
     def test_a_buffer_judges_the_watermark_of_two_reports_before(self):
         reading = self.reading(buffer=2)
         reading.generator.limited(0)
         reading.run(590 * MS)
-        assert [] == self.pauses(reading)
+        assert self.pauses(reading) == []
         reading.run(610 * MS)
-        assert [(0, True)] == self.pauses(reading)
+        assert self.pauses(reading) == [(0, True)]
 
     def test_how_long_it_has_waited(self):
         reading = self.reading()
         reading.run(SECOND)
         aligned, watermark_ns = reading.generator.aligned, reading.generator._watermark_ns
-        assert 0 == aligned.waited_ns
+        assert aligned.waited_ns == 0
         for limit_ns, until_ns, waited_ns in ((0, 1500, 500), (NO_LIMIT, 1600, 500), (watermark_ns - 1, 1700, 600)):
             aligned.limited(limit_ns)
             reading.slot.env.now = until_ns * MS
@@ -328,4 +328,4 @@ class TestAlignedSources:
         reading.run(SECOND)
         reading.slot.thread.mails_only = True
         reading.generator.limited(0)
-        assert [] == self.pauses(reading)
+        assert self.pauses(reading) == []

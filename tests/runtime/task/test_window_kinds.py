@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
 from tests.runtime.task.windowed_runs import read, sizes
 
 JOB = """# When do records of windows leave?
@@ -23,10 +23,12 @@ run: {{duration: {duration}}}
 
 
 def run(window, *, bound="", fan_out="1", interval="3 s", barriers="aligned", duration="24 s", sections=""):
-    text = JOB.format(window=window, bound=bound, fan_out=fan_out, interval=interval, barriers=barriers, duration=duration)
+    text = JOB.format(
+        window=window, bound=bound, fan_out=fan_out, interval=interval, barriers=barriers, duration=duration
+    )
     result = simulate(loads(text + sections, name="win").scenarios[0])
 
-    assert () == result.violations
+    assert result.violations == ()
     return result
 
 
@@ -42,14 +44,16 @@ def test_windows_that_slide_end_at_each_slide(time):
     at = read(run(f"sliding: 10 s, every: 5 s, time: {time}", fan_out="2"))
     firings = [(second, rate) for second, rate in at.items() if rate > 100]
 
-    assert [6.0, 11.0, 16.0, 21.0] == [second for second, _ in firings]
-    assert [2000] * 4 == pytest.approx([rate for _, rate in firings], abs=100)
+    assert [second for second, _ in firings] == [6.0, 11.0, 16.0, 21.0]
+    assert pytest.approx([rate for _, rate in firings], abs=100) == [2000] * 4
 
 
 @pytest.mark.parametrize(("api", "most"), [("sql", 2000), ("datastream", 3000)])
 def test_what_slides_stays_in_state_until_its_last_window_ends(api, most):
     """Before an end: SQL keeps the records of the last 10 s once; the WindowOperator keeps those of 5 s twice, and those of 10 s once."""
-    state_bytes = sizes(run(f"sliding: 10 s, every: 5 s, time: processing, state-per-record: 1 B, api: {api}", interval="4.9 s"))
+    state_bytes = sizes(
+        run(f"sliding: 10 s, every: 5 s, time: processing, state-per-record: 1 B, api: {api}", interval="4.9 s")
+    )
 
     assert most == pytest.approx(state_bytes.max(), rel=0.1)
     assert state_bytes[4] > 0.8 * most, "at 14.7 s"
@@ -65,13 +69,17 @@ def test_sliding_state_is_back_after_a_failure():
 
 
 @pytest.mark.parametrize(
-    "window", ["tumbling: 5 s", "sliding: 10 s, every: 2 s", "sliding: 10 s, every: 2 s, api: datastream", "session: 3 s"]
+    "window",
+    ["tumbling: 5 s", "sliding: 10 s, every: 2 s", "sliding: 10 s, every: 2 s, api: datastream", "session: 3 s"],
 )
 @pytest.mark.parametrize("subtasks", [1, 3])
 def test_windows_of_event_time_are_dealt_out(window, subtasks):
     """Their tasks hold as much, and let as much go, as in a job of which only the sink is rescaled."""
     undealt, dealt = (
-        run(f"{window}, time: event, state-per-record: 10 B", sections=f"rescale: {{at: 12500 ms, parallelism: {{{name}: {subtasks}}}}}\n")
+        run(
+            f"{window}, time: event, state-per-record: 10 B",
+            sections=f"rescale: {{at: 12500 ms, parallelism: {{{name}: {subtasks}}}}}\n",
+        )
         for name in ("sink", "win")
     )
 
@@ -84,26 +92,28 @@ def test_a_session_waits_for_its_gap():
     result = run("session: 3 s, time: event, state-per-record: 1 B", interval="1 s")
     at = read(result)
 
-    assert 0 == at[at.index <= 3].sum()
-    assert [200] * 10 == pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60)
-    assert 600 == pytest.approx(sizes(result).iloc[10], abs=80)
+    assert at[at.index <= 3].sum() == 0
+    assert pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60) == [200] * 10
+    assert pytest.approx(sizes(result).iloc[10], abs=80) == 600
 
 
 def test_a_session_that_lasts_keeps_its_records_longer():
     """Its records have waited for the gap and half of its length, on average."""
     state_bytes = sizes(run("session: 3 s, lasts: 4 s, time: event, state-per-record: 1 B", interval="1 s"))
 
-    assert 1000 == pytest.approx(state_bytes.iloc[12], abs=80)
+    assert pytest.approx(state_bytes.iloc[12], abs=80) == 1000
 
 
 def test_sessions_go_on_after_a_failure():
     """What is restored has waited since nobody knows when: it waits again, and leaves once."""
     result = run(
-        "session: 3 s, time: event, state-per-record: 1 B", bound=", records-per-subtask: 1500", duration="40 s",
+        "session: 3 s, time: event, state-per-record: 1 B",
+        bound=", records-per-subtask: 1500",
+        duration="40 s",
         sections="faults: [{kill: 'win[0]', at: 8 s}]\n",
-    )  # fmt: skip
+    )
 
-    assert "FINISHED" == result.job_status
+    assert result.job_status == "FINISHED"
 
 
 def test_rows_are_flushed_before_the_barrier_and_before_firing():
@@ -111,8 +121,8 @@ def test_rows_are_flushed_before_the_barrier_and_before_firing():
     result = run("tumbling: 5 s, time: event, flush: 2 ms", duration="12 s")
     busy = result.series[(result.series["vertex"] == "win") & (result.series["time"] == 6.0)]["busy"].mean()
 
-    assert 600 == pytest.approx(pre_barrier_ms(result).loc[2], abs=60)
-    assert 200 == pytest.approx(pre_barrier_ms(result).loc[3], abs=60), "since the firing at 5 s"
+    assert pytest.approx(pre_barrier_ms(result).loc[2], abs=60) == 600
+    assert pytest.approx(pre_barrier_ms(result).loc[3], abs=60) == 200, "since the firing at 5 s"
     assert busy > 0.3
 
 
@@ -129,7 +139,7 @@ def test_an_output_that_is_full_holds_the_barrier_back_in_the_first_stage():
     """Its rows are written before the barrier, in unaligned mode too: 300 of 5 ms each."""
     result = run("tumbling: 10 s, time: event, stage: local, fire: 5 ms", barriers="unaligned")
 
-    assert 1500 == pytest.approx(pre_barrier_ms(result).max(), rel=0.15)
+    assert pytest.approx(pre_barrier_ms(result).max(), rel=0.15) == 1500
 
 
 def test_a_mini_batch_leaves_after_its_latency_or_before_a_barrier():
@@ -137,36 +147,54 @@ def test_a_mini_batch_leaves_after_its_latency_or_before_a_barrier():
     at = read(result, until=9)
 
     assert {3.0, 4.0, 5.0, 7.0} <= {second for second, rate in at.items() if rate > 30}
-    assert "FINISHED" == result.job_status
-    assert [2000] * 2 == [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")]
+    assert result.job_status == "FINISHED"
+    assert [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")] == [
+        2000
+    ] * 2
 
 
 def test_a_task_that_fails_while_it_flushes_is_back():
     window = "tumbling: 10 s, time: event, stage: local, fire: 5 ms"
-    result = run(window, bound=", records-per-subtask: 700", duration="60 s", sections="faults: [{kill: 'win[0]', at: 3500 ms}]\n")
+    result = run(
+        window,
+        bound=", records-per-subtask: 700",
+        duration="60 s",
+        sections="faults: [{kill: 'win[0]', at: 3500 ms}]\n",
+    )
 
-    assert "FINISHED" == result.job_status
-    assert 1 == len(result.recoveries)
+    assert result.job_status == "FINISHED"
+    assert len(result.recoveries) == 1
 
 
 def test_the_first_stage_may_stand_in_the_chain_of_a_source():
     """Rows of 3 s leave before each barrier, and all of them at the end of the window; the watermark goes behind them."""
     text = JOB.format(
-        window="tumbling: 10 s, time: event", bound="", fan_out="1", interval="3 s", barriers="unaligned", duration="24 s"
+        window="tumbling: 10 s, time: event",
+        bound="",
+        fan_out="1",
+        interval="3 s",
+        barriers="unaligned",
+        duration="24 s",
     ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {tumbling: 10 s, time: event, stage: local}}\n  win")
     assert "local" in text
     result = simulate(loads(text, name="win").scenarios[0])
     at = read(result, "win")
 
     assert {4.0, 7.0, 10.0, 11.0} <= {second for second, rate in at.items() if rate > 30}
-    assert 0 == at[at.index == 9.0].sum()
-    assert [11.0, 21.0] == [second for second, rate in read(result).items() if rate > 100]
-    assert 250_000 < result.checkpoints["persisted_data"].max(), "the rows of 3 s are overtaken"
-    assert () == result.violations
+    assert at[at.index == 9.0].sum() == 0
+    assert [second for second, rate in read(result).items() if rate > 100] == [11.0, 21.0]
+    assert result.checkpoints["persisted_data"].max() > 250_000, "the rows of 3 s are overtaken"
+    assert result.violations == ()
 
 
 @pytest.mark.parametrize(
-    "stop", ["", "actions: [{at: 8 s, stop: drain}]\n", "actions: [{at: 8 s, stop: no-drain}]\n", "faults: [{kill: 'src[0]', at: 8 s}]\n"]
+    "stop",
+    [
+        "",
+        "actions: [{at: 8 s, stop: drain}]\n",
+        "actions: [{at: 8 s, stop: no-drain}]\n",
+        "faults: [{kill: 'src[0]', at: 8 s}]\n",
+    ],
 )
 def test_a_source_with_a_first_stage_ends(stop):
     text = JOB.format(
@@ -179,8 +207,8 @@ def test_a_source_with_a_first_stage_ends(stop):
     ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {mini-batch: 2 s, time: processing}}\n  win")
     result = simulate(loads(text + stop, name="win").scenarios[0])
 
-    assert "FINISHED" == result.job_status
-    assert () == result.violations
+    assert result.job_status == "FINISHED"
+    assert result.violations == ()
 
 
 def test_a_timer_of_a_source_that_has_ended_does_not_keep_it():
@@ -192,9 +220,9 @@ def test_a_timer_of_a_source_that_has_ended_does_not_keep_it():
     result = simulate(loads(text + "actions: [{at: 8 s, stop: no-drain}]\n", name="win").scenarios[0])
     read_by = result.tasks[result.tasks["vertex"] == "win"]
 
-    assert "FINISHED" == result.job_status
-    assert 2 * 100 * 8 == pytest.approx(read_by["numRecordsIn"].sum(), abs=4)
-    assert () == result.violations
+    assert result.job_status == "FINISHED"
+    assert pytest.approx(read_by["numRecordsIn"].sum(), abs=4) == 2 * 100 * 8
+    assert result.violations == ()
 
 
 def test_a_bundle_leaves_when_it_is_full():
@@ -202,13 +230,15 @@ def test_a_bundle_leaves_when_it_is_full():
     result = run("mini-batch: 10 s, size: 50, time: processing", interval="20 s")
     at = read(result)
 
-    assert [200] * 15 == pytest.approx(at[(at.index > 2) & (at.index <= 17)].tolist(), abs=110)
-    assert result.checkpoints.empty or 0 == sizes(result).max()
+    assert pytest.approx(at[(at.index > 2) & (at.index <= 17)].tolist(), abs=110) == [200] * 15
+    assert result.checkpoints.empty or sizes(result).max() == 0
 
 
 def test_a_bundle_that_is_not_full_leaves_after_its_latency_or_before_a_barrier():
     """Whichever is first: 2 s and the checkpoints of 3 s leave no bundle of 10,000 records a chance."""
-    bounded, unbounded = (read(run(f"mini-batch: 2 s{size}, time: processing"), until=9) for size in (", size: 10k", ""))
+    bounded, unbounded = (
+        read(run(f"mini-batch: 2 s{size}, time: processing"), until=9) for size in (", size: 10k", "")
+    )
 
     assert unbounded.tolist() == bounded.tolist()
 
@@ -218,8 +248,8 @@ def test_a_full_bundle_takes_its_work():
     result = run("mini-batch: 10 s, size: 20, time: processing, fire: 8 ms", barriers="unaligned")
     series = result.series[(result.series["vertex"] == "win") & (result.series["time"] > 3)]
 
-    assert 0.8 == pytest.approx(series["busy"].mean(), abs=0.05)
-    assert () == result.violations
+    assert pytest.approx(series["busy"].mean(), abs=0.05) == 0.8
+    assert result.violations == ()
 
 
 def test_a_session_of_processing_time_waits_for_its_gap():
@@ -227,32 +257,36 @@ def test_a_session_of_processing_time_waits_for_its_gap():
     result = run("session: 3200 ms, time: processing, state-per-record: 1 B", interval="1 s")
     at = read(result)
 
-    assert 0 == at[at.index <= 3].sum()
-    assert [200] * 10 == pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60)
-    assert 650 == pytest.approx(sizes(result).iloc[10], abs=40)
+    assert at[at.index <= 3].sum() == 0
+    assert pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60) == [200] * 10
+    assert pytest.approx(sizes(result).iloc[10], abs=40) == 650
 
 
 @pytest.mark.parametrize("kill", ["8 s", "11500 ms"])
 def test_sessions_of_processing_time_go_on_after_a_failure(kill):
     """Their timers are state: what has waited long enough when the task is back leaves at once, the rest in its time."""
     result = run(
-        "session: 3200 ms, time: processing, state-per-record: 1 B", duration="30 s", sections=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n"
+        "session: 3200 ms, time: processing, state-per-record: 1 B",
+        duration="30 s",
+        sections=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n",
     )
     state_bytes = sizes(result)
 
-    assert 1 == len(result.recoveries)
-    assert 650 == pytest.approx(state_bytes.iloc[-1], abs=60)
-    assert [200] * 6 == pytest.approx(read(result, until=26).tail(6).tolist(), abs=60)
+    assert len(result.recoveries) == 1
+    assert pytest.approx(state_bytes.iloc[-1], abs=60) == 650
+    assert pytest.approx(read(result, until=26).tail(6).tolist(), abs=60) == [200] * 6
 
 
 def test_sessions_that_were_restored_end_in_their_time():
     """Down from 9.1 to 10.3 s: what was read about 8 s leaves about 11 s, and not with the next records."""
     result = run(
-        "session: 3200 ms, time: processing, state-per-record: 1 B", duration="30 s", sections="faults: [{kill: 'win[0]', at: 9100 ms}]\n"
+        "session: 3200 ms, time: processing, state-per-record: 1 B",
+        duration="30 s",
+        sections="faults: [{kill: 'win[0]', at: 9100 ms}]\n",
     )
     at = read(result, until=26)
 
-    assert 200 == pytest.approx(at.iloc[11], abs=60)
+    assert pytest.approx(at.iloc[11], abs=60) == 200
 
 
 def test_the_end_of_data_drops_sessions_of_processing_time():
@@ -260,5 +294,5 @@ def test_the_end_of_data_drops_sessions_of_processing_time():
     result = run("session: 3200 ms, time: processing", bound=", records-per-subtask: 600", duration="30 s")
     records = int(result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum())
 
-    assert "FINISHED" == result.job_status
-    assert 1200 - 640 == pytest.approx(records, abs=40)
+    assert result.job_status == "FINISHED"
+    assert pytest.approx(records, abs=40) == 1200 - 640

@@ -6,13 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from sim.model.job import Window
-from sim.runtime.contents import TaskSnapshot
-from sim.runtime.markers import ACTIVE, IDLE, LAST_WATERMARK
-from sim.runtime.task.operator.windows.content import HeldRecords
-from sim.runtime.task.operator.windows.event_time import EventTime
-from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
-from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
-from sim.runtime.task.operator.windows.windows import Timer, _Kept
+from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, TaskSnapshot
+from sim.runtime.task.windows import EventTime, EventTimeWindows, HeldRecords, ProcessingTimeWindows, Timer, _Kept
 from tests.runtime.task.fake_slots import FakeSlot
 
 MS, SECOND = 10**6, 10**9
@@ -21,7 +16,9 @@ SLIDING = replace(TUMBLING, size_ns=10 * SECOND, every_ns=5 * SECOND)
 
 
 def snapshot(finished=False, **kept):
-    return TaskSnapshot(3, SimpleNamespace(served=0, late=0), finished=finished, kept={"windows": _Kept(**kept)} if kept else {})
+    return TaskSnapshot(
+        3, SimpleNamespace(served=0, late=0), finished=finished, kept={"windows": _Kept(**kept)} if kept else {}
+    )
 
 
 class TestRecordsThatWindowsHold:
@@ -32,7 +29,7 @@ class TestRecordsThatWindowsHold:
         return slot
 
     def test_held_records_are_the_late_ones(self, slot):
-        assert 30 == HeldRecords(slot, TUMBLING).records()
+        assert HeldRecords(slot, TUMBLING).records() == 30
 
     @pytest.mark.parametrize(("api", "records"), [("sql", 50), ("datastream", 80)])
     def test_a_sliding_window_keeps_what_has_left_once(self, slot, api, records):
@@ -47,44 +44,44 @@ class TestRecordsThatWindowsHold:
     def test_tumbling_windows_have_no_slices(self, slot):
         content = HeldRecords(slot, TUMBLING)
         content.end(50)
-        assert [] == list(content.slices.ends)
+        assert list(content.slices.ends) == []
 
     def test_rows_are_flushed_once(self, slot):
         content = HeldRecords(slot, replace(TUMBLING, flush_ns=7))
-        assert 0 == content.flush_ns(), "what was served before is in state"
+        assert content.flush_ns() == 0, "what was served before is in state"
         slot.served = 110
-        assert 70 == content.flush_ns()
-        assert 0 == content.flush_ns()
+        assert content.flush_ns() == 70
+        assert content.flush_ns() == 0
         slot.served = 120
         content.restored(())
-        assert 0 == content.flush_ns()
+        assert content.flush_ns() == 0
 
     def test_all_of_a_bundle_leaves(self, slot):
         content = HeldRecords(slot, TUMBLING)
         assert content.leave()
-        assert [("let_go", 100), ("report_written", 0)] == slot.calls()
+        assert slot.calls() == [("let_go", 100), ("report_written", 0)]
         slot.late = 0
         assert not content.leave()
-        assert [] == slot.calls()
+        assert slot.calls() == []
 
     def test_work_keeps_the_thread(self, slot):
         done = []
         HeldRecords(slot, TUMBLING).work(5, lambda: done.append(slot.now))
-        assert [("occupy",)] == slot.calls()
+        assert slot.calls() == [("occupy",)]
         slot.env.run(5)
-        assert ([5], [("vacate",)]) == (done, slot.calls())
+        assert (done, slot.calls()) == ([5], [("vacate",)])
 
     def test_no_work_is_done_at_once(self, slot):
         done = []
         HeldRecords(slot, TUMBLING).work(0, lambda: done.append(slot.now))
-        assert ([0], []) == (done, slot.calls())
+        assert (done, slot.calls()) == ([0], [])
 
     def test_a_thread_that_stopped_meanwhile_goes_no_further(self, slot):
         done = []
         HeldRecords(slot, TUMBLING).work(5, lambda: done.append(slot.now))
         slot.thread.stopped = True
         slot.env.run(5)
-        assert ([], [("occupy",), ("vacate",)]) == (done, slot.calls())
+        assert (done, slot.calls()) == ([], [("occupy",), ("vacate",)])
 
 
 class TestWindowsOfEventTime:
@@ -106,9 +103,9 @@ class TestWindowsOfEventTime:
         windows.note(7, 5 * SECOND)
         slot.read, slot.served = [70, 40], 110
         assert windows.fire(5 * SECOND)
-        assert [("occupy",)] == slot.calls()
+        assert slot.calls() == [("occupy",)]
         slot.env.run(100)
-        assert [("let_go", 100), ("report_written", 0), ("vacate",)] == slot.calls()
+        assert slot.calls() == [("let_go", 100), ("report_written", 0), ("vacate",)]
 
     def test_a_window_ends_once(self, slot, windows):
         for channel in (4, 7):
@@ -118,7 +115,7 @@ class TestWindowsOfEventTime:
 
     def test_before_the_end_nothing_leaves(self, slot, windows):
         assert not windows.fire(5 * SECOND - 1)
-        assert [] == slot.calls()
+        assert slot.calls() == []
 
     @pytest.mark.parametrize(("late", "leaves"), [(9, False), (10, False), (11, True)])
     def test_if_only_later_records_are_left_nothing_leaves(self, slot, windows, late, leaves):
@@ -140,7 +137,7 @@ class TestWindowsOfEventTime:
         windows.note(4, 5 * SECOND)
         windows.note(7, 5 * SECOND)
         windows.fire(5 * SECOND)
-        assert [100] == list(windows.content.slices.ends)
+        assert list(windows.content.slices.ends) == [100]
 
     @pytest.mark.parametrize("idle", [False, True])
     def test_the_end_of_the_input_ends_all_unless_it_is_idle(self, slot, windows, idle):
@@ -155,15 +152,15 @@ class TestWindowsOfEventTime:
     def test_watermarks_are_no_state(self, windows):
         part = snapshot()
         windows.cut(3, part)
-        assert ((), ()) == (part.kept["windows"].timers, part.kept["windows"].slices)
+        assert (part.kept["windows"].timers, part.kept["windows"].slices) == ((), ())
 
     def test_records_are_state(self, slot):
-        assert 300 == EventTimeWindows(slot, replace(TUMBLING, record_bytes=10)).waiting().windows
+        assert EventTimeWindows(slot, replace(TUMBLING, record_bytes=10)).waiting().windows == 300
 
     def test_a_first_stage_holds_nothing_behind_a_barrier(self, slot, windows):
         assert not windows.leaves()
         assert EventTimeWindows(slot, replace(TUMBLING, early=True)).leaves()
-        assert 0 == windows.before_barrier(3)
+        assert windows.before_barrier(3) == 0
 
 
 class TestTimersOfProcessingTime:
@@ -178,27 +175,27 @@ class TestTimersOfProcessingTime:
         slot, windows = self.windows()
         windows.begin()
         slot.env.run(5 * SECOND - 1)
-        assert [] == slot.calls()
+        assert slot.calls() == []
         slot.env.run(5 * SECOND)
-        assert [("let_go", 100)] == slot.calls()
+        assert slot.calls() == [("let_go", 100)]
         slot.served = 150
         slot.env.run(14 * SECOND)
-        assert [("let_go", 150)] == slot.calls()
+        assert slot.calls() == [("let_go", 150)]
 
     def test_ends_are_those_of_the_phase(self):
         slot, windows = self.windows(phase_ns=2 * SECOND)
         windows.begin()
-        assert 2 * SECOND == slot.env.next_ns
+        assert slot.env.next_ns == 2 * SECOND
 
     def test_a_session_waits_for_its_gap(self):
         """Records that came within one step leave when all of them have waited; without a new record there is no new timer."""
         slot, windows = self.windows(hold_ns=3 * SECOND)
         windows.begin()
         slot.env.run(8 * SECOND - 1)
-        assert [] == slot.calls()
+        assert slot.calls() == []
         assert (Timer(100, 8 * SECOND), Timer(100, 13 * SECOND)) == windows.timers()
         slot.env.run(8 * SECOND)
-        assert [("let_go", 100)] == slot.calls()
+        assert slot.calls() == [("let_go", 100)]
 
     def test_a_session_without_a_new_record_has_one_timer(self):
         slot, windows = self.windows(hold_ns=7 * SECOND)
@@ -217,7 +214,7 @@ class TestTimersOfProcessingTime:
         assert (Timer(100, 10 * SECOND),) == part.kept["windows"].timers
         finished = snapshot(finished=True)
         windows.cut(3, finished)
-        assert () == finished.kept["windows"].timers
+        assert finished.kept["windows"].timers == ()
 
     def test_what_was_due_fires_when_the_task_begins(self):
         """Timers of the future are set anew with their windows; those of sessions are not, and wait."""
@@ -231,7 +228,7 @@ class TestTimersOfProcessingTime:
             windows.begin()
             for mail in tuple(mails):
                 mail()
-            assert [("let_go", 40), ("let_go", 50)] == slot.calls()
+            assert slot.calls() == [("let_go", 40), ("let_go", 50)]
             slot.env.run(6 * SECOND + 1)
             for mail in mails[2:]:
                 mail()
@@ -241,7 +238,7 @@ class TestTimersOfProcessingTime:
         slot, windows = self.windows()
         windows.restored(snapshot())
         windows.begin()
-        assert [] == slot.calls()
+        assert slot.calls() == []
 
     @pytest.mark.parametrize("how", ["quiesce", "end_input", "finished", "stopped"])
     def test_behind_the_end_no_timer_fires(self, how):
@@ -254,7 +251,7 @@ class TestTimersOfProcessingTime:
         elif how != "finished":
             getattr(windows, how)()
         slot.env.run(20 * SECOND)
-        assert [] == slot.calls("let_go")
+        assert slot.calls("let_go") == []
         assert slot.env.next_ns is None
 
     def test_a_timer_whose_mail_comes_behind_the_end(self):
@@ -263,7 +260,7 @@ class TestTimersOfProcessingTime:
         slot.env.run(6 * SECOND)
         windows.quiesce()
         slot.env.run(9 * SECOND)
-        assert [] == slot.calls()
+        assert slot.calls() == []
 
     @pytest.mark.parametrize("early", [False, True])
     def test_bundles_are_finished_at_the_end(self, early):
@@ -277,9 +274,9 @@ class TestTimersOfProcessingTime:
         windows.begin()
         slot.served = 110
         slot.env.run(5 * SECOND + 19)
-        assert [("occupy",)] == slot.calls()
+        assert slot.calls() == [("occupy",)]
         slot.env.run(5 * SECOND + 20)
-        assert [("let_go", 110), ("vacate",)] == slot.calls()
+        assert slot.calls() == [("let_go", 110), ("vacate",)]
 
 
 class TestRescaledWindows:
@@ -295,22 +292,22 @@ class TestRescaledWindows:
         return [parts[0].kept["windows"].dealt(parts, own, tasks) for own in range(tasks)]
 
     def test_ends_of_slices_are_dealt_out_in_equal_parts(self):
-        assert [(8, 14), (7, 14)] == [kept.slices for kept in self.dealt((5, 12), (10, 16))]
-        assert [(15, 28)] == [kept.slices for kept in self.dealt((5, 12), (10, 16), tasks=1)]
+        assert [kept.slices for kept in self.dealt((5, 12), (10, 16))] == [(8, 14), (7, 14)]
+        assert [kept.slices for kept in self.dealt((5, 12), (10, 16), tasks=1)] == [(15, 28)]
 
     def test_who_has_heard_of_fewer_ends_had_let_as_many_leave(self):
-        assert [(20, 28)] == [kept.slices for kept in self.dealt((12,), (8, 16), tasks=1)]
-        assert [(13, 21)] == [kept.slices for kept in self.dealt((), (8, 16), tasks=1)], "it had let 5 leave at no end"
+        assert [kept.slices for kept in self.dealt((12,), (8, 16), tasks=1)] == [(20, 28)]
+        assert [kept.slices for kept in self.dealt((), (8, 16), tasks=1)] == [(13, 21)], "it had let 5 leave at no end"
 
     def test_a_task_that_had_finished_stands_for_what_it_had_let_leave(self):
         """It keeps nothing: the eight records that left it count at each end."""
         parts = self.parts((5, 12), ())
         parts[1].kept.clear()
 
-        assert (13, 20) == parts[0].kept["windows"].dealt(parts, 0, 1).slices
+        assert parts[0].kept["windows"].dealt(parts, 0, 1).slices == (13, 20)
 
     def test_timers_are_not_dealt_out(self):
-        assert [(), ()] == [kept.timers for kept in self.dealt((), ())]
+        assert [kept.timers for kept in self.dealt((), ())] == [(), ()]
 
 
 class TestEventTimeOfAReader:
@@ -350,53 +347,53 @@ class TestEventTimeOfAReader:
         return sent
 
     def test_the_least_watermark_goes_on(self, event_time):
-        assert [[], [3], [5], []] == self.hear(event_time, (4, 5), (7, 3), (7, 9), (7, 10))
+        assert self.hear(event_time, (4, 5), (7, 3), (7, 9), (7, 10)) == [[], [3], [5], []]
 
     def test_an_idle_channel_is_not_waited_for(self, event_time):
-        assert [[], [5], [6]] == self.hear(event_time, (4, 5), (7, IDLE), (4, 6))
+        assert self.hear(event_time, (4, 5), (7, IDLE), (4, 6)) == [[], [5], [6]]
 
     def test_all_idle_is_passed_on_once_and_active_before_the_next(self, event_time):
-        assert [[], [IDLE], []] == self.hear(event_time, (4, IDLE), (7, IDLE), (7, IDLE))
+        assert self.hear(event_time, (4, IDLE), (7, IDLE), (7, IDLE)) == [[], [IDLE], []]
         assert event_time.idle
-        assert [[ACTIVE], [8]] == self.hear(event_time, (7, ACTIVE), (7, 8))
+        assert self.hear(event_time, (7, ACTIVE), (7, 8)) == [[ACTIVE], [8]]
         assert not event_time.idle
 
     def test_the_end_of_a_channel_holds_nothing_back(self, event_time):
         self.hear(event_time, (4, 5))
         event_time.channel_ended(7)
-        assert [5] == event_time.slot.sent()
+        assert event_time.slot.sent() == [5]
 
     def test_behind_the_end_of_all_channels_no_watermark_follows(self, event_time):
         event_time.channel_ended(4)
         event_time.channel_ended(7)
-        assert [] == event_time.slot.sent()
+        assert event_time.slot.sent() == []
 
     def test_a_channel_that_ends_while_it_is_idle_says_nothing(self, event_time):
         self.hear(event_time, (7, IDLE))
         event_time.channel_ended(7)
-        assert [5] == self.hear(event_time, (4, 5))[0]
+        assert self.hear(event_time, (4, 5))[0] == [5]
 
     def test_windows_end_before_the_watermark_leaves(self, slot):
         windows = self.Windows()
         event_time = EventTime(slot, windows)
         assert windows.clock is event_time
-        assert [[], []] == self.hear(event_time, (4, 5), (7, 3))
-        assert [("note", 4, 5), ("note", 7, 3), ("fire", 3)] == windows.heard
+        assert self.hear(event_time, (4, 5), (7, 3)) == [[], []]
+        assert windows.heard == [("note", 4, 5), ("note", 7, 3), ("fire", 3)]
         event_time.outputs_written(at_end=False)
-        assert [3] == slot.sent()
+        assert slot.sent() == [3]
 
     def test_where_no_window_ends_it_leaves_at_once(self, slot):
-        assert [[], [3]] == self.hear(EventTime(slot, self.Windows(fires=False)), (4, 5), (7, 3))
+        assert self.hear(EventTime(slot, self.Windows(fires=False)), (4, 5), (7, 3)) == [[], [3]]
 
     def test_windows_hear_of_idle_channels(self, slot):
         windows = self.Windows()
         event_time = EventTime(slot, windows)
         self.hear(event_time, (4, 5), (7, IDLE), (7, ACTIVE))
-        assert [("note", 4, 5), ("fall_idle", 7, 0), ("fire", 5), ("wake", 7)] == windows.heard
+        assert windows.heard == [("note", 4, 5), ("fall_idle", 7, 0), ("fire", 5), ("wake", 7)]
 
     def test_the_end_of_the_last_channel_fires_nothing(self, slot):
         windows = self.Windows()
         event_time = EventTime(slot, windows)
         event_time.channel_ended(4)
         event_time.channel_ended(7)
-        assert [("note", 4, LAST_WATERMARK), ("note", 7, LAST_WATERMARK)] == windows.heard
+        assert windows.heard == [("note", 4, LAST_WATERMARK), ("note", 7, LAST_WATERMARK)]

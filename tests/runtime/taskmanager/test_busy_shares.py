@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim.model.randomness.contention import slowdown
-from sim.runtime.counters import Counters
-from sim.runtime.taskmanager.contention import Contention
+from sim.model.randomness import slowdown
+from sim.runtime.context import Counters
+from sim.runtime.task_manager import Contention
 from tests.runtime.task.fake_slots import FakeClock
 
 MS, SECOND = 10**6, 10**9
@@ -43,13 +43,13 @@ def test_the_first_looks_follow_each_other_sooner():
     host = Host()
     host.env.run(5 * SECOND)
 
-    assert [0, 100, 300, 700, 1500, 2500, 3500, 4500] == [look // MS for look in host.looks]
+    assert [look // MS for look in host.looks] == [0, 100, 300, 700, 1500, 2500, 3500, 4500]
 
 
 def test_threads_that_have_enough_cores_are_not_looked_at():
     for cores in (3, 4):
         host = Host(cores=cores)
-        assert ([], None) == (host.looks, host.env.next_ns)
+        assert (host.looks, host.env.next_ns) == ([], None)
 
 
 def test_all_tasks_of_the_host_are_slowed_once_by_as_much_as_cores_are_short():
@@ -63,7 +63,7 @@ def test_the_first_look_is_believed():
     host = Host(share=0.75)
     host.env.run(100 * MS)
 
-    assert [0.75] * 3 == host.contention._shares
+    assert host.contention._shares == [0.75] * 3
     assert Fraction(round(slowdown([0.75] * 3, 2) * 1024), 1024) == host.slowed[0][3]
 
 
@@ -76,7 +76,7 @@ def test_shares_are_averages_over_some_seconds():
     host.contention.context.plane.tasks = lambda *_: before_with(before, busy_ns)
     host.env.run(10500 * MS)
 
-    assert [0.8] * 3 == pytest.approx(host.contention._shares)
+    assert pytest.approx(host.contention._shares) == [0.8] * 3
 
 
 def before_with(rows, busy_ns):
@@ -92,10 +92,10 @@ def test_a_small_change_changes_nothing():
     host.slowed.clear()
     host.contention.factor *= 1.005
     host.env.run(2 * SECOND)
-    assert [] == host.slowed
+    assert host.slowed == []
     host.contention.factor *= 1.02
     host.env.run(3 * SECOND)
-    assert 3 == len(host.slowed)
+    assert len(host.slowed) == 3
 
 
 def test_waiting_for_answers_is_no_work():
@@ -103,7 +103,7 @@ def test_waiting_for_answers_is_no_work():
     host = Host(share=1.0, record_ns=4 * MS)
     host.env.run(100 * MS)
 
-    assert [0.4] * 3 == pytest.approx(host.contention._shares)
+    assert pytest.approx(host.contention._shares) == [0.4] * 3
 
 
 def test_records_take_longer_on_cores_that_are_short():
@@ -111,14 +111,14 @@ def test_records_take_longer_on_cores_that_are_short():
     host.contention.factor = 1.5
     host.env.run(100 * MS)
 
-    assert [0.6] * 3 == pytest.approx(host.contention._shares)
+    assert pytest.approx(host.contention._shares) == [0.6] * 3
 
 
 def test_a_thread_is_no_busier_than_it_was():
     host = Host(share=0.1, record_ns=4 * MS)
     host.env.run(100 * MS)
 
-    assert [0.1] * 3 == pytest.approx(host.contention._shares)
+    assert pytest.approx(host.contention._shares) == [0.1] * 3
 
 
 def test_a_restarted_task_has_not_worked_backwards():
@@ -144,10 +144,10 @@ class TestTotals:
     def test_what_is_served_again_counts_again(self, counters, served):
         counters.restart({0: 4, 2: 30})
         counters.restart({0: 9})
-        assert [6 + 1, 0, 0] == counters.before.tolist()
-        assert [17, 20, 30] == counters.rows("served")["served"].tolist()
+        assert counters.before.tolist() == [6 + 1, 0, 0]
+        assert counters.rows("served")["served"].tolist() == [17, 20, 30]
 
     def test_earlier_looks_keep_their_numbers(self, counters):
         before = counters.before
         counters.restart({0: 4})
-        assert [0, 0, 0] == before.tolist()
+        assert before.tolist() == [0, 0, 0]

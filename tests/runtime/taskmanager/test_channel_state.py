@@ -5,7 +5,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore, Retry, Storage
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from sim.runtime.task_manager import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
 from tests.runtime.fakes import FakePlane
 
@@ -55,7 +55,7 @@ def test_first_come_first_served(office):
     office.write(2, 2, 2 * PER_MS, "c")
     office.write(10, 1, 1 * PER_MS, "d")
 
-    assert [("a", 3), ("b", 4), ("c", 6), ("d", 11)] == office.run()
+    assert office.run() == [("a", 3), ("b", 4), ("c", 6), ("d", 11)]
 
 
 def test_the_writer_goes_on_after_a_checkpoint_that_is_aborted():
@@ -69,7 +69,7 @@ def test_the_writer_goes_on_after_a_checkpoint_that_is_aborted():
     office.write(4, 2, 2 * PER_MS, "next")
     office.complete(5, 2, 0, "closed")
 
-    assert ["aborted", "next", "closed"] == [what for what, _ in office.run()]
+    assert [what for what, _ in office.run()] == ["aborted", "next", "closed"]
 
 
 def test_the_file_closes_when_all_members_completed(office):
@@ -80,8 +80,8 @@ def test_the_file_closes_when_all_members_completed(office):
     office.write(20, 1, 3 * PER_MS, "data of 1")
     office.complete(20, 1, 1, "closed for 1")
 
-    assert [("data of 0", 2), ("data of 1", 23), ("closed for 0", 28), ("closed for 1", 28)] == office.run()
-    assert (1, 5 * PER_MS) == (office.storage.files.written, office.storage.bytes_written)
+    assert office.run() == [("data of 0", 2), ("data of 1", 23), ("closed for 0", 28), ("closed for 1", 28)]
+    assert (office.storage.files.written, office.storage.bytes_written) == (1, 5 * PER_MS)
 
 
 def test_no_data_no_file(office):
@@ -90,8 +90,8 @@ def test_no_data_no_file(office):
     office.complete(0, 1, 0, "closed for 0")
     office.complete(7, 1, 1, "closed for 1")
 
-    assert [("closed for 0", 7), ("closed for 1", 7)] == office.run()
-    assert 0 == office.storage.files.written
+    assert office.run() == [("closed for 0", 7), ("closed for 1", 7)]
+    assert office.storage.files.written == 0
 
 
 def test_data_of_one_member_makes_a_file_for_all(office):
@@ -101,7 +101,7 @@ def test_data_of_one_member_makes_a_file_for_all(office):
     office.write(0, 1, 4 * PER_MS, "data of 0")
     office.complete(0, 1, 0, "closed for 0")
 
-    assert [("data of 0", 4), ("closed for 1", 9), ("closed for 0", 9)] == office.run()
+    assert office.run() == [("data of 0", 4), ("closed for 1", 9), ("closed for 0", 9)]
 
 
 def test_completions_wait_their_turn(office):
@@ -112,7 +112,7 @@ def test_completions_wait_their_turn(office):
     office.complete(1, 1, 0, "closed for 0")
     office.complete(1, 1, 1, "closed for 1")
 
-    assert [("data of 2", 10), ("closed for 0", 10), ("closed for 1", 10)] == office.run()
+    assert office.run() == [("data of 2", 10), ("closed for 0", 10), ("closed for 1", 10)]
 
 
 def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
@@ -126,8 +126,8 @@ def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
     office.write(0, 2, 1 * PER_MS, "next")
     office.at(2, office.writer.abort, 1)
 
-    assert [("being written", 5), ("skipped", 5), ("next", 6)] == office.run()
-    assert 0 == office.storage.files.written
+    assert office.run() == [("being written", 5), ("skipped", 5), ("next", 6)]
+    assert office.storage.files.written == 0
 
 
 def test_any_number_of_requests_is_skipped_at_once(office):
@@ -148,7 +148,7 @@ def test_a_gone_checkpoint_cannot_be_waited_for(office):
     office.complete(1, 1, 0, "never")
     office.complete(1, 1, 1, "never")
 
-    assert [] == office.run()
+    assert office.run() == []
 
 
 def test_registering_twice_keeps_the_file(office):
@@ -159,7 +159,7 @@ def test_registering_twice_keeps_the_file(office):
     office.at(3, office.writer.register, 1)
     office.complete(4, 1, 1, "closed for 1")
 
-    assert [("data", 1), ("closed for 0", 9), ("closed for 1", 9)] == office.run()
+    assert office.run() == [("data", 1), ("closed for 0", 9), ("closed for 1", 9)]
 
 
 def test_a_slow_file_is_slow_throughout():
@@ -169,7 +169,7 @@ def test_a_slow_file_is_slow_throughout():
     office.write(0, 1, 2 * PER_MS, "data")
     office.complete(0, 1, 0, "closed")
 
-    assert [("data", 6), ("closed", 21)] == office.run()
+    assert office.run() == [("data", 6), ("closed", 21)]
 
 
 def down(office, at_ms):
@@ -187,8 +187,8 @@ def test_a_file_that_storage_gives_up_fails_all_members():
         office.at(ms, office.writer.complete, 1, task)
     down(office, 4)
 
-    assert [("failed for 0", 4), ("data of 0", 4), ("failed for 1", 9)] == office.run()
-    assert [False] == [file.complete for file in office.storage.files]
+    assert office.run() == [("failed for 0", 4), ("data of 0", 4), ("failed for 1", 9)]
+    assert [file.complete for file in office.storage.files] == [False]
 
 
 def test_the_thread_goes_on_after_a_failure():
@@ -200,7 +200,7 @@ def test_the_thread_goes_on_after_a_failure():
     office.at(4, office.storage.fail_until, 4 * MS)
     office.write(5, 2, 1 * PER_MS, "written")
 
-    assert [("fails", 4), ("written", 6)] == office.run()
+    assert office.run() == [("fails", 4), ("written", 6)]
 
 
 def test_nobody_waits_for_a_member_that_has_finished(office):
@@ -214,7 +214,7 @@ def test_nobody_waits_for_a_member_that_has_finished(office):
     office.at(6, office.writer.register, 3)
     office.complete(7, 3, 0, "third")
 
-    assert [("first", 2.0), ("second", 4.0)] == office.run()
+    assert office.run() == [("first", 2.0), ("second", 4.0)]
 
 
 def test_little_data_travels_in_the_acknowledgements():
@@ -227,9 +227,9 @@ def test_little_data_travels_in_the_acknowledgements():
     office.write(2, 1, 3 * PER_MS, "data of 1")
     office.complete(3, 1, 1, "closed for 1")
 
-    assert [("data of 0", 0), ("data of 1", 2), ("closed for 0", 3), ("closed for 1", 3)] == office.run()
-    assert [(1, [0, 1])] == inlined
-    assert [] == list(office.storage.files)
+    assert office.run() == [("data of 0", 0), ("data of 1", 2), ("closed for 0", 3), ("closed for 1", 3)]
+    assert inlined == [(1, [0, 1])]
+    assert list(office.storage.files) == []
 
 
 def test_what_the_buffer_does_not_hold_goes_to_a_file():
@@ -243,8 +243,14 @@ def test_what_the_buffer_does_not_hold_goes_to_a_file():
     office.complete(20, 1, 0, "closed for 0")
     office.complete(20, 1, 1, "closed for 1")
 
-    assert [("in the buffer", 0), ("too much", 7), ("little", 21), ("closed for 0", 26), ("closed for 1", 26)] == office.run()
-    assert (1, 7 * PER_MS, []) == (office.storage.files.written, office.storage.bytes_written, inlined)
+    assert office.run() == [
+        ("in the buffer", 0),
+        ("too much", 7),
+        ("little", 21),
+        ("closed for 0", 26),
+        ("closed for 1", 26),
+    ]
+    assert (office.storage.files.written, office.storage.bytes_written, inlined) == (1, 7 * PER_MS, [])
 
 
 def test_all_who_wait_hear_that_storage_gave_up():
@@ -257,7 +263,7 @@ def test_all_who_wait_hear_that_storage_gave_up():
     office.write(0, 1, 10 * PER_MS, "data of 2")
     down(office, 4)
 
-    assert [("failed for 0", 4), ("failed for 1", 4), ("data of 2", 4)] == office.run()
+    assert office.run() == [("failed for 0", 4), ("failed for 1", 4), ("data of 2", 4)]
 
 
 def test_its_thread_writes_no_faster_than_in_flight_data_is_taken():
@@ -267,5 +273,5 @@ def test_its_thread_writes_no_faster_than_in_flight_data_is_taken():
         office.writer.register(1)
         office.write(0, 1, 4 * PER_MS, "a")
 
-    assert [("a", 8)] == thread.run()
-    assert [("a", 4)] == file.run()
+    assert thread.run() == [("a", 8)]
+    assert file.run() == [("a", 4)]

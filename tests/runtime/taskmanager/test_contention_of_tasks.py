@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.comparison.cores import scarce_cores
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
+from sim.studies.comparison import scarce_cores
 from tests.oracle import oracle
 
 JOB = """
@@ -34,7 +34,7 @@ def test_twice_the_subtasks_do_the_same_on_the_same_cores():
     """2 cores / 800 us per record; with cores enough twice the subtasks do twice the work."""
     two, four = served(ran()), served(ran(*(f"{key}=4" for key in PARALLELISM)))
 
-    assert 2500 == pytest.approx(two, rel=0.06)
+    assert pytest.approx(two, rel=0.06) == 2500
     assert two == pytest.approx(four, rel=0.05)
     assert 2 * served(ran("cluster.cores=64")) == pytest.approx(
         served(ran("cluster.cores=64", *(f"{key}=4" for key in PARALLELISM))), rel=0.05
@@ -48,16 +48,22 @@ def test_task_managers_that_bring_their_cores_do_more():
 
 
 def test_tasks_measured_side_by_side_have_waited_already():
-    assert 1.4 < served(ran("cluster.services=side-by-side")) / served(ran())
+    assert served(ran("cluster.services=side-by-side")) / served(ran()) > 1.4
 
 
 def test_a_thread_that_waits_for_answers_takes_no_core():
     """Three threads with requests of 10 ms, four at a time: 1,200/s.  They leave both cores to profiles of 1.4 ms."""
-    overrides = ["job.parse.async-io={latency: 10 ms, capacity: 4}", "job.parse.service=1 us", "job.profile.service=1.4 ms"]
+    overrides = [
+        "job.parse.async-io={latency: 10 ms, capacity: 4}",
+        "job.parse.service=1 us",
+        "job.profile.service=1.4 ms",
+    ]
     waiting = ran(*overrides, *(f"{key}=3" for key in PARALLELISM))
 
     assert served(waiting) == pytest.approx(3 * 4 / 0.01, rel=0.05)
-    assert "busy at once on 2 cores" not in scarce_cores(ran(*overrides, "job.profile.service=1 us", *(f"{key}=3" for key in PARALLELISM)))
+    assert "busy at once on 2 cores" not in scarce_cores(
+        ran(*overrides, "job.profile.service=1 us", *(f"{key}=3" for key in PARALLELISM))
+    )
 
 
 def test_both_planes_see_the_same_contention():

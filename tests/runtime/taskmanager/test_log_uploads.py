@@ -6,8 +6,8 @@ import simpy
 from sim.model.job import Distribution
 from sim.model.state import Changelog
 from sim.model.storage import ObjectStore, Retry, Storage
-from sim.runtime.taskmanager.log_uploads import LogPart, LogUploads
-from sim.storage import CheckpointStorage
+from sim.runtime.task_manager import LogPart, LogUploads
+from sim.storage.filesystem import CheckpointStorage
 
 MS, MB = 1_000_000, 1_000_000
 STEADY = Distribution(10 * MS)
@@ -41,8 +41,8 @@ def test_what_comes_within_the_delay_is_one_file():
     for at_ms, name, size_mb in ((0, "a", 1), (9, "b", 2), (11, "c", 1)):
         bench.hand_in(at_ms, name, size_mb, Changelog())
 
-    assert {"a": (50, 0), "b": (50, 0), "c": (41, 1)} == bench.run()
-    assert [3 * MB, MB] == [stored.size_bytes for stored in bench.storage.files]
+    assert bench.run() == {"a": (50, 0), "b": (50, 0), "c": (41, 1)}
+    assert [stored.size_bytes for stored in bench.storage.files] == [3 * MB, MB]
 
 
 def test_enough_is_not_waited_with():
@@ -51,7 +51,7 @@ def test_enough_is_not_waited_with():
     for at_ms, name, size_mb in ((0, "a", 1), (1, "b", 4), (2, "c", 1)):
         bench.hand_in(at_ms, name, size_mb, Changelog(batch_bytes=5 * MB))
 
-    assert {"a": (61, 0), "b": (61, 0), "c": (32, 1)} == bench.run()
+    assert bench.run() == {"a": (61, 0), "b": (61, 0), "c": (32, 1)}
 
 
 def test_a_few_threads_upload():
@@ -60,12 +60,14 @@ def test_a_few_threads_upload():
     for name in "abc":
         bench.hand_in(0, name, 10, Changelog(batch_delay_ns=0))
 
-    assert [110, 110, 220] == [at_ms for at_ms, _ in bench.run().values()]
+    assert [at_ms for at_ms, _ in bench.run().values()] == [110, 110, 220]
 
 
 def test_another_attempt_begins_beside_one_that_hangs():
     """Latencies with a long tail: with a limit of 30 ms the slowest of 200 uploads is faster, and what came second is deleted."""
-    limited, patient = (Changelog(batch_delay_ns=0, upload_timeout_ns=limit, upload_attempts=50) for limit in (30 * MS, None))
+    limited, patient = (
+        Changelog(batch_delay_ns=0, upload_timeout_ns=limit, upload_attempts=50) for limit in (30 * MS, None)
+    )
     slowest = []
     for options in (limited, patient):
         bench = Bench(Distribution(10 * MS, "lognormal", 3.0), threads=10**6)
@@ -76,7 +78,7 @@ def test_another_attempt_begins_beside_one_that_hangs():
         kept = {stored.id for stored in bench.storage.files if stored.deleted_ns is None}
 
         assert kept == {file for _, file in durable.values()}
-        assert 200 == len(kept)
+        assert len(kept) == 200
     assert slowest[0] < slowest[1] / 2
 
 
@@ -85,8 +87,8 @@ def test_attempts_run_out():
     bench = Bench(attempts=1)
     bench.hand_in(0, "a", 10, Changelog(batch_delay_ns=0, upload_timeout_ns=30 * MS))
 
-    assert {"a": (90, None)} == bench.run()
-    assert 3 == sum(stored.deleted_ns is not None for stored in bench.storage.files)
+    assert bench.run() == {"a": (90, None)}
+    assert sum(stored.deleted_ns is not None for stored in bench.storage.files) == 3
 
 
 @pytest.mark.parametrize(("attempts", "expected"), [(1, (5, None)), (2, (515, 1))])

@@ -8,14 +8,14 @@ from statistics import median
 import pytest
 import simpy
 
-from sim import scenario
-from sim.recordings import read_saved
-from sim.recordings.infer.before_barrier import usual_checkpoints
-from sim.recordings.infer.file_history import written_bytes
-from sim.recordings.infer.flows import flows
-from sim.recordings.source.rest.job import RestJob
-from sim.runtime.run.simulate import simulate
-from sim.runtime.taskmanager.processor import Busy, Processor
+from sim.jobs.infer.cores import usual_checkpoints
+from sim.jobs.infer.file_history import written_bytes
+from sim.jobs.infer.flows import flows
+from sim.jobs.source.rest_job import RestJob
+from sim.jobs.source.saved import read_saved
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
+from sim.runtime.task_manager import Busy, Processor
 from tests.oracle import oracle
 
 MS, S = 1_000_000, 1_000_000_000
@@ -47,9 +47,16 @@ class Cores:
             yield self.env.timeout(writing_ns)
 
 
-@pytest.mark.parametrize(("cores", "busy", "expected"), [
-    (1, 0, 100), (2, Fraction(1), 100), (2, Fraction(3), 200), (1, Fraction(1, 2), 150), (2, Fraction(15, 2), 425),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cores", "busy", "expected"),
+    [
+        (1, 0, 100),
+        (2, Fraction(1), 100),
+        (2, Fraction(3), 200),
+        (1, Fraction(1, 2), 150),
+        (2, Fraction(15, 2), 425),
+    ],
+)
 def test_work_takes_its_share_of_the_cores(cores, busy, expected):
     """100 ms of one thread among as many as want to run."""
     one_core = Cores(cores, busy)
@@ -66,7 +73,7 @@ def test_snapshots_share_what_there_is_as_they_come_and_go():
     shared.begin("short", 30 * MS, at_ns=40 * MS)
     shared.env.run()
 
-    assert {"short": 100 * MS, "long": 130 * MS} == shared.ended
+    assert shared.ended == {"short": 100 * MS, "long": 130 * MS}
 
 
 def test_writing_goes_on_beside_the_work():
@@ -76,7 +83,7 @@ def test_writing_goes_on_beside_the_work():
     written.begin("b", 30 * MS, writing_ns=10 * MS)
     written.env.run()
 
-    assert {"a": 80 * MS, "b": 60 * MS} == written.ended
+    assert written.ended == {"a": 80 * MS, "b": 60 * MS}
 
 
 def test_tasks_are_slowed_while_more_threads_want_to_run_than_there_are_cores():
@@ -106,8 +113,8 @@ def test_a_snapshot_that_is_given_up_leaves_its_core():
     given_up.interrupt()
     one_core.env.run()
 
-    assert {"b": 125 * MS} == one_core.ended
-    assert 1 == one_core.factors[-1]
+    assert one_core.ended == {"b": 125 * MS}
+    assert one_core.factors[-1] == 1
 
 
 def test_the_load_is_the_mean_since_the_last_look_and_holds_for_a_second():
@@ -136,12 +143,12 @@ def test_asynchronous_phases_are_longer_where_cores_are_short(engine):
     took = {}
     for cores in (None, 8, 2):
         text = JOB if cores is None else JOB.replace("single", f"single, cores: {cores}")
-        (built,) = scenario.loads(text, "s").scenarios
+        (built,) = loads(text, "s").scenarios
         table = simulate(replace(built, run=replace(built.run, duration_ns=12 * S)), engine=engine).tables["subtasks"]
         took[cores] = table[table["vertex"] == "sink"]["async_duration"].median()
 
     assert took[None] == took[8] == pytest.approx(125, abs=1)
-    assert 125 * 3.6 / 2 == pytest.approx(took[2], rel=0.05)
+    assert pytest.approx(took[2], rel=0.05) == 125 * 3.6 / 2
 
 
 RUNS = [
@@ -170,7 +177,10 @@ def _warm_pace(job):
     """Bytes per second in the latest third of the history, beside 15 ms for the file itself."""
     last = next(vertex.name for vertex in job.vertices if not job.readers(vertex.name))
     phases = [
-        (written_bytes(subtask), subtask.checkpoint.async_ - (max(subtask.alignment.duration, 0) if subtask.unaligned_checkpoint else 0))
+        (
+            written_bytes(subtask),
+            subtask.checkpoint.async_ - (max(subtask.alignment.duration, 0) if subtask.unaligned_checkpoint else 0),
+        )
         for point in usual_checkpoints(job)
         for subtask in point.tasks[last].subtasks
         if written_bytes(subtask) > 2e6
@@ -187,5 +197,5 @@ def test_task_threads_are_looked_at_once_a_second():
         now[0] = ns
         return gauge.threads(ns)
 
-    assert [2, 2, 0] == [looked(S), looked(2 * S - 1), looked(2 * S)]
-    assert 0 == Busy(lambda: 0).threads(0)
+    assert [looked(S), looked(2 * S - 1), looked(2 * S)] == [2, 2, 0]
+    assert Busy(lambda: 0).threads(0) == 0

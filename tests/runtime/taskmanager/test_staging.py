@@ -3,8 +3,8 @@
 import pytest
 import simpy
 
-from sim.runtime.taskmanager.staging import StagingSpace
-from sim.storage.failures import DiskFull
+from sim.runtime.task_manager import StagingSpace
+from sim.storage.ledger import DiskFull
 
 
 def reserve(space, size, log):
@@ -15,7 +15,7 @@ def reserve(space, size, log):
 def test_without_a_limit_there_is_always_room():
     space = StagingSpace(simpy.Environment(), None)
     for _ in range(3):
-        assert [] == list(space.reserve(10**12))
+        assert list(space.reserve(10**12)) == []
 
     assert 3 * 10**12 == space.used_bytes == space.most_bytes
 
@@ -28,13 +28,13 @@ def test_who_finds_no_room_waits_in_turn():
         env.process(reserve(space, size, log))
     env.run()
 
-    assert [(0, 60)] == log
+    assert log == [(0, 60)]
 
     env.timeout(5).callbacks.append(lambda _: space.release(60))
     env.run()
 
-    assert [(0, 60), (5, 70), (5, 30)] == log
-    assert 100 == space.used_bytes
+    assert log == [(0, 60), (5, 70), (5, 30)]
+    assert space.used_bytes == 100
 
 
 def test_waiting_asks_for_uploads_to_begin():
@@ -46,7 +46,7 @@ def test_waiting_asks_for_uploads_to_begin():
         env.process(reserve(space, size, log))
     env.run()
 
-    assert [(0, 60), (0, 70)] == log
+    assert log == [(0, 60), (0, 70)]
 
 
 @pytest.mark.parametrize(("waits", "first", "second"), [(False, 60, 50), (True, 0, 101)])
@@ -74,5 +74,5 @@ def test_whoever_gives_up_waiting_leaves_the_line(granted):
         space.release(60)
     env.run()
 
-    assert [(0, 40)] == log
+    assert log == [(0, 40)]
     assert (40 if granted else 100) == space.used_bytes

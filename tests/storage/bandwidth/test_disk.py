@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.model.storage import Disk, Storage
-from sim.storage import DiskFull
+from sim.storage.ledger import DiskFull
 from tests.storage.lab import MB, MS, Lab
 
 
@@ -21,11 +21,11 @@ def test_writers_and_readers_share_it():
     here.start("read", here.storage.disk(0).read(50 * MB, "c"))
     here.start("beside", here.storage.disk(1).write(50 * MB, "a", host=1))
 
-    assert {"a": 1500, "b": 1500, "read": 1500, "beside": 500} == here.run()
+    assert here.run() == {"a": 1500, "b": 1500, "read": 1500, "beside": 500}
 
 
 def test_without_a_bandwidth_it_takes_no_time():
-    assert 0 == lab(rate=None).took_ms(lab(rate=None).storage.disk(0).write(10**15, "a"))
+    assert lab(rate=None).took_ms(lab(rate=None).storage.disk(0).write(10**15, "a")) == 0
 
 
 def test_a_full_disk_is_a_failure_with_a_name():
@@ -35,7 +35,7 @@ def test_a_full_disk_is_a_failure_with_a_name():
     kept = here.env.run(until=here.env.process(disk.write(60 * MB, "kept")))
     with pytest.raises(DiskFull, match="task manager 0 has 40000000 B left, keyed/map/3 needs 50000000 B more"):
         here.took_ms(disk.write(50 * MB, "keyed", "map", 3))
-    assert [True, False] == [stored.complete for stored in here.storage.files]
+    assert [stored.complete for stored in here.storage.files] == [True, False]
     here.took_ms(disk.write(40 * MB, "fits"))
     here.took_ms(disk.delete([kept]))
     here.took_ms(disk.write(60 * MB, "fits again"))
@@ -49,22 +49,24 @@ def test_half_written_files_take_space_until_given_up():
     stream = disk.open("a")
     here.took_ms(stream.write(30 * MB))
 
-    assert 30 * MB == disk.medium.used_bytes
+    assert disk.medium.used_bytes == 30 * MB
     stream.give_up()
 
-    assert 0 == disk.medium.used_bytes
+    assert disk.medium.used_bytes == 0
     here.took_ms(disk.delete([stream.file.id]))
 
-    assert 0 == disk.medium.used_bytes
+    assert disk.medium.used_bytes == 0
 
 
 def test_it_goes_with_its_task_manager():
     """Files are gone, space is free; another task manager keeps its own."""
     here = lab(space=100 * MB)
-    files = [here.env.run(until=here.env.process(here.storage.disk(host).write(80 * MB, "a", host=host))) for host in (0, 1)]
+    files = [
+        here.env.run(until=here.env.process(here.storage.disk(host).write(80 * MB, "a", host=host))) for host in (0, 1)
+    ]
     here.storage.lose_disk(0)
 
-    assert [False, True] == [here.storage.files.exists(file) for file in files]
+    assert [here.storage.files.exists(file) for file in files] == [False, True]
     here.took_ms(here.storage.disk(0).write(80 * MB, "a"))
 
 
@@ -73,12 +75,15 @@ def test_files_of_disk_and_storage_stand_in_one_ledger():
     here.took_ms(here.storage.write(1, "remote"))
     here.took_ms(here.storage.disk(2).write(2, "local", host=2))
 
-    assert [(("remote",), False, 0), (("local",), True, 2)] == [(file.name, file.disk, file.host) for file in here.storage.files]
+    assert [(file.name, file.disk, file.host) for file in here.storage.files] == [
+        (("remote",), False, 0),
+        (("local",), True, 2),
+    ]
 
 
 def test_a_byte_takes_its_time_and_a_delete_none():
     here = lab(rate=1)
     disk = here.storage.disk(0)
 
-    assert 1000 == here.took_ms(disk.write(1, "a"))
-    assert 0 == here.took_ms(disk.delete([disk.files[0].id]))
+    assert here.took_ms(disk.write(1, "a")) == 1000
+    assert here.took_ms(disk.delete([disk.files[0].id])) == 0

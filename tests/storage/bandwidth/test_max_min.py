@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.storage.bandwidth.max_min import max_min
+from sim.storage.network import max_min
 
 
 @st.composite
@@ -15,21 +15,21 @@ def worlds(draw):
 
 
 def test_flows_of_one_link_share_it_equally():
-    assert [30, 30, 30] == max_min([[0], [0], [0]], [90])
+    assert max_min([[0], [0], [0]], [90]) == [30, 30, 30]
 
 
 def test_what_one_cannot_use_goes_to_the_others():
     """Flow 0 is held to 10 by its second link; the others get (90 - 10) / 2."""
-    assert [10, 40, 40] == max_min([[0, 1], [0], [0]], [90, 10])
+    assert max_min([[0, 1], [0], [0]], [90, 10]) == [10, 40, 40]
 
 
 def test_the_textbook_case():
     """Bertsekas and Gallager, figure 6.10: a flow over two links and one on each, then a third link that is not full."""
-    assert [50, 50, 150] == max_min([[0, 1], [0], [1]], [100, 200])
+    assert max_min([[0, 1], [0], [1]], [100, 200]) == [50, 50, 150]
 
 
 def test_no_flows_no_rates():
-    assert [] == max_min([], [100])
+    assert max_min([], [100]) == []
 
 
 @given(worlds())
@@ -37,7 +37,9 @@ def test_no_link_carries_more_than_it_can(world):
     paths, capacity = world
     rates = max_min(paths, capacity)
 
-    assert all(sum(r for r, path in zip(rates, paths, strict=True) if link in path) <= has for link, has in enumerate(capacity))
+    assert all(
+        sum(r for r, path in zip(rates, paths, strict=True) if link in path) <= has for link, has in enumerate(capacity)
+    )
 
 
 @given(worlds())

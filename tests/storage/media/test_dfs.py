@@ -7,8 +7,8 @@ import pytest
 
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Retry
-from sim.storage.bandwidth.network import Steady
-from sim.storage.media.placement import replicas
+from sim.storage.media.dfs import replicas
+from sim.storage.network import Steady
 from tests.storage.lab import MB, MS, SECOND, Lab, dfs, slow
 
 MIB = 1 << 20
@@ -18,13 +18,13 @@ def test_time_of_one_file():
     """create + 3 x (add a block + 40 ms) + close, the last block half full: 5 requests of 10 ms and 2.5 blocks of 40 ms."""
     lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
 
-    assert 5 * 10 + 2.5 * 40 == lab.took_ms(lab.storage.write(10 * MB, "keyed", "map", 0, 1))
+    assert lab.took_ms(lab.storage.write(10 * MB, "keyed", "map", 0, 1)) == 5 * 10 + 2.5 * 40
 
 
 def test_an_empty_file_is_created_and_closed():
     lab = Lab(dfs(latency_ms=10))
 
-    assert 20 == lab.took_ms(lab.storage.write(0, "operator"))
+    assert lab.took_ms(lab.storage.write(0, "operator")) == 20
 
 
 def test_pieces_go_on_in_the_same_block():
@@ -32,8 +32,12 @@ def test_pieces_go_on_in_the_same_block():
     lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
     stream = lab.storage.open("channel-state", 0, 1)
 
-    assert [10 + 10 + 20, 20, 10] == [lab.took_ms(work) for work in (stream.write(2 * MB), stream.write(2 * MB), stream.close())]
-    assert (1, 4 * MB) == (lab.storage.files.written, lab.storage.files.bytes_written)
+    assert [lab.took_ms(work) for work in (stream.write(2 * MB), stream.write(2 * MB), stream.close())] == [
+        10 + 10 + 20,
+        20,
+        10,
+    ]
+    assert (lab.storage.files.written, lab.storage.files.bytes_written) == (1, 4 * MB)
 
 
 def test_two_streams_share_the_card_of_their_task_manager():
@@ -43,7 +47,7 @@ def test_two_streams_share_the_card_of_their_task_manager():
         lab.start(name, lab.storage.write(50 * MB, name, host=0))
     lab.start("c", lab.storage.write(50 * MB, "c", host=1))
 
-    assert {"a": 1000, "b": 1000, "c": 500} == lab.run()
+    assert lab.run() == {"a": 1000, "b": 1000, "c": 500}
 
 
 def test_two_streams_share_a_node():
@@ -52,7 +56,7 @@ def test_two_streams_share_a_node():
     for name in "ab":
         lab.start(name, lab.storage.write(50 * MB, name, host=ord(name)))
 
-    assert {"a": 1000, "b": 1000} == lab.run()
+    assert lab.run() == {"a": 1000, "b": 1000}
 
 
 def test_one_slow_replica_sets_the_pace():
@@ -61,16 +65,16 @@ def test_one_slow_replica_sets_the_pace():
     for node, lab in enumerate(limping):
         lab.storage.medium._nodes[node].disk = Steady(5 * MB)
 
-    assert 1000 == (healthy := Lab(dfs(replication=3))).took_ms(healthy.storage.write(100 * MB, "a"))
-    assert [20_000] * 3 == [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in limping]
+    assert (healthy := Lab(dfs(replication=3))).took_ms(healthy.storage.write(100 * MB, "a")) == 1000
+    assert [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in limping] == [20_000] * 3
 
 
 def test_a_replica_close_by_needs_no_card():
     """local_first: the first replica stands beside the writer, and with one replica nothing leaves the machine."""
     near, far = (Lab(dfs(nodes=5, nic=10 * MB, local_first=local)) for local in (True, False))
 
-    assert [100, 1000] == [lab.took_ms(lab.storage.write(10 * MB, "a", host=3)) for lab in (near, far)]
-    assert [3, 3] == [near.storage.medium.replicas((name,), 3, 0)[0] for name in "ab"]
+    assert [lab.took_ms(lab.storage.write(10 * MB, "a", host=3)) for lab in (near, far)] == [100, 1000]
+    assert [near.storage.medium.replicas((name,), 3, 0)[0] for name in "ab"] == [3, 3]
 
 
 def test_the_first_replica_sends_to_the_second():
@@ -88,29 +92,29 @@ def test_replicas_forward_through_their_own_cards():
     """The card of a node carries a block in once and out once, each way on its own: a pipeline of three is no slower than one."""
     lab = Lab(dfs(rate=None, replication=3, nic_bytes_per_second=50 * MB))
 
-    assert 1000 == lab.took_ms(lab.storage.write(50 * MB, "a"))
+    assert lab.took_ms(lab.storage.write(50 * MB, "a")) == 1000
 
 
 def test_one_stream_can_have_a_limit_of_its_own():
     lab = Lab(dfs(nodes=50, stream_bytes_per_second=25 * MB))
 
-    assert 1000 == lab.took_ms(lab.storage.write(25 * MB, "a"))
+    assert lab.took_ms(lab.storage.write(25 * MB, "a")) == 1000
 
 
 def test_reading_takes_the_node_and_the_card():
     """One request, then 100 MB from one replica at 50 MB/s into the card of the reader."""
     lab = Lab(dfs(nic=50 * MB, latency_ms=10, replication=3))
 
-    assert 10 + 2000 == lab.took_ms(lab.storage.read(100 * MB, "a", host=2))
+    assert lab.took_ms(lab.storage.read(100 * MB, "a", host=2)) == 10 + 2000
 
 
 def test_a_delete_is_one_request():
     lab = Lab(dfs(latency_ms=10))
     files = [lab.env.run(until=lab.env.process(lab.storage.write(1, name))) for name in "ab"]
 
-    assert 20 == lab.took_ms(lab.storage.delete(files))
-    assert [False, False] == [lab.storage.files.exists(file) for file in files]
-    assert 0 == lab.took_ms(lab.storage.delete(files)), "gone files are not asked for again"
+    assert lab.took_ms(lab.storage.delete(files)) == 20
+    assert [lab.storage.files.exists(file) for file in files] == [False, False]
+    assert lab.took_ms(lab.storage.delete(files)) == 0, "gone files are not asked for again"
 
 
 def test_replicas_are_distinct_and_every_set_is_equally_likely():
@@ -149,7 +153,9 @@ def test_how_often_some_block_meets_a_slow_node(share, writers, blocks):
 
 def test_a_block_that_takes_too_long_goes_to_other_nodes():
     """One of two nodes is slow by 100; with a time limit no file waits for it: 100 ms limit, 50 ms pause, 10 ms on the other."""
-    options = replace(dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS))
+    options = replace(
+        dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS)
+    )
     lab = Lab(options)
     lab.storage.medium._nodes[0].disk = Steady(MB)
     took = [lab.took_ms(lab.storage.write(MB, name)) for name in "abcdefgh"]
@@ -182,9 +188,14 @@ def test_all_times_by_k_and_bandwidths_by_one_kth_scale_all_durations(k):
 
     def ended(k):
         kind = Dfs(
-            10, 840 * MB // k, replication=3, block_bytes=4 * MB, nic_bytes_per_second=2520 * MB // k,
-            latency=Distribution(MS * k), requests_per_second=None,
-        )  # fmt: skip
+            10,
+            840 * MB // k,
+            replication=3,
+            block_bytes=4 * MB,
+            nic_bytes_per_second=2520 * MB // k,
+            latency=Distribution(MS * k),
+            requests_per_second=None,
+        )
         lab = Lab(replace(dfs(), dfs=kind, nic_bytes_per_second=1260 * MB // k))
         for i in range(12):
             lab.start(i, lab.storage.write(10 * MB, "keyed", i, host=i % 3), at_ms=i * k)
@@ -202,15 +213,17 @@ def test_what_is_interrupted_is_half_written():
     lab.run()
     (stored,) = lab.storage.files
 
-    assert (False, None, 150 * MS) == (stored.complete, stored.durable_ns, stored.given_up_ns)
-    assert 100 == lab.took_ms(lab.storage.write(10 * MB, "b"))
+    assert (stored.complete, stored.durable_ns, stored.given_up_ns) == (False, None, 150 * MS)
+    assert lab.took_ms(lab.storage.write(10 * MB, "b")) == 100
 
 
 def test_sizes_at_which_nothing_is_left_over():
     """Exactly one block is one block."""
     lab = Lab(dfs(latency_ms=1, block_bytes=128 * MIB))
 
-    assert 3 + round(128 * MIB * SECOND / (100 * MB)) / MS == pytest.approx(lab.took_ms(lab.storage.write(128 * MIB, "a")), abs=1e-5)
+    assert 3 + round(128 * MIB * SECOND / (100 * MB)) / MS == pytest.approx(
+        lab.took_ms(lab.storage.write(128 * MIB, "a")), abs=1e-5
+    )
 
 
 PIPELINE = {"nodes": 2, "rate": None, "replication": 2, "nic_bytes_per_second": 100 * MB, "local_first": True}
@@ -260,7 +273,7 @@ def test_a_last_block_of_one_byte_is_read():
     """Two blocks of one byte, at one byte per second."""
     lab = Lab(dfs(nodes=1, rate=1, block_bytes=1))
 
-    assert [1000, 2000] == [lab.took_ms(lab.storage.read(size, "a")) for size in (1, 2)]
+    assert [lab.took_ms(lab.storage.read(size, "a")) for size in (1, 2)] == [1000, 2000]
 
 
 def test_readers_of_a_task_manager_share_its_card():
@@ -270,4 +283,4 @@ def test_readers_of_a_task_manager_share_its_card():
     lab.start("b", lab.storage.read(50 * MB, "b", host=0))
     lab.start("c", lab.storage.read(50 * MB, "c", host=1))
 
-    assert {"a": 1000, "b": 1000, "c": 500} == lab.run()
+    assert lab.run() == {"a": 1000, "b": 1000, "c": 500}

@@ -6,8 +6,8 @@ from statistics import fmean
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.randomness.streams import draw, stream
-from sim.storage.media.metadata_server import MetadataServer
+from sim.model.randomness import draw, stream
+from sim.storage.media.dfs import MetadataServer
 from tests.storage.lab import MS, SECOND, Lab, dfs
 
 
@@ -23,7 +23,7 @@ def test_one_after_the_other():
     for name in "abc":
         lab.start(name, names.request("create", (name,)))
 
-    assert {"a": 7, "b": 9, "c": 11} == lab.run()
+    assert lab.run() == {"a": 7, "b": 9, "c": 11}
 
 
 def test_without_a_rate_nobody_waits():
@@ -32,7 +32,7 @@ def test_without_a_rate_nobody_waits():
     for name in "abc":
         lab.start(name, names.request("create", (name,)))
 
-    assert {"a": 5, "b": 5, "c": 5} == lab.run()
+    assert lab.run() == {"a": 5, "b": 5, "c": 5}
 
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
@@ -64,5 +64,5 @@ def test_a_flood_of_files_slows_everybody_down():
     lab.start("late", lab.storage.write(1, "late"), at_ms=1)
     ended = lab.run()
 
-    assert 6003 == pytest.approx(ended["late"], abs=1)
-    assert 6 * SECOND // MS == pytest.approx(max(ms for label, ms in ended.items() if label != "late"), abs=2)
+    assert pytest.approx(ended["late"], abs=1) == 6003
+    assert pytest.approx(max(ms for label, ms in ended.items() if label != "late"), abs=2) == 6 * SECOND // MS

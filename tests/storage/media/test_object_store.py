@@ -31,14 +31,14 @@ def test_a_large_file_goes_in_parts_side_by_side():
     """22 MB: initiate 10; parts of 5, 5 until 120, 5, 5 until 230, 2 until 280; complete 10."""
     lab = Lab(store())
 
-    assert 10 + 110 + 110 + 50 + 10 == lab.took_ms(lab.storage.write(22 * MB, "a"))
+    assert lab.took_ms(lab.storage.write(22 * MB, "a")) == 10 + 110 + 110 + 50 + 10
 
 
 def test_parts_share_the_card():
     """Two parts of 5 MB at 50 MB/s each, but the card carries 50 in all: 200 ms instead of 100."""
     lab = Lab(store(nic=50 * MB))
 
-    assert 10 + 10 + 200 + 10 == lab.took_ms(lab.storage.write(10 * MB, "a"))
+    assert lab.took_ms(lab.storage.write(10 * MB, "a")) == 10 + 10 + 200 + 10
 
 
 def test_it_is_not_there_before_it_is_closed():
@@ -46,26 +46,29 @@ def test_it_is_not_there_before_it_is_closed():
     stream = lab.storage.open("a")
     lab.took_ms(stream.write(22 * MB))
 
-    assert [False] == [lab.storage.files.exists(stored.id) for stored in lab.storage.files]
+    assert [lab.storage.files.exists(stored.id) for stored in lab.storage.files] == [False]
     lab.took_ms(stream.close())
 
-    assert [True] == [lab.storage.files.exists(stored.id) for stored in lab.storage.files]
+    assert [lab.storage.files.exists(stored.id) for stored in lab.storage.files] == [True]
 
 
 def test_presto_looks_before_it_writes_or_deletes():
     """HEAD and LIST before the first request of a new file, whether it goes in parts or not; HEAD before DELETE."""
     lab = Lab(store(client="presto"))
 
-    assert [20 + 30, 20 + 290] == [lab.took_ms(lab.storage.write(size_mb * MB, name)) for size_mb, name in ((1, "a"), (22, "b"))]
-    assert 10 + 10 == lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
+    assert [lab.took_ms(lab.storage.write(size_mb * MB, name)) for size_mb, name in ((1, "a"), (22, "b"))] == [
+        20 + 30,
+        20 + 290,
+    ]
+    assert lab.took_ms(lab.storage.delete([lab.storage.files[0].id])) == 10 + 10
 
 
 def test_every_delete_and_read_is_a_request():
     lab = Lab(store())
     files = [lab.env.run(until=lab.env.process(lab.storage.write(MB, name))) for name in "ab"]
 
-    assert 30 == lab.took_ms(lab.storage.read(MB, "a"))
-    assert 20 == lab.took_ms(lab.storage.delete(files))
+    assert lab.took_ms(lab.storage.read(MB, "a")) == 30
+    assert lab.took_ms(lab.storage.delete(files)) == 20
 
 
 def test_too_many_requests_are_turned_away():
@@ -75,10 +78,10 @@ def test_too_many_requests_are_turned_away():
         lab.start(i, lab.storage.write(0, i))
     ended = lab.run()
 
-    assert 10 == sum(ms == 10 for ms in ended.values())
-    assert 10 == sum(ms == 1020 for ms in ended.values())
-    assert 10 == sum(ms == 3030 for ms in ended.values())
-    assert 20 + 10 == lab.storage.medium.turned_away
+    assert sum(ms == 10 for ms in ended.values()) == 10
+    assert sum(ms == 1020 for ms in ended.values()) == 10
+    assert sum(ms == 3030 for ms in ended.values()) == 10
+    assert lab.storage.medium.turned_away == 20 + 10
 
 
 def test_prefixes_have_limits_of_their_own():
@@ -88,16 +91,16 @@ def test_prefixes_have_limits_of_their_own():
         lab.start(i, lab.storage.write(0, i))
 
     assert {10} == set(lab.run().values())
-    assert 0 == lab.storage.medium.turned_away
+    assert lab.storage.medium.turned_away == 0
 
 
 def test_the_limit_is_a_rate_with_a_second_of_burst():
     """100 at once, then one every 10 ms."""
     limit = RequestLimit(100)
 
-    assert 100 == sum(limit.admits(0, 0) for _ in range(150))
-    assert [False, True, False] == [limit.admits(0, at * MS) for at in (9, 10, 19)]
-    assert 50 == sum(limit.admits(0, 510 * MS) for _ in range(150))
+    assert sum(limit.admits(0, 0) for _ in range(150)) == 100
+    assert [limit.admits(0, at * MS) for at in (9, 10, 19)] == [False, True, False]
+    assert sum(limit.admits(0, 510 * MS) for _ in range(150)) == 50
 
 
 def test_a_part_that_fails_fails_the_file():
@@ -107,9 +110,9 @@ def test_a_part_that_fails_fails_the_file():
     lab.env.timeout(150 * MS).callbacks.append(lambda _: lab.storage.fail_until(10**15))
     lab.run()
 
-    assert {"a": 250} == lab.ended
-    assert ["a"] == list(lab.failed)
-    assert [False] == [stored.complete for stored in lab.storage.files]
+    assert lab.ended == {"a": 250}
+    assert list(lab.failed) == ["a"]
+    assert [stored.complete for stored in lab.storage.files] == [False]
 
 
 def test_who_is_interrupted_sends_no_more_parts():
@@ -131,9 +134,9 @@ def test_a_write_whose_file_is_given_up_goes_on_to_its_end(size_mb):
     lab.env.timeout(50 * MS).callbacks.append(lambda _: stream.give_up())
     lab.env.run()
 
-    assert {"write": 120} == lab.ended
+    assert lab.ended == {"write": 120}
     assert lab.env.now < 300 * MS
-    assert [False] == [stored.complete for stored in lab.storage.files]
+    assert [stored.complete for stored in lab.storage.files] == [False]
 
 
 def test_latency_has_a_tail():
@@ -143,7 +146,7 @@ def test_latency_has_a_tail():
         lab.start(i, lab.storage.write(0, "small", i))
     took = sorted(lab.run().values())
 
-    assert 40 == pytest.approx(median(took), rel=0.1)
+    assert pytest.approx(median(took), rel=0.1) == 40
     assert 400 < took[-40] < 600
 
 
@@ -162,14 +165,29 @@ def test_requests_are_counted_to_the_byte():
     lab.took_ms(lab.storage.read(40, "a"))
     (first,) = lab.storage.medium.requests
 
-    assert (0, 1, 1, 0, 0, 100, 40, 100) == (
-        first.time, first.put, first.get, first.list, first.delete, first.written, first.read, first.stored
-    )  # fmt: skip
+    assert (first.time, first.put, first.get, first.list, first.delete, first.written, first.read, first.stored) == (
+        0,
+        1,
+        1,
+        0,
+        0,
+        100,
+        40,
+        100,
+    )
     lab.run(until_ms=1500)
     lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
     (_, later) = lab.storage.medium.requests
 
-    assert (1, 0, 0, 1, 0, 0, 0) == (later.time, later.put, later.get, later.delete, later.written, later.read, later.stored)
+    assert (later.time, later.put, later.get, later.delete, later.written, later.read, later.stored) == (
+        1,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+    )
 
 
 def test_a_large_file_is_a_request_for_each_part():
@@ -178,7 +196,7 @@ def test_a_large_file_is_a_request_for_each_part():
     lab.took_ms(lab.storage.write(11 * MB, "a"))
     (only,) = lab.storage.medium.requests
 
-    assert (5, 11 * MB, 11 * MB) == (only.put, only.written, only.stored)
+    assert (only.put, only.written, only.stored) == (5, 11 * MB, 11 * MB)
 
 
 def test_what_is_written_again_takes_the_place_of_the_older_one():
@@ -189,4 +207,4 @@ def test_what_is_written_again_takes_the_place_of_the_older_one():
     log.removed(("a",), 3 * SECOND)
     log.removed(("a",), 3 * SECOND)
 
-    assert [(0, 100), (1, 35), (3, 5)] == [(second.time, second.stored) for second in log]
+    assert [(second.time, second.stored) for second in log] == [(0, 100), (1, 35), (3, 5)]

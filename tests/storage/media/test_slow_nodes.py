@@ -37,10 +37,12 @@ def test_the_share_holds_at_every_moment(kind, cv, at_s):
 @pytest.mark.parametrize(("kind", "cv"), [("exponential", 1.0), ("lognormal", 1.5)])
 def test_episodes_have_their_mean_length(kind, cv):
     """60 s slow, 240 s healthy in between; the first and the last of each node are cut and left out."""
-    found = [e for node in range(60) for e in episodes(slow("1/5", 10, kind=kind, cv=cv, lasts_s=60), node, 20 * HOUR)[1:-1]]
+    found = [
+        e for node in range(60) for e in episodes(slow("1/5", 10, kind=kind, cv=cv, lasts_s=60), node, 20 * HOUR)[1:-1]
+    ]
 
-    assert 60 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 10), rel=0.05)
-    assert 240 == pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 1), rel=0.05)
+    assert pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 10), rel=0.05) == 60
+    assert pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 1), rel=0.05) == 240
 
 
 def test_long_episodes_are_met_more_often():
@@ -48,19 +50,23 @@ def test_long_episodes_are_met_more_often():
     options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=1.0)
     first = [slowness(options, 1, node).at(0) for node in range(8000)]
 
-    assert 60 == pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.06)
+    assert pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.06) == 60
 
 
 def test_healthy_and_slow_for_ever():
     """Nothing ever changes: there is no next moment to look at."""
-    assert [(1, None), (20, None), (1, None)] == [slowness(slow(*given), 1, 0).at(HOUR) for given in (("0", 20), ("1", 20), ("1/2", 1))]
+    assert [slowness(slow(*given), 1, 0).at(HOUR) for given in (("0", 20), ("1", 20), ("1/2", 1))] == [
+        (1, None),
+        (20, None),
+        (1, None),
+    ]
 
 
 def test_nodes_and_seeds_have_histories_of_their_own():
     options = slow("1/2", 10, lasts_s=60)
     histories = [episodes(options, node, HOUR)[:3] for node in range(20)]
 
-    assert 20 == len({str(history) for history in histories})
+    assert len({str(history) for history in histories}) == 20
     assert histories == [episodes(options, node, HOUR)[:3] for node in range(20)]
     assert slowness(options, 1, 3).at(0) != slowness(options, 2, 3).at(0)
 
@@ -90,7 +96,7 @@ def test_the_more_episodes_differ_the_longer_the_first_one_lasts():
     options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=2.0)
     first = [slowness(options, 1, node).at(0) for node in range(8000)]
 
-    assert 150 == pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.15)
+    assert pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.15) == 150
 
 
 def test_twice_as_slow_comes_and_goes_too():
@@ -101,12 +107,14 @@ def test_only_the_first_are_ever_slow():
     """Two of five are slow, always."""
     options = replace(slow("1", 20), first=2)
 
-    assert [20, 20, 1, 1, 1] == [slowness(options, 1, node).at(HOUR)[0] for node in range(5)]
+    assert [slowness(options, 1, node).at(HOUR)[0] for node in range(5)] == [20, 20, 1, 1, 1]
 
 
 def test_requests_to_a_slow_prefix_take_longer():
     """10 ms and 5 MB at 50 MB/s take 110 ms; ten times that under prefix 0, for writing and for reading."""
-    options = ObjectStore(50 * MB, Distribution(10 * MS), part_bytes=5 * MB, prefixes=4, slow=replace(slow("1", 10), first=1))
+    options = ObjectStore(
+        50 * MB, Distribution(10 * MS), part_bytes=5 * MB, prefixes=4, slow=replace(slow("1", 10), first=1)
+    )
     lab = Lab(Storage(object_store=options))
     prefixes = {name: lab.storage.medium.prefix((name, 0)) for name in map(str, range(12))}
     took = {name: lab.took_ms(lab.storage.write(5 * MB, name, 0)) for name in prefixes}
@@ -119,4 +127,4 @@ def test_the_disk_of_one_task_manager_is_slow():
     """10 MB at 100 MB/s take 100 ms, and a second on task manager 0."""
     lab = Lab(Storage(disk=Disk(100 * MB, slow=replace(slow("1", 10), first=1))))
 
-    assert [1000, 100, 100] == [lab.took_ms(lab.storage.disk(host).write(10 * MB, "a", host=host)) for host in range(3)]
+    assert [lab.took_ms(lab.storage.disk(host).write(10 * MB, "a", host=host)) for host in range(3)] == [1000, 100, 100]

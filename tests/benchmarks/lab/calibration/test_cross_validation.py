@@ -24,10 +24,10 @@ def test_a_constant_comes_from_other_families_where_they_tell_it():
     """Else from the other recordings of its own, else it stays as it was."""
     default = Overheads()
 
-    assert [6] * 4 == values(0, "trigger")
-    assert [8, 8, 4, 4] == values(1, "trigger")
-    assert [8, 8, 4, 4] == values(2, "trigger")
-    assert [20] * 4 == values(0, "close")
+    assert values(0, "trigger") == [6] * 4
+    assert values(1, "trigger") == [8, 8, 4, 4]
+    assert values(2, "trigger") == [8, 8, 4, 4]
+    assert values(0, "close") == [20] * 4
     assert [30, 10, 20, 20] == values(1, "close") == values(2, "close"), "only family a tells it"
     assert [50, 50, 50, default.fail_ns / 1e6] == values(2, "fail"), "nobody else tells c1"
 
@@ -35,9 +35,9 @@ def test_a_constant_comes_from_other_families_where_they_tell_it():
 def test_it_is_said_where_constants_come_from():
     counts = {(name, source): count for name, source, count in sources(fits(HEARD))}
 
-    assert 4 == counts["trigger", "the other families"]
-    assert 2 == counts["close", "the other recordings of its family"]
-    assert 1 == counts["fail", "no recording"]
+    assert counts["trigger", "the other families"] == 4
+    assert counts["close", "the other recordings of its family"] == 2
+    assert counts["fail", "no recording"] == 1
 
 
 def test_what_is_equal_is_run_once():
@@ -54,10 +54,16 @@ def test_errors_stand_side_by_side():
 
     def table(run: Prediction) -> pd.DataFrame:
         error = run.overheads.trigger_ns / 1e8
-        row = {"recording": HEARD[run.place].recording, "family": "f", "quantity": "end_to_end_duration", "vertex": None, "covered": True}
+        row = {
+            "recording": HEARD[run.place].recording,
+            "family": "f",
+            "quantity": "end_to_end_duration",
+            "vertex": None,
+            "covered": True,
+        }
         return pd.DataFrame([row | {"observed_p50": 1.0, "predicted_p50": 1.0 + error, "relative_error": error}])
 
     row = errors(fitted, {run: table(run) for run in runs(fitted) if run.place != 3}).iloc[0]
 
-    assert (3, 3) == (row["recordings"], row["rows"])
-    assert [0.06, 0.08, 0.08] == [round(row[f"{way}: median"], 6) for way in WAYS]
+    assert (row["recordings"], row["rows"]) == (3, 3)
+    assert [round(row[f"{way}: median"], 6) for way in WAYS] == [0.06, 0.08, 0.08]

@@ -30,14 +30,16 @@ def test_the_interval_covers_what_was_planted():
     drawn = np.random.default_rng(7).lognormal(np.log(30), 0.4, size=(200, 25))
     found = [estimates([{"close": vote} for vote in votes])["close"] for votes in drawn]
 
-    assert 186 <= sum(estimate.low_ms <= 30 <= estimate.high_ms for estimate in found)
+    assert sum(estimate.low_ms <= 30 <= estimate.high_ms for estimate in found) >= 186
 
 
 def test_one_recording_of_many_does_not_move_a_constant():
     """A recording on a machine that stood still for a second has one vote."""
     calm = [{"acknowledge": 3.0}] * 8
 
-    assert estimates(calm)["acknowledge"].value_ms == estimates([*calm, {"acknowledge": 1000.0}])["acknowledge"].value_ms
+    assert (
+        estimates(calm)["acknowledge"].value_ms == estimates([*calm, {"acknowledge": 1000.0}])["acknowledge"].value_ms
+    )
 
 
 def test_what_too_few_recordings_tell_is_kept():
@@ -45,18 +47,25 @@ def test_what_too_few_recordings_tell_is_kept():
     default = Overheads(fail_ns=77_000_000)
     found = estimates([{"fail": 20.0, "trigger": 4.0}, {"trigger": 4.0}], default=default)
 
-    assert (77, 1, None, True) == (found["fail"].value_ms, found["fail"].recordings, found["fail"].low_ms, found["fail"].kept)
-    assert (0, True) == (found["close"].recordings, found["close"].kept)
+    assert (found["fail"].value_ms, found["fail"].recordings, found["fail"].low_ms, found["fail"].kept) == (
+        77,
+        1,
+        None,
+        True,
+    )
+    assert (found["close"].recordings, found["close"].kept) == (0, True)
     assert Overheads(fail_ns=77_000_000, trigger_ns=4_000_000) == calibrated(found, default)
-    assert 20 == estimates([{"fail": 20.0}], at_least=1)["fail"].value_ms
+    assert estimates([{"fail": 20.0}], at_least=1)["fail"].value_ms == 20
 
 
 def test_no_constant_is_negative():
     """Differences of cut times may be."""
-    assert 0 == estimates([{"notify": -1.2}, {"notify": -0.3}])["notify"].value_ms
+    assert estimates([{"notify": -1.2}, {"notify": -0.3}])["notify"].value_ms == 0
     assert set(CONSTANTS) == set(estimates([]))
 
 
-@pytest.mark.parametrize(("given_ms", "to_ms"), [(2.74, 2.5), (2.76, 3), (19.9, 20), (33.6, 34), (104, 100), (1234, 1200)])
+@pytest.mark.parametrize(
+    ("given_ms", "to_ms"), [(2.74, 2.5), (2.76, 3), (19.9, 20), (33.6, 34), (104, 100), (1234, 1200)]
+)
 def test_values_are_rounded_to_what_can_be_told_apart(given_ms, to_ms):
     assert to_ms == rounded_ms(given_ms)

@@ -37,27 +37,33 @@ def test_planted_constants_come_back_from_simulated_recordings(scale):
         (overrun, "trigger acknowledge complete first_trigger file"),
         (chain, "trigger acknowledge first_trigger file"),
     ):
-        assert {} == {name: estimated[name] for name in names.split() if abs(estimated[name] - planted[name]) > 1}
+        assert {name: estimated[name] for name in names.split() if abs(estimated[name] - planted[name]) > 1} == {}
     assert paused["complete"] == pytest.approx(planted["complete"], abs=1)
     assert "complete" not in chain, "no checkpoint is late, none waits for a pause"
-    assert STARTUP_MS == overrun["start"]
+    assert overrun["start"] == STARTUP_MS
 
 
 @pytest.mark.parametrize("late_us", [400, 900])
 def test_a_planted_delay_of_the_flusher_comes_back(late_us):
     """To a tenth of a millisecond: eighty flushes lie between two checkpoints."""
     unaligned = {"execution.checkpointing.unaligned.enabled": "true"}
-    given = recorded("p4-none-largestate-slowdfs-aligned", Overheads(flusher_ns=late_us * 1000), seconds=60, flink=unaligned)
+    given = recorded(
+        "p4-none-largestate-slowdfs-aligned", Overheads(flusher_ns=late_us * 1000), seconds=60, flink=unaligned
+    )
 
     assert late_us / 1000 == pytest.approx(votes(given)["flusher"], abs=0.1)
-    assert "flusher" not in votes(recorded("p4-severe-unaligned", Overheads())), "outputs of a source that waits are full"
+    assert "flusher" not in votes(recorded("p4-severe-unaligned", Overheads())), (
+        "outputs of a source that waits are full"
+    )
 
 
 def moved(name: str, **by_ms: float) -> Recording:
     """A copy of a recording in which events of a kind (or a status of the job) are so much later."""
     given = read(RECORDINGS / f"{name}.json.gz")
     events = {
-        kind: table.model_copy(update={"rows": tuple((row[0] + by_ms[kind], *row[1:]) for row in table.rows)}) if kind in by_ms else table
+        kind: table.model_copy(update={"rows": tuple((row[0] + by_ms[kind], *row[1:]) for row in table.rows)})
+        if kind in by_ms
+        else table
         for kind, table in given.events.items()
     }
     times = {status: at + int(by_ms.get(status, 0)) for status, at in given.job.timestamps.items()}
@@ -79,7 +85,10 @@ def test_what_is_later_by_so_much_makes_its_constant_larger_by_so_much(name, con
 
 def test_closing_counts_from_the_last_thing_waited_for():
     """In a chain every operator but the first waits for those before it: if all close later, by the first alone it is larger."""
-    assert votes(moved("stop-savepoint-drain-mild"))["close"] < votes(moved("stop-savepoint-drain-mild", close=12))["close"]
+    assert (
+        votes(moved("stop-savepoint-drain-mild"))["close"]
+        < votes(moved("stop-savepoint-drain-mild", close=12))["close"]
+    )
     assert "close" not in votes(moved("p4-severe-aligned")), "a job that is cancelled closes nothing in order"
 
 
@@ -102,7 +111,7 @@ def test_a_trigger_that_was_not_refused_says_nothing():
     """It came when the first task ran, not the last."""
     given = read(RECORDINGS / "final-bounded-chain3.json.gz")
 
-    assert 0 == given.checkpoints.counts["failed"]
+    assert given.checkpoints.counts["failed"] == 0
     assert "first_trigger" not in votes(given)
 
 
@@ -110,4 +119,4 @@ def test_finished_sources_do_not_vote():
     """They take part with zeros; a median over them would be one."""
     samples_ms = CONSTANTS["trigger"].samples_ms(read(RECORDINGS / "final-bounded-plus-unbounded.json.gz"))
 
-    assert 1 <= np.median(samples_ms)
+    assert np.median(samples_ms) >= 1

@@ -1,0 +1,521 @@
+"""The answer of `advise`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sim.advice.candidates import excess
+from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, against_today, difference, patch, patches
+from sim.advice.constraints import Caution, cautions, new_defects, refusals, unsafe_defects
+from sim.advice.judgement import room
+from sim.advice.sensitivity import advise_if
+from sim.advice.settings import PAUSE, TIMEOUT_NS
+from sim.advice.situation import dominant, situation_of
+from sim.advice.texts import (
+    breaks_text,
+    changed_by_failures,
+    close_value,
+    closest,
+    condition_of,
+    name_of,
+    passes_text,
+    quantity_of,
+    reason_against,
+    share,
+    value_text,
+)
+from sim.advice.trials import UNDISTURBED, BudgetUsedError
+from sim.advice.uncertainty import agreements
+from sim.advice.warnings import JUDGED, other_failure, watch
+from sim.jobs.evidence.known_issues import issues_of
+from sim.model.files import replace_text
+from sim.model.quantities import S3_STANDARD, Prices, cost_text
+from sim.model.text import one_line
+from sim.model.units import format_duration, parse_duration
+from sim.results.formats import TextTable, bytes_text, change_text
+
+if TYPE_CHECKING:
+    from sim.advice.candidates import Race
+    from sim.advice.judgement import Choice, Limits, Setting
+    from sim.advice.requirements import NeededChange
+    from sim.advice.search import Levers
+    from sim.advice.settings import Candidate
+    from sim.advice.situation import Assumption, Change
+    from sim.advice.trials import Trial
+    from sim.advice.warnings import OtherFailure, Watch
+    from sim.model.scenario import Scenario
+
+
+# ---- What sentences and tables of an advice say in rounded numbers, as data: each of their numbers stands there.
+
+
+def numbers(race: Race, choice: Choice, needed: Sequence[NeededChange]) -> dict[str, Any]:
+    """`needed`: what would be enough where no setting keeps the limits."""
+    return {
+        "times": [_times(race, setting) for setting in race.settings],
+        "against_today": [row.plain() for row in against_today(race)],
+        "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
+        "requirements": [asdict(own) for own in needed],
+        "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in changed_by_failures(race)],
+        "not_run": [asdict(left) for left in race.left_out if left.sentence(race.trials)],
+        "worlds": dict(race.bench.worlds),
+        "history": _history(race),
+    }
+
+
+def _times(race: Race, setting: Setting) -> dict[str, Any]:
+    """Parts of the slowest checkpoints of a setting and of its recovery, in ms, and what the slowest checkpoint uploads."""
+    situation = situation_of(race, setting.name)
+    return {
+        "setting": setting.name,
+        "parts_ms": dict(situation.milliseconds),
+        "recovery_ms": dict(situation.recovery),
+        "uploaded_bytes": situation.uploaded_bytes,
+    }
+
+
+def _history(race: Race) -> dict[str, Any] | None:
+    """What the job was imported from; None: no history."""
+    backtest = race.bench.backtest
+    if backtest is None:
+        return None
+    return {
+        "checkpoints": backtest.checkpoints,
+        "longest_ms": list(backtest.longest_ms),
+        "tail": backtest.tail,
+        "agreements": [{"what": text, "share": share} for share, text in agreements(backtest, race.limits)],
+    }
+
+
+# The answer on one screen: what the setting keeps, what it costs, the difference in Flink's configuration, what to know and to watch.
+#
+# With the verdict above it, it takes fifteen lines of eighty characters; tables and sentences in full follow below.
+
+WIDTH, LINES = 80, 15
+LABEL = 8
+MAX_TEXT_CHARS = 400
+"""Characters of a text that is then cut to a line."""
+CHANGE_LINES = 4
+"""So many lines of the difference stay before other texts do."""
+RANK_ALWAYS_SHOWN = 9
+"""The rank of what always stays."""
+QUESTIONS = 2
+CAUTIONS = 2
+
+
+class Text(NamedTuple):
+    """A text of the screen.  `rank`: among texts that do not fit, the lowest goes first; each of them stands in full below."""
+
+    label: str
+    text: str
+    rank: int
+
+
+def lines_below(verdict: str) -> int:
+    """The lines that a verdict leaves for the screen below it, with an empty one between."""
+    return LINES - 1 - len(wrap(verdict, WIDTH))
+
+
+def summary(
+    chosen: Setting,
+    before: Setting | None,
+    limits: Limits,
+    *,
+    line_count: int,
+    dominant: str,
+    changes: Sequence[Change],
+    differences: Sequence[KeyChange],
+    cautions: Sequence[Caution],
+    refusals: Sequence[Caution],
+    watch: Watch,
+    others: Sequence[str] = (),
+    other_failure: OtherFailure | None = None,
+    recovery: str = "recovery",
+    prices: Prices = S3_STANDARD,
+    is_most: bool = False,
+) -> str:
+    """`before`: today's setting, where another one is advised.  `dominant`: where today's time goes.  `others`: what no key of Flink says.
+
+    `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.
+    """
+    questions = [caution.short for caution in cautions if caution.is_question]
+    known = [caution for caution in (*refusals, *cautions) if not caution.is_question]
+    change = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
+    above = [
+        *_keeps(chosen, before, limits, other_failure, recovery),
+        *([Text("today", dominant, 5)] if dominant else []),
+        *_costs(chosen, before, changes, prices, is_most=is_most),
+    ]
+    below = [
+        *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
+        *(
+            Text("caution", own.short, 1 if place or own.is_of_catalogue else 6)
+            for place, own in enumerate(known[:CAUTIONS])
+        ),
+        Text("watch", watch.watched(), 7),
+        Text("back", watch.taken_back(), RANK_ALWAYS_SHOWN),
+    ]
+    fitting = _fitting([*above, *below], line_count - min(len(change), CHANGE_LINES))
+    middle = _change(change, line_count - len(fitting))
+    return "\n".join(
+        _labelled([text for text in above if text in fitting], middle, [text for text in below if text in fitting])
+    )
+
+
+def _fitting(texts: Sequence[Text], line_count: int) -> list[Text]:
+    """The texts that stay, in their order; among equals the last goes first."""
+    left = list(texts)
+    while (
+        len(left) > line_count and (lowest := min(reversed(left), key=lambda text: text.rank)).rank < RANK_ALWAYS_SHOWN
+    ):
+        left.remove(lowest)
+    return left
+
+
+def no_setting(
+    dominant: str, closest: Sequence[str], enough: Sequence[str], refusals: Sequence[Caution], line_count: int
+) -> str:
+    """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
+    cautions = [caution.short for caution in refusals]
+    lines = []
+    for label, texts in (
+        ("closest", closest),
+        ("time", [dominant] if dominant else []),
+        ("fits", enough),
+        ("caution", cautions),
+    ):
+        lines += _with_label(label, [line for text in texts for line in wrap(text, WIDTH - LABEL)])
+    return "\n".join(lines[:line_count])
+
+
+def _keeps(
+    chosen: Setting, before: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str
+) -> Iterator[Text]:
+    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
+    breaks = other is not None and other.breaks
+    for limit in limits.of_means():
+        value, bound = float(getattr(chosen, limit.column)), limit.at_most
+        if math.isnan(value):
+            continue
+        own = close_value(limit.column, value, bound)
+        was = "" if before is None else f"{close_value(limit.column, getattr(before, limit.column), bound)} -> "
+        is_recovery = limit.column == "recovery_ms"
+        has_room = 0 < value <= bound and not (breaks and is_recovery)
+        spare = f": {share(room(value, bound))} room" if has_room else ""
+        what = recovery if is_recovery else quantity_of(limit.column, chosen).removeprefix("the ")
+        yield Text("keeps", f"{what} {was}{own} (limit {value_text(limit.column, bound)}{spare})", RANK_ALWAYS_SHOWN)
+        if other is not None and is_recovery:
+            yield Text("keeps", other.short(), RANK_ALWAYS_SHOWN if breaks else 2)
+    if limits.recovery_ms is None and math.isfinite(chosen.recovery_ms):
+        was = "" if before is None else f"{value_text('recovery_ms', before.recovery_ms)} -> "
+        yield Text("keeps", f"{recovery} {was}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
+
+
+def _costs(
+    chosen: Setting, before: Setting | None, changes: Sequence[Change], prices: Prices, *, is_most: bool
+) -> Iterator[Text]:
+    """`is_most`: how often records rewrite state is unknown, and the most is assumed."""
+    written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written per hour"
+    than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
+    yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
+    if math.isfinite(chosen.storage_cost):
+        than = f" (today {cost_text(before.storage_cost)})" if before else ""
+        yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}", 7)
+    if is_most:
+        yield Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do", RANK_ALWAYS_SHOWN)
+    for change in changes:
+        if change.assumption is not None:
+            yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)
+
+
+def _change(lines: Sequence[str], most: int) -> list[Text]:
+    """The lines of the difference that fit on the screen."""
+    if len(lines) > max(most, 1):
+        kept = max(most, 2) - 1
+        lines = [*lines[:kept], f"  ... {len(lines) - kept} more lines: see below, and advised.yaml"]
+    return [Text("change", line, RANK_ALWAYS_SHOWN) for line in lines]
+
+
+def _cut(line: str) -> str:
+    """Cut a long line at its end, between words: the beginning of a sentence, or of a name, says most."""
+    if len(line) <= WIDTH - LABEL:
+        return line
+    kept = line[: WIDTH - LABEL - 3]
+    beginning, space, _ = kept.rpartition(" ")
+    return f"{beginning if space and len(beginning) > (WIDTH - LABEL) // 2 else kept.rstrip()}..."
+
+
+def _labelled(*parts: Sequence[Text]) -> list[str]:
+    """Each label once, its texts beside it, a line each."""
+    texts = [text for part in parts for text in part]
+    labels = dict.fromkeys(text.label for text in texts)
+    return [
+        line
+        for label in labels
+        for line in _with_label(
+            label, [_cut(one_line(own.text, MAX_TEXT_CHARS)) for own in texts if own.label == label]
+        )
+    ]
+
+
+def _with_label(label: str, lines: Sequence[str]) -> list[str]:
+    return [f"{label if not i else '':{LABEL}}{line}" for i, line in enumerate(lines)]
+
+
+# ---- From a race and its levers to everything that an advice says first: the screen, the difference, cautions, patches, what to watch.
+
+ADVISED, ROLLBACK = "advised.yaml", "rollback.yaml"
+TIMEOUT_PER_LONGEST_CHECKPOINT = 2
+"""The timeout of checkpoints is at least so many times the longest checkpoint seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceAnswer:
+    """The answer of an advice: a screenful, all texts and tables, JSON, and patches."""
+
+    screen: str  # with the verdict above it fifteen lines of eighty characters
+    parts: list[str | TextTable]  # the same in full
+    data: dict[str, Any]  # as JSON
+    files: dict[str, str] = field(default_factory=dict)  # name -> text: patches
+
+    def keep(self, folder: Path) -> None:
+        """Write the patches; those of an earlier advice go."""
+        for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
+            (folder / name).unlink(missing_ok=True)
+        for name, text in self.files.items():
+            replace_text(folder / name, text)
+
+
+def answer(
+    race: Race,
+    levers: Levers,
+    chosen: Setting | None,
+    line_count: int,
+    enough: Sequence[str],
+    planned: dict[Trial, int],
+) -> AdviceAnswer:
+    """`line_count`: lines of the screen below the verdict.  `enough`: the smallest changes with which the nearest setting would fit.
+
+    `planned` collects the trials that run.
+    """
+    refused = refusals(race.scenario)
+    if chosen is None:
+        near = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
+        lines = closest(race) if race.settings else []
+        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused, line_count)
+        return AdviceAnswer(
+            screen,
+            [*levers_left(race, levers, None), *_cautions(refused)],
+            {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]},
+        )
+    changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
+    scenario, conf = advised_scenario(race, chosen), race.bench.conf
+    found = difference(race.scenario, scenario, changes, conf)
+    warnings = [
+        *cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes),
+        *new_defects(race.scenario, scenario),
+        *unsafe_defects(scenario),
+    ]
+    today = race.todays(race.settings)
+    where = dominant(situation_of(race, today.name)) if today is not None else ""
+    kinds, is_most = race.kinds_of(chosen.name), bool(race.unasked_updates([candidate]))
+    seen = watch(
+        chosen,
+        race.limits,
+        race.bench.backtest,
+        race.period_ns(chosen) / 1e9,
+        kinds,
+        keeps_up=not race.unlimited,
+        is_most=is_most,
+    )
+    others = _others(candidate, changes)
+    other = other_failure(race, chosen)
+    screen = summary(
+        chosen,
+        race.replaced,
+        race.limits,
+        line_count=line_count,
+        dominant=where,
+        changes=changes,
+        differences=found,
+        cautions=warnings,
+        refusals=refused,
+        watch=seen,
+        others=[f"{what}: {value}" for what, value in others.items()],
+        other_failure=other,
+        recovery=JUDGED[race.bench.failure],
+        prices=race.bench.prices,
+        is_most=is_most,
+    )
+    assumed = _assumptions(race, candidate, changes, planned)
+    parts: list[str | TextTable] = [
+        *([other.sentence()] if other is not None else []),
+        *_difference(found, others),
+        *levers_left(race, levers, chosen),
+        *_cautions([*refused, *warnings]),
+        *_without_overtaking(race, chosen),
+        *_taken_for_granted(race, chosen, assumed),
+    ]
+    parts += _pulled(changes)
+    warned = [f"{'Ask first' if own.is_question else 'Caution'}: {own.text}" for own in warnings]
+    files = (
+        {
+            ADVISED: patch(found, back=False, others=others, warnings=warned, conf=conf),
+            ROLLBACK: patch(found, back=True, others={}, conf=conf),
+        }
+        if found
+        else {}
+    )
+    if found and conf is not None:
+        files |= (own := patches(found, conf))
+        parts += [] if own else [f"{conf.file} is not patched: it has keys in braces. Set the keys above by hand."]
+    data = {
+        "dominates": where,
+        "failure": race.bench.failure,
+        "other_failure": None if other is None else other.plain(),
+        "only_if": condition_of(race, chosen),
+        "taken_for_granted": [
+            {"what": own.what, "assumed": own.assumed, "value": value, "setting": asdict(setting)}
+            for own, value, setting in assumed
+        ],
+        "levers": [
+            {"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes
+        ],
+        "difference": [asdict(item) for item in found],
+        "beside_flinks_keys": others,
+        "cautions": [asdict(caution) for caution in (*refused, *warnings)],
+        "known_issues": [own.plain for own in issues_of([scenario])],
+        "watch": seen.plain(),
+        "patches": files,
+    }
+    return AdviceAnswer(screen, parts, data, files)
+
+
+def advised_scenario(race: Race, chosen: Setting) -> Scenario:
+    """The job as advised, with today's timeout and min-pause where these leave room."""
+    trial = next(trial for trial in race.bench.trials(race.candidate_of(chosen.name)) if trial.kind == UNDISTURBED)
+    today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
+    kept = {}
+    if today.timeout_ns < TIMEOUT_NS and longest_ns <= today.timeout_ns:
+        kept["checkpoint.timeout"] = format_duration(today.timeout_ns)
+    if PAUSE in race.binding_keys(chosen.name) and today.min_pause_ns + longest_ns <= parse_duration(chosen.interval):
+        kept[PAUSE] = format_duration(today.min_pause_ns)
+    return race.bench.load(trial.point | kept) if kept else race.bench.scenario(trial)
+
+
+def levers_left(race: Race, levers: Levers, chosen: Setting | None) -> list[str]:
+    """A table of the levers that were tried and are not advised, each with its setting nearest to the limits."""
+    nearest: dict[str, Setting] = {}
+    pulled = {change.name for change in (() if chosen is None else levers.changes(chosen.name))}
+    for setting in race.settings:
+        for change in levers.changes(setting.name)[-1:]:
+            best = nearest.get(change.name)
+            if change.name not in pulled and (best is None or excess(setting, race.limits) < excess(best, race.limits)):
+                nearest[change.name] = setting
+    lines = [f"{name_of(setting.name)}: {_left_because(race, setting, chosen)}" for setting in nearest.values()]
+    return [f"Levers that were tried and are not advised: {'; '.join(lines)}."] if lines else []
+
+
+def _left_because(race: Race, setting: Setting, chosen: Setting | None) -> str:
+    if not setting.completed:
+        return "no checkpoint completes"
+    return breaks_text(setting, race.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
+
+
+def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
+    """The changes of an advice that no key of Flink's configuration can express."""
+    found = {}
+    for change in changes:
+        if not change.lever.is_configuration:
+            keys = {key: value for key, value in change.point.items() if key in candidate.point}
+            found[change.lever.name] = ", ".join(f"{key} = {value}" for key, value in keys.items()) or change.name
+    return found
+
+
+def _difference(found: Sequence[KeyChange], others: dict[str, str]) -> list[str]:
+    """The difference of the configuration as a block of code; nothing if nothing changes."""
+    lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
+    return ["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []
+
+
+def _cautions(warnings: Sequence[Caution]) -> list[str | TextTable]:
+    return [
+        f"{'Ask first' if caution.is_question else 'Caution'}: {_with_source(caution.text, caution.source)}"
+        for caution in warnings
+    ]
+
+
+def _with_source(text: str, source: str) -> str:
+    is_said = all(part.strip() in text for part in source.replace(";", ",").split(","))
+    return text if is_said else f"{text} Source: {source}."
+
+
+def _without_overtaking(race: Race, chosen: Setting) -> list[str]:
+    """The best setting that keeps barriers aligned, where unaligned ones are advised: a sink may forbid those."""
+    own = race.protocols.get(chosen.protocol)
+    if own is None or own.aligned:
+        return []
+    aligned = [setting for setting in race.settings if setting.completed and _is_aligned(race, setting)]
+    fitting = sorted((setting for setting in aligned if not setting.breaks), key=lambda setting: setting.lost)
+    if fitting:
+        least = fitting[0]
+        return [
+            f"If the sink forbids unaligned checkpoints: {least.protocol}, every {least.interval} keeps the limits as well, in short runs."
+        ]
+    return [
+        "If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits. Say the sink to try further levers."
+    ]
+
+
+def _is_aligned(race: Race, setting: Setting) -> bool:
+    return setting.protocol in race.protocols and race.protocols[setting.protocol].aligned
+
+
+def _assumptions(
+    race: Race, candidate: Candidate, changes: Sequence[Change], planned: dict[Trial, int]
+) -> list[tuple[Assumption, str, Setting]]:
+    """The advised setting at the bounds of the assumptions of its levers."""
+    found = []
+    for change in changes:
+        if change.assumption is None:
+            continue
+        own = change.assumption
+        for value, point in ((own.least, own.least_point), (own.most, own.most_point)):
+            other = type(candidate)(candidate.interval, candidate.protocol, candidate.point | point)
+            try:
+                there = advise_if(race, [other], {}, planned)
+            except BudgetUsedError:
+                race.noted(f"{own.what}: {value}", covered=False)
+                continue
+            setting = None if there is None else there[0]
+            if setting is not None:
+                found.append((own, value, setting))
+    return found
+
+
+def _taken_for_granted(
+    race: Race, chosen: Setting, found: Sequence[tuple[Assumption, str, Setting]]
+) -> list[str | TextTable]:
+    bare = chosen.per_second / (1 - chosen.loss)
+    rows = [[own.what, own.assumed, value, *_kept_at(race, setting, bare)] for own, value, setting in found]
+    header = ["UNKNOWN", "assumed", "tried", "throughput", "checkpoints p99", "recovery", "limits"]
+    return [TextTable("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
+
+
+def _kept_at(race: Race, setting: Setting, bare: float) -> list[str]:
+    """`bare`: records per second of today's job without checkpoints."""
+    kept = passes_text(setting, race.limits) if setting.breaks or not setting.completed else "kept"
+    numbers = [value_text("checkpoint_ms", setting.checkpoint_ms), value_text("recovery_ms", setting.recovery_ms)]
+    return [change_text(setting.per_second / bare - 1), *numbers, kept]
+
+
+def _pulled(changes: Sequence[Change]) -> list[str | TextTable]:
+    return [
+        _with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source)
+        for change in changes
+    ]

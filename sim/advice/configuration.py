@@ -1,0 +1,252 @@
+"""The configuration to paste: patch, rollback, differences."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.advice.judgement import MEASURED, Trials
+from sim.advice.situation import Change
+from sim.model.quantities import cost_text
+from sim.model.scenario import Scenario
+from sim.model.schema.flink_file import FlinkFile, end_of, parse_flink_file
+from sim.model.schema.flink_text import flink_key, flink_lines
+from sim.model.schema.text import DocumentPath
+from sim.results.estimates import PairedChange, paired_change
+from sim.results.formats import bytes_text, ms_text, per_second_text
+
+if TYPE_CHECKING:
+    from sim.advice.candidates import Race
+
+
+# ---- What an advised setting costs and gains against today's: differences run by run, under the same random numbers.
+
+TAIL = "checkpoint p99"
+"""As it is called where there are enough checkpoints."""
+
+_QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("per_second", "throughput", per_second_text),
+    ("checkpoint_p50_ms", "checkpoint p50", ms_text),
+    ("checkpoint_ms", TAIL, ms_text),
+    ("recovery_ms", "recovery", ms_text),
+    ("written_per_hour", "written per hour", bytes_text),
+    ("visible_ms", "output visible p99", ms_text),
+    ("storage_cost", "object store, per month", cost_text),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The change of one quantity, and how its values are written."""
+
+    quantity: str
+    today: float
+    advised: float
+    change: PairedChange
+    text: Callable[[float], str]
+
+    def row(self) -> list[str]:
+        return [self.quantity, self.text(self.today), self.text(self.advised), self.change.text(self.text)]
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        change = {"change": self.change.value, "half_width": self.change.half_width}
+        return {"quantity": self.quantity, "today": self.today, "advised": self.advised, **change}
+
+
+def against_today(race: Race) -> list[Difference]:
+    """The differences of the advised setting; empty: nothing changes."""
+    before, chosen = race.replaced, race.chosen
+    return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)
+
+
+def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
+    """A difference per quantity, over the worlds that both settings ran in.  A quantity that no run has is left out."""
+    shared = [world for world in trials[today] if world in trials[advised]]
+    pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
+    found = []
+    for column, quantity, text in _QUANTITIES if pairs else ():
+        before, after = np.array(pairs, dtype=float)[:, :, MEASURED.index(column)].T
+        if not (np.isnan(before).all() and np.isnan(after).all()):
+            found.append(
+                Difference(quantity, float(before.mean()), float(after.mean()), paired_change(before, after), text)
+            )
+    return found
+
+
+# ---- Flink's configuration as a difference against today, and as patches of a FlinkDeployment: one that sets it, one that takes it back.
+
+BACKEND = "state.backend.type"
+WIDTH = 100
+"""The longest line of a comment in a patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """The change of one key of Flink.  None: the key is not set."""
+
+    key: str
+    today: str | None
+    advised: str | None
+
+    def lines(self) -> list[str]:
+        """``- key: old`` and ``+ key: new``."""
+        sides = (("-", self.today), ("+", self.advised))
+        return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
+
+
+def difference(
+    today: Scenario, advised: Scenario, changes: Sequence[Change] = (), conf: FlinkFile | None = None
+) -> list[KeyChange]:
+    """The keys that differ, and those that its changes need beside them; one that has Flink's default today is not set there.
+
+    `conf`: the file that is deployed, whose own texts are today's values.
+    """
+    now, then = flink_lines(today), flink_lines(advised)
+    then |= {flink_key(key, advised): value for change in changes for key, value in change.lever.flink_keys.items()}
+    keys = [key for key in dict.fromkeys((*then, *now)) if now.get(key) != then.get(key)]
+    for key in keys:
+        if conf is not None and (given := conf.keys.get(conf.written(key))) is not None:
+            now[key] = str(given[0]).lower() if isinstance(given[0], bool) else str(given[0])
+    return [KeyChange(key, now.get(key), then.get(key)) for key in keys]
+
+
+def patch(
+    found: list[KeyChange],
+    *,
+    back: bool,
+    others: Mapping[str, Any],
+    warnings: Sequence[str] = (),
+    conf: FlinkFile | None = None,
+) -> str:
+    """A merge patch of a FlinkDeployment of the Kubernetes operator.  `back`: it sets today's values again; null removes a key.
+
+    `others`: what no key of Flink says, by what it is.  `warnings`: what to know first, as comments, for a patch is applied alone.
+    `conf`: the file that is deployed; if it is such a manifest, the patch has its name and spells keys as it does.
+    """
+    name = "rollback.yaml" if back else "advised.yaml"
+    manifest = (
+        conf
+        if conf is not None and conf.block[:1] == ("spec",)
+        else FlinkFile("", "", block=("spec", "flinkConfiguration"))
+    )
+    return "".join(
+        f"{line}\n" for line in _configuration_lines(found, name, manifest, back=back, others=others, warnings=warnings)
+    )
+
+
+def _configuration_lines(
+    found: list[KeyChange],
+    name: str,
+    manifest: FlinkFile,
+    *,
+    back: bool,
+    others: Mapping[str, Any],
+    warnings: Sequence[str],
+) -> Iterator[str]:
+    for warning in warnings:
+        yield from (f"# {line}" for line in wrap(warning, WIDTH, break_long_words=False, break_on_hyphens=False))
+    what = f"{manifest.kind.lower() or 'flinkdeployment'} {manifest.resource or 'NAME'}"
+    yield f"# kubectl patch {what} --type merge --patch-file {name}"
+    moves_state = any(item.key == BACKEND for item in found)
+    if moves_state:
+        yield "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."
+    for what, value in others.items():
+        yield f"# Not in this patch, {what}: {value}"
+    tree: dict[Any, Any] = {}
+    spec = manifest.block[:-1]
+    mode = (*spec, "job", "upgradeMode")
+    if moves_state or mode not in manifest.marks:
+        _set(tree, mode, "savepoint" if moves_state else "last-state")
+    if moves_state:
+        _set(tree, manifest.place_of("kubernetes.operator.savepoint.format.type"), json.dumps("CANONICAL"))
+    for item in found:
+        value, path = item.today if back else item.advised, manifest.place_of(item.key)
+        # a key is text; job.parallelism is a number
+        text = value if path[: len(spec) + 1] == mode[:-1] else json.dumps(value)
+        _set(tree, path, "null" if value is None else str(text))
+    yield from _yaml(tree, "")
+
+
+def _set(tree: dict[Any, Any], path: DocumentPath, value: str) -> None:
+    for step in path[:-1]:
+        tree = tree.setdefault(step, {})
+    tree[path[-1]] = value
+
+
+def _yaml(tree: Mapping[Any, Any], indent: str) -> Iterator[str]:
+    for key, value in tree.items():
+        yield f"{indent}{key}:{'' if isinstance(value, dict) else f' {value}'}"
+        yield from _yaml(value, f"{indent}  ") if isinstance(value, dict) else ()
+
+
+# ---- An advice as a patch of the user's own file of Flink's configuration, in its spelling, and the patch that takes it back.
+
+PATCH, PATCH_BACK = "flink.patch", "flink.rollback.patch"
+_NOT_TEXT = re.compile(r"[-+.\d][-+.\deE_]*|true|false|yes|no|on|off|null|~", re.IGNORECASE)
+"""What YAML reads as another type, where Kubernetes takes text only."""
+
+
+def patches(found: Sequence[KeyChange], conf: FlinkFile) -> dict[str, str]:
+    """Name -> unified diff, for ``patch FILE < NAME``; the way back restores the file to the byte.  Empty: it has keys in braces."""
+    lines = conf.text.splitlines()
+    if any(
+        lines[mark.line - 1][: mark.column - 1].strip()
+        for path, mark in conf.marks.items()
+        if path[: len(conf.block)] == conf.block
+    ):
+        return {}
+    advised = conf
+    for change in found:
+        advised = parse_flink_file("".join(_with_change(change, advised)), conf.file, conf.resource)
+    before, after, name = _lines(conf.text), _lines(advised.text), Path(conf.file).name
+    there, back = unified_diff(before, after, name, name), unified_diff(after, before, name, name)
+    return {PATCH: "".join(there), PATCH_BACK: "".join(back)}
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; a last line without one gets one, as `patch` wants."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    return [line if line.endswith("\n") else line + end for line in text.splitlines(keepends=True)]
+
+
+def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
+    """The lines of the file with the new value of a key in place of the old one, or with a new key below its neighbours."""
+    lines, path, above = _lines(conf.text), conf.place_of(change.key), conf.place_of(change.key)[:-1]
+    if path not in conf.marks and change.advised is None:
+        return lines
+    while change.advised is None and len(above) > len(conf.block) and len(conf.children(above)) == 1:
+        path, above = above, above[:-1]  # a section without keys goes with its last one
+    text = "" if change.advised is None else f"{path[-1]}: {_value(change.advised, conf)}"
+    if path in conf.marks:
+        start, column = conf.marks[path].line - 1, conf.marks[path].column - 1
+        stop = end_of(lines, start + 1, column + 1)
+        comment = re.search(r"(?:\s+#.*)?$", lines[start].rstrip())
+        lines[start:stop] = [
+            f"{' ' * column}{text}{comment[0] if comment else ''}{lines[start][len(lines[start].rstrip()) :]}"
+        ] * bool(text)
+        return lines
+    section = "" if (siblings := conf.children(above)) else f"{above[-1]}:"
+    first = (siblings or conf.children(above[:-1]))[0]
+    place, indent = end_of(lines, first.line - 1, first.column - 1), " " * (first.column - 1)
+    lines[place:place] = [
+        f"{indent}{line}{lines[0][len(lines[0].rstrip()) :]}"
+        for line in ([section, f"  {text}"] if section else [text])
+    ]
+    return lines
+
+
+def _value(text: str, conf: FlinkFile) -> str:
+    """A value for YAML, in quotes where it would read something else."""
+    is_odd = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (
+        conf.kind and conf.kind != "ConfigMap" and _NOT_TEXT.fullmatch(text)
+    )
+    return json.dumps(text) if is_odd else text

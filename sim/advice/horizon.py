@@ -1,0 +1,241 @@
+"""The future of a job: load and state at the horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import exp, inf
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from sim.model.schema.axes import key_of
+from sim.model.schema.job import Trace
+from sim.model.schema.text import ScenarioError, did_you_mean
+from sim.model.schema.trace import TraceError, columns_and_rows, length_ns, read_trace
+from sim.model.series.tables import rate_of
+from sim.model.units import SECOND, format_duration, format_share
+from sim.storage.changelog import Expiry
+from sim.studies.plan import baseline
+from sim.studies.sweeps.design import Point
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+    from sim.model.state import State
+
+
+# ---- The load of a job that advice is about, read from a trace: its busiest piece and its usual piece, as two worlds.
+#
+# Trials last minutes, traces last days.  Limits have to hold in the busiest piece; costs are the mean of both.
+
+WINDOW_NS = 600 * 10**9
+"""About as long as a trial runs before its failure."""
+WINDOWS = 1000
+"""The number of pieces of a trace that are compared."""
+BUSIEST, USUAL = "busiest", "usual"
+
+
+def arriving(
+    file: Path, plain: Mapping[str, Any], scenario: Scenario, load_files: Sequence[str]
+) -> tuple[Point, dict[str, Point]]:
+    """(changes of the sources' rates, worlds).  `plain` is the document of the scenario; `load_files` are ``source=file.csv:column``.
+
+    ScenarioError: no such source, file or column.
+    """
+    try:
+        driven = dict(_driven(plain, scenario, text) for text in load_files)
+        traces = _written(plain) | driven
+        return driven, _worlds(file.parent, traces)
+    except TraceError as error:
+        raise ScenarioError.of(error, "") from None
+
+
+def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
+    """(key of the source's rate, its new value)."""
+    sources = [vertex.name for vertex in scenario.job.vertices if vertex.source is not None]
+    name, equals, rest = text.partition("=")
+    if not equals:
+        name, rest = sources[0], text
+        if len(sources) > 1:
+            raise TraceError(f"--load {text}: which of the sources {', '.join(sources)}? Write {sources[0]}={text}")
+    if name not in sources:
+        raise TraceError(f"--load {text}: there is no source '{name}'{did_you_mean(name, sources)}")
+    path, colon, column = rest.rpartition(":")
+    if not colon:
+        path, column = rest, ""
+    file = Path(path).resolve()
+    columns, _ = columns_and_rows(file)
+    column = column or rate_of(columns) or ""
+    if not column:
+        raise TraceError(
+            f"--load {text}: which column? {file.name} has {', '.join(columns) or 'none'}: write {path}:COLUMN"
+        )
+    trace: dict[str, Any] = {"trace": str(file), "column": column}
+    if _key(plain, name) == "rate-per-subtask":
+        trace["scale"] = float(Fraction(1, scenario.job.vertex(name).emitting))
+    return f"job.{name}.source.{_key(plain, name)}", trace
+
+
+def _key(plain: Mapping[str, Any], name: str) -> str:
+    return "rate-per-subtask" if "rate-per-subtask" in plain["job"][name]["source"] else "rate"
+
+
+def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The traces that the scenario itself names."""
+    sources = {name: body["source"] for name, body in plain["job"].items() if "source" in body}
+    found = {
+        f"job.{name}.source.{_key(plain, name)}": source.get(_key(plain, name)) for name, source in sources.items()
+    }
+    return {key: rate for key, rate in found.items() if isinstance(rate, dict)}
+
+
+def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
+    """The busiest piece and the one in the middle.  A short trace is one world as a whole."""
+    given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
+    lengths = [length_ns(rate, folder) for rate in given.values()]
+    if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
+        return {"": {}}
+    step_ns = max(WINDOW_NS // 2, min(lengths) // WINDOWS)
+    starts = range(0, min(lengths) - WINDOW_NS + 1, step_ns)
+    means = sorted((sum(_mean(rate, folder, start) for rate in given.values()), start) for start in starts)
+    chosen = {BUSIEST: means[-1][1], USUAL: means[len(means) // 2][1]}
+    return {name: {f"{key}.from": format_duration(start) for key in given} for name, start in chosen.items()}
+
+
+def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
+    """Records per second over one piece."""
+    steps = read_trace(trace.model_copy(update={"from_": start_ns}), folder, until_ns=WINDOW_NS)
+    ends = [at for at, _ in steps[1:]] + [WINDOW_NS]
+    return sum((rate * (end - at) for (at, rate), end in zip(steps, ends, strict=True)), Fraction()) / WINDOW_NS
+
+
+# ---- State that grows: how large it is at the end of the time that advice is about.  Every trial of a setting is about that state.
+#
+# A trial lasts minutes, or hours if it confirms; advice has to hold at the horizon.  So state has its size at the horizon throughout a
+# trial.  Records rewrite as many of its bytes as they add and rewrite in the job.  Then a short trial and a long one are about the same
+# checkpoints, and so are the rows of a comparison.  How growth goes on is a question of its own: `sim.advice.optimizer`.
+
+AHEAD_NS = 7200 * SECOND
+"""The default horizon: advice holds for so long."""
+OBSERVED_NS = 60 * SECOND
+"""A run without checkpoints that shows how many records a vertex serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingState:
+    """The state of one vertex that grows or expires."""
+
+    vertex: str
+    now_bytes: int  # at the end of the history, or at the beginning of a scenario without one
+    per_second: float  # bytes of new keys
+    ttl_s: float = inf  # of its keys
+    rewritten_per_second: float = 0.0  # entries
+    entry_bytes: int = 1000
+    checked_per_second: float = inf  # bytes that the heap's cleanup looks at; inf: snapshots hold no expired entries
+    written_per_record: Fraction = Fraction(0)  # bytes: new keys and rewritten ones
+    limit_bytes: float = inf  # what all of its keys take
+
+    def after(self, seconds: float) -> int:
+        """Bytes that a snapshot holds then.  Keys of now have all ages up to their time to live; new ones come at the rate."""
+        live = self._live_after(seconds)
+        return live + self._left_behind(live, seconds)
+
+    def change(self, seconds: float) -> Point:
+        """The change of a scenario by which the state has that size throughout, with as many bytes written per record."""
+        entry_bytes = max(
+            self.entry_bytes, -(-self.written_per_record.numerator // self.written_per_record.denominator)
+        )
+        state = {
+            "size": f"{self.after(seconds)} B",
+            "growth": "0 B",
+            "ttl": "0 s",
+            "update": format_share(Fraction(f"{float(self.written_per_record / entry_bytes):.6g}")),
+            "value": f"{entry_bytes} B",
+        }
+        return {key_of(("job", self.vertex, "state", name)): value for name, value in state.items()}
+
+    def _live_after(self, seconds: float) -> int:
+        if self.limit_bytes < inf:  # keys stay, and new ones come ever less often
+            left = max(self.limit_bytes - self.now_bytes, 0)
+            return round(self.now_bytes + left * (1 - exp(-self.per_second * seconds / self.limit_bytes)))
+        if not self.rewritten_per_second or self.ttl_s == inf:
+            left = 1 - min(seconds / self.ttl_s, 1.0)
+            return round(self.now_bytes * left + self.per_second * min(seconds, self.ttl_s))
+        # which keys are rewritten decides which ones go
+        expiry = Expiry(round(self.ttl_s * SECOND), self.now_bytes, self.entry_bytes)
+        return expiry.advance(
+            round(self.per_second * seconds), round(self.rewritten_per_second * seconds), round(seconds * SECOND)
+        ).live_bytes
+
+    def _left_behind(self, live: int, seconds: float) -> int:
+        """Expired entries that the cleanup has not met yet, on average half a round of it: the balance of `sim.storage.state_files`."""
+        expires = live / self.ttl_s
+        if not expires or self.checked_per_second == inf:
+            return 0
+        ahead = 2 * self.checked_per_second - expires
+        return round(min(expires * live / ahead if ahead > 0 else inf, expires * seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The time for which advice has to hold, and the state that grows until then."""
+
+    ahead_ns: int = AHEAD_NS
+    states: tuple[GrowingState, ...] = ()
+
+    def change(self, seconds: float | None = None) -> Point:
+        """The change of a scenario by which its state stays as large as it is at the horizon, or so many seconds from now."""
+        ahead_s = self.ahead_ns / SECOND if seconds is None else seconds
+        return {key: value for state in self.states for key, value in state.change(ahead_s).items()}
+
+
+def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: int) -> Horizon:
+    """`scenarios`: the job in all worlds that are tried.  Their mean rate of records counts."""
+    turning = [
+        (vertex.name, vertex.state)
+        for vertex in scenarios[0].job.vertices
+        if vertex.state is not None and vertex.state.turns_over
+    ]
+    if not turning:
+        return Horizon(ahead_ns)
+    rates = [served(scenario) for scenario in scenarios]
+    known_s = _history_s(scenarios[0], backtest)
+    begun = [_of_vertex(name, state, fmean(rate[name] for rate in rates)) for name, state in turning]
+    return Horizon(ahead_ns, tuple(replace(state, now_bytes=state.after(known_s)) for state in begun))
+
+
+def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingState:
+    ttl = state.ttl
+    waits = ttl is not None and not state.kind.keeps_files and not ttl.filters_snapshots
+    return GrowingState(
+        name,
+        state.bytes,
+        state.growth_bytes * records_per_second,
+        inf if ttl is None else ttl.after_ns / SECOND,
+        float(state.update_share) * records_per_second,
+        state.value_bytes,
+        ttl.checks * records_per_second * state.value_bytes if ttl is not None and waits else inf,
+        state.growth_bytes * state.new_share + state.update_share * state.value_bytes,
+        inf if state.limit_bytes is None else state.limit_bytes,
+    )
+
+
+def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
+    """From the beginning of an imported scenario to the last checkpoint of its history.
+
+    It begins an interval before the first checkpoint, which a backtest leaves out.
+    """
+    if backtest is None or scenario.checkpoint.interval_ns is None:
+        return 0.0
+    return (backtest.checkpoints + 1) * scenario.checkpoint.interval_ns / SECOND
+
+
+def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
+    """Records per second that each vertex serves, and each source emits, without checkpoints and faults."""
+    from sim.runtime.simulate import simulate
+
+    bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=observed_ns, warmup_ns=0)))
+    records = simulate(bare, check=False).tables["tasks"].groupby("vertex")["numRecordsIn"].sum()
+    return {str(vertex): float(count) / (observed_ns / SECOND) for vertex, count in records.items()}

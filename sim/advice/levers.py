@@ -1,0 +1,517 @@
+"""Changes that could help: checkpoints in flight, state, outages, machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sim.advice.settings import NICE_NS, PAUSE, TIMEOUT_NS, allowed, checkpoint_period_ns
+from sim.advice.situation import (
+    ALIGNMENT,
+    ASYNC_WORK,
+    CHANNEL_STATE,
+    EXPIRY,
+    FOLDER,
+    LOSS,
+    OUTAGE,
+    PARTS,
+    QUEUE,
+    REPLAY,
+    RESTORE,
+    SYNC,
+    UPLOAD,
+    Assumption,
+    Change,
+    Lever,
+    Situation,
+)
+from sim.advice.trials import slots_ms
+from sim.model.faults import RESTARTS as KINDS
+from sim.model.faults import Restart
+from sim.model.job import SHIPPING, Distribution, Job, Vertex
+from sim.model.schema.axes import key_of
+from sim.model.state import BACKENDS
+from sim.model.units import SECOND, format_duration
+from sim.studies.sweeps.design import Point
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+
+
+# ---- Levers about barriers, when checkpoints begin, and the data in flight between tasks.
+
+_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
+SMALL_SEGMENT, FEW_FLOATING = 8192, 2
+TOLERABLE_FAILURES = 10
+"""Failed checkpoints in a row that a job may stand."""
+LONGER = 6
+"""A timeout that is too short becomes so many times as long."""
+
+
+def _barriers(situation: Situation) -> Iterator[Change]:
+    yield from (
+        Change(BARRIERS, "", protocol=other)
+        for other in allowed(situation.scenario)
+        if other.name != situation.protocol.name
+    )
+
+
+def _interval(situation: Situation) -> Iterator[Change]:
+    """The next shorter one and the next longer one."""
+    shorter = [other for other in NICE_NS if other < situation.interval_ns]
+    longer = [other for other in NICE_NS if other > situation.interval_ns]
+    for other in (*shorter[-1:], *longer[:1]):
+        yield Change(INTERVAL, "", interval_ns=other)
+
+
+def _min_pause(situation: Situation) -> Iterator[Change]:
+    """Where checkpoints follow each other without a pause."""
+    if (
+        situation.scenario.checkpoint.min_pause_ns < situation.interval_ns
+        and situation.checkpoint_ms * 2e6 > situation.interval_ns
+    ):
+        pause = format_duration(situation.interval_ns)
+        yield Change(MIN_PAUSE, f"pause {pause}", {"checkpoint.min-pause": pause})
+
+
+def _no_pause(situation: Situation) -> Iterator[Change]:
+    """Where the pause puts off checkpoints beyond their interval."""
+    options = situation.scenario.checkpoint
+    if options.min_pause_ns and checkpoint_period_ns(options, situation.checkpoint_ms * 1e6) > situation.interval_ns:
+        yield Change(NO_PAUSE, "min-pause 0 s", {PAUSE: "0 s"})
+
+
+def _tolerance(situation: Situation) -> Iterator[Change]:
+    if situation.shares.get(EXPIRY) and situation.scenario.checkpoint.tolerable_failed < TOLERABLE_FAILURES:
+        yield Change(
+            TOLERANCE,
+            f"{TOLERABLE_FAILURES} failed checkpoints tolerated",
+            {"checkpoint.tolerable-failed": TOLERABLE_FAILURES},
+        )
+
+
+def _timeout(situation: Situation) -> Iterator[Change]:
+    longer = format_duration(max(situation.scenario.checkpoint.timeout_ns, TIMEOUT_NS) * LONGER)
+    if situation.shares.get(EXPIRY):
+        yield Change(TIMEOUT, f"timeout {longer}", {"checkpoint.timeout": longer})
+
+
+def _segments(situation: Situation) -> Iterator[Change]:
+    network = situation.scenario.cluster.network
+    if network.debloat is None and network.segment_bytes > SMALL_SEGMENT:
+        yield Change(SEGMENTS, "segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
+
+
+def _floating(situation: Situation) -> Iterator[Change]:
+    cluster = situation.scenario.cluster
+    if (
+        cluster.network.debloat is None
+        and cluster.profile != "2.x"
+        and cluster.network.floating_per_gate > FEW_FLOATING
+    ):
+        yield Change(FLOATING, "2 floating buffers", {"cluster.network.floating-buffers-per-gate": FEW_FLOATING})
+
+
+BARRIERS = Lever(
+    "barriers",
+    frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}),
+    _barriers,
+    costs="unaligned: data in flight is written, and read at a restore; debloating: smaller buffers",
+    ask="which sink does the job write to?",
+    source=f"{_DOCS}/ops/state/checkpointing_under_backpressure",
+)
+INTERVAL = Lever(
+    "interval",
+    frozenset({REPLAY, LOSS, UPLOAD}),
+    _interval,
+    costs="shorter: more checkpoints; longer: more is replayed",
+)
+MIN_PAUSE = Lever("min-pause", frozenset({LOSS}), _min_pause, costs="fewer checkpoints: more is replayed")
+NO_PAUSE = Lever("no min-pause", frozenset(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
+TOLERANCE = Lever(
+    "tolerated failures", frozenset({EXPIRY, LOSS}), _tolerance, costs="a job whose checkpoints fail goes on for longer"
+)
+TIMEOUT = Lever("timeout", frozenset({EXPIRY}), _timeout, costs="a checkpoint that hangs is noticed later")
+SEGMENTS = Lever(
+    "segments",
+    frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}),
+    _segments,
+    costs="more buffers to handle, and less in flight",
+    short_ask="how large is the largest record?",
+    ask="how large is the largest record? One larger than a segment takes several",
+    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
+)
+FLOATING = Lever(
+    "floating buffers",
+    frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}),
+    _floating,
+    costs="less in flight",
+    caution="Flink 2.x ignores this option",
+    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
+)
+
+
+# ---- Levers about keyed state: RocksDB, increments, the changelog, local copies.
+
+_STATE_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
+ACCESS_NS, LEAST_ACCESS_NS, MOST_ACCESS_NS = 10_000, 3_000, 100_000
+"""What a record costs more in RocksDB than on the heap.
+
+Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#27 and #48, where the heap does 2,400 and 3,024.  Bounds:
+an append alone, and a read from a disk.  Flink's documentation says: on average an order of magnitude slower than memory.
+"""
+MORE_THREADS = 16
+CLAIM = "execution.state-recovery.claim-mode"
+
+
+def _rocksdb(situation: Situation) -> Iterator[Change]:
+    vertices = [vertex for vertex in situation.scenario.job.vertices if _is_on_heap(vertex)]
+    if not vertices:
+        return
+    state: Point = {key_of(("job", vertex.name, "state", "backend")): "rocksdb" for vertex in vertices}
+    point = {**state, "checkpoint.incremental": True, **_slower(situation, vertices, ACCESS_NS)}
+    assumption = Assumption(
+        "a record's access to RocksDB",
+        "+10 us",
+        "+3 us",
+        "+100 us",
+        _slower(situation, vertices, LEAST_ACCESS_NS),
+        _slower(situation, vertices, MOST_ACCESS_NS),
+        "dataArtisans/flink-benchmarks#27, #48",
+    )
+    yield Change(ROCKSDB, "RocksDB incremental", point, assumption=assumption)
+
+
+def _is_on_heap(vertex: Vertex) -> bool:
+    return vertex.state is not None and not BACKENDS[vertex.state.backend].keeps_files
+
+
+def _slower(situation: Situation, vertices: list[Vertex], more_ns: int) -> Point:
+    """Each record of these vertices takes longer."""
+    point: Point = {}
+    for vertex in vertices:
+        point[key_of(("job", vertex.name, "service"))] = _written(_longer(vertex.service, more_ns))
+        written = situation.plain["job"].get(vertex.name, {}).get("input") or {}
+        for name, inlet in zip(written, vertex.inputs, strict=False):
+            if isinstance(written[name], dict) and "service" in written[name]:
+                point[key_of(("job", vertex.name, "input", name, "service"))] = _written(
+                    _longer(inlet.service, more_ns)
+                )
+    return point
+
+
+def _longer(law: Distribution, more_ns: int) -> Distribution:
+    return replace(law, mean=law.mean + more_ns)
+
+
+def _written(law: Distribution) -> Any:
+    mean = f"{law.mean} ns"
+    if law.kind == "constant":
+        return mean
+    return {law.kind: mean} if law.kind in ("exponential", "uniform") else {law.kind: {"mean": mean, "cv": law.cv}}
+
+
+def _incremental(situation: Situation) -> Iterator[Change]:
+    kept = any(
+        vertex.state is not None and BACKENDS[vertex.state.backend].keeps_files
+        for vertex in situation.scenario.job.vertices
+    )
+    if kept and not situation.scenario.checkpoint.state.incremental:
+        yield Change(INCREMENTAL, "incremental", {"checkpoint.incremental": True})
+
+
+def _changelog(situation: Situation) -> Iterator[Change]:
+    vertices = [
+        vertex
+        for vertex in situation.scenario.job.vertices
+        if vertex.state is not None and vertex.state.changelog is None
+    ]
+    if vertices:
+        yield Change(
+            CHANGELOG, "changelog", {key_of(("job", vertex.name, "state", "changelog")): "on" for vertex in vertices}
+        )
+
+
+def _local_recovery(situation: Situation) -> Iterator[Change]:
+    has_state = any(vertex.state is not None for vertex in situation.scenario.job.vertices)
+    if has_state and not situation.scenario.checkpoint.state.local_recovery:
+        yield Change(LOCAL_RECOVERY, "local recovery", {"checkpoint.local-recovery": True})
+
+
+def _transfer_threads(situation: Situation) -> Iterator[Change]:
+    kept = any(
+        vertex.state is not None and BACKENDS[vertex.state.backend].keeps_files
+        for vertex in situation.scenario.job.vertices
+    )
+    if kept and situation.scenario.checkpoint.state.transfer_threads < MORE_THREADS:
+        yield Change(
+            TRANSFER_THREADS, f"{MORE_THREADS} transfer threads", {"checkpoint.transfer-threads": MORE_THREADS}
+        )
+
+
+ROCKSDB = Lever(
+    "RocksDB incremental",
+    frozenset({UPLOAD, ASYNC_WORK}),
+    _rocksdb,
+    costs="each record reads and writes serialised state; local disks and managed memory; a savepoint and a restart",
+    ask="does each TaskManager have local disk for its state, and managed memory for caches and write buffers?",
+    short_ask="local disks for its state, and managed memory?",
+    short_caution="only a canonical savepoint moves state to another backend",
+    caution="only a canonical savepoint moves state to another backend: no checkpoint does",
+    source=f"{_STATE_DOCS}/state_backends",
+)
+INCREMENTAL = Lever(
+    "incremental",
+    frozenset({UPLOAD}),
+    _incremental,
+    costs="more files in storage; a restore reads more of them",
+    caution="'Checkpointed Data Size' shows the increment from then on",
+    source=f"{_STATE_DOCS}/state_backends#incremental-checkpoints",
+)
+CHANGELOG = Lever(
+    "changelog",
+    frozenset({UPLOAD, ASYNC_WORK, SYNC}),
+    _changelog,
+    costs="every change of state is written a second time; a restore replays the log; on the heap state still has to fit into memory",
+    short_ask="which folder of the checkpoint storage takes the log?",
+    ask="which folder of the checkpoint storage takes the log (state.changelog.dstl.dfs.base-path)?",
+    short_caution="restore with claim mode CLAIM: in NO_CLAIM the job restarts forever",
+    caution="restore with claim mode CLAIM: in NO_CLAIM the first checkpoint has to be full, which the changelog refuses, and the job "
+    "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back. "
+    "Storage and folder of the log are read from the TaskManagers' own configuration, never from a job's: without them there, each "
+    "checkpoint carries the whole log in memory",
+    source=f"{_STATE_DOCS}/state_backends#enabling-changelog",
+    flink_keys={"state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
+)
+LOCAL_RECOVERY = Lever(
+    "local recovery",
+    frozenset({RESTORE}),
+    _local_recovery,
+    costs="a second copy of state on the disk of each TaskManager",
+    ask="does each TaskManager keep its disk and its slots when a task fails?",
+    short_ask="do TaskManagers keep disk and slots when a task fails?",
+    short_caution="a lost TaskManager loses its local copy",
+    caution="a lost TaskManager loses its copy: then state is read from storage as before",
+    source=f"{_STATE_DOCS}/large_state_tuning",
+)
+TRANSFER_THREADS = Lever(
+    "transfer threads",
+    frozenset({UPLOAD, RESTORE}),
+    _transfer_threads,
+    costs="more requests to storage at a time",
+    source="state.backend.rocksdb.checkpoint.transfer.thread.num",
+)
+
+
+# ---- Levers about the time between a lost task manager and slots in its place: heartbeats, and the restart strategy.
+
+_CONFIG = "nightlies.apache.org/flink/flink-docs-stable/docs/deployment/config"
+SOON_NS = 2 * SECOND
+"""Heartbeats so often, and restarts after no longer."""
+WITHOUT_END = 2**31 - 1
+"""Attempts: Flink's largest integer."""
+MAX_FAILURES_PER_INTERVAL = 100
+"""Failures of a rate: more than deployments fail while a lost task manager is not missed."""
+_PATIENT = {
+    "attempts": ("restarts without end", WITHOUT_END),
+    "rate": (f"{MAX_FAILURES_PER_INTERVAL} failures tolerated", MAX_FAILURES_PER_INTERVAL),
+}
+
+
+def _heartbeats(situation: Situation) -> Iterator[Change]:
+    restart, point, names = situation.scenario.restart, Point(), []
+    if restart.heartbeat_interval_ns > SOON_NS:
+        point["restart.heartbeat-interval"] = format_duration(SOON_NS)
+        names.append(f"heartbeats every {format_duration(SOON_NS)}")
+    if restart.heartbeat_failures is None:
+        point["restart.heartbeat-failures"] = Restart().heartbeat_failures
+        names.append("failing heartbeats count")
+    if point:
+        yield Change(HEARTBEATS, ", ".join(names), point)
+
+
+def _restarts(situation: Situation) -> Iterator[Change]:
+    """The strategy stays: it does not give up before there are slots, and does not wait for long once there are."""
+    scenario, restart = situation.scenario, situation.scenario.restart
+    kind = KINDS[restart.strategy]
+    if slots_ms(scenario) is None:
+        if not kind.limit:
+            yield Change(RESTARTS, f"restart strategy {Restart().strategy}", {"restart.strategy": Restart().strategy})
+        else:
+            name, value = _PATIENT[kind.limit]
+            yield Change(RESTARTS, name, {f"restart.{kind.limit}": value})
+        return
+    long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > SOON_NS]
+    shorter: dict[str, Any] = {f"{name}_ns": SOON_NS for name in long}
+    if long and _lasts(scenario, replace(restart, **shorter)):
+        soon = format_duration(SOON_NS)
+        name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
+        yield Change(RESTARTS, name, {f"restart.{name}": soon for name in long})
+
+
+def _lasts(scenario: Scenario, restart: Restart) -> bool:
+    """Whether a strategy goes on until there are slots."""
+    return slots_ms(replace(scenario, restart=restart)) is not None
+
+
+HEARTBEATS = Lever(
+    "heartbeats",
+    frozenset({OUTAGE}),
+    _heartbeats,
+    costs="more messages; a network that fails for two intervals loses healthy task managers",
+    short_caution="heartbeat.interval is the cluster's: all its jobs get it",
+    caution="heartbeat.interval is an option of the cluster, and all its jobs get it; two that fail in a row lose a task manager",
+    source=f"{_CONFIG}/#heartbeat-interval, FLINK-23209",
+)
+RESTARTS = Lever(
+    "restart strategy",
+    frozenset({OUTAGE}),
+    _restarts,
+    costs="a job that fails again and again restarts more often",
+    source="nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/task_failure_recovery",
+)
+
+
+# ---- Levers that take machines or storage: parallelism of the vertex that is full, cores, prefixes, merged files.
+
+MANY_FILES = 100
+"""Files of one checkpoint that are worth merging."""
+MORE_PREFIXES = 8
+
+
+def _parallelism(situation: Situation) -> Iterator[Change]:
+    name = situation.full
+    if name and (point := more_subtasks(situation, name, 2)):
+        yield Change(PARALLELISM, f"2 x parallelism of {name}", point)
+
+
+def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
+    """The change that gives a vertex `factor` times as many subtasks; empty: it cannot have more.
+
+    Vertices that it is forwarded to, or from, follow it.  Weights that were counted live on key groups.
+    """
+    job = situation.scenario.job
+    point: Point = {}
+    for other in _forwarded(job, name):
+        vertex = job.vertex(other)
+        if vertex.parallelism * factor > vertex.max_parallelism or "rate-per-subtask" in (_source(situation, other)):
+            return {}
+        point[key_of(("job", other, "parallelism"))] = vertex.parallelism * factor
+        for inlet, written in (situation.plain["job"].get(other, {}).get("input") or {}).items():
+            weights = written.get("weights") if isinstance(written, dict) else None
+            if isinstance(weights, list):
+                point[key_of(("job", other, "input", inlet, "weights"))] = {"counted": list(weights)}
+    return point
+
+
+def _source(situation: Situation, name: str) -> dict[str, object]:
+    return situation.plain["job"].get(name, {}).get("source") or {}
+
+
+def _forwarded(job: Job, name: str) -> list[str]:
+    """This vertex and all that one-to-one edges tie to it: they have the same parallelism."""
+    found = [name]
+    for here in found:
+        for vertex in job.vertices:
+            for inlet in vertex.inputs:
+                if SHIPPING[inlet.ship].one_to_one and here in (vertex.name, inlet.upstream):
+                    found += [other for other in (vertex.name, inlet.upstream) if other not in found]
+    return found
+
+
+def _cores(situation: Situation) -> Iterator[Change]:
+    cores = situation.scenario.cluster.cores
+    if cores is not None:
+        yield Change(CORES, f"{2 * cores} cores", {"cluster.cores": 2 * cores})
+
+
+def _file_merging(situation: Situation) -> Iterator[Change]:
+    subtasks = sum(vertex.parallelism for vertex in situation.scenario.job.vertices)
+    if (
+        situation.scenario.storage.merging is None
+        and subtasks >= MANY_FILES
+        and situation.scenario.cluster.profile != "1.15"
+    ):
+        yield Change(FILE_MERGING, "merged files", {"storage.file-merging": "on"})
+
+
+def _prefixes(situation: Situation) -> Iterator[Change]:
+    store = situation.scenario.storage.object_store
+    if store is not None and store.requests_per_second is not None:
+        prefixes = store.prefixes * MORE_PREFIXES
+        yield Change(PREFIXES, f"{prefixes} prefixes", {"storage.object-store.prefixes": prefixes})
+
+
+PARALLELISM = Lever(
+    "parallelism",
+    frozenset({QUEUE, ALIGNMENT, UPLOAD, REPLAY}),
+    _parallelism,
+    costs="as many slots more, and a restart that rescales",
+    short_ask="is one key hot? More subtasks do not share it out",
+    short_caution="by setParallelism, or pipeline.jobvertex-parallelism-overrides",
+    ask="is one key hot? More subtasks do not share it out",
+    caution="a chain of operators scales by setParallelism, or by pipeline.jobvertex-parallelism-overrides (reactive and autoscaled jobs)",
+    source=f"{_DOCS}/deployment/elastic_scaling",
+    is_configuration=False,
+)
+CORES = Lever(
+    "cores", frozenset({QUEUE, ASYNC_WORK, LOSS}), _cores, costs="larger TaskManagers", is_configuration=False
+)
+FILE_MERGING = Lever(
+    "file merging",
+    frozenset({UPLOAD, CHANNEL_STATE}),
+    _file_merging,
+    costs="files live for longer than their checkpoint",
+    caution="Flink 1.20 and later (FLIP-306)",
+    source=f"{_DOCS}/dev/datastream/fault-tolerance/checkpointing",
+)
+PREFIXES = Lever(
+    "prefixes",
+    frozenset({UPLOAD, CHANNEL_STATE}),
+    _prefixes,
+    costs="a layout of checkpoints that tools have to know",
+    caution="s3.entropy.key stands in the path of checkpoints, too",
+    source=f"{_DOCS}/deployment/filesystems/s3",
+    is_configuration=False,
+)
+
+
+# ---- The levers, in the order in which an operator would reach for them: configuration first, machines last.
+
+LEVERS: tuple[Lever, ...] = (
+    BARRIERS,
+    INTERVAL,
+    NO_PAUSE,
+    MIN_PAUSE,
+    TIMEOUT,
+    TOLERANCE,
+    INCREMENTAL,
+    ROCKSDB,
+    CHANGELOG,
+    LOCAL_RECOVERY,
+    RESTARTS,
+    HEARTBEATS,
+    TRANSFER_THREADS,
+    SEGMENTS,
+    FLOATING,
+    FILE_MERGING,
+    PARALLELISM,
+    PREFIXES,
+    CORES,
+)
+NOTICED = 0.05
+"""A lever that can shorten no more than this share of what breaks the limits is not tried."""
+_SHARE_STEPS = 4
+"""Shares are compared in quarters: among levers that help about as much, the order of the list decides."""
+
+
+def ranked(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
+    """The levers that apply, the most helpful first; what takes no machines comes before what does."""
+    order = sorted(
+        LEVERS, key=lambda lever: (not lever.is_configuration, -round(lever.share(situation) * _SHARE_STEPS))
+    )
+    for lever in order:
+        changes = tuple(lever.proposes(situation)) if lever.share(situation) > NOTICED else ()
+        if changes:
+            yield lever, changes

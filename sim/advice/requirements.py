@@ -1,0 +1,184 @@
+"""No setting keeps the limits: the smallest change of storage, parallelism or operators with which the nearest setting would.
+
+One part changes at a time; all of them at once if none is enough alone.  First each is tried at the largest factor: that says for certain
+what would not do.  Then the factor between one that is not enough and one that is gets halved, on a logarithmic scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sim.advice.candidates import Race
+from sim.advice.levers import more_subtasks
+from sim.advice.sensitivity import advise_if
+from sim.advice.situation import situation_of
+from sim.advice.texts import name_of
+from sim.advice.trials import BudgetUsedError, Trial
+from sim.model.schema.text import DocumentPath, Reading, compose, read_text
+from sim.studies.sweeps.design import ParsedQuantity, Point, QuantityError
+
+MAX_SPEEDUP = 64.0
+"""The largest factor that is tried."""
+HALVINGS = 4
+SUBTASKS = (2, 4, 8)
+_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
+_OPERATORS = ("service",)
+
+
+@dataclass(frozen=True, slots=True)
+class NeededChange:
+    """A change with which the nearest setting would keep the limits, or the changes that would not suffice."""
+
+    sentence: str
+    factors: tuple[float, ...]  # those that it names
+    rates: tuple[float, float] | None = None  # bytes per second: as it is, and as it would be
+
+
+def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
+    """The changes that would be enough, then those that would not.
+
+    `planned` collects the trials that run, `assumed` the present values of the changed keys.
+    """
+    plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
+    parts = {}
+    for what, keys, section in (("checkpoint storage", _STORAGE, "storage"), ("operators", _OPERATORS, "job")):
+        found = {
+            key: value
+            for key, value in quantities(plain.get(section, {}), (section,), keys)
+            if key not in race.bench.common
+        }
+        if found:
+            assumed |= {key: value.written() for key, value in found.items()}
+            parts[what] = found
+    enough, short, unknown = _at_most(race, parts, planned)
+    wider, too_few = _subtasks(race, planned)
+    if not enough and not wider and len(short) > 1:
+        together = {
+            f"{' and '.join(parts)} at once": {
+                key: quantity for found in parts.values() for key, quantity in found.items()
+            }
+        }
+        enough, all_short, unknown_too = _at_most(race, together, planned)
+        short, unknown = short + all_short, unknown | unknown_too
+    name = name_of(race.nearest.name)
+    fits = [_smallest(race, what, found, planned) for what, found in enough.items()] + wider
+    needed = [
+        NeededChange(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits
+    ]
+    if lacking := [NeededChange(f"{what} {MAX_SPEEDUP:g} times as fast", (MAX_SPEEDUP,)) for what in short] + too_few:
+        factors = tuple(factor for own in lacking for factor in own.factors)
+        needed.append(NeededChange(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
+    return needed + [
+        NeededChange(f"Not run: {what} {MAX_SPEEDUP:g} times as fast: {reason}.", (MAX_SPEEDUP,))
+        for what, reason in unknown.items()
+    ]
+
+
+_Parts = dict[str, dict[str, ParsedQuantity]]
+"""What it is -> key of an override -> its value."""
+
+
+def _at_most(
+    race: Race, parts: Mapping[str, dict[str, ParsedQuantity]], planned: dict[Trial, int]
+) -> tuple[_Parts, list[str], dict[str, str]]:
+    """(parts that are enough at the largest factor, those that are not, those that did not run with the reason)."""
+    enough: _Parts = {}
+    short, unknown = [], {}
+    for what, found in parts.items():
+        try:
+            if _keeps(race, _faster(found, MAX_SPEEDUP), planned):
+                enough[what] = found
+            else:
+                short.append(what)
+        except BudgetUsedError:
+            unknown[what] = race.lack()
+    return enough, short, unknown
+
+
+def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, ParsedQuantity]]:
+    """(key of an override, value) of every quantity below `path` that stands under one of `keys`."""
+    if not isinstance(plain, Mapping):
+        return
+    for name, value in plain.items():
+        here = (*path, name)
+        if isinstance(value, Mapping):
+            yield from quantities(value, here, keys)
+        elif name in keys:
+            try:
+                yield ".".join(str(step) for step in here), ParsedQuantity.parse(value)
+            except QuantityError:
+                continue
+
+
+def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
+    """Whether the nearest setting keeps the limits in a job with this change: in a long run, if a long run has shown that it does not now.
+
+    BudgetUsedError: the budget does not cover the runs.
+    """
+    nearest = race.candidate_of(race.nearest.name)
+    changed = {key: value for key, value in point.items() if key not in nearest.point}
+    there = advise_if(race, [nearest], changed, planned)
+    if there is not None and there[1] is not None and nearest.name in race.longer_ms:
+        there = advise_if(race, [nearest], changed, planned, long=True)
+    return there is not None and there[1] is not None
+
+
+def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> NeededChange:
+    """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
+    short, enough = 1.0, MAX_SPEEDUP
+    try:
+        for _ in range(HALVINGS):
+            middle = math.sqrt(short * enough)
+            if _keeps(race, _faster(found, middle), planned):
+                enough = middle
+            else:
+                short = middle
+    except BudgetUsedError:
+        race.noted(f"factors between {short:.2g} and {enough:.2g} for {what}", covered=False)
+    written, rates = _rates(found, enough)
+    return NeededChange(f"{what} {enough:.2g} times as fast{written}", (enough,), rates)
+
+
+def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
+    """`` (360 MB/s instead of 253 MB/s)``: for the first rate among the quantities; and both as numbers."""
+    for key, quantity in found.items():
+        if quantity.kind == "byte rate" and key.endswith(".bandwidth"):
+            faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
+            return f" ({faster.written()} instead of {quantity.written()})", (
+                float(quantity.value),
+                float(faster.value),
+            )
+    return "", None
+
+
+def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[NeededChange], list[NeededChange]]:
+    """More subtasks of the vertex that is full: (what is enough, what is not)."""
+    situation = situation_of(race, race.nearest.name)
+    tried: list[NeededChange] = []
+    for factor in SUBTASKS if situation.full else ():
+        point = more_subtasks(situation, situation.full, factor)
+        if not point:
+            break
+        what = f"{factor} times the subtasks of '{situation.full}'"
+        try:
+            if _keeps(race, point, planned):
+                return [NeededChange(what, (factor,))], []
+        except BudgetUsedError:
+            race.noted(what, covered=False)
+            break
+        tried = [NeededChange(what, (factor,))]
+    return [], tried
+
+
+def _faster(found: Mapping[str, ParsedQuantity], factor: float) -> Point:
+    """Rates grow, times shrink."""
+    exact = Fraction(factor).limit_denominator(1000)
+    point: Point = {}
+    for key, quantity in found.items():
+        value = quantity.value / exact if quantity.kind == "duration" else quantity.value * exact
+        point[key] = ParsedQuantity(quantity.kind, Fraction(max(round(value), 1))).written()
+    return point

@@ -1,0 +1,281 @@
+"""The situation of a job: what breaks its limits, and which changes could help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TASK_MANAGER, TRIAL, UNDISTURBED
+from sim.model.schema.axes import apply
+from sim.model.schema.text import Reading, compose, read_text
+from sim.model.units import parse_duration
+from sim.results.formats import bytes_text, ms_text
+from sim.results.verdict import QUICK_MS
+from sim.studies.sweeps.design import Point, override
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.advice.candidates import Race
+    from sim.advice.judgement import Setting
+    from sim.advice.settings import Protocol
+    from sim.model.scenario import Scenario
+
+
+# ---- A lever: one thing that can be changed about a job, the parts of a checkpoint that it shortens, and what has to be known first.
+
+QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
+UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
+MESSAGES, HICCUPS = "messages", "hiccups"
+EXPIRY, OUTAGE, RESTORE, REPLAY, LOSS = "expiry", "outage", "restore", "replay", "loss"
+PARTS: dict[str, str] = {
+    QUEUE: "barriers wait behind data",
+    ALIGNMENT: "from the first to the last barrier",
+    PRE_BARRIER: "work of operators before the barrier",
+    SYNC: "synchronous parts",
+    UPLOAD: "upload of state",
+    ASYNC_WORK: "asynchronous work beside files",
+    CHANNEL_STATE: "upload of data in flight",
+    MESSAGES: "triggers and acknowledgements on their way",
+    HICCUPS: "hiccups that its history shows and no setting explains",
+    EXPIRY: "checkpoints expire",
+    OUTAGE: "until a lost task manager's slots are replaced",
+    RESTORE: "restart and restore",
+    REPLAY: "records processed again",
+    LOSS: "throughput that checkpoints cost",
+}
+"""Where the time goes that breaks a limit: part -> what it is."""
+
+
+FOLDER = "<a folder of the checkpoint storage>"
+"""Stands for a value in Flink's configuration that only the user knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """An assumption of a change that was not measured.  `points`: the assumed value and its bounds, as changes of the scenario."""
+
+    what: str  # "a state access in RocksDB"
+    assumed: str
+    least: str
+    most: str
+    least_point: Point = field(hash=False)
+    most_point: Point = field(hash=False)
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One way to pull a lever; it stands behind the barriers in the name of a setting."""
+
+    lever: Lever
+    name: str
+    point: Point = field(default_factory=dict, hash=False)
+    interval_ns: int | None = None  # another interval; None: as it is
+    protocol: Protocol | None = None  # other barriers; None: as they are
+    assumption: Assumption | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A setting that breaks limits, and the parts that its time is spent on.  Levers look at it."""
+
+    scenario: Scenario  # its undisturbed trial
+    plain: Mapping[str, Any]  # the document of the job
+    protocol: Protocol
+    interval_ns: int
+    shares: Mapping[str, float]  # part -> its share of what breaks the limits; they sum to 1, unless nothing is known
+    milliseconds: Mapping[str, float]  # part -> what the slowest tenth of the checkpoints spends there
+    checkpoint_ms: float = 0.0
+    uploaded_bytes: float = 0.0  # by a checkpoint, of all subtasks
+    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> ms of a recovery
+    is_recovered: bool = True  # within its trial
+    breaks: tuple[str, ...] = ()  # limits
+    full: str = ""  # the vertex whose busiest subtask has no time left; empty: none
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A change of a job, and the parts of a checkpoint that it shortens."""
+
+    name: str
+    helps: frozenset[str]  # parts that it shortens
+    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # nothing: it does not apply to this job
+    costs: str
+    ask: str = ""  # what has to be known first
+    caution: str = ""
+    short_ask: str = ""  # the same in seventy characters
+    short_caution: str = ""
+    source: str = ""
+    is_configuration: bool = True  # False: it takes machines, storage, or another version
+    # keys of Flink that the scenario has no option for
+    flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def share(self, situation: Situation) -> float:
+        """The part of what breaks the limits that it can shorten."""
+        return sum(situation.shares.get(part, 0.0) for part in self.helps)
+
+
+# ---- Where the time goes that breaks a limit: parts of the critical path of the slowest checkpoints, of a recovery, of throughput.
+
+COLUMNS: dict[str, str] = {
+    QUEUE: "tail_queue_ms",
+    "waiting for the alignment timeout": "tail_timeout_ms",
+    ALIGNMENT: "tail_alignment_ms",
+    PRE_BARRIER: "tail_pre_barrier_ms",
+    SYNC: "tail_sync_ms",
+    ASYNC_WORK: "tail_async_work_ms",
+    "waiting for the asynchronous thread": "tail_async_queue_ms",
+    UPLOAD: "tail_upload_ms",
+    CHANNEL_STATE: "tail_channel_state_ms",
+    MESSAGES: "tail_messages_ms",
+}
+"""Part -> the column of a run that holds it, for the slowest tenth of its checkpoints."""
+_JOINED = {"waiting for the alignment timeout": QUEUE, "waiting for the asynchronous thread": UPLOAD}
+_DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
+"""Parts that residuals of a history make longer (`sim.model.randomness`): scheduling and acknowledgement are on their way with messages."""
+FULL = 0.98
+"""The share of time that the busiest subtask of a full vertex works."""
+
+
+def situation_of(race: Race, name: tuple[str, str]) -> Situation:
+    """The parts of a setting that ran."""
+    setting = next(setting for setting in race.settings if setting.name == name)
+    trial = next(trial for trial in race.bench.trials(race.candidate_of(name)) if trial.kind == UNDISTURBED)
+    steady, failed = (_rows(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
+    parts = _checkpoint_parts(steady, has_residuals=race.scenario.residuals.checkpoints > 0)
+    outage_ms = _outage_ms(race, name, failed)
+    recovery = recovery_parts(race.period_ns(setting) / 1e6, failed, outage_ms)
+    expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
+    worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
+    return Situation(
+        scenario=race.bench.scenario(trial),
+        plain=_plain(race),
+        protocol=race.protocols.get(name[1], race.now),
+        interval_ns=parse_duration(name[0]),
+        shares=_shares(setting, parts, recovery, expired=expired),
+        milliseconds=parts,
+        recovery=recovery if math.isfinite(outage_ms) else {},
+        is_recovered=math.isfinite(setting.recovery_ms),
+        breaks=setting.breaks,
+        checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
+        uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),
+        full=""
+        if worst is None or not _number(worst.get("busiest_subtask_share", 0.0)) >= FULL
+        else str(worst["bottleneck"]),
+    )
+
+
+def dominant(situation: Situation) -> str:
+    """``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``: the part that takes most; empty: nothing is known.
+
+    It is a part of the slowest checkpoints, or of a recovery if that alone breaks its limit.
+    """
+    if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
+        part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
+        first = "" if situation.is_recovered else "the first "
+        return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {PARTS[part]}"
+    total_ms = sum(situation.milliseconds.values())
+    if not total_ms:
+        return ""
+    part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
+    own_ms = situation.milliseconds[part]
+    if total_ms < QUICK_MS and not situation.breaks:
+        return f"{ms_text(total_ms)}: nothing holds checkpoints up"
+    sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
+    if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
+        rate = situation.uploaded_bytes / own_ms * 1e3
+        return f"{sentence} ({bytes_text(situation.uploaded_bytes)} at {bytes_text(rate)}/s)"
+    return f"{sentence} ('{situation.full}' is full)" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
+
+
+def _rows(rows: pd.DataFrame, name: tuple[str, str], kind: str) -> pd.DataFrame:
+    found = rows[(rows["status"] == "ok") & (rows["strategy"] != "none") & (rows[TRIAL] == kind)]
+    return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
+
+
+def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, float]:
+    """Part -> ms, means over runs.
+
+    `has_residuals`: what the slow ones spend in parts that residuals make longer, beyond what is usual there, are hiccups.
+    """
+    parts: dict[str, float] = {}
+    for part, column in COLUMNS.items():
+        if column not in rows or not len(rows):
+            continue
+        spent_ms, joined = _number(rows[column].mean()), _JOINED.get(part, part)
+        usual = column.replace("tail_", "path_")
+        if has_residuals and part in _DRAWN and usual in rows:
+            more_ms = max(spent_ms - _number(rows[usual].mean()), 0.0)
+            parts[HICCUPS] = parts.get(HICCUPS, 0.0) + more_ms
+            spent_ms -= more_ms
+        parts[joined] = parts.get(joined, 0.0) + spent_ms
+    return parts
+
+
+def _shares(
+    setting: Setting, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
+) -> dict[str, float]:
+    """Each limit that is broken counts alike."""
+    of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in setting.breaks]
+    if not setting.completed and not of_limits:
+        of_limits = [{EXPIRY: 1.0}]
+    found: dict[str, float] = {}
+    for shares in of_limits:
+        for part, share in shares.items():
+            found[part] = found.get(part, 0.0) + share / len(of_limits)
+    return found
+
+
+def _of_limit(
+    column: str, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
+) -> dict[str, float]:
+    if column == "recovery_ms":
+        return dict(_parted(recovery))
+    if column == "loss":
+        return {LOSS: 1.0}
+    found = dict(_parted(parts))
+    return {EXPIRY: 0.5} | {part: share / 2 for part, share in found.items()} if expired else found
+
+
+def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
+    """Part -> ms.  `period_ms`: the effective interval.
+
+    Records that came in while tasks had no slots are caught up afterwards, and so is the work that is lost.
+    """
+    if math.isinf(outage_ms):
+        return {OUTAGE: 1.0}  # the job may fail for good before
+    down_ms = _number(failed["downtime_ms"].mean()) if len(failed) else 0.0
+    replay_ms = max((_number(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
+    slots_ms = min(outage_ms, down_ms)
+    behind_ms = down_ms + period_ms * FAILURE_PHASE[0] / FAILURE_PHASE[1]
+    caught_up_ms = replay_ms * slots_ms / behind_ms if behind_ms else 0.0
+    return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
+
+
+def _outage_ms(race: Race, name: tuple[str, str], failed: pd.DataFrame) -> float:
+    """How long lost slots are not there; 0: trials lose no task manager; infinite: the job may fail for good before."""
+    if race.bench.failure != TASK_MANAGER or failed.empty:
+        return 0.0
+    slots = race.slots_ms(name)
+    return math.inf if slots is None else sum(slots) / 2
+
+
+def _parted(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    total = sum(parts.values())
+    yield from ((part, value / total) for part, value in parts.items() if total)
+
+
+def _plain(race: Race) -> Mapping[str, Any]:
+    """The document of the job, with the changes common to all trials."""
+    reading = Reading(str(race.bench.file))
+    changes = [override(key, value) for key, value in race.bench.common.items()]
+    plain: Mapping[str, Any] = apply(compose(read_text(race.bench.file), reading), changes, reading)
+    return plain
+
+
+def _number(value: object) -> float:
+    found = float(value)  # type: ignore[arg-type]  # a cell of a table
+    return found if math.isfinite(found) else 0.0

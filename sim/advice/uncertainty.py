@@ -1,0 +1,152 @@
+"""The history that a job was imported from, and how much of its advice it allows: tails, and the confidence that it allows.
+
+A tail of the history that the simulation has not is taken into account by its ratio.  It is known of today's setting; of others it
+is an assumption, and said to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
+from sim.jobs.evidence.what_ifs import within
+from sim.model.quantities import smallest_sample
+from sim.model.schema.history_file import agreement_text
+from sim.results.formats import ms_text
+
+if TYPE_CHECKING:
+    from sim.jobs.evidence.what_ifs import Kind
+    from sim.model.backtest import Backtest
+    from sim.model.quantities import Level
+
+MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
+"""Checkpoints that a 99 % quantile takes."""
+RECOVERY = 0.2
+"""Published recoveries are predicted within this share (docs/truth.md: 3 to 19 % by interval)."""
+MIN_AGREEMENT = 0.1
+"""A simulation that agrees less with its history than this is taken to agree so much: no limit has room for it."""
+_LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
+"""What advice rests on."""
+_DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", "longest_ms", "checkpoint_p90_ms"))
+
+
+def corrected(
+    trials: Trials, backtest: Backtest | None, today: tuple[str, str] | None, longer_ms: Mapping[tuple[str, str], float]
+) -> Trials:
+    """Trials with the tail that the history shows, and today's at least as slow as its own history.
+
+    `longer_ms`: the 99 % quantile of long runs of some settings.
+    """
+    ratio = 1.0 if backtest is None else backtest.tail
+    found: Trials = {}
+    for name, worlds in trials.items():
+        found[name] = {}
+        for world, values in worlds.items():
+            table = values.copy()
+            _raise(table, longer_ms.get(name, 0.0))
+            table[:, [_DURATION, _LONGEST, _P90]] *= ratio
+            if backtest is not None and name == today and backtest.checkpoints:
+                _raise(table, backtest.p99_ms)
+            found[name][world] = table
+    return found
+
+
+def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
+    """Raise all durations alike, up to this mean."""
+    table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
+
+
+def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
+    """The choice, no surer than the simulation agrees with the history."""
+    cap = min((share for share, _ in agreements(backtest, limits)), default=1.0)
+    return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
+
+
+def margins(
+    backtest: Backtest | None,
+    today: tuple[str, str] | None,
+    kinds_of: Callable[[tuple[str, str]], Sequence[Kind]],
+    recovery_range: Callable[[tuple[str, str]], float],
+) -> Margins:
+    """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
+
+    Today's setting is off as its own backtest is.  Another one has the room in which four of five recorded
+    changes of its kind came out (`sim.jobs.evidence.what_ifs`).  `recovery_range`: by how
+    much a recovery may differ from run to run.
+    """
+    row = None if backtest is None else backtest.of("end-to-end")
+    own = 0.0 if row is None else 1 / max(row.agreement("p90"), MIN_AGREEMENT) - 1
+
+    def margin(name: tuple[str, str], column: str) -> float:
+        if column == "recovery_ms":
+            return max(RECOVERY, recovery_range(name))
+        if column != "checkpoint_ms":
+            return 0.0
+        if backtest is None or backtest.other_settings is None or name == today:
+            return own
+        return max(own, within(kinds_of(name)) - 1)
+
+    return margin
+
+
+def agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
+    """(the smaller value as a share of the larger one, what it is) of everything advice rests on that is off."""
+    if backtest is None:
+        return
+    for quantity, level in _LEVELS:
+        row = backtest.of(quantity)
+        if row is not None and level in row.off and (level == "p50" or limits.checkpoint_ms is not None):
+            yield row.agreement(level), agreement_text(row, level)
+    if limits.checkpoint_ms is not None and backtest.tail != 1:
+        yield min(backtest.tail, 1 / backtest.tail), f"tail {100 * (1 / backtest.tail - 1):+.0f} %"
+
+
+def doubts(backtest: Backtest | None, limits: Limits) -> str:
+    """``end-to-end p90 -54 %``: what caps the confidence; empty: nothing does."""
+    return ", ".join(text for _, text in agreements(backtest, limits))
+
+
+def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:
+    """What the history shows of the limit on checkpoints, and what was made of it."""
+    if backtest is None or limits.checkpoint_ms is None or not backtest.checkpoints:
+        return []
+    found = [_history(backtest, limits.checkpoint_ms)]
+    if backtest.tail != 1:
+        found.append(
+            f"Tails are taken {backtest.tail:.2g} times as long as simulated: the history has them so. "
+            "For settings other than today's that is an assumption."
+        )
+    return found
+
+
+def _history(backtest: Backtest, limit_ms: float) -> str:
+    over = sum(duration > limit_ms for duration in backtest.longest_ms)
+    at_least = "at least " if over == len(backtest.longest_ms) < backtest.checkpoints else ""
+    if not backtest.longest_ms:
+        return f"History: its longest checkpoints are not known, import it again to hold {ms_text(limit_ms)} to them."
+    few = (
+        ""
+        if backtest.checkpoints >= MIN_CHECKPOINTS_FOR_P99
+        else f"; fewer than {MIN_CHECKPOINTS_FOR_P99} show no 99 % quantile, so the longest decides"
+    )
+    return (
+        f"History: {at_least}{over} of {backtest.checkpoints} recorded checkpoints took longer than {ms_text(limit_ms)}, "
+        f"the longest {ms_text(backtest.longest_ms[0])}{few}."
+    )
+
+
+def kept_but_for_the_tail(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
+    """Settings that keep the limit on checkpoints as simulated, and break it with today's tail."""
+    if backtest is None or limits.checkpoint_ms is None or backtest.tail <= 1:
+        return []
+    return [
+        setting
+        for setting in settings
+        if setting.breaks == ("checkpoint_ms",)
+        and setting.completed
+        and setting.checkpoint_ms / backtest.tail <= limits.checkpoint_ms
+    ]

@@ -1,0 +1,276 @@
+"""What advice warns of: output that may be lost, what to watch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sim.advice.trials import TASK, TASK_MANAGER
+from sim.jobs.evidence.what_ifs import factors_of
+from sim.model.units import parse_duration
+from sim.protocol.recovery import added_ns
+from sim.results.formats import bytes_text, ms_text, per_second_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sim.advice.candidates import Race
+    from sim.advice.judgement import Limits, Setting
+    from sim.jobs.evidence.what_ifs import Kind
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+
+
+# ---- The failure that recovery is judged by, and the other one beside it: a lost task manager, and a task that fails in its slot.
+
+JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task failing"}
+"""Failure -> what recovery is called where there is room for it."""
+_GIVES_UP = "the restart strategy gives up before there are slots"
+
+
+class OtherFailure(Protocol):
+    """The failure that is not judged, as the screen mentions it."""
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the limit on recovery is broken by the other failure."""
+        ...
+
+    def short(self) -> str:
+        """A line of the screen."""
+        ...
+
+    def sentence(self) -> str:
+        """The same in full."""
+        ...
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTask:
+    """The failing task beside a lost task manager that is judged: its recovery [ms], and how long the lost one leaves tasks without slots.
+
+    None: it did not run, and today's setting is the advised one or none; `slots_ms` None: the job may fail for good.
+    """
+
+    slots_ms: tuple[float, float] | None
+    recovery_ms: float | None = None
+    today_ms: float | None = None
+    today_gives_up: bool = False  # today's restart strategy ends before there are slots
+    breaks: bool = False  # it is the milder one
+
+    def short(self) -> str:
+        before = "" if self.today_ms is None else f"{ms_text(self.today_ms)} -> "
+        also = "" if self.recovery_ms is None else f"; a failing task: {before}{ms_text(self.recovery_ms)}"
+        return f"{self._slots()}{also}"
+
+    def sentence(self) -> str:
+        judged = f"Recovery is judged of a lost task manager: {self._slots()}"
+        if self.slots_ms is not None:
+            judged += ", as heartbeats happen to fall"
+        today = "" if self.today_ms is None else f" (today {ms_text(self.today_ms)})"
+        also = (
+            ""
+            if self.recovery_ms is None
+            else f" A failing task, whose slots stay, recovers in {ms_text(self.recovery_ms)}{today}."
+        )
+        now = f" Today it fails the job: {_GIVES_UP}." if self.today_gives_up else ""
+        return f"{judged}.{now}{also}"
+
+    def plain(self) -> dict[str, Any]:
+        kept = {"slots_ms": self.slots_ms, "recovery_ms": self.recovery_ms, "today_ms": self.today_ms}
+        return kept | {"today_gives_up": self.today_gives_up}
+
+    def _slots(self) -> str:
+        if self.slots_ms is None:
+            return _GIVES_UP
+        least, most = map(ms_text, self.slots_ms)
+        return f"{least if least == most else f'{least} to {most}'} until there are slots"
+
+
+@dataclass(frozen=True, slots=True)
+class LostTaskManager:
+    """The lost task manager beside a failing task that is judged: the recovery of that, the range that it adds, the limit [ms].
+
+    It adds the time without slots, and the time to catch up with what arrives by then.
+    `added_ms` None: the job may fail for good.
+    """
+
+    recovery_ms: float  # from a failing task
+    added_ms: tuple[float, float] | None  # None: the job may fail for good
+    limit_ms: float
+
+    @property
+    def breaks(self) -> bool:
+        return self.added_ms is None or self.recovery_ms + self.added_ms[1] > self.limit_ms
+
+    def short(self) -> str:
+        if self.added_ms is None:
+            return "judged of a failing task; a lost task manager may fail the job"
+        least, most = self.added_ms
+        sums = f"{ms_text(self.recovery_ms + least)} to {ms_text(self.recovery_ms + most)}"
+        where = "beyond" if self.breaks else "within"
+        return f"lost task manager: +{ms_text(least)} to {ms_text(most)}: {sums}, {where} {ms_text(self.limit_ms)}"
+
+    def sentence(self) -> str:
+        judged = "Recovery is judged of a failing task, whose slots stay."
+        if self.added_ms is None:
+            return f"{judged} A lost task manager may fail the job for good: the restart strategy gives up."
+        least, most = self.added_ms
+        sums = f"{ms_text(self.recovery_ms)} would become {ms_text(self.recovery_ms + least)} to {ms_text(self.recovery_ms + most)}"
+        where = "beyond" if self.breaks else "within"
+        added = f"{ms_text(least)} to {ms_text(most)}, until there are slots and what arrives by then is caught up"
+        return f"{judged} A lost task manager adds {added}: {sums}, {where} {ms_text(self.limit_ms)}."
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self) | {"breaks_limit": self.breaks}
+
+
+def other_failure(race: Race, chosen: Setting) -> OtherFailure | None:
+    """The failure that trials of the advised setting do not judge; None: nothing is known of it, or recovery has no limit."""
+    if race.bench.failure == TASK:
+        return lost_task_manager(race.scenario, chosen, race.limits)
+    lost = FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name))
+    today = race.today
+    if today is None or today.name == chosen.name:
+        return lost
+    return replace(
+        lost, today_ms=race.failing_task_ms.get(today.name), today_gives_up=race.slots_ms(today.name) is None
+    )
+
+
+def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
+    """The cost of a lost task manager.  None: recovery has no limit, or ends after no failure that was tried."""
+    if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
+        return None
+    overheads = scenario.overheads
+    added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    # than without records that arrive
+    slower = max(setting.recovery_ms / setting.again_ms, 1.0) if setting.again_ms > 0 else 1.0
+    added_ms = None if added is None else (added[0] / 1e6 * slower, added[1] / 1e6 * slower)
+    return LostTaskManager(setting.recovery_ms, added_ms, limits.recovery_ms)
+
+
+# ---- What to watch after a change, as predicted ranges, and when to take it back.
+#
+# The rule for taking it back allows for the error of the prediction: whatever is observed within the factors is no reason to go back.
+
+FACTOR = 1.66
+"""Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/lab/what_ifs.csv).
+
+A move to RocksDB on a real Flink was off by 1.66 (docs/your-own-job.md).
+"""
+FACTOR_LONGEST = 1.9
+"""The same for the longest checkpoints: p90 of 95 % of these settings."""
+FACTOR_UNSEEN = 3.6
+"""Within which p50 and p90 were predicted where a job was moved to another backend, or put on a changelog (the same file)."""
+CHECKPOINTS = 10
+"""So many are watched: enough for a median, and for the longest of them, not for a 99 % quantile."""
+MEDIAN_STANDARD_ERRORS = 2 * 1.2533 / math.sqrt(CHECKPOINTS) / 1.2816
+"""Two standard errors of a median of so many, as a multiple of the distance from p50 to p90, for logarithms that are normal."""
+SLOWER = 0.05
+"""Throughput below its prediction by this share is no noise: repetitions of one job differ by 1.5 %."""
+SLOWER_RESCALED = 0.15
+"""The same at another parallelism: recordings came out up to 13 % below their prediction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The ranges to watch after a change, in ms, bytes and records per second, and the bounds beyond which it is taken back.
+
+    `factor`: within which p50 is predicted.  `back_*`: bounds, rounded to the side on which the error of the prediction is.
+    """
+
+    factor: float
+    least_ms: float
+    most_ms: float
+    checkpointed_bytes: float
+    per_second: float
+    least_per_second: float
+    back_p50_ms: float
+    back_longest_ms: float | None  # None: no limit on checkpoints
+    is_most: bool  # how often records rewrite state is unknown: fewer bytes are no surprise
+    keeps_up: bool  # throughput is what arrives, and may become less at any time
+
+    def watched(self) -> str:
+        most = "up to " if self.is_most else ""
+        return (
+            f"p50 {ms_text(self.least_ms)} to {ms_text(self.most_ms)}, {most}{bytes_text(self.checkpointed_bytes)} each, "
+            f"{per_second_text(self.per_second)} served"
+        )
+
+    def taken_back(self) -> str:
+        longest = "" if self.back_longest_ms is None else f", longest > {ms_text(self.back_longest_ms)}"
+        growing = " and lag grows" if self.keeps_up else ""
+        return f"p50 of {CHECKPOINTS} > {ms_text(self.back_p50_ms)}{longest}, or under {per_second_text(self.least_per_second)}{growing}"
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "factor": self.factor,
+            "p50_ms": [self.least_ms, self.most_ms],
+            "checkpointed_bytes": self.checkpointed_bytes,
+            "per_second": self.per_second,
+            "roll_back_below_per_second": self.least_per_second,
+            "roll_back_above_p50_ms": self.back_p50_ms,
+            "roll_back_above_longest_ms": self.back_longest_ms,
+            "checkpoints": CHECKPOINTS,
+            "roll_back_only_if_lag_grows": self.keeps_up,
+        }
+
+
+def watch(
+    chosen: Setting,
+    limits: Limits,
+    backtest: Backtest | None,
+    interval_s: float,
+    kinds: Sequence[Kind] = (),
+    *,
+    keeps_up: bool = False,
+    is_most: bool = False,
+) -> Watch:
+    """The ranges of the advised setting.
+
+    `backtest`: its history says how far the setting is off, by the kinds of what it changes.  `keeps_up`: the job serves what arrives.
+    `is_most`: the bytes are the most that is possible.
+    """
+    known = None if backtest is None else factors_of(backtest, kinds)
+    usual = (FACTOR_UNSEEN, FACTOR_UNSEEN) if "backend" in kinds else (FACTOR, FACTOR_LONGEST)
+    found = usual if known is None else (known.p50, known.p90)
+    factor, factor_longest = (own if math.isfinite(own) else other for own, other in zip(found, usual, strict=True))
+    p50_ms, p90_ms = chosen.checkpoint_p50_ms, chosen.checkpoint_p90_ms
+    spread = max(p90_ms / p50_ms, 1.0) if p50_ms > 0 and math.isfinite(p90_ms) else 1.0
+    longest_ms = limits.checkpoint_ms
+    # in logarithms the longest of ten is within twice the distance of p90
+    if longest_ms is not None and math.isfinite(p90_ms):
+        longest_ms = _up(max(longest_ms, p50_ms * spread**2 * factor_longest))
+    slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
+    return Watch(
+        factor,
+        p50_ms / factor,
+        p50_ms * factor,
+        chosen.written_per_hour / 3600 * interval_s,
+        chosen.per_second,
+        _down(chosen.per_second * (1 - slower)),
+        _up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),
+        longest_ms,
+        is_most,
+        keeps_up,
+    )
+
+
+def _up(ms: float) -> float:
+    """The next duration that its text does not make shorter."""
+    found = ms
+    while math.isfinite(ms) and parse_duration(ms_text(found)) / 1e6 < ms:
+        found *= 1.003
+    return found
+
+
+def _down(rate: float) -> float:
+    """The next rate that has three digits."""
+    digit = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
+    return math.floor(rate / digit + 1e-9) * digit

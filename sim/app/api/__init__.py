@@ -1,0 +1,1 @@
+"""What `import sim` offers: studies, results, imported jobs."""

@@ -1,0 +1,211 @@
+"""`simulate`, `compare`, `sweep` and `diff` from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.app.api.results import Notebook, Results
+from sim.app.api.study import Changes, Study, lines_of, lists_of, study_of
+from sim.app.verbs import diff as verb
+from sim.app.verbs.diff import REPLICATIONS, Diff, DiffRequest
+from sim.app.verbs.run import StudySource
+from sim.app.verbs.sweep import Sweep, SweepRequest, read_request
+from sim.app.verbs.sweep import sweep as run_sweep
+from sim.model.schema.flink_file import flink_change
+from sim.runtime.result import Result
+from sim.studies.comparison import Comparison
+from sim.studies.plan import SeededScenarios
+from sim.studies.sweeps.sweep_file import Definition
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+
+
+# ---- Several studies or results side by side, under the names that they are given.
+
+
+def compare(
+    *what: Study | Results | str | PathLike[str] | Mapping[str, Study | Results | str | PathLike[str]],
+    jobs: int | None = None,
+    engine: Engine = "compiled",
+    checks: bool = True,
+    progress: bool = True,
+) -> Results:
+    """Run studies side by side: ``sim.compare("job.yaml")``, ``sim.compare(study, changed)``, ``sim.compare({"today": a, "new": b})``.
+
+    Studies, files and results that are there already may be mixed; results are taken as they are.  Without names, those of the studies
+    are used, numbered where two are the same.  ValueError: nothing to compare.  TypeError: neither study, results nor path.
+    """
+    named = _named(what)
+    if not named:
+        raise ValueError("nothing to compare: give studies, results or scenario files")
+    done = {
+        name: given
+        if isinstance(given, Results)
+        else study_of(given).run(jobs=jobs, engine=engine, checks=checks, progress=progress)
+        for name, given in named.items()
+    }
+    if len(done) == 1 and not any(isinstance(given, Mapping) for given in what):
+        return next(iter(done.values()))
+    return _together(done)
+
+
+def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks: bool = True) -> Result:
+    """One run of one combination: its tables, journal and manifest.
+
+    ValueError: the study has several combinations, or the engine is unknown.  TypeError: it is no scenario.
+    """
+    from sim.model.scenario import Scenario as Model
+    from sim.runtime.simulate import simulate as run
+
+    if isinstance(scenario, Study):
+        scenario = scenario.single("simulate")
+    if not isinstance(scenario, Model):
+        raise TypeError(
+            f'expected a study of one combination (sim.load(...)["aligned"]), not {type(scenario).__name__}'
+        )
+    return run(scenario, engine=engine, check=checks)
+
+
+def _named(what: Sequence[object]) -> dict[str, object]:
+    named: dict[str, object] = {}
+    for given in what:
+        if isinstance(given, Mapping):
+            named |= {str(name): value for name, value in given.items()}
+            continue
+        name = _name(given)
+        used = sum(other == name or other.startswith(f"{name} (") for other in named)
+        named[f"{name} ({used + 1})" if used else name] = given
+    return named
+
+
+def _name(given: object) -> str:
+    if isinstance(given, Results):
+        return given.comparison.name
+    return study_of(given).name
+
+
+def _together(done: Mapping[str, Results]) -> Results:
+    """One comparison, whose strategies begin with the given names; the history of a job stays if all have the same."""
+    runs: dict[str, tuple[Result, ...]] = {}
+    baselines: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    for name, results in done.items():
+        several = len(results.runs) + len(results.errors) > 1
+        baselines |= results.comparison.baselines
+        for strategy, found in results.runs.items():
+            own = found[0].scenario.axes or (("", strategy),)
+            axes = (("", name), *(own if several else ()))
+            key = f"{name}, {strategy}" if several else name
+            runs[key] = tuple(replace(run, scenario=replace(run.scenario, axes=axes)) for run in found)
+        errors |= {f"{name}, {strategy}" if several else name: error for strategy, error in results.errors.items()}
+    questions = list(dict.fromkeys(results.question for results in done.values() if results.question))
+    comparison = Comparison(questions[0] if len(questions) == 1 else "", " and ".join(done), runs, baselines, errors)
+    assumptions = tuple(dict.fromkeys(line for results in done.values() for line in results.assumptions))
+    backtests = {id(results.backtest): results.backtest for results in done.values() if results.backtest is not None}
+    return Results(comparison, assumptions, backtest=next(iter(backtests.values())) if len(backtests) == 1 else None)
+
+
+# ---- Many runs and the answer to a question about them.
+
+
+def sweep(
+    what: Study | str | PathLike[str],
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    changes: Changes = (),
+    folder: str | PathLike[str] | None = None,
+    replications: int | None = None,
+    jobs: int | None = None,
+    engine: Engine = "compiled",
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    checks: bool = True,
+    max_failures: int | None = None,
+    racing: int | None = None,
+    progress: bool = True,
+    flink: str | PathLike[str] | None = None,
+) -> Sweep:
+    """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``); a row each.
+
+    Rows are kept in `folder` (``runs/<name>-<id>`` by default); a repeated call goes on there.  `jobs`: processes here;
+    `master`: a Spark cluster instead, with its settings in `conf`.  `racing`: try all settings of a sweep file in so many worlds, then go
+    on with possible winners.  `flink`: a file of Flink's configuration, as for `load`.
+
+    Raises ScenarioError, OptionError, TooManyFailuresError (more than `max_failures`).
+    """
+    extra = [
+        *lines_of(changes),
+        *lists_of(axes or {}),
+        *([] if replications is None else [f"run.replications={replications}"]),
+    ]
+    deployed = None if flink is None else Path(flink)
+    if isinstance(what, Study) and deployed is not None:
+        extra = [flink_change(deployed, what.origin.file), *extra]
+    return run_sweep(
+        _of_study(what.with_(extra), racing)
+        if isinstance(what, Study)
+        else read_request(Path(what), extra, racing, flink=deployed),
+        None if folder is None else Path(folder),
+        engine=engine,
+        jobs=jobs,
+        master=master,
+        conf=conf,
+        checks=checks,
+        max_failures=max_failures,
+        listener=Notebook(show=progress),
+    )
+
+
+def _of_study(study: Study, racing: int | None) -> SweepRequest:
+    definition = Definition(
+        study.name,
+        study.question,
+        SeededScenarios.as_given(study.models),
+        warnings=study.read.warnings,
+        backtest=study.read.backtest,
+    )
+    return read_request(study.origin.file, study.pinned, racing, definition)
+
+
+# ---- What differs between two scenarios, jobs or folders of results, and what that does to the answer.
+
+
+def diff(
+    a: Study | str | PathLike[str],
+    b: Study | str | PathLike[str],
+    *,
+    changes: Changes = (),
+    changes_b: Changes = (),
+    strategy: str | None = None,
+    replications: int = REPLICATIONS,
+    prices: str | PathLike[str] | None = None,
+    folder: str | PathLike[str] | None = None,
+    jobs: int | None = None,
+    engine: Engine = "compiled",
+    progress: bool = True,
+) -> Diff:
+    """Say what differs in the inputs of `a` and `b`, and which change accounts for how much of the difference of their answers.
+
+    Studies, scenario files, what `import_job` reads, or folders of `run`, `sweep`, `advise` or `watch`.
+    `changes` apply to both sides, `changes_b` to `b` only; `strategy` chooses one of several combinations.
+    `replications`: runs of each side and each change.
+    `prices`: a price list of an object store (YAML).
+    `folder` keeps the answer and all rows.  Raises ScenarioError, RecordingError, FolderError, OptionError (the two cannot be compared).
+    """
+    listed = None if prices is None else Path(prices)
+    request = DiffRequest(
+        _given(a), _given(b), tuple(lines_of(changes)), (), tuple(lines_of(changes_b)), strategy, replications, listed
+    )
+    place = None if folder is None else Path(folder)
+    return verb.diff(request, place, engine=engine, jobs=jobs, listener=Notebook(show=progress))
+
+
+def _given(what: Study | str | PathLike[str]) -> Path | StudySource:
+    """A study with its changes and its chosen combination, or a place."""
+    return replace(what.origin, changes=what.pinned) if isinstance(what, Study) else Path(what)

@@ -1,0 +1,329 @@
+"""Studies from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from sim.app.api.results import Guessed, Notebook, Results, RunAgain
+from sim.app.verbs.common import MOST_ROWS, paragraph, preformatted, table_html, table_text
+from sim.app.verbs.run import StudySource, origin_of, read_request, run
+from sim.model.quantities import S3_STANDARD
+from sim.model.schema.axes import Axis, apply
+from sim.model.schema.flink_block import apply_flink
+from sim.model.schema.flink_file import flink_change
+from sim.model.schema.study import ScenarioFile as Read
+from sim.model.schema.study import loads as read
+from sim.model.schema.text import Reading, ScenarioError, compose, value_at
+from sim.model.schema.validation import load_prices
+from sim.model.text import one_line
+from sim.studies.comparison import label
+from sim.studies.sweeps.design import override
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+    from sim.studies.run_folder import Runs
+
+
+# ---- Changes of a scenario as Python has them -> ``key=value``, as the command has them.
+
+Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
+"""``{"checkpoint.interval": "10 s"}``, or ``["checkpoint.interval=10 s"]`` as after ``--set``.  A list of values is an axis."""
+
+_EXPECTED = """expected {"checkpoint.interval": "10 s"} or ["checkpoint.interval=10 s"]"""
+
+
+def lines_of(changes: Changes | Any) -> list[str]:
+    """TypeError: neither a mapping from keys to values nor a list of ``key=value``."""
+    if isinstance(changes, Mapping):
+        if wrong := [key for key in changes if not isinstance(key, str)]:
+            raise TypeError(f"changes: {_EXPECTED}, and {wrong[0]!r} is no key")
+        return [override(key, value) for key, value in changes.items()]
+    if (
+        isinstance(changes, str)
+        or not isinstance(changes, Sequence)
+        or not all(isinstance(line, str) for line in changes)
+    ):
+        raise TypeError(f"changes: {_EXPECTED}, not {type(changes).__name__}")
+    return list(changes)
+
+
+def lists_of(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
+    """TypeError: the values of an axis are no list."""
+    if not isinstance(axes, Mapping):
+        raise TypeError(f'axes: expected {{"checkpoint.interval": ["10 s", "30 s"]}}, not {type(axes).__name__}')
+    for key, values in axes.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise TypeError(f'axes: the values of {key} are no list: write {{"{key}": ["10 s", "30 s"]}}')
+    return [override(key, list(values)) for key, values in axes.items()]
+
+
+# ---- A scenario file as an object: its combinations, changes of it, and what can be asked about it.
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Study(Guessed, RunAgain):
+    """A scenario file, with every combination of its lists.  `load` and `loads` make it; `with_` gives a changed one.
+
+    A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
+    """
+
+    INSTEAD: ClassVar[Mapping[str, str]] = {
+        "set": "study.with_({'checkpoint.interval': '10 s'}), which gives a changed study",
+        "update": "study.with_({'checkpoint.interval': '10 s'}), which gives a changed study",
+        "advise": "sim.advise(study, p99='2 s', recovery='2 min')",
+        "sweep": "sim.sweep(file), or lists in the scenario and study.run()",
+        "simulate": "study.run()",
+        "compare": "sim.compare({'today': study, 'proposed': study.with_(...)})",
+        "results": "study.run()",
+        "diff": "sim.diff(study, study.with_({'checkpoint.interval': '10 s'}))",
+    }
+
+    origin: StudySource  # the text, where it stood, and what was changed
+    chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): only combinations that have all of these
+
+    @cached_property
+    def read(self) -> Read:
+        """The study as the simulator has it: ``models`` are frozen values in ns and bytes."""
+        origin = self.origin
+        file = str(origin.file) if origin.file.is_file() else None
+        found = read(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=file)
+        axes = {axis.name for axis in found.axes}
+        fixed = {(axis, value) for axis, value in self.chosen if axis in axes}
+        return replace(found, scenarios=tuple(scenario for scenario in found.scenarios if fixed <= set(scenario.axes)))
+
+    @property
+    def models(self) -> tuple[Scenario, ...]:
+        """The scenarios as frozen dataclasses, times in ns and volumes in bytes."""
+        return self.read.scenarios
+
+    @property
+    def name(self) -> str:
+        """The name of the file and, of one combination, what tells it from the others: ``p4-severe: aligned``."""
+        return f"{self.origin.name}: {self.labels[0]}" if self.chosen and len(self.models) == 1 else self.origin.name
+
+    @property
+    def question(self) -> str:
+        """The first comment of the file."""
+        return self.read.question
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """Key -> its values, of what the file lists."""
+        return {
+            axis.name: list(dict.fromkeys(dict(model.axes)[axis.name] for model in self.models))
+            for axis in self.read.axes
+        }
+
+    @property
+    def labels(self) -> list[str]:
+        """What tells the combinations apart, as in tables: ``["aligned", "unaligned"]``."""
+        return [label(model) for model in self.models]
+
+    @property
+    def scenarios(self) -> tuple[Study, ...]:
+        """Every combination as a study of its own."""
+        return tuple(replace(self, chosen=model.axes) for model in self.models)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the reader of the file found strange, and what no recording has."""
+        from sim.jobs.evidence.envelope import warning
+
+        return [*map(str, self.read.warnings), *filter(None, [warning(self.models)])]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions: values marked UNKNOWN, values that no recording has, and how far an import is off its own history."""
+        from sim.app.report.results_page import assumptions
+
+        return assumptions(self.read, self.origin.text)
+
+    @property
+    def text(self) -> str:
+        """The YAML of the file; changes are not in it."""
+        return self.origin.text
+
+    def with_(self, changes: Changes = (), /, **sections: Mapping[str, Any]) -> Study:
+        """The same with other values: ``study.with_({"checkpoint.interval": "10 s"})`` or ``study.with_(checkpoint={"interval": "10 s"})``.
+
+        A list of values is an axis.  Raises ScenarioError (what is wrong, with the key), TypeError (changes of another form).
+        """
+        lines = [
+            *lines_of(changes),
+            *lines_of({f"{name}.{key}": value for name, part in sections.items() for key, value in part.items()}),
+        ]
+        keys = [line.partition("=")[0] for line in lines]
+        kept = tuple(
+            (axis, value) for axis, value in self.chosen if not any(f"{axis}.".startswith(f"{key}.") for key in keys)
+        )
+        changed = Study(replace(self.origin, changes=(*self.origin.changes, *lines)), kept)
+        _ = changed.read  # mistakes are told here, not at the first use
+        return changed
+
+    def run(
+        self,
+        *,
+        folder: str | PathLike[str] | None = None,
+        jobs: int | None = None,
+        engine: Engine = "compiled",
+        checks: bool = True,
+        progress: bool = True,
+        try_assumptions: bool = True,
+        prices: str | PathLike[str] | None = None,
+    ) -> Results:
+        """Simulate every combination, and the same job without checkpoints beside them.
+
+        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
+        is over at once.  `engine`: "compiled" or "interpreted", the results are the same.  `checks`: watch runs for what
+        checkpoints promise.  `try_assumptions`: at most four more short runs say which values that the scenario leaves out decide.
+        `prices`: a price list of an object store (YAML).  A combination that breaks is in `errors`.
+        """
+        request = read_request(self.origin, self.read, self.pinned)
+        place, listener = None if folder is None else Path(folder), Notebook(show=progress)
+        listed = S3_STANDARD if prices is None else load_prices(Path(prices))
+        options = {
+            "engine": engine,
+            "jobs": jobs,
+            "checks": checks,
+            "try_assumptions": try_assumptions,
+            "prices": listed,
+        }
+        return Results.of(run(request, place, listener=listener, **options))  # type: ignore[arg-type]
+
+    def flink_configuration(self) -> str:
+        """Lines for config.yaml of Flink.  ValueError: the study has several combinations."""
+        from sim.model.schema.flink_text import flink_text
+
+        return flink_text(self.single("flink_configuration"))
+
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """``key=value``: the changes of this study, and the values of the chosen combination."""
+        reading = Reading(self.origin.name)
+        plain = apply(compose(self.origin.text, reading), self.origin.changes, reading)
+        apply_flink(plain, reading, self.origin.folder)
+        values = dict(self.chosen)
+        picked = {axis.name: _value(plain, axis, values[axis.name]) for axis in self.read.axes if axis.name in values}
+        return (*self.origin.changes, *lines_of(picked))
+
+    def single(self, what: str) -> Scenario:
+        """The model of the only combination.  ValueError: there are several."""
+        if len(self.models) != 1:
+            raise ValueError(
+                f"{what} takes one combination, and {self.name} has {len(self.models)}: choose one, e.g. {self._choice()}"
+            )
+        return self.models[0]
+
+    def __getitem__(self, which: str | int) -> Study:
+        """One combination, by its label or its place."""
+        if isinstance(which, int):
+            return self.scenarios[which]
+        if which not in self.labels:
+            raise KeyError(f"{which!r}: there are {', '.join(self.labels)}")
+        return self.scenarios[self.labels.index(which)]
+
+    def __iter__(self) -> Iterator[Study]:
+        return iter(self.scenarios)
+
+    def __len__(self) -> int:
+        """The number of combinations."""
+        return len(self.models)
+
+    def __repr__(self) -> str:
+        count = len(self)
+        return f"Study({one_line(self.name)}: {count} combination{'' if count == 1 else 's'})\n{self._texts()}"
+
+    def _repr_html_(self) -> str:
+        return paragraph(self.question) + table_html(*self._rows()) + preformatted(self._beginning())
+
+    def _beginning(self) -> str:
+        """The beginning of a text."""
+        lines = self.origin.text.rstrip().splitlines()
+        rest = [f"... and {len(lines) - MOST_ROWS} more lines"] if len(lines) > MOST_ROWS else []
+        return "\n".join([*lines[:MOST_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
+
+    def _texts(self) -> str:
+        return "\n".join(filter(None, [self.question, table_text(*self._rows())]))
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        from sim.model.units import format_duration
+
+        header = ["scenario", "vertices", "barriers", "interval", "run"]
+        rows = []
+        for name, model in zip(self.labels, self.models, strict=True):
+            interval = (
+                "no checkpoints"
+                if model.checkpoint.interval_ns is None
+                else format_duration(model.checkpoint.interval_ns)
+            )
+            vertices = " -> ".join(f"{vertex.name} x{vertex.parallelism}" for vertex in model.job.vertices)
+            rows.append(
+                [name, vertices, str(model.checkpoint.barriers), interval, format_duration(model.run.duration_ns)]
+            )
+        return header, rows
+
+    @property
+    def _again(self) -> Runs:
+        """The combinations, to be run and watched."""
+        from sim.studies.run_folder import Runs
+
+        return Runs(self.name, self.question, dict(zip(self.labels, self.models, strict=True)))
+
+    def _choice(self) -> str:
+        return f'study["{self.labels[0]}"]' if self.models else "study[0]"
+
+
+def load(file: str | PathLike[str], changes: Changes = (), *, flink: str | PathLike[str] | None = None) -> Study:
+    """Read a scenario file.  `changes`: ``{"checkpoint.interval": "10 s"}``, or lines as after `--set`.
+
+    `flink`: a file of Flink's configuration whose values are set instead: flink-conf.yaml, config.yaml or a FlinkDeployment.
+
+    Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
+    """
+    if Path(file).is_dir():
+        raise ScenarioError.of(file, _what_a_folder_is_for(Path(file)))
+    deployed = [] if flink is None else [flink_change(Path(flink), Path(file))]
+    return _checked(Study(origin_of(Path(file), [*deployed, *lines_of(changes)])))
+
+
+def _what_a_folder_is_for(folder: Path) -> str:
+    """What to do with a folder of results instead, or that it is none."""
+    tables = sorted(path.name for path in folder.glob("*.parquet"))
+    if not tables:
+        return "is a folder; a scenario file (.yaml) was expected"
+    scenario = folder / "scenario.yaml"
+    reads = f", sim.load({str(scenario)!r}) reads its scenario" if scenario.is_file() else ""
+    return (
+        f"is a folder of results, not a scenario: pandas.read_parquet({str(folder / tables[0])!r}) reads a table of it"
+        f"{reads}, sim.write_report({str(folder)!r}, 'page.html') draws it"
+    )
+
+
+def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:
+    """Read a scenario from text; traces it names are looked for in `folder`.  Raises what `load` raises."""
+    return _checked(Study(StudySource(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
+
+
+def study_of(what: object, changes: Changes = ()) -> Study:
+    """A study, or the file of one.  TypeError: neither."""
+    if isinstance(what, Study):
+        return what.with_(changes) if changes else what
+    if isinstance(what, (str, PathLike)):
+        return load(what, changes)
+    raise TypeError(f"expected a study (sim.load) or the path of a scenario file, not {type(what).__name__}")
+
+
+def _value(plain: Any, axis: Axis, chosen: str) -> Any:
+    """The value of an axis as the document has it."""
+    return value_at(plain, (*axis.path, axis.values.index(chosen)))
+
+
+def _checked(study: Study) -> Study:
+    _ = study.read
+    return study

@@ -1,0 +1,133 @@
+"""What a verb says, on stderr: lines as they come, and how far its work is.
+
+On a terminal work of more than two seconds has a bar.  Anywhere else it prints a line every ten seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from sim.app.cli.errors import print_message
+from sim.app.verbs.common import Listener
+from sim.studies.local import Clock, TimeLeft, Watch
+
+
+class Console(Listener):
+    """The console as the listener of a verb.  `show` prints the result, before it is kept.
+
+    A reader that goes away (``| head``) does not keep results from being kept: `finish` raises its BrokenPipeError afterwards.
+    """
+
+    def __init__(self, show: Callable[[Any], object] = lambda _: None) -> None:
+        self._show = show
+        self._gone: BrokenPipeError | None = None
+
+    def message(self, text: str) -> None:
+        print_message(text)
+
+    def result(self, result: Any) -> None:
+        try:
+            self._show(result)
+            sys.stdout.flush()  # keeping and drawing take longer than finding
+        except BrokenPipeError as error:
+            self._gone = error
+
+    def finish(self) -> None:
+        if self._gone is not None:
+            raise self._gone
+
+    def progress(
+        self,
+        what: str,
+        total_ns: int,
+        count: int | None,
+        *,
+        what_each: str = "cells",
+        details: Callable[[], str] = str,
+    ) -> AbstractContextManager[Watch]:
+        return bar(what, total_ns, count, what_each=what_each, details=details)
+
+
+PATIENCE_S = 2.0
+LOG_EVERY_S = 10.0
+LEAST_SHARE = 0.02
+"""A share of the work.  No time is promised before as much is done."""
+
+
+@contextmanager
+def bar(
+    what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str
+) -> Iterator[Watch]:
+    """Yields a receiver of (finished cells, ns so far).  `details` says more.
+
+    `count` None: the number is unknown, and `details` says how long it takes.
+    """
+    if not sys.stderr.isatty():
+        yield log_lines(what, total_ns, count, what_each, details)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
+    left = () if count is None else (TimeRemainingColumn(),)
+    progress = Progress(*columns, *left, console=Console(stderr=True), transient=True, auto_refresh=False)
+    task = progress.add_task(what, total=total_ns, done="")
+    begun = drawn = time.monotonic()
+
+    def watch(finished: int, simulated_ns: int) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - begun < PATIENCE_S or now - drawn < 0.1:
+            return
+        drawn = now
+        progress.start()
+        progress.update(task, completed=simulated_ns, done=_done(finished, count, what_each, details), refresh=True)
+
+    try:
+        yield watch
+    finally:
+        progress.stop()
+
+
+def _done(finished: int, count: int | None, what_each: str, details: Callable[[], str]) -> str:
+    return ", ".join(filter(None, [f"{finished}{'' if count is None else f'/{count}'} {what_each}", details()]))
+
+
+def log_lines(
+    what: str,
+    total_ns: int,
+    count: int | None,
+    what_each: str,
+    details: Callable[[], str],
+    clock: Clock = time.monotonic,
+) -> Watch:
+    """A receiver that prints a line every ten seconds.  Without `details` it says how much is done, and how long the rest takes.
+
+    The rate counts from the first work seen: before it the program compiles and imports.
+    """
+    logged_s = clock()
+    first: tuple[float, float] | None = None  # when work was first seen to move, and its share then
+    left = TimeLeft(clock)
+
+    def share_done(ns: int) -> str:
+        share = min(ns / max(total_ns, 1), 1.0)
+        if first is None or share - first[1] < LEAST_SHARE:
+            return f"{100 * share:.0f} %"
+        estimate_s = (clock() - first[0]) * (1 - share) / (share - first[1])
+        return f"{100 * share:.0f} %, {left.text(estimate_s, lambda: 'it is slower than it was')}"
+
+    def watch(finished: int, ns: int) -> None:
+        nonlocal logged_s, first
+        if first is None and ns:
+            first = clock(), min(ns / max(total_ns, 1), 1.0)
+        if clock() - logged_s >= LOG_EVERY_S:
+            logged_s = clock()
+            print_message(
+                f"{what}: {_done(finished, count, what_each, details if details is not str else lambda: share_done(ns))}"
+            )
+
+    return watch

@@ -1,0 +1,167 @@
+"""Tables and prose in the terminal, which may be narrow: boxes for people, aligned plain text in a pipe, which has no width."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from textwrap import fill, wrap
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from sim.model.text import one_line, printable
+
+if TYPE_CHECKING:
+    from sim.results.formats import TextTable
+
+Lines = Sequence[Sequence[str]]
+
+LONGEST_CELL = 200  # characters
+LONGEST_LINE = 24
+"""Characters: longer cells of a table in pieces are wrapped, so that more strategies stand beside each other."""
+
+
+def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
+    """Print a table on stdout.  `text_cells`: no cell is a number, and long ones may be wrapped.
+
+    A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the one or the other in
+    pieces, with headers in several lines: what takes fewer lines.
+    """
+    header, *rows = [[one_line(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
+    if not sys.stdout.isatty():
+        print(plain(header, rows, text_cells=text_cells))
+        return
+    from rich.console import Console
+
+    console = Console()
+    if text_cells:
+        console.print(_boxed(header, rows, text_cells=True))
+        return
+    table = [header, *rows]
+    turned = [list(column) for column in zip(*table, strict=True)]
+    layouts = (table, turned)
+    fitting = next((layout for layout in layouts if _width(layout) <= console.width), None)
+    if fitting:
+        console.print(_boxed(fitting[0], fitting[1:]))
+        return
+    for piece in min(
+        (_pieces(layout, console.width) for layout in layouts[: 1 + (len(rows) <= len(header))]), key=_lines
+    ):
+        console.print(_boxed(piece[0], piece[1:], _column_widths(piece)))
+
+
+def put_parts(parts: Iterable[str | TextTable]) -> None:
+    """Print texts and tables on stdout, an empty line between."""
+    for i, part in enumerate(parts):
+        if i:
+            print()
+        if isinstance(part, str):
+            put(part)
+        else:
+            put(part.title)
+            show(part.header, part.rows)
+
+
+def put(text: str) -> None:
+    """Print prose on stdout, also text of users.  On a terminal no word is broken."""
+    print(fitted(printable(text), sys.stdout))
+
+
+def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
+    """Columns two spaces apart; numbers, which follow the first column, to the right, words to the left."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    aligners = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
+    lines = [
+        (align(text, width) for align, text, width in zip(aligners, row, widths, strict=True))
+        for row in (header, *rows)
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _width(table: Lines) -> int:
+    """Characters of a line of the table in its box, when no cell is wrapped: three beside each column."""
+    return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True))
+
+
+def _pieces(table: Lines, width: int) -> list[Lines]:
+    """Tables that fit: each has the columns that tell its rows apart, and as many of the others as there is room for."""
+    columns = [list(column) for column in zip(*table, strict=True)]
+    several = next((n for n in range(1, len(columns)) if len(set(zip(*columns[:n], strict=True))) == len(table)), 1)
+    names = [column for column in columns[:several] if len(set(column[1:])) > 1] or columns[:1]
+    if _wrapped_width(names) > width // 2:
+        several, names = 1, columns[:1]
+    pieces = [columns[:several]]
+    for column in columns[several:]:
+        if _wrapped_width([*pieces[-1], column]) > width and pieces[-1] != names:
+            pieces.append(list(names))
+        pieces[-1].append(column)
+    return [[list(row) for row in zip(*piece, strict=True)] for piece in pieces]
+
+
+def _wrapped_width(columns: Lines) -> int:
+    return sum(_column_width(column, is_first=not i) + 3 for i, column in enumerate(columns))
+
+
+def _column_width(column: Sequence[str], *, is_first: bool) -> int:
+    """Headers and long cells are wrapped between words; the first column is not."""
+    if is_first:
+        return max(map(len, column))
+    lengths = [len(word) for cell in column for word in cell.split()]
+    return max(1, *lengths, *(len(cell) if len(cell) <= LONGEST_LINE else LONGEST_LINE // 2 for cell in column[1:]))
+
+
+def _column_widths(piece: Lines) -> list[int]:
+    return [_column_width(column, is_first=not i) for i, column in enumerate(zip(*piece, strict=True))]
+
+
+def _lines(pieces: Sequence[Lines]) -> int:
+    """What they take in a terminal: rows with what is wrapped, and three lines around each piece."""
+    return sum(
+        3
+        + sum(
+            max(len(wrap(cell, width)) for cell, width in zip(row, _column_widths(piece), strict=True)) for row in piece
+        )
+        for piece in pieces
+    )
+
+
+def _boxed(
+    header: Sequence[str], rows: Lines, widths: Sequence[int | None] | None = None, *, text_cells: bool = False
+) -> object:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, (name, width) in enumerate(zip(header, widths or [None] * len(header), strict=True)):
+        justify: Literal["left", "right"] = "right" if i and not text_cells else "left"
+        table.add_column(Text(name), justify=justify, no_wrap=i == 0, width=width, vertical="bottom")
+    for row in rows:
+        table.add_row(*map(Text, row))  # not markup: a name may have brackets
+    return table
+
+
+NARROWEST = 40
+"""Characters: prose in fewer cannot be read."""
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Lines no wider than the terminal, without a broken word; in a pipe the text as it is."""
+    if not stream.isatty():
+        return text
+    width = max(NARROWEST, _columns(stream))
+    lines = text.split("\n")
+    return "\n".join(
+        fill(line, width, break_long_words=False, break_on_hyphens=False) if len(line) > width else line
+        for line in lines
+    )
+
+
+def _columns(stream: TextIO) -> int:
+    """The columns of the terminal behind this stream; the other stream may be a file."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return int(os.environ["COLUMNS"])
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns

@@ -1,0 +1,242 @@
+"""Commands about trust: validate, calibrate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from sim.app.cli.console import Console
+from sim.app.cli.errors import Code, speaking
+from sim.app.cli.options import EnvironmentOption, JobsOption
+from sim.app.cli.overview import Purpose, Verb
+from sim.app.cli.terminal import put, show
+from sim.results.formats import bare_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.app.verbs.validate import Leading, Validation
+    from sim.jobs.history.side_by_side import SideBySide
+
+
+# ---- The tables of ``ckptsim validate`` for people: observed and predicted, and with ``--explain`` the parts that lead checkpoints.
+
+
+def show_table(table: pd.DataFrame) -> None:
+    """Print every row but those that are 0 on both sides."""
+    from sim.app.verbs.validate import PERCENTILES, unit_of
+
+    nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
+    sides = [f"{side}_{name}" for side in ("observed", "predicted") for name in PERCENTILES]
+    rows = [
+        [
+            row["recording"],
+            row["quantity"],
+            row["vertex"] or "",
+            *(bare_text(row[side]) for side in sides),
+            unit_of(row["quantity"]),
+            share(row["relative_error"], signed=True),
+            "yes" if row["covered"] else "no",
+        ]
+        for row in nonzero.to_dict("records")
+    ]
+    show(
+        ["recording", "quantity", "vertex", *(side.replace("_", " ") for side in sides), "unit", "error", "covered"],
+        rows,
+    )
+
+
+def show_summaries(found: Validation) -> None:
+    """Per quantity, per family, and per quantity within families."""
+    from sim.jobs.evidence.prediction import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY
+
+    for by in (PER_FAMILY_AND_QUANTITY, PER_FAMILY, PER_QUANTITY):
+        off = found.summary_by(by)
+        print()
+        header = [*by, "recordings", "rows", "covered", "median error", "p90 error"]
+        rows = [
+            [
+                *(str(row[key]) for key in (*by, "recordings", "rows")),
+                *(share(row[key]) for key in ("covered", "median", "p90")),
+            ]
+            for row in off.to_dict("records")
+        ]
+        show(header, rows)
+
+
+def show_orderings(orderings: pd.DataFrame) -> None:
+    """Print the orderings; nothing if no two recordings differ in one setting."""
+    if orderings.empty:
+        return
+    print()
+    columns = ["observed_one", "observed_other", "predicted_one", "predicted_other"]
+    rendered = orderings.assign(order=orderings["right"].map({True: "right", False: "WRONG"}))
+    rows = [
+        [
+            *(row[key] for key in ("setting", "one", "other", "quantity")),
+            *(bare_text(row[key]) for key in columns),
+            row["order"],
+        ]
+        for row in rendered.to_dict("records")
+    ]
+    show(["one setting differs", "one", "other", "quantity", "observed", "and", "predicted", "and", "order"], rows)
+    print(f"\n{int(orderings['right'].sum())} of {len(orderings)} orderings are predicted right.")
+
+
+def show_bars(bars: pd.DataFrame) -> None:
+    if bars.empty:
+        return
+    print()
+    rendered = bars.assign(met=bars["met"].map({True: "met", False: "MISSED"}))
+    rows = [
+        [row["what"], row["where"], row["bar"], str(row["rows"]), share(row["reached"]), share(row["p90"]), row["met"]]
+        for row in rendered.to_dict("records")
+    ]
+    show(["bar", "where", "asked for", "rows", "reached", "p90", ""], rows)
+
+
+def share(number: float, *, signed: bool = False) -> str:
+    """A share in per cent; '-': there is none."""
+    if not math.isfinite(number):
+        return "-"
+    return (f"{number:+.1%}" if signed else f"{number:.1%}") if number else "0 %"
+
+
+_NAME = 36
+
+
+def table(found: Sequence[SideBySide]) -> list[str]:
+    """A row per recording with a checkpoint that is long enough, and their sum."""
+    from sim.jobs.history.side_by_side import LEAST_MS
+    from sim.model.text import one_line
+
+    counted = [recording for recording in found if recording.comparison.pairs]
+    shares = {one_line(recording.recording, _NAME - 1): _Shares.of(recording) for recording in counted}
+    rows = [_row(name, row) for name, row in shares.items()]
+    total = _Shares(*(sum(column) for column in zip(*shares.values(), strict=True))) if shares else _Shares()
+    return [
+        f"{f'checkpoints of {LEAST_MS} ms and more':{_NAME}}{'':>5}{'part':>7}{'often':>7}{'kind':>7}{'itself':>8}{'readable':>10}",
+        *rows,
+        _row(f"all {len(counted)}", total),
+        "",
+        "part: recording and simulation name the same leading part, at the same vertex;",
+        "  checkpoints of equal rank are compared.  often: whatever the ranks, as often.",
+        "kind: the same part, at any vertex.",
+        "itself: the simulation with another seed in the recording's place, by ranks.",
+        "readable: statistics of simulated checkpoints name what their journal names.",
+    ]
+
+
+class _Shares(NamedTuple):
+    """Counts, each with what it is a share of."""
+
+    pairs: int = 0
+    agreeing: int = 0
+    matched: int = 0
+    same_kind: int = 0
+    itself: int = 0
+    of_itself: int = 0
+    read: int = 0
+    simulated: int = 0
+
+    @classmethod
+    def of(cls, recording: SideBySide) -> _Shares:
+        comparison, itself = recording.comparison, recording.itself
+        return cls(
+            len(comparison.pairs),
+            comparison.agreeing,
+            comparison.matched,
+            comparison.same_kind,
+            itself.agreeing,
+            len(itself.pairs),
+            recording.read,
+            recording.simulated,
+        )
+
+
+def _row(name: str, row: _Shares) -> str:
+    part, often, kind = (_share(count, row.pairs) for count in (row.agreeing, row.matched, row.same_kind))
+    itself, readable = _share(row.itself, row.of_itself), _share(row.read, row.simulated)
+    return f"{name:{_NAME}}{row.pairs:>5}{part:>7}{often:>7}{kind:>7}{itself:>8}{readable:>10}"
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count / of:.0%}" if of else "-"
+
+
+# ---- ``ckptsim validate``: recordings of real jobs beside what is predicted from their configuration alone.
+
+
+def validate_recordings(
+    recordings: Annotated[
+        list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, or folders of them.", show_default=False)
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per recording.")] = 3,
+    jobs: JobsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Count recordings with features that are not modelled, too, not only show them."),
+    ] = False,
+    environment: EnvironmentOption = None,
+    time_limit: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="For one recording; then it is skipped.")
+    ] = 600,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write the table as one HTML file as well.", show_default=False),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Compare what leads their checkpoints instead.")] = False,
+) -> None:
+    """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
+    with speaking():
+        console = Console(partial(_show_leading if explain else _show, as_json=as_json))
+        from sim.app.verbs.validate import validate, validate_explanations
+
+        if explain:
+            leading = validate_explanations(recordings, listener=console)
+            console.finish()
+            raise typer.Exit(Code.CELLS_FAILED if leading.skipped else Code.FINE)
+        found = validate(
+            recordings,
+            seeds=seeds,
+            jobs=jobs,
+            environment=environment,
+            time_limit_s=time_limit,
+            everything=everything,
+            report=report,
+            listener=console,
+        )
+        console.finish()
+        raise typer.Exit(Code.CELLS_FAILED if found.skipped else Code.FINE)
+
+
+def _show(found: Validation, *, as_json: bool) -> None:
+
+    if as_json:
+        print(json.dumps(found.plain(), allow_nan=False))
+        return
+    if found.judged:
+        show_table(found.table)
+    if found.counted:
+        show_orderings(found.orderings)
+        show_summaries(found)
+        show_bars(found.bars)
+
+
+def _show_leading(found: Leading, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    if as_json:
+        print(json.dumps([asdict(recording) for recording in found.recordings]))
+    else:
+        put("\n".join(table(found.recordings)))
+
+
+VALIDATE_VERB = Verb("validate", Purpose.TRUST, 1, "Compare predictions with recordings.", validate_recordings)

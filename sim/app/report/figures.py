@@ -1,0 +1,513 @@
+"""Figures of reports: phases, waterfall, over time, one checkpoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sim.app.report.job_graph import COLOURS, JobGraph, graph_marks, graph_panel, places
+from sim.explain.explanation import duration
+from sim.model.quantities import PLANNED_RESTARTS, of_history
+from sim.model.schema.history_file import agreement_text, verdict
+from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
+from sim.results.consequences import first_uploads
+from sim.results.formats import TextTable, amount_text, bytes_text, ms_text
+from sim.results.not_completed import PARTS
+from sim.results.page import Block
+from sim.results.pictures import alike
+from sim.results.rates import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.explain.explanation import Account
+    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
+    from sim.studies.comparison import Comparison
+
+
+# ---- The charts of a comparison: a panel per strategy on common axes, or a line per strategy; axes in words with units.
+
+PHASES: dict[str, tuple[str, ...]] = {
+    "behind data": ("queue",),
+    "until the alignment timeout": ("timeout",),
+    "alignment": ("alignment",),
+    "before the barrier": ("pre_barrier",),
+    "synchronous": ("sync",),
+    "asynchronous": ("async_queue", "async_work", "upload", "channel_state"),
+    "messages": ("messages",),
+}
+"""Title of a phase -> kinds of wait in it."""
+PHASE_COLOURS = {phase: number for number, phase in enumerate(PHASES)}
+TIME = "time"
+"""Charts through the time of a run are zoomed and read together."""
+APART = 20.0
+"""What is larger by more than this factor hides the others: they have a scale of their own."""
+_MOST_BARS = 150
+"""More checkpoints than that are drawn as their means over stretches of time."""
+
+
+def phase_of(part: str) -> str:
+    """The phase of a part of a critical path; writing _metadata is one of messages."""
+    kind = PARTS.get(part, "messages")
+    return next(phase for phase, kinds in PHASES.items() if kind in kinds)
+
+
+def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | None:
+    """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy.  None: no checkpoint is over.
+
+    Panels share one scale.  One whose bars would not be seen on it has its own, in milliseconds, and says so.
+    A first upload would hide all others: the title of its panel says how long it took.  `end_s`: where the axis of time ends.
+    """
+    stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
+    if not stacks:
+        return None
+    highest = max(float(stack.sum(axis="columns").max()) for stack in stacks.values())
+    marks: list[dict[str, Any]] = []
+    panels = []
+    for number, (name, stack) in enumerate(stacks.items()):
+        longest = float(stack.sum(axis="columns").max())
+        is_low = longest < highest / APART
+        marks += _bars(number, stack, 1e3 if is_low else 1.0)
+        scale = f": at most {ms_text(1e3 * longest)}, on a scale of its own" if is_low else ""
+        top = 1.05 * (1e3 * longest if is_low else highest) or 1.0
+        x = ChartAxis(
+            "trigger [s since the start]" if number == len(stacks) - 1 else "", low=0.0 if end_s else None, high=end_s
+        )
+        panels.append(
+            Panel(
+                f"{name}{scale}{_first_upload(runs[name])}",
+                x,
+                ChartAxis("milliseconds" if is_low else "seconds", low=0.0, high=top),
+            )
+        )
+    return chart(marks, panels, colours=PHASE_COLOURS, linked=TIME if end_s else "")
+
+
+def _bars(panel: int, stack: pd.DataFrame, scale: float) -> Iterator[dict[str, Any]]:
+    """A bar per checkpoint, each phase upon the one before."""
+    places = stack.index.to_numpy(dtype=float)
+    half = 0.4 * float(np.diff(places).min()) if len(places) > 1 else 0.5
+    for place, (_, row) in zip(places, stack.iterrows(), strict=True):
+        end, total_s = 0.0, float(row.sum())
+        for phase in PHASES:
+            if row[phase] <= 0:
+                continue
+            text = f"{phase}: {ms_text(1e3 * row[phase])} of {ms_text(1e3 * total_s)}, triggered at {place:.6g} s"
+            yield {
+                "panel": panel,
+                "series": phase,
+                "shape": "box",
+                "x": place - half,
+                "x2": place + half,
+                "y": end * scale,
+                "y2": (end + row[phase]) * scale,
+                "text": text,
+            }
+            end += row[phase]
+
+
+def lines(
+    curves: Mapping[str, pd.Series[float]],
+    quantity: str,
+    *,
+    triggers: Collection[float] = (),
+    failures: Collection[float] = (),
+    warmup_s: float = 0.0,
+    end_s: float | None = None,
+) -> Chart:
+    """A line per strategy through time; those that are identical are one line.  Failures are vertical lines, triggers ticks below.
+
+    Curves that are far lower than others have a panel, and a scale, of their own.
+    """
+    distinct = alike(curves)
+    titles = {name: " = ".join(names) + (" (identical)" if len(names) > 1 else "") for name, names in distinct.items()}
+    scales = list(_of_one_scale({name: float(curves[name].max()) for name in distinct}))
+    marks: list[dict[str, Any]] = []
+    panels = []
+    for number, (names, most) in enumerate(scales):
+        if warmup_s:
+            marks.append({"panel": number, "series": "warm-up", "shape": "band", "x": 0.0, "x2": warmup_s})
+        for name in names:
+            points = zip(curves[name].index, curves[name], strict=True)
+            marks += [
+                {"panel": number, "series": titles[name], "shape": "line", "x": at_s, "y": value}
+                for at_s, value in points
+            ]
+        marks += [{"panel": number, "series": "failure", "shape": "rule", "x": at_s} for at_s in sorted(failures)]
+        if number == len(scales) - 1:
+            marks += [
+                {"panel": number, "series": "checkpoint triggered", "shape": "tick", "x": at_s} for at_s in triggers
+            ]
+        title = (
+            ""
+            if len(scales) == 1
+            else f"{', '.join(titles[name] for name in names)}: on a scale of {'its' if len(names) == 1 else 'their'} own"
+        )
+        x = ChartAxis("simulated time [s]" if number == len(scales) - 1 else "", low=0.0 if end_s else None, high=end_s)
+        panels.append(Panel(title, x, ChartAxis(quantity, low=0.0, high=1.08 * most or 1.0)))
+    colours = dict.fromkeys(("failure", "checkpoint triggered", "warm-up"), INK)
+    return chart(
+        marks,
+        panels,
+        colours={title: number for number, title in enumerate(titles.values())} | colours,
+        linked=TIME if end_s else "",
+    )
+
+
+def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]]:
+    """Names whose largest values can be seen on one scale, and the largest of them; those that are always zero are with the lowest."""
+    left = dict(most)
+    while left:
+        highest = max(left.values())
+        names = [name for name, value in left.items() if value * APART >= highest or value <= 0]
+        if any(0 < value * APART < highest for value in left.values()):
+            names = [name for name in names if left[name] > 0]
+        yield names, highest
+        left = {name: value for name, value in left.items() if name not in names}
+
+
+def _stack(tables: Tables) -> pd.DataFrame:
+    """By time of the trigger [s]: seconds per phase, of checkpoints that are over, without first uploads."""
+    import pandas as pd
+
+    kinds = {kind: phase for phase, kinds in PHASES.items() for kind in kinds}
+    rows = tables["path"][~tables["path"]["acknowledged"].astype(bool)]
+    keys = [name for name in ("x_job", "id") if name in rows]
+    uploads = tables["checkpoints"].loc[first_uploads(tables["checkpoints"]), keys]
+    rows = rows[~pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(uploads))]
+    spent = rows.assign(phase=rows["part"].map(PARTS).map(kinds), seconds=rows["duration"] / 1e9)
+    stack = spent.pivot_table(index=keys, columns="phase", values="seconds", aggfunc="sum", fill_value=0.0)
+    stack = stack.reindex(columns=list(PHASES), fill_value=0.0)
+    triggers = tables["checkpoints"].set_index(keys)["trigger_timestamp"] / 1e3
+    stack.index = triggers.loc[stack.index].to_numpy() if len(stack) else stack.index
+    if len(stack) <= _MOST_BARS:
+        return stack
+    span = (stack.index.max() - stack.index.min()) / _MOST_BARS
+    return stack.groupby((stack.index // span) * span).mean()
+
+
+def _first_upload(tables: Tables) -> str:
+    rows = tables["checkpoints"]
+    durations = rows.loc[first_uploads(rows), "end_to_end_duration"]
+    return "" if durations.empty else f" (not drawn: first upload, {ms_text(float(durations.iloc[0]))})"
+
+
+# ---- The critical path of one checkpoint as a chart: a bar per part, from the trigger to the last acknowledgement.
+
+_IN_MS = 1e9
+"""A shorter path [ns] is drawn in milliseconds."""
+
+
+def time_axis(longest_ns: float) -> tuple[ChartAxis, float]:
+    """An axis since the trigger, and the ns of its unit."""
+    unit_ns, word = (1e6, "milliseconds") if longest_ns < _IN_MS else (1e9, "seconds")
+    return ChartAxis(f"{word} since the trigger", low=0.0, high=max(longest_ns, 1) / unit_ns), unit_ns
+
+
+def waterfall(account: Account) -> Chart:
+    """An account with lines.  What comes after the last acknowledgement is not drawn."""
+    begin_ns = account.path.begin_ns
+    x, unit_ns = time_axis(account.path.duration_ns)
+    names = [
+        f"{number}  {line.name}, {line.place}: {duration(line.duration_ns)}"
+        for number, line in enumerate(account.lines, 1)
+    ]
+    marks = [
+        {
+            "series": phase_of(line.name),
+            "shape": "box",
+            "x": (line.begin_ns - begin_ns) / unit_ns,
+            "x2": (line.begin_ns - begin_ns + line.duration_ns) / unit_ns,
+            "y": place - 0.2,
+            "y2": place + 0.2,
+            "text": f"{names[place]}. {line.cause}",
+        }
+        for place, line in enumerate(account.lines)
+    ]
+    return chart(marks, [Panel("", x, ChartAxis(names=tuple(names)))], colours=PHASE_COLOURS)
+
+
+# ---- What is drawn through time: throughput, lag, data in flight, back-pressure; a curve per strategy.
+
+_MOST_TRIGGERS = 200
+
+
+class PlottedQuantity(NamedTuple):
+    """A quantity that is drawn through time."""
+
+    title: str
+    unit: str  # in words, for the axis
+    column: str  # of the table `series`
+    scale: float  # the column is divided by it
+    how: str  # vertices are added up, or the largest counts
+    at_sinks: bool = False
+
+
+QUANTITIES = {
+    "throughput": PlottedQuantity(
+        "Throughput", "records per second", "numRecordsInPerSecond", 1.0, "sum", at_sinks=True
+    ),
+    "lag": PlottedQuantity("Lag of the sources", "seconds behind", "lag", 1.0, "max"),
+    "in_flight": PlottedQuantity("In-flight data", "megabytes in queues", "queued", 1e6, "sum"),
+    "back_pressure": PlottedQuantity(
+        "Back-pressure of the most back-pressured vertex", "per cent of time", "backPressured", 0.01, "max"
+    ),
+}
+
+
+def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd.Series[float]]:
+    """Strategy -> the quantity by time [s], of its first run; strategies without samples are left out."""
+    tables = {name: found[0].tables["series"] for name, found in comparison.results.items()}
+    sinks = _sinks(comparison) if quantity.at_sinks else None
+    return {name: _curve(rows, quantity, sinks) for name, rows in tables.items() if len(rows)}
+
+
+def failures_s(runs: Mapping[str, Tables]) -> list[float]:
+    """Times of failures; planned restarts are none."""
+    rows = (tables["recoveries"] for tables in runs.values())
+    return sorted({at_ms / 1e3 for own in rows for at_ms in own.loc[~own["kind"].isin(PLANNED_RESTARTS), "failed"]})
+
+
+def triggers_s(runs: Mapping[str, Tables]) -> list[float]:
+    """Triggers of the first strategy; empty: too many to draw."""
+    first = next(iter(runs.values()))["checkpoints"]
+    return list(first["trigger_timestamp"] / 1e3) if len(first) <= _MOST_TRIGGERS else []
+
+
+def end_s(runs: Mapping[str, Tables]) -> float | None:
+    """Where a common axis of time ends.  None: there are no samples."""
+    return max(
+        (float(tables["series"]["time"].max()) for tables in runs.values() if len(tables["series"])), default=None
+    )
+
+
+def _sinks(comparison: Comparison) -> list[str]:
+    job = next(iter(comparison.results.values()))[0].scenario.job
+    readers = {inlet.upstream for vertex in job.vertices if not vertex.committer_of for inlet in vertex.inputs}
+    return [vertex.name for vertex in job.vertices if vertex.name not in readers and not vertex.committer_of]
+
+
+def _curve(rows: pd.DataFrame, quantity: PlottedQuantity, vertices: list[str] | None) -> pd.Series[float]:
+    rows = rows.assign(queued=rows["inputQueueSize"] + rows["outputQueueSize"])
+    if vertices is not None:
+        rows = rows[rows["vertex"].isin(vertices)]
+    curve: pd.Series[float] = rows.groupby("time")[quantity.column].agg(quantity.how) / quantity.scale
+    return curve
+
+
+# ---- One checkpoint as a chart: the job, what every subtask did between the trigger and its acknowledgement, and a slider through it.
+
+_PHASES = {
+    "behind data": ("first", "until its first barrier"),
+    "alignment": ("begun", "alignment"),
+    "before the barrier": ("forwarded", "before the barrier"),
+    "synchronous": ("synced", "synchronous"),
+    "asynchronous": ("written", "asynchronous"),
+}
+"""Phase whose colour it has -> (column where it ends, its name)."""
+_MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
+MOST_ROWS = 40
+MOST_SCRUBBED = 400
+"""Subtasks of a checkpoint that a browser moves through."""
+
+
+class SampledQueues(NamedTuple):
+    """What was in the queues, as it was sampled."""
+
+    at_ms: Sequence[float]  # since the trigger, in order
+    texts: Sequence[Sequence[str]]  # by sample, then by vertex of the graph
+
+
+def one_checkpoint(
+    subtasks: pd.DataFrame, title: str, graph: JobGraph | None = None, queues: SampledQueues | None = None
+) -> Chart:
+    """`subtasks`: the rows of one checkpoint.  Of many subtasks the slowest are drawn.  `graph`: the job, to be drawn above."""
+    done = _with_moments(subtasks[subtasks["status"] == "completed"])
+    rows = done.nlargest(MOST_ROWS, "acknowledged").sort_index()
+    names = [f"{vertex}[{index}]" for vertex, index in zip(rows["vertex"], rows["index"], strict=True)]
+    x, unit_ns = time_axis(1e6 * float(rows["acknowledged"].max()))
+    left_out = f", the slowest {MOST_ROWS} of {len(done)} subtasks" if len(done) > MOST_ROWS else ""
+    number = int(graph is not None)
+    marks: list[Mapping[str, Any]] = list(graph_marks(graph)) if graph is not None else []
+    marks += _checkpoint_bars(rows, names, unit_ns / 1e6, number)
+    panels = [Panel(f"{title}{left_out}", x, ChartAxis(names=tuple(names)))]
+    if graph is not None:
+        panels.insert(0, graph_panel(graph, ""))
+    colours = {name: PHASE_COLOURS[phase] for phase, (_, name) in _PHASES.items()}
+    scrub = _scrub(done, graph, queues, unit_ns / 1e6) if graph is not None and len(done) <= MOST_SCRUBBED else None
+    return chart(marks, panels, colours=colours | COLOURS, scrub=scrub)
+
+
+def vertex_notes(subtasks: pd.DataFrame, vertex: str) -> Iterator[str]:
+    """What a checkpoint was at a vertex: its slowest subtask, and the bytes of all."""
+    rows = _with_moments(subtasks[(subtasks["vertex"] == vertex) & (subtasks["status"] == "completed")])
+    if rows.empty:
+        return
+    slowest = rows.nlargest(1, "acknowledged").iloc[0]
+    took = {"waits": slowest["begun"], "snapshot": slowest["written"] - slowest["begun"]}
+    written = f", {bytes_text(float(rows['checkpointed_size'].sum()))}" if "checkpointed_size" in rows else ""
+    yield f"{', '.join(f'{name} {ms_text(float(ms))}' for name, ms in took.items())}{written}"
+
+
+def _with_moments(rows: pd.DataFrame) -> pd.DataFrame:
+    """When each subtask reached each stage [ms after the trigger].
+
+    An unaligned alignment goes on beside the later phases: only what lies before them is a wait.
+    """
+    spent = rows["start_delay"] + rows["x_pre_barrier"] + rows["sync_duration"] + rows["async_duration"]
+    aligning = (rows["end_to_end_duration"] - spent).clip(lower=0).clip(upper=rows["alignment_duration"])
+    rows = rows.assign(first=rows["start_delay"], last=rows["start_delay"] + rows["alignment_duration"])
+    rows = rows.assign(begun=rows["first"] + aligning).assign(
+        forwarded=lambda found: found["begun"] + found["x_pre_barrier"]
+    )
+    rows = rows.assign(synced=rows["forwarded"] + rows["sync_duration"]).assign(
+        written=lambda found: found["synced"] + found["async_duration"]
+    )
+    return rows.assign(acknowledged=rows["end_to_end_duration"].clip(lower=rows["written"]))
+
+
+def _checkpoint_bars(rows: pd.DataFrame, names: Sequence[str], unit_ms: float, panel: int) -> Iterator[dict[str, Any]]:
+    for place, row in enumerate(rows.to_dict("records")):
+        begin = 0.0
+        for column, name in _PHASES.values():
+            end = float(row[column])
+            if end > begin:
+                yield {
+                    "panel": panel,
+                    "series": name,
+                    "shape": "box",
+                    "x": begin / unit_ms,
+                    "x2": end / unit_ms,
+                    "y": place - 0.35,
+                    "y2": place + 0.35,
+                    "text": f"{names[place]}, {name}: {ms_text(end - begin)}",
+                }
+            begin = max(begin, end)
+
+
+def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, unit_ms: float) -> dict[str, Any]:
+    """What a browser needs to say where everything is at a moment; times are ms since the trigger."""
+    number = {vertex.name: place for place, vertex in enumerate(graph.vertices)}
+    rows = [row for row in done.to_dict("records") if row["vertex"] in number]
+    rows.sort(key=lambda row: (number[row["vertex"]], row["index"]))
+    where = {(row["vertex"], row["index"]): place for place, row in enumerate(rows)}
+    tasks = []
+    for row in rows:
+        moments = {name: round(float(row[name]), 3) for name in _MOMENTS}
+        reads = []
+        for vertex, indices in graph.writers(row["vertex"], row["index"]):
+            found = [where[vertex, index] for index in indices if (vertex, index) in where]
+            if found:
+                reads.append([found[0], found[-1] + 1])
+        task = {
+            "name": f"{row['vertex']}[{row['index']}]",
+            "vertex": number[row["vertex"]],
+            "index": int(row["index"]),
+            "reads": reads,
+        }
+        tasks.append(task | moments)
+    return {
+        "tasks": tasks,
+        "names": list(number),
+        "parallelism": [vertex.parallelism for vertex in graph.vertices],
+        "nodes": places(graph),
+        "end": float(done["acknowledged"].max()),
+        "unit": unit_ms,
+        "word": "ms" if unit_ms == 1 else "s",
+        "queues": {"at_ms": [round(at, 3) for at in queues.at_ms], "words": [list(row) for row in queues.texts]}
+        if queues
+        else None,
+    }
+
+
+# ---- The history of an imported job beside its simulation: what `import` compared, as a block of a page.
+
+
+def history(backtest: Backtest) -> Block:
+    """Quantiles of the history and of the simulation, quantity by quantity."""
+    header = [
+        "",
+        "observed p50",
+        "observed p90",
+        "observed longest",
+        "predicted p50",
+        "predicted p90",
+        "predicted longest",
+        "off by",
+    ]
+    rows = [
+        [title(row), *_numbers(row, row.observed), *_numbers(row, row.predicted), _off(row)]
+        for row in backtest.compared
+    ]
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    sentence = verdict(backtest)
+    return Block(
+        "The job as it is, beside its history",
+        f"{sentence[0].upper()}{sentence[1:]}. {_causes(backtest)}".strip(),
+        TextTable("", header, rows),
+        chart=spans(backtest),
+        caption="Durations from their median (dot) over the 90th percentile (bar) to the longest, observed and predicted.",
+    )
+
+
+def title(row: ComparedQuantity) -> str:
+    own = of_history()[row.quantity]
+    named = own[0].title if len(own) == 1 else row.quantity
+    named = f"{named[0].upper()}{named[1:]}"
+    return f"{named}, {row.vertex}" if row.vertex else named
+
+
+_ROW = 40.0
+"""Pixels: a row has two lines."""
+
+
+def spans(backtest: Backtest) -> Chart | None:
+    """A line per quantity and side.  None: the history has no durations."""
+    rows = [row for row in backtest.compared if of_history()[row.quantity][0].kind == "duration" and row.observed.count]
+    if not rows:
+        return None
+    marks: list[dict[str, Any]] = []
+    for side, shift in (("observed", -0.16), ("predicted", 0.16)):
+        for place, row in enumerate(rows):
+            found = row.observed if side == "observed" else row.predicted
+            if not found.count:
+                continue
+            at = {"series": side, "y": place + shift, "text": f"{title(row)}, {side}: {', '.join(_levels(row, found))}"}
+            marks += [
+                at | {"shape": "span", "x": found.p50 / 1e3, "x2": found.largest / 1e3},
+                at | {"shape": "tick", "x": found.p90 / 1e3},
+                at | {"shape": "point", "x": found.p50 / 1e3},
+            ]
+    return chart(
+        marks,
+        [
+            Panel(
+                "",
+                ChartAxis("seconds", low=0.0),
+                ChartAxis(names=tuple(title(row) for row in rows)),
+                height=_ROW * len(rows),
+            )
+        ],
+    )
+
+
+def _levels(row: ComparedQuantity, found: Quantiles) -> Iterator[str]:
+    for name, text in zip(("median", "90th percentile", "longest"), _numbers(row, found), strict=True):
+        yield f"{name} {text}"
+
+
+def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
+    for value in (quantiles.p50, quantiles.p90, quantiles.largest):
+        yield "-" if math.isnan(value) else amount_text(value, of_history()[row.quantity][0].kind)
+
+
+def _off(row: ComparedQuantity) -> str:
+    return "; ".join(agreement_text(row, level).removeprefix(f"{row.quantity} ") for level in row.off)
+
+
+def _causes(backtest: Backtest) -> str:
+    return " ".join(f"{title(row)}: {row.cause.rstrip('.')}." for row in backtest.off if row.cause)

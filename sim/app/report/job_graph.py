@@ -1,0 +1,138 @@
+"""A job as a graph in a chart: a box per vertex below those that it reads, shaded by back-pressure, with what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.model.job import SHIPPING
+from sim.plane.spec import Ship, targets
+from sim.results.charts import INK, ChartAxis, Panel
+
+_LINE, _AROUND, _GAP = 15.0, 12.0, 26.0
+"""Pixels: a line of words, what is around them, and between two rows of boxes."""
+NODES = "vertex, darker for more back-pressure"
+EDGES = "exchange"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphVertex:
+    """A vertex of a drawn job."""
+
+    name: str
+    parallelism: int
+    notes: tuple[str, ...] = ()  # a line each
+    back_pressured: float | None = None  # share of its time; None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """An exchange of a drawn job."""
+
+    upstream: str
+    downstream: str
+    ship: str  # a name of SHIPPING, in small or capital letters
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """A job to draw: its vertices, upstream first."""
+
+    vertices: tuple[GraphVertex, ...]
+    edges: tuple[GraphEdge, ...]
+
+    def layers(self) -> list[list[int]]:
+        """Numbers of vertices by row: each stands below all that it reads."""
+        number = {vertex.name: place for place, vertex in enumerate(self.vertices)}
+        row = [0] * len(self.vertices)
+        for place, vertex in enumerate(self.vertices):
+            above = [
+                row[number[edge.upstream]]
+                for edge in self.edges
+                if edge.downstream == vertex.name and edge.upstream in number
+            ]
+            row[place] = 1 + max(above, default=-1)
+        return [[place for place, at in enumerate(row) if at == layer] for layer in range(max(row, default=-1) + 1)]
+
+    def writers(self, vertex: str, index: int) -> Iterator[tuple[str, range]]:
+        """The subtasks that a subtask reads, by vertex."""
+        parallelism = {row.name: row.parallelism for row in self.vertices}
+        for edge in self.edges:
+            if edge.downstream != vertex or edge.upstream not in parallelism:
+                continue
+            ways = SHIPPING.get(edge.ship.lower())
+            ship = Ship[ways.routing] if ways is not None else Ship.REBALANCE
+            senders = range(parallelism[edge.upstream])
+            found = [writer for writer in senders if index in targets(ship, writer, len(senders), parallelism[vertex])]
+            if found:
+                yield edge.upstream, range(found[0], found[-1] + 1)
+
+
+def places(graph: JobGraph) -> list[dict[str, float]]:
+    """The box of each vertex: left and width are shares of the panel, top and bottom pixels from its lower edge."""
+    found: dict[int, dict[str, float]] = {}
+    layers = graph.layers()
+    top = graph_height(graph)
+    for layer in layers:
+        height = _height(graph, layer)
+        for k, place in enumerate(layer):
+            width = min(0.9, 0.94 / len(layer))
+            left = (k + 0.5) / len(layer) - width / 2
+            found[place] = {"x": left, "width": width, "top": top, "bottom": top - height}
+        top -= height + _GAP
+    return [found[place] for place in range(len(graph.vertices))]
+
+
+def graph_height(graph: JobGraph) -> float:
+    layers = graph.layers()
+    return sum(_height(graph, layer) for layer in layers) + _GAP * (len(layers) - 1)
+
+
+def _height(graph: JobGraph, layer: Sequence[int]) -> float:
+    return _AROUND + _LINE * max(1 + len(graph.vertices[place].notes) for place in layer)
+
+
+def graph_panel(graph: JobGraph, title: str) -> Panel:
+    height = graph_height(graph)
+    return Panel(
+        title,
+        ChartAxis(low=0.0, high=1.0, is_hidden=True),
+        ChartAxis(low=-2.0, high=height + 2.0, is_hidden=True),
+        height=height + 4,
+    )
+
+
+def graph_marks(graph: JobGraph, panel: int = 0) -> Iterator[dict[str, Any]]:
+    """Edges first: boxes stand on them."""
+    boxes = places(graph)
+    number = {vertex.name: place for place, vertex in enumerate(graph.vertices)}
+    for edge in graph.edges:
+        if edge.upstream in number and edge.downstream in number:
+            start, end = boxes[number[edge.upstream]], boxes[number[edge.downstream]]
+            yield {
+                "panel": panel,
+                "series": EDGES,
+                "shape": "edge",
+                "x": start["x"] + start["width"] / 2,
+                "y": start["bottom"],
+                "x2": end["x"] + end["width"] / 2,
+                "y2": end["top"],
+            }
+    for vertex, box in zip(graph.vertices, boxes, strict=True):
+        head = f"{vertex.name}, {vertex.parallelism} subtask{'s' if vertex.parallelism > 1 else ''}"
+        yield {
+            "panel": panel,
+            "series": NODES,
+            "shape": "node",
+            "x": box["x"],
+            "y": box["bottom"],
+            "x2": box["x"] + box["width"],
+            "y2": box["top"],
+            "shade": vertex.back_pressured or 0.0,
+            "words": "\n".join([head, *vertex.notes]),
+            "text": "; ".join([head, *vertex.notes]),
+        }
+
+
+COLOURS = {EDGES: INK, NODES: 1}

@@ -1,0 +1,325 @@
+"""The page of a real job, with its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sim.app.report.figures import SampledQueues, one_checkpoint, phases, vertex_notes, waterfall
+from sim.app.report.job_graph import GraphEdge, GraphVertex, JobGraph
+from sim.explain.explanation import NOTABLE, Account, duration, sentence, title
+from sim.jobs.history.explanation import (
+    account,
+    choice_text,
+    clock,
+    head_text,
+    is_notable,
+    late_lines,
+    not_told,
+    untold,
+)
+from sim.jobs.history.history import History, garbage_text, moments, slow_subtasks_text, subtasks_of
+from sim.jobs.history.in_common import circumstances
+from sim.model.text import capitalised, one_line
+from sim.model.units import MS
+from sim.results.consequences import is_periodic
+from sim.results.formats import TextTable, bytes_text, ms_text, share_text
+from sim.results.page import Block, Page
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.jobs.history.explanation import HistoryAnswer
+    from sim.jobs.history.in_common import InCommon
+    from sim.jobs.source.recorded_job import RecordedCheckpoint
+    from sim.model.job import Job
+    from sim.results.rates import Tables
+    from sim.studies.comparison import Comparison
+
+
+# ---- The slowest checkpoint of each simulated strategy, to move through: the job, its barriers, its queues, who waits for whom.
+
+_MAX_STRATEGIES = 3
+"""Strategies; of more, the first are shown."""
+
+
+def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
+    """A block per strategy that has a checkpoint with two acknowledgements."""
+    for name, results in list(comparison.results.items())[:_MAX_STRATEGIES]:
+        tables = results[0].tables
+        rows = tables["checkpoints"]
+        done = rows[is_periodic(rows) & (rows["status"] == "COMPLETED") & rows["id"].isin(tables["subtasks"]["id"])]
+        if "x_job" in rows and len(rows["x_job"].unique()) > 1:
+            done = done.iloc[:0]  # numbers of several jobs are the same
+        if done.empty:
+            continue
+        slowest = done.nlargest(1, "end_to_end_duration").iloc[0]
+        number, took_ms = int(slowest["id"]), float(slowest["end_to_end_duration"])
+        subtasks = tables["subtasks"][tables["subtasks"]["id"] == number]
+        graph = _graph(results[0].scenario.job, tables, subtasks)
+        queues = _queues(tables["series"], graph, float(slowest["trigger_timestamp"]), took_ms)
+        title = f"Checkpoint {number} ({name}), {ms_text(took_ms)}"
+        caption = (
+            f"{title}: the job, darker for more back-pressure in the mean of the run; below, what each subtask did. "
+            "Of each vertex its slowest subtask, and what all stored."
+        )
+        drawn = one_checkpoint(subtasks, title, graph, queues)
+        yield Block(f"The slowest checkpoint, {name}", chart=drawn, caption=caption)
+
+
+def _graph(job: Job, tables: Tables, subtasks: pd.DataFrame) -> JobGraph:
+    series = tables["series"]
+    means = (
+        series.assign(queued=series["inputQueueSize"] + series["outputQueueSize"])
+        .groupby("vertex")[["busy", "backPressured", "queued"]]
+        .mean()
+    )
+    vertices = []
+    for vertex in job.vertices:
+        notes = list(vertex_notes(subtasks, vertex.name))
+        pressed = None
+        if vertex.name in means.index:
+            busy, pressed, queued = (float(means[name][vertex.name]) for name in ("busy", "backPressured", "queued"))
+            notes.insert(0, f"busy {share_text(busy)}, back-pressured {share_text(pressed)}")
+            notes.append(f"in its queues {bytes_text(queued)}")
+        vertices.append(GraphVertex(vertex.name, vertex.parallelism, tuple(notes), pressed))
+    edges = [GraphEdge(inlet.upstream, reader.name, inlet.ship) for reader in job.vertices for inlet in reader.inputs]
+    return JobGraph(tuple(vertices), tuple(dict.fromkeys(edges)))
+
+
+def _queues(series: pd.DataFrame, graph: JobGraph, trigger_ms: float, took_ms: float) -> SampledQueues | None:
+    """Samples of the checkpoint's time, and the last one before.  None: there are none."""
+    at_ms = [1e3 * float(time) - trigger_ms for time in sorted(set(series["time"]))]
+    first = max((place for place, at in enumerate(at_ms) if at <= 0), default=0)
+    inside = [at for at in at_ms[first:] if at <= took_ms]
+    if not inside:
+        return None
+    times = sorted(set(series["time"]))[first : first + len(inside)]
+    near = series[series["time"].isin(times)]
+    texts = {
+        (time, vertex): f"{bytes_text(received)} in, {bytes_text(sent)} out (at {time:g} s)"
+        for time, vertex, received, sent in zip(
+            near["time"], near["vertex"], near["inputQueueSize"], near["outputQueueSize"], strict=True
+        )
+    }
+    return SampledQueues(inside, [[texts.get((time, vertex.name), "") for vertex in graph.vertices] for time in times])
+
+
+# ---- The answer about a real job's checkpoints as a page: the same sentences, the same waterfall as for simulated ones.
+
+_MOST_ROWS = 12
+"""The table of slow checkpoints has no more rows."""
+
+
+def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str = "", made: str = "") -> Page:
+    """`helped`: what was simulated besides."""
+    history, number = answer.history, answer.asked_for
+    name = one_line(history.name, 60)
+    page_title = f"Checkpoints of {name}" if number is None else f"Checkpoint {number} of {name}"
+    question = "What takes the slow ones so long?" if number is None else "What took it so long?"
+    longest = _longest(answer)
+    verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
+    blocks = [*_blocks(answer, longest), *helped, Block("What Flink does not tell", " ".join(not_told(history)))]
+    said = (
+        _flat(head_text(history)),
+        slow_subtasks_text(history),
+        history.contention,
+        garbage_text(history.garbage, history.age_ms),
+    )
+    findings = [line for line in said if line]
+    return Page(page_title, question, _flat(verdict), blocks, (), command, findings, made)
+
+
+def _longest(answer: HistoryAnswer) -> Account | None:
+    """The account that the verdict has: what was asked for, or the slowest.  None: no path is known."""
+    return next((explained for explained in reversed(answer.accounts) if explained.lines), None)
+
+
+def _blocks(answer: HistoryAnswer, longest: Account | None) -> Iterator[Block]:
+    history = answer.history
+    if answer.asked_for is None:
+        yield from _all_checkpoints(history)
+        if rows := list(_slow_rows(answer)):
+            header = ["Checkpoint", "Triggered [UTC]", "Took", "Longest part"]
+            yield Block("Slow ones, and those that did not complete", table=TextTable("", header, rows))
+    for explained in answer.accounts:
+        yield from _explained_checkpoint(history, explained, is_verdict=explained is longest)
+    if rows := list(_where_rows(answer)):
+        first = (
+            f"Checkpoint {answer.asked_for}"
+            if answer.asked_for is not None
+            else f"{len(answer.split.slow)} slow (mean)"
+        )
+        is_compared = answer.asked_for is not None or bool(answer.split.slow)
+        header = ["Part", *([first] if is_compared else []), f"{'Others' if is_compared else 'All'} (median)"]
+        yield Block("Where the time goes", table=TextTable("", header, rows))
+    if answer.in_common is not None and answer.in_common.tried:
+        yield _common(answer.in_common)
+
+
+# ------------------------------------------------------------------------------------------ all of them
+
+
+def _all_checkpoints(history: History) -> Iterator[Block]:
+    """A bar per checkpoint whose subtasks are known, stacked by phase."""
+    import pandas as pd
+
+    points = [point for point in history.detailed if point.end_to_end_duration >= 0]
+    if not points:
+        return
+    first_ms = points[0].trigger_timestamp
+    parts = [
+        {"id": point.id, "part": part.kind.value, "duration": part.duration_ns, "acknowledged": False}
+        for point in points
+        for part in account(history, point).path.parts
+    ]
+    columns = ["id", "status", "persisted_data", "checkpointed_size", "state_size", "end_to_end_duration"]
+    rows = [
+        {name: getattr(point, name) for name in columns}
+        | {
+            "trigger_timestamp": point.trigger_timestamp - first_ms,
+            "savepointFormat": "requested" if point.is_savepoint else "",
+        }
+        for point in points
+    ]
+    tables = {
+        "path": pd.DataFrame(parts, columns=["id", "part", "duration", "acknowledged"]),
+        "checkpoints": pd.DataFrame(rows),
+    }
+    drawn = phases(
+        {history.strategy or "checkpoints": tables},
+        (points[-1].trigger_timestamp - first_ms + points[-1].end_to_end_duration) / 1e3,
+    )
+    if drawn is not None:
+        caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(points[0])} UTC."
+        yield Block("How long each checkpoint took, by phase", chart=drawn, caption=caption)
+
+
+def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
+    listed = [*answer.split.slow[:_MOST_ROWS], *reversed(answer.split.failed[-_MOST_ROWS:])]
+    for point in listed if len(listed) > 1 else ():
+        explained = account(answer.history, point)
+        where = "no statistics of its subtasks"
+        if explained.lines:
+            longest = explained.longest
+            where = f"{share_text(longest.duration_ns / explained.path.duration_ns)} {longest.name}, {longest.place}"
+        fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
+        yield [
+            str(point.id),
+            clock(point),
+            ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?",
+            f"{where}{fate}",
+        ]
+
+
+# ------------------------------------------------------------------------------------------ one
+
+
+def _explained_checkpoint(history: History, explained: Account, *, is_verdict: bool) -> Iterator[Block]:
+    point = history.checkpoint(explained.stats.number)
+    if point is None:
+        raise KeyError(explained.stats.number)
+    name = title(explained)
+    name = capitalised(name)
+    late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    late += circumstances(history, point)
+    if not explained.lines:
+        yield Block(name, _flat(" ".join([untold(explained, point), *late])))
+        return
+    text = _flat(" ".join([*([] if is_verdict else [sentence(explained)]), *late]))
+    rows = [
+        [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{capitalised(line.cause)}."]
+        for number, line in enumerate(explained.lines, 1)
+        if line.duration_ns >= NOTABLE * explained.path.duration_ns
+    ]
+    yield Block(name, text, TextTable("", ["Part", "Took", "Why"], rows), waterfall(explained), _in_words(explained))
+    if (subtasks := _subtasks(history, point)) is not None:
+        drawn = one_checkpoint(
+            subtasks, f"What each subtask did in checkpoint {point.id}", _graph_of_job(history, subtasks)
+        )
+        yield Block(
+            f"Through checkpoint {point.id}",
+            chart=drawn,
+            caption=(
+                f"Checkpoint {point.id}: the job, of each vertex its slowest subtask and what all stored, darker for more "
+                "back-pressure; below, what each subtask did. Flink reports a subtask's first and last barrier: those between them are drawn "
+                "in the order of leaving."
+            ),
+        )
+
+
+def _in_words(explained: Account) -> str:
+    parts = "; ".join(f"{line.name} {duration(line.duration_ns)}" for line in explained.lines)
+    return f"The parts of its critical path, one after the other: {parts}. They sum to {duration(explained.path.duration_ns)}."
+
+
+def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
+    """The subtasks of a checkpoint, with the columns of simulated ones.  None: fewer than two acknowledged."""
+    import pandas as pd
+
+    found = moments(history, point)
+    written = {name: subtask.checkpointed_size for name, subtask in subtasks_of(point).items()}
+    rows = [
+        {
+            "vertex": vertex,
+            "index": index,
+            "status": "completed",
+            "start_delay": row.first_ns / MS,
+            "x_pre_barrier": (row.forwarded_ns - row.begun_ns) / MS,
+            "sync_duration": (row.synced_ns - row.forwarded_ns) / MS,
+            "async_duration": (row.written_ns - row.synced_ns) / MS,
+            "alignment_duration": (row.last_ns - row.first_ns) / MS,
+            "end_to_end_duration": row.acknowledged_ns / MS,
+            "checkpointed_size": written.get((vertex, index), 0),
+        }
+        for (vertex, index), row in found.items()
+    ]
+    return pd.DataFrame(rows) if len(rows) > 1 else None
+
+
+def _graph_of_job(history: History, subtasks: pd.DataFrame) -> JobGraph:
+    vertices = []
+    for vertex in history.vertices:
+        threads = [shares for (name, _), shares in history.threads.items() if name == vertex.name]
+        notes = list(vertex_notes(subtasks, vertex.name))
+        pressed = max((shares.back_pressured for shares in threads), default=None)
+        if threads:
+            busy = max(shares.busy for shares in threads)
+            notes.insert(0, f"busy at most {share_text(busy)}, back-pressured at most {share_text(pressed or 0.0)}")
+        vertices.append(GraphVertex(one_line(vertex.name, 40), vertex.parallelism, tuple(notes), pressed))
+    edges = [
+        GraphEdge(one_line(edge.upstream, 40), one_line(vertex.name, 40), edge.ship)
+        for vertex in history.vertices
+        for edge in vertex.inputs
+    ]
+    return JobGraph(tuple(vertices), tuple(dict.fromkeys(edges)))
+
+
+# ------------------------------------------------------------------------------------------ several
+
+
+def _where_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
+    is_compared = answer.asked_for is not None or bool(answer.split.slow)
+    for row in answer.profile:
+        if is_notable(row, answer.profile):
+            kind, vertex = row.where
+            name = f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value
+            yield [name, *([ms_text(row.slow_ns / 1e6)] if is_compared else []), ms_text(row.others_ns / 1e6)]
+
+
+def _common(found: InCommon) -> Block:
+    sample = f"{found.slow} slow and {found.others} other checkpoints; {found.tried} features tried."
+    name = "What the slow ones have in common"
+    if found.is_too_few:
+        return Block(name, f"{sample} Too few to tell anything from chance.")
+    if not found.findings:
+        return Block(name, f"{sample} Nothing that chance would not explain.")
+    rows = [
+        [finding.text, finding.how_sure, f"{finding.p:.2g}", f"{finding.corrected:.2g}"] for finding in found.findings
+    ]
+    return Block(name, sample, TextTable("", ["Feature", "How sure", "p alone", "p of all"], rows))
+
+
+def _flat(text: str) -> str:
+    """A page breaks lines itself."""
+    return " ".join(text.split())

@@ -1,0 +1,380 @@
+"""Pages of results: comparisons, sweeps, advice."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sim.app.report.figures import QUANTITIES, curves_of, end_s, failures_s, history, lines, phases, triggers_s
+from sim.app.report.job_page import checkpoint_blocks
+from sim.app.report.sweep_figures import (
+    MOST_WINDOWS,
+    WINDOW,
+    advice_block,
+    heat_map,
+    intervals,
+    per_window,
+    sensitivity,
+    trade_off,
+)
+from sim.jobs.evidence.envelope import warning
+from sim.jobs.evidence.what_ifs import sentences
+from sim.model.backtest import Backtest
+from sim.model.quantities import S3_STANDARD, Prices, headings, in_words
+from sim.model.scenario import Scenario
+from sim.model.schema.history_file import verdict
+from sim.model.schema.study import ScenarioFile
+from sim.model.text import capitalised
+from sim.results.formats import TextTable, count_text, ms_text
+from sim.results.journal import Journal
+from sim.results.page import Block, Page
+from sim.results.pictures import alike
+from sim.results.rates import Tables
+from sim.results.schema import TABLES
+from sim.results.side_by_side import texts
+from sim.runtime.result import Result
+from sim.studies.compare import compare
+from sim.studies.comparison import Comparison, DecidingAssumption, assumptions_table
+from sim.studies.plan import cells, with_baselines
+from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError, kept_in
+
+if TYPE_CHECKING:
+    from sim.app.report.figures import PlottedQuantity
+
+
+# ---- A comparison -> its page: table, durations by phase, throughput and lag through time, in-flight data, what failures cost.
+
+
+def comparison_page(results: ReportedResults) -> Page:
+    comparison = results.comparison
+    runs = {name: found[0].tables for name, found in comparison.results.items()}
+    title = f"Checkpoints of {comparison.name}"
+    blocks = list(_blocks(results, runs))
+    if results.backtest is not None:
+        blocks.append(history(results.backtest))
+    assumptions = [line for line in results.assumptions if not any(line in finding for finding in results.findings)]
+    return Page(
+        title,
+        comparison.question,
+        comparison.verdict,
+        blocks,
+        assumptions,
+        results.command,
+        results.findings,
+        results.made,
+    )
+
+
+def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Block]:
+    comparison = results.comparison
+    header, rows = texts(comparison.strategies)
+    titles = headings()
+    named = [titles.get(name, capitalised(name)) for name in header]
+    table = TextTable(
+        "", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i]
+    )
+    yield from (Block("", note) for note in results.notes)
+    yield Block("The strategies side by side", table=table)
+    if (decides := assumptions_table(comparison.deciding)) is not None:
+        yield Block(decides.title, table=decides._replace(title=""))
+    yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in results.errors.items())
+    for name, story in results.violations.items():
+        yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")
+    yield from (Block("", outcome) for outcome in results.outcomes)
+    drawn = phases(runs, end_s(runs))
+    yield Block(
+        "How long each checkpoint takes, by phase",
+        chart=drawn,
+        caption=_phases_caption(comparison),
+        text="" if drawn is not None else "No checkpoint is over.",
+    )
+    yield from checkpoint_blocks(comparison)
+    yield from _through_time(comparison, runs)
+    if (consequences := comparison.consequences_texts()) is not None:
+        yield Block(
+            "Failures, recovery and commits", comparison.consequences_sentence, TextTable("", *_turned(*consequences))
+        )
+    for section in comparison.stored:
+        yield Block(section.title, table=section)
+
+
+def _through_time(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterator[Block]:
+    failures, triggers = failures_s(runs), triggers_s(runs)
+    for quantity in QUANTITIES.values():
+        curves = curves_of(quantity, comparison)
+        if all((curve == 0).all() for curve in curves.values()):
+            continue
+        drawn = lines(
+            curves, quantity.unit, triggers=triggers, failures=failures, warmup_s=comparison.warmup_s, end_s=end_s(runs)
+        )
+        yield Block(quantity.title, chart=drawn, caption=_caption(quantity, curves, len(failures), next(iter(runs))))
+
+
+def _caption(quantity: PlottedQuantity, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:
+    means = [
+        f"{name}: {count_text(curve.mean())} on average, {count_text(curve.max())} at most"
+        for name, curve in curves.items()
+    ]
+    same = [
+        f"{', '.join(names[:-1])} and {names[-1]} are identical" for names in alike(curves).values() if len(names) > 1
+    ]
+    marked = [f"{failures} failure{'s' if failures > 1 else ''} marked"] if failures else []
+    return (
+        f"{quantity.title} through time, {quantity.unit}. "
+        + "; ".join([*means, *same, *marked])
+        + f". Ticks: checkpoints triggered with {first}."
+    )
+
+
+def _phases_caption(comparison: Comparison) -> str:
+    rows = [
+        f"{line.label}: median {ms_text(line.summary.end_to_end_p50_ms)}"
+        for line in comparison.strategies
+        if line.summary.completed
+    ]
+    return "A bar per checkpoint, stacked by the phases of its critical path. " + "; ".join(rows) + "."
+
+
+def _turned(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """A column per strategy: a phone is narrow."""
+    columns = [list(column) for column in zip(header, *rows, strict=True)]
+    return ["", *columns[0][1:]], columns[1:]
+
+
+# ---- Results for a report: read from the folder of `ckptsim run`, or of a study that has just been run.
+
+_UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedResults:
+    """The results of `run`, for a report."""
+
+    comparison: Comparison
+    assumptions: tuple[str, ...]
+    command: str  # makes them again
+    violations: dict[str, str]  # by strategy: the first story of what its runs broke
+    backtest: Backtest | None = None  # of an imported job: its history beside its simulation
+    findings: tuple[str, ...] = ()  # what was known of the job before it ran
+    notes: tuple[str, ...] = ()  # how the numbers were made
+    outcomes: tuple[str, ...] = ()  # what else came of it
+    errors: dict[str, str] = field(default_factory=dict)  # by strategy: why it has no result
+    made: str = ""  # by which version, when
+
+
+def read_results(folder: Path) -> ReportedResults:
+    """Raises FolderError, ScenarioError."""
+    kept = kept_in(folder)
+    if (folder / "manifest.json").is_file() and not (folder / "comparison.json").is_file():
+        raise FolderError(f"{folder}: is one run of a comparison: give the folder above it")
+    found, own = [], cells(kept.study.scenarios)
+    for cell in with_baselines(own):
+        place = kept.folder_of(cell.scenario)
+        if place is not None:
+            found.append(_read(place, cell.scenario))
+    if all(kept.folder_of(cell.scenario) is None for cell in own):
+        raise FolderError(
+            f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'"
+        )
+    command = str(kept.summary.get("command", ""))
+    deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))
+    comparison = replace(
+        compare(found),
+        question=kept.study.question,
+        name=kept.study.name,
+        deciding=deciding,
+        prices=_prices(kept.summary),
+    )
+    stories = {
+        str(name): str(found_stories[0])
+        for name, found_stories in dict(kept.summary.get("violations", {})).items()
+        if found_stories
+    }
+    findings, notes, outcomes = (
+        tuple(map(str, kept.summary.get(name, ()))) for name in ("findings", "notes", "outcomes")
+    )
+    errors = {str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()}
+    return ReportedResults(
+        comparison,
+        assumptions(kept.study, kept.text),
+        command,
+        stories,
+        kept.study.backtest,
+        findings,
+        notes,
+        outcomes,
+        errors,
+        provenance_text(kept.summary),
+    )
+
+
+def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
+    """Assumptions: values marked UNKNOWN, values that no recording has, and the backtest of an imported job."""
+    found = unknown_values(text)
+    if finding := warning(study.scenarios):
+        found.append(finding)
+    if study.backtest is not None:
+        found += [verdict(study.backtest), *sentences(study.backtest, study.scenarios)]
+    found.append("Simulated: one run repeats itself exactly, a real job does not.")
+    return tuple(found)
+
+
+def unknown_values(text: str) -> list[str]:
+    """``interval: 1 s (unknown: how often?)`` of every value that a scenario file marks UNKNOWN."""
+    lines, found = text.splitlines(), []
+    for i, line in enumerate(lines):
+        if (match := _UNKNOWN.match(line)) is None:
+            continue
+        below = list(
+            takewhile(lambda text: text.startswith("#") and "UNKNOWN:" not in text, map(str.strip, lines[i + 1 :]))
+        )
+        rest = lines[i + 1 + len(below) :]
+        value = match["value"] or (rest[0].strip() if rest else "") or "a value"  # a comment may stand above
+        why = " ".join([match["why"], *(text.lstrip("# ") for text in below)]) if not match["value"] else match["why"]
+        found.append(f"{value} (unknown: {why})")
+    return found
+
+
+def provenance_text(kept: Mapping[str, Any]) -> str:
+    """``ckptsim 0.1.0 (code ...), 2026-11-23 07:15 UTC``; empty: an older version kept it."""
+    return f"ckptsim {kept['version']}, {kept['date']}" if "version" in kept and "date" in kept else ""
+
+
+def _read(folder: Path, scenario: Scenario) -> Result:
+    import pandas as pd
+
+    try:
+        tables: dict[str, Any] = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES}
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        status = str(manifest["job_status"])
+        ended_ns = (
+            scenario.run.duration_ns if status == "RUNNING" and not scenario.run.ends_caught_up else _last_ns(folder)
+        )
+    except (OSError, ValueError, LookupError) as error:
+        raise FolderError(f"{folder}: is not what 'ckptsim run' wrote: {error}".splitlines()[0]) from None
+    return Result(
+        scenario=scenario, **tables, journal=Journal(), manifest_read=manifest, job_status=status, ended_ns=ended_ns
+    )
+
+
+def _prices(summary: Mapping[str, Any]) -> Prices:
+    """The prices of the run."""
+    return Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD
+
+
+def _last_ns(folder: Path) -> int:
+    """When the last thing happened: a job that is over has no later entry."""
+    with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
+        return max((int(json.loads(line)[0]) for line in journal), default=0)
+
+
+# ---- The answer of a sweep, or an advice, as it was kept -> its page.
+
+
+def answer_page(folder: Path, name: str) -> Page:
+    """Raises FolderError."""
+    try:
+        kept = json.loads((folder / name).read_text(encoding="utf-8"))
+        table = pd.read_parquet(folder / "results.parquet")
+        title, question, verdict, command = (str(kept[key]) for key in ("title", "question", "verdict", "command"))
+        parts, assumptions = list(kept["parts"]), [str(line) for line in kept["assumptions"]]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
+    names = [name for name in table.columns if "_" in name]
+    blocks = [*_parts(parts, names), *_figures(kept, table)]
+    if (picture := advice_block(kept.get("data", {}))) is not None:
+        first_titled = next((i for i, block in enumerate(blocks) if block.title), len(blocks))
+        blocks.insert(first_titled, picture)
+    findings = [str(line) for line in kept.get("findings", ())]
+    return Page(
+        title, question, _spelled(verdict, names), blocks, assumptions, command, findings, provenance_text(kept)
+    )
+
+
+def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
+    """Texts, tables, and configuration to paste."""
+    for part in parts:
+        if isinstance(part, str):
+            lines = part.strip().splitlines()
+            if len(lines) < 2:
+                yield Block("", _spelled(part, names))
+            elif not lines[0].startswith("#"):  # columns of words
+                yield Block("", code=part)
+            else:
+                differs = any(line.startswith(("+ ", "- ")) for line in lines)
+                yield Block("Configuration, against today" if differs else "Configuration", code=part)
+        else:
+            heading, _, rest = _spelled(str(part["title"]), names).partition(". ")
+            yield Block(
+                capitalised(heading),
+                f"{capitalised(rest)}." if rest else "",
+                table=TextTable("", [_heading(name) for name in part["header"]], part["rows"]),
+            )
+
+
+def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
+    """Only a sweep with a question says what to draw."""
+    settings, columns = (
+        list(kept.get("settings", ())),
+        [name for name in kept.get("show", ()) if pd.api.types.is_numeric_dtype(table[name])],
+    )
+    if not settings or not columns:
+        return
+    rows = table[(table["status"] == "ok") & (table["strategy"] != "none")]
+    if rows.empty:
+        return
+    pair = " and ".join(in_words(column) for column in columns[:2])
+    if (drawn := intervals(table, settings, columns)) is not None:
+        yield Block(
+            "Values and how sure they are",
+            chart=drawn,
+            caption="Mean over windows and seeds per setting, with 95 % confidence intervals.",
+        )
+    depends = str(kept.get("depends", ""))
+    drawn = per_window(rows, settings, depends) if depends in rows else None
+    if drawn is not None:
+        count = rows[WINDOW].nunique()
+        others = f" The first {MOST_WINDOWS} of {count} windows." if count > MOST_WINDOWS else ""
+        caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot; open: more than that) and span over seeds.{others}"
+        yield Block("Window by window", chart=drawn, caption=caption)
+    if (drawn := trade_off(table, settings, columns)) is not None:
+        yield Block("What one costs the other", chart=drawn, caption=f"A point per setting: {pair}.")
+    if (drawn := heat_map(rows, settings, columns[0])) is not None:
+        yield Block("Over two settings", chart=drawn, caption=f"The mean of {in_words(columns[0])}, darker is more.")
+    varied = [str(name) for name in kept.get("varied", ()) if name in rows]
+    if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
+        name = in_words(depends)
+        caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."
+        yield Block(f"What {name} depends on, drawn", chart=drawn, caption=caption)
+
+
+def _spelled(text: str, names: list[str]) -> str:
+    """The text without names of columns: their values carry units already."""
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"\b{re.escape(name)}\b", in_words(name), text)
+    return text
+
+
+def _heading(name: str) -> str:
+    """A name of a column, as words; others stay."""
+    return in_words(name) if "_" in name and " " not in name else name
+
+
+# ---- A folder of results -> its page, by what lies in it.
+
+
+def page_of(folder: Path) -> Page:
+    """Raises FolderError, ScenarioError."""
+    if not folder.is_dir():
+        raise FolderError(f"{folder}: is no folder: give one that 'ckptsim run', 'sweep', 'advise' or 'diff' wrote")
+    for name in (ANSWER, ADVICE, DIFF):
+        if (folder / name).is_file():
+            return answer_page(folder, name)
+    return comparison_page(read_results(folder))

@@ -1,0 +1,344 @@
+"""Figures of sweeps and of advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.app.report.figures import APART
+from sim.model.quantities import in_words
+from sim.model.text import one_line
+from sim.model.units import parse_duration
+from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
+from sim.results.formats import ms_text
+from sim.results.page import Block
+from sim.results.sweep_answers import means, text, unit_of_ticks
+from sim.results.sweep_effects import dead, effects, ended
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- The figures of a sweep: values with their intervals, two values against each other, and a value over two settings.
+
+_MAX_SETTINGS = 30
+"""Settings that are drawn; more would stand on each other."""
+
+
+def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
+    """A row per setting: mean and 95 % confidence interval; durations, sizes and counts never reach below zero.  None: no value."""
+    table = means(results, list(settings), list(columns))[:_MAX_SETTINGS]
+    columns = [column for column in columns if table[column].notna().any()]
+    if table.empty or not columns:
+        return None
+    names = [_label(index) for index in table.index]
+    marks: list[dict[str, Any]] = []
+    panels = []
+    for number, column in enumerate(columns):
+        middle, half = (
+            table[column].to_numpy(float),
+            table[f"{column} ±"].replace(np.inf, np.nan).fillna(0.0).to_numpy(float),
+        )
+        lower = middle - half if column.endswith("_change") else np.maximum(middle - half, 0.0)
+        ending, size = unit_of_ticks(column, float(np.nanmax(np.abs(middle))))
+        title = in_words(column)
+        for place, (low, value, high) in enumerate(zip(lower, middle, middle + half, strict=True)):
+            if np.isnan(value):
+                continue
+            at = {
+                "panel": number,
+                "series": title,
+                "y": place,
+                "text": f"{names[place]}: {text(column, value)} ± {text(column, high - value)}",
+            }
+            marks += [
+                at | {"shape": "span", "x": low / size, "x2": high / size},
+                at | {"shape": "point", "x": value / size},
+            ]
+        panels.append(
+            Panel(
+                title,
+                ChartAxis("", ending, *_ends(lower / size, (middle + half) / size)),
+                ChartAxis(names=tuple(names)),
+            )
+        )
+    return chart(marks, panels)
+
+
+def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
+    """The first two quantities against each other, a point per setting.  None: there are fewer than two of either."""
+    table = means(results, list(settings), list(columns[:2]))[:_MAX_SETTINGS].dropna(subset=list(columns[:2]))
+    if len(columns) < 2 or len(table) < 2:
+        return None
+    units = [unit_of_ticks(column, float(table[column].abs().max())) for column in columns[:2]]
+    marks = [
+        {
+            "series": _label(index),
+            "x": row[columns[0]] / units[0][1],
+            "y": row[columns[1]] / units[1][1],
+            "text": f"{_label(index)}: {', '.join(f'{in_words(column)} {text(column, row[column])}' for column in columns[:2])}",
+        }
+        for index, row in table.iterrows()
+    ]
+    ends = [
+        _ends(values := table[column].to_numpy(float) / unit[1], values)
+        for column, unit in zip(columns[:2], units, strict=True)
+    ]
+    x, y = (
+        ChartAxis(in_words(column), unit[0], *end) for column, unit, end in zip(columns[:2], units, ends, strict=True)
+    )
+    return chart(marks, [Panel("", x, y, height=220.0)])
+
+
+def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
+    """The mean over the first two settings.  None: fewer than two are varied."""
+    varied = [name for name in settings if len(results[name].unique()) > 1]
+    if len(varied) < 2:
+        return None
+    across, down = varied[1], varied[0]
+    found = means(results, [down, across], [column])[column]
+    # as the sweep file has them
+    orders = [list(dict.fromkeys(found.index.get_level_values(name))) for name in (down, across)]
+    table = found.unstack(across).reindex(index=orders[0], columns=orders[1])  # noqa: PD010 - both sort names as texts
+    if table.isna().to_numpy().all() or max(table.shape) > _MAX_SETTINGS:
+        return None
+    low, high = float(np.nanmin(table)), float(np.nanmax(table))
+    marks = [
+        {
+            "series": in_words(column),
+            "shape": "cell",
+            "x": place - 0.5,
+            "x2": place + 0.5,
+            "y": row - 0.5,
+            "y2": row + 0.5,
+            "shade": 0.0 if high == low else (value - low) / (high - low),
+            "words": text(column, value),
+            "text": f"{_key(down)} {table.index[row]}, {_key(across)} {table.columns[place]}: {text(column, value)}",
+        }
+        for (row, place), value in np.ndenumerate(table.to_numpy(float))
+    ]
+    rows, places = (tuple(map(str, names)) for names in (table.index, table.columns))
+    title = f"{in_words(column)}, by {_key(down)}"
+    return chart(
+        marks, [Panel(title, ChartAxis(_key(across), names=places), ChartAxis(names=rows), height=34.0 * len(rows))]
+    )
+
+
+def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Chart | None:
+    """How much of a quantity's variance each key explains, alone and with others.  None: fewer than two keys change it."""
+    shares = effects(results, list(axes), column)
+    if len(shares) < 2:
+        return None
+    names = tuple(_key(str(axis)) for axis in shares["axis"])
+    marks = [
+        {
+            "series": series,
+            "shape": "box",
+            "x": 0.0,
+            "x2": 100 * share,
+            "y": place + begin,
+            "y2": place + begin + 0.34,
+            "text": f"{names[place]}, {series}: {100 * share:.0f} %",
+        }
+        for series, name, begin in (("alone", "first", -0.36), ("with others", "total", 0.0))
+        for place, share in enumerate(shares[name])
+        if np.isfinite(share)
+    ]
+    axis = ChartAxis("share of the variance [%]", low=0.0, high=100.0)
+    return chart(marks, [Panel("", axis, ChartAxis(names=names))], colours={"alone": 0, "with others": 4})
+
+
+def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
+    """Where an axis begins and ends: around values that are close together, else at zero; None: where they do."""
+    low, high = float(np.nanmin(least)), float(np.nanmax(most))
+    if high <= 0 or low < 0:
+        return None, None
+    if low < high / 2 or low == high:
+        return 0.0, 1.1 * high
+    margin = (high - low) / 5
+    step = 10.0 ** math.floor(math.log10(high - low))
+    return step * math.floor((low - margin) / step), high + margin
+
+
+def _label(index: object) -> str:
+    return one_line(", ".join(map(str, index if isinstance(index, tuple) else (index,))), 60)
+
+
+def _key(name: str) -> str:
+    """``checkpoint.interval`` as words."""
+    return one_line(name.rpartition(".")[2].replace("-", " "), 40)
+
+
+# ---- The figure of a sweep over several windows: a panel per window on one scale, a row per setting, its seeds as a span.
+
+WINDOW = "window"
+MOST_WINDOWS, MOST_SETTINGS = 12, 12
+_FAILS, _IS_BOUND = "its job fails", "it did not end"
+"""Columns beside those of results, whose names have no spaces."""
+
+
+def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
+    """`rows`: of runs with checkpoints.  None: fewer than two windows, or no value.
+
+    A run without a value is no zero, and one whose job failed has none: the row of its setting says so.  A bound has a ring.
+    """
+    if WINDOW not in rows:
+        return None
+    fails = dead(rows)
+    rows = rows.assign(**{column: rows[column].astype(float).mask(fails)}).assign(**{_FAILS: fails})
+    if not rows[column].notna().any():
+        return None
+    rows[_IS_BOUND] = rows[column].notna() & ended(rows, column).isna()
+    windows = list(dict.fromkeys(rows[WINDOW].dropna()))[:MOST_WINDOWS]
+    if len(windows) < 2:
+        return None
+    names = rows[list(settings)].astype(str).agg(", ".join, axis=1)
+    names_drawn = list(dict.fromkeys(names))[:MOST_SETTINGS]
+    high = float(rows[column].max())
+    ending, size = unit_of_ticks(column, high)
+    marks = [
+        mark
+        for number, window in enumerate(windows)
+        for place, name in enumerate(names_drawn)
+        for mark in _marks(
+            rows[(rows[WINDOW] == window) & (names == name)],
+            column,
+            size,
+            {"panel": number, "y": place, "series": name},
+        )
+    ]
+    low, top = 0.0 if float(rows[column].min()) >= 0 else None, 1.05 * high / size if high > 0 else None
+    titles = [""] * (len(windows) - 1) + [in_words(column)]
+    panels = [
+        Panel(str(window), ChartAxis(title, ending, low, top), ChartAxis(names=tuple(names_drawn)))
+        for window, title in zip(windows, titles, strict=True)
+    ]
+    return chart(marks, panels)
+
+
+def _marks(own: pd.DataFrame, column: str, size: float, at: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The marks of one setting in one window: span and mean over seeds, and runs without a value."""
+    known = own[column].dropna()
+    missing, failed = len(own) - len(known), int(own[_FAILS].sum())
+    if len(known):
+        bound = "more than " if own[_IS_BOUND].any() else ""
+        spread = f" ({text(column, known.min())} to {text(column, known.max())})" if len(known) > 1 else ""
+        summary = f"{at['series']}: {bound}{text(column, known.mean())}{spread}, {len(known)} run{'s' if len(known) > 1 else ''}"
+        yield {**at, "shape": "span", "x": known.min() / size, "x2": known.max() / size, "text": summary}
+        yield {**at, "shape": "ring" if bound else "point", "x": known.mean() / size, "text": summary}
+    if missing:
+        yield {
+            **at,
+            "shape": "words",
+            "words": f"{'fails' if failed else 'no value'} in {failed or missing} of {len(own)} runs",
+        }
+
+
+# ---- The figure of an advice: what every setting that was tried gives for checkpoints and for recovery, against the limits.
+
+X, Y = "recovery_ms", "checkpoint_ms"
+
+
+def advice_block(data: Mapping[str, Any]) -> Block | None:
+    """`data`: what `ckptsim advise --json` gives.  None: fewer than two settings have a completed checkpoint.
+
+    Where fewer than two have a recovery that ends, checkpoints are drawn over the interval.
+    """
+    drawn = trade_off_chart(data)
+    if drawn is None:
+        return _by_interval(data)
+    settings = list(data["settings"])
+    left_out = len(settings) - len(_drawn(settings))
+    not_drawn = (
+        f" Not drawn: {left_out} without a completed checkpoint or a recovery that ends within its run."
+        if left_out
+        else ""
+    )
+    limits = [
+        f"{name} at most {ms_text(bound)}"
+        for name, key in (("recovery", X), ("checkpoints", Y))
+        if (bound := _limit(data, key))
+    ]
+    shaded = f" Shaded: beyond the limits ({', '.join(limits)})." if limits else ""
+    return Block(
+        "Checkpoints against recovery",
+        chart=drawn,
+        caption=f"A point per setting that was tried: 99th percentile of checkpoints over the time of a recovery.{shaded}{not_drawn}",
+    )
+
+
+def _by_interval(data: Mapping[str, Any]) -> Block | None:
+    rows = [row for row in data.get("settings", ()) if row.get(Y) is not None]
+    bound = _limit(data, Y)
+    shaded = f" Shaded: beyond the limit (checkpoints at most {ms_text(bound)})." if bound else ""
+    limits = {**data.get("limits", {}), X: None}
+    known = {key: _with_interval(data[key]) for key in ("today", "advised") if data.get(key)}
+    drawn = trade_off_chart({"settings": list(map(_with_interval, rows)), "limits": limits, **known}, "interval")
+    caption = f"A point per setting that was tried: 99th percentile of checkpoints over their interval. No recovery ended.{shaded}"
+    return None if drawn is None else Block("Checkpoints against their interval", chart=drawn, caption=caption)
+
+
+def _with_interval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting with its interval [ms] in the place of its recovery."""
+    return {**row, X: parse_duration(row["interval"]) / 1e6}
+
+
+def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
+    """A point per setting, by what it sets beside the interval; limits are shaded, today and the advised one have a ring."""
+    points = _drawn(list(data.get("settings", ())))
+    if len(points) < 2:
+        return None
+    x, y = (
+        _axis(title, [row[key] for row in points], _limit(data, key))
+        for title, key in ((across, X), ("checkpoints, p99", Y))
+    )
+    marks: list[dict[str, Any]] = []
+    for (_, size, near), side in ((x, "x"), (y, "y")):
+        if near is not None:
+            marks.append({"series": "beyond a limit", "shape": "band", side: near / size})
+    marks += [
+        {"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)}
+        for row in points
+    ]
+    for key in ("today", "advised"):
+        row = data.get(key)
+        if row and _has_durations(row):
+            name = f"{key}: {row['protocol']}, every {row['interval']}"
+            marks.append(
+                {"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)}
+            )
+    protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
+    inks = {str(mark["series"]): INK for mark in marks if mark.get("shape") in {"ring", "band"}}
+    return chart(marks, [Panel("", x[0], y[0], height=260.0)], colours=protocols | inks)
+
+
+def _text(row: Mapping[str, Any], across: str) -> str:
+    return f"{row['protocol']}, every {row['interval']}: checkpoints {ms_text(row[Y])}, {across} {ms_text(row[X])}"
+
+
+def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in settings if _has_durations(row)]
+
+
+def _has_durations(row: Mapping[str, Any]) -> bool:
+    """Whether it has both durations; 0 ms is one."""
+    return row.get(X) is not None and row.get(Y) is not None
+
+
+def _limit(data: Mapping[str, Any], key: str) -> float | None:
+    bound = data.get("limits", {}).get(key)
+    return None if bound is None else float(bound)
+
+
+def _axis(title: str, values: Sequence[float], limit: float | None) -> tuple[ChartAxis, float, float | None]:
+    """The axis, the size of its unit, and the limit if it is near: a far one would push all points together, and breaks nothing."""
+    low, high = min(values), max(values)
+    near = limit if limit is not None and limit < 3 * high else None
+    low, high = min(low, near or low), max(high, near or high)
+    ending, size = unit_of_ticks("_ms", high)
+    is_log = high > APART * low > 0  # a logarithm has no place for 0 ms
+    ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1 or 1.0)
+    return ChartAxis(title, ending, ends[0] / size, ends[1] / size, is_log=is_log), size, near

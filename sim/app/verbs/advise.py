@@ -1,0 +1,288 @@
+"""`advise`: a job and its limits go in; a setting, its reasons and its configuration come out, kept beside every run that was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from sim.advice.job import job_file, prepared
+from sim.advice.judgement import Limits
+from sim.advice.report import Report, no_advice, report
+from sim.advice.trials import FAILURES, TASK_MANAGER, Failure, TrialRunner
+from sim.app.report.results_page import unknown_values
+from sim.app.verbs.common import (
+    Listener,
+    OptionError,
+    Stopped,
+    command_line,
+    parsed,
+    parts_html,
+    parts_text,
+    writable_folder,
+)
+from sim.app.verbs.findings import Remark, job_findings, keep_answer, kept_job, of_problem, tell
+from sim.app.verbs.importing import draft_of, text_of, with_backtest
+from sim.jobs.infer.draft import Inference
+from sim.jobs.reading import read_source
+from sim.jobs.source.job_log import where_to_look
+from sim.jobs.source.recorded_job import ConfiguredJob
+from sim.model.quantities import S3_STANDARD
+from sim.model.schema.flink_file import flink_change, read_flink_file
+from sim.model.schema.history_file import missed_failures
+from sim.model.schema.validation import load_prices
+from sim.model.units import parse_duration, parse_share
+from sim.studies.run_folder import ADVICE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.advice.trials import Bench
+    from sim.plane import Engine
+    from sim.results.formats import TextTable
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceOptions:
+    """The limits and bounds of an advice, as texts with units, under their names in Python."""
+
+    p99: str | None = None  # of checkpoints
+    recovery: str | None = None
+    loss: str | None = None  # of throughput
+    visible: str | None = None  # output of transactional sinks, 99 %
+    failure: str = TASK_MANAGER  # what recovery is judged by: a lost task-manager, or a task
+    mtbf: str | None = None  # mean time between failures; None: a day, and marked UNKNOWN
+    load: Sequence[str] = ()  # ``[source=]file.csv[:column]``
+    replications: int = 12
+    budget: str = "90 s"  # of work: processor time on a machine that does nothing else
+    within: str = "5 min"  # on the clock
+    horizon: str = "2 h"
+    prices: str | None = None  # a file: price list of an object store; None: S3 Standard
+    flink: str | None = None  # a file of Flink's configuration, to be read and patched
+    unknowns: bool = True  # vary what is marked UNKNOWN
+
+    @property
+    def limits(self) -> Limits:
+        """The limits as numbers.  OptionError: a value is no quantity."""
+        loss = None if self.loss is None else float(parsed("loss", self.loss, parse_share))
+        return Limits(_ms("recovery", self.recovery), _ms("p99", self.p99), loss, _ms("visible", self.visible))
+
+    @property
+    def judged_failure(self) -> Failure:
+        """OptionError: there is no such failure."""
+        if self.failure not in FAILURES:
+            raise OptionError("failure", f"expected {' or '.join(FAILURES)}, not '{self.failure}'")
+        return cast("Failure", self.failure)
+
+    def given(self) -> dict[str, str | int | bool | Sequence[str] | None]:
+        """The options that differ from their defaults, as the command writes them."""
+        named = {own.name: getattr(self, own.name) for own in fields(self) if getattr(self, own.name) != own.default}
+        return {
+            (f"no-{name}" if value is False else name.replace("_", "-")): value is False or value
+            for name, value in named.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisedJob:
+    """The job that advice is about."""
+
+    name: str
+    source: Path  # what it was read from
+    text: str | None = None  # its scenario; None: that is the source
+    changes: tuple[str, ...] = ()  # ``key=value``
+    findings: tuple[str, ...] = ()  # lines about its import
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Advised:
+    """An advice, and the rows that it rests on; it shows itself as text and tables."""
+
+    report: Report
+    folder: Path
+    file: Path  # the scenario of the job
+    changes: tuple[str, ...]
+    spent_s: float  # processor time that all runs took
+    table: pd.DataFrame = field(repr=False)  # a row per run
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong in runs; empty: nothing."""
+        failed, broken = self.table[self.table["status"] != "ok"], self.table[self.table["violations"] > 0]
+        if len(failed):
+            return f"{len(failed)} runs failed, the first: {failed.iloc[0]['error']}"
+        if len(broken):
+            return f"{len(broken)} runs broke what checkpoints promise, the first: {broken.iloc[0]['violation'].splitlines()[0]}"
+        return ""
+
+    @property
+    def verdict(self) -> str:
+        """The first sentence: what to do, and which limits it keeps."""
+        first = self.report.parts[0]
+        return first if isinstance(first, str) else first.title
+
+    @property
+    def parts(self) -> Sequence[str | TextTable]:
+        """Texts and tables (title, header, rows of text), in their order."""
+        return self.report.parts
+
+    @property
+    def setting(self) -> tuple[str, str] | None:
+        """(interval, protocol), such as ("10 s", "unaligned"); None: nothing that was tried keeps the limits."""
+        return None if self.report.chosen is None else self.report.chosen.name
+
+    @property
+    def configuration(self) -> str:
+        """Lines for the configuration of Flink; empty without a setting."""
+        return str(self.report.data["configuration"])
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """JSON-ready; times in ms, shares between 0 and 1."""
+        return self.report.plain()
+
+    def __repr__(self) -> str:
+        return parts_text(self.parts)
+
+    def _repr_html_(self) -> str:
+        return parts_html(self.parts)
+
+
+def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> AdvisedJob:
+    """A scenario as it is, and what `import` reads imported.  RecordingError: it cannot be."""
+    if source.suffix in (".yaml", ".yml"):
+        return AdvisedJob(source.stem, source, changes=tuple(changes))
+    listener = listener or Listener()
+    read = read_source([source])
+    draft = draft_of(read)
+    findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
+    if isinstance(draft, Inference):
+        findings.append(Remark(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
+    lines = tell(findings, listener)
+    complete, history = with_backtest(read, draft, listener)
+    name = read.name if isinstance(read, ConfiguredJob) else source.name.partition(".")[0]
+    return AdvisedJob(name, source, text_of(complete), tuple(changes), (*lines, *filter(None, ["\n".join(history)])))
+
+
+def advise(
+    job: AdvisedJob,
+    options: AdviceOptions,
+    folder: Path | None = None,
+    *,
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+) -> Advised:
+    """Try settings until one is sure, the budget is spent or time is up.
+
+    Runs and advice are kept in `folder` (``runs/advise-<name>`` by default).
+
+    OptionError: an option has no such value.  ScenarioError: the job is none that advice is about.
+    """
+    listener = listener or Listener()
+    limits, failure, mtbf_ms = options.limits, options.judged_failure, _ms("mtbf", options.mtbf)
+    within_s = (_ms("within", options.within) or 0.0) / 1e3
+    budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
+    prices = S3_STANDARD if options.prices is None else load_prices(Path(options.prices))
+    deployed = None if options.flink is None else read_flink_file(Path(options.flink))
+    folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
+    runner = TrialRunner(
+        folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s, within_s=within_s
+    )
+    trying = listener.progress(
+        "trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress
+    )
+    try:
+        with runner.workers, trying as runner.watch:
+            file = job_file(job.source, job.text, folder)
+            changes = job.changes if options.flink is None else (flink_change(options.flink, file), *job.changes)
+            bench = prepared(
+                file,
+                changes,
+                options.load,
+                recovery_ms=limits.recovery_ms,
+                ahead_ns=round(ahead_ms * 1e6),
+                failure=failure,
+            )
+            bench.prices, bench.conf = prices, deployed
+            findings = (*job.findings, *tell(_findings(job, bench), listener))
+            if missed_failures(bench.backtest):
+                found = no_advice(bench, limits, _what_to_do(bench))
+            else:
+                found = report(
+                    bench,
+                    limits,
+                    mtbf_ms,
+                    runner.run,
+                    folder,
+                    max_replications=options.replications,
+                    affords=runner.affords,
+                    lack=runner.lack,
+                    vary=options.unknowns,
+                )
+    except KeyboardInterrupt:
+        raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
+    advised = Advised(found, folder, file, changes, runner.cpu_s(), runner.collected())
+    for finding in runner.store.findings():
+        listener.message(finding)
+    listener.result(advised)
+    _keep(advised, job, options, findings)
+    if advised.trouble:
+        listener.message(advised.trouble)
+    return advised
+
+
+def _what_to_do(bench: Bench) -> list[str]:
+    """First of all, about a job that hardly completes a checkpoint: its simulation has not the cause."""
+    failures = None if bench.backtest is None else bench.backtest.failures
+    found = list(where_to_look([failures.reason] if failures else []))
+    if failures and failures.job_failures:
+        tolerable = bench.load(bench.common).checkpoint.tolerable_failed
+        found.append(
+            f"The job tolerates {tolerable} failed checkpoints in a row (execution.checkpointing.tolerable-failed-checkpoints): more let "
+            "it run on while the cause is looked for, and so does a longer execution.checkpointing.timeout if they expire."
+        )
+    return found
+
+
+def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
+    """The backtest of an import was told just now."""
+    scenario = bench.load(bench.common)
+    return [
+        *map(of_problem, bench.warnings),
+        *job_findings(scenario.name, [scenario], bench.backtest if job.text is None else None),
+    ]
+
+
+def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: Sequence[str]) -> None:
+    """Keep the answer of the advice for a report."""
+    first, *others = advised.report.parts
+    verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))
+    keep_answer(
+        advised.folder,
+        ADVICE,
+        title=f"Advice for {job.name}",
+        question="Which checkpoint settings keep the limits?",
+        verdict=verdict,
+        parts=parts,
+        findings=findings,
+        assumptions=[
+            *unknown_values(advised.file.read_text(encoding="utf-8")),
+            "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
+        ],
+        data=advised.report.plain(),
+        job=kept_job(advised.folder, advised.file, advised.changes),
+        command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
+    )
+
+
+def _ms(option: str, text: str | None) -> float | None:
+    """A duration in ms; None: it is not given.  OptionError: it is no duration."""
+    if text is None:
+        return None
+    if (found := parsed(option, text, parse_duration) / 1e6) <= 0:
+        raise OptionError(option, f"expected more than nothing, not '{text}'")
+    return found

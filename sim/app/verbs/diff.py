@@ -1,0 +1,299 @@
+"""`diff`: what differs between the inputs of two scenarios, jobs or folders of results, and what that does to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sim.app.verbs.common import (
+    Listener,
+    OptionError,
+    Stopped,
+    command_line,
+    parts_html,
+    parts_text,
+    portable,
+    writable_folder,
+)
+from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
+from sim.app.verbs.importing import draft_of, text_of
+from sim.app.verbs.run import StudySource
+from sim.jobs.reading import read_source
+from sim.model.files import replace_file
+from sim.model.quantities import COST, S3_STANDARD
+from sim.model.schema.flink_text import deciding_defaults
+from sim.model.schema.text import ScenarioError, read_text
+from sim.model.schema.validation import load_prices
+from sim.model.units import format_duration
+from sim.results.formats import TextTable
+from sim.studies import effects
+from sim.studies.differences import InputDifferences, input_differences
+from sim.studies.run_folder import DIFF, FolderError
+from sim.studies.sides import (
+    KeptAnswer,
+    Side,
+    kept_answer,
+    kept_side,
+    observed_text,
+    scenario_in,
+    side_of,
+    side_of_answer,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.plane import Engine
+    from sim.studies.effects import QuantityDifference
+
+REPLICATIONS = 5
+"""Enough for an interval; each side and each change runs so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRequest:
+    """Two places or studies to compare, and the changes to what they say."""
+
+    a: Path | StudySource
+    b: Path | StudySource
+    changes: tuple[str, ...] = ()  # ``key=value``, of both sides
+    changes_of_a: tuple[str, ...] = ()
+    changes_of_b: tuple[str, ...] = ()
+    strategy: str | None = None
+    replications: int = REPLICATIONS
+    prices: Path | None = None  # a file; None: S3 Standard
+
+    def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
+        """The place of a side, and the changes to it alone."""
+        given: Path | StudySource = getattr(self, name)
+        own: tuple[str, ...] = getattr(self, f"changes_of_{name}")
+        return (given.file, (*given.changes, *own)) if isinstance(given, StudySource) else (given, own)
+
+    def command(self, folder: Path | None) -> str:
+        (a, of_a), (b, of_b) = self.side("a"), self.side("b")
+        often = None if self.replications == REPLICATIONS else self.replications
+        options = {
+            "set": self.changes,
+            "set-a": of_a,
+            "set-b": of_b,
+            "strategy": self.strategy,
+            "replications": often,
+            "prices": self.prices,
+            "out": folder,
+        }
+        return command_line("diff", [a, b], options)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Diff:
+    """What differs, and what that does: a screen first, tables below, all rows in `table`."""
+
+    verdict: str
+    parts: tuple[str | TextTable, ...]
+    data: dict[str, Any]  # JSON-ready
+    trouble: tuple[str, ...]  # of runs; empty: none
+    table: pd.DataFrame = field(repr=False)  # a row per run: columns of `sim.studies.cells`, and `side`
+    folder: Path | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        return bool((self.table["status"] != "ok").any()) if len(self.table) else False
+
+    @property
+    def has_violations(self) -> bool:
+        return bool((self.table["violations"] > 0).any()) if len(self.table) else False
+
+    def __repr__(self) -> str:
+        return parts_text(self.parts)
+
+    def _repr_html_(self) -> str:
+        return parts_html(self.parts)
+
+
+def diff(
+    request: DiffRequest,
+    folder: Path | None = None,
+    *,
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    listener: Listener | None = None,
+) -> Diff:
+    """Compare A with B.  Scenarios and jobs run like with like; what `sweep` and `advise` kept is read.  `folder` keeps the result.
+
+    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
+    """
+    listener = listener or Listener()
+    place_a, place_b = request.side("a")[0], request.side("b")[0]
+    kept = [None if isinstance(given, StudySource) else kept_answer(given) for given in (request.a, request.b)]
+    if folder is not None:
+        writable_folder(folder)
+    first, second = kept
+    if first is not None and second is not None:
+        found = _of_answers(
+            request, first, second, partial(_of_sides, request, engine=engine, jobs=jobs, listener=listener)
+        )
+    elif first is None and second is None:
+        sides = [_side(request, name) for name in ("a", "b")]
+        found = _of_sides(request, *sides, engine=engine, jobs=jobs, listener=listener)
+    else:
+        there, other = (place_a, place_b) if first is not None else (place_b, place_a)
+        raise OptionError(
+            "b", f"{there} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind"
+        )
+    if folder is not None:
+        found = _kept(found, request, folder)
+    listener.result(found)
+    return found
+
+
+def _of_sides(request: DiffRequest, a: Side, b: Side, *, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
+    found = input_differences(a, b, request.replications)
+    notes = [*a.notes, *b.notes, *filter(None, [found.runs])]
+    if not found.changes:
+        return _result(request, found, [], _no_rows(), "", notes)
+    prices = S3_STANDARD if request.prices is None else load_prices(request.prices)
+    count, total_ns = effects.simulated_ns(found)
+    with listener.progress(f"{a.name} and {b.name}", total_ns, count, what_each="runs") as watch:
+        try:
+            rows = effects.runs(found, prices=prices, engine=engine, jobs=jobs, watch=watch)
+        except KeyboardInterrupt:
+            raise Stopped("nothing is kept of an unfinished comparison") from None
+    at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
+    seeds = f"{request.replications} seed{'' if request.replications == 1 else 's'} on each side"
+    runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"
+    notes += different_issues({"A": found.before, "B": found.after})
+    if defaults := deciding_defaults([found.before, found.after]):
+        notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")
+    if rows.get(COST) is not None and rows[COST].notna().any():
+        notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")
+    return _result(request, found, effects.quantities(rows), rows, runs, notes)
+
+
+def _result(
+    request: DiffRequest,
+    found: InputDifferences,
+    answer: Sequence[QuantityDifference],
+    rows: pd.DataFrame,
+    runs: str,
+    notes: Sequence[str],
+) -> Diff:
+    trouble = effects.trouble(rows) if len(rows) else []
+    place_a, place_b = request.side("a")[0], request.side("b")[0]
+    observed = observed_text(place_a, place_b)
+    verdict = effects.verdict(found, answer, has_failed=bool(len(rows) and (rows["status"] != "ok").any()))
+    screen = effects.screen(found, answer, verdict, runs)
+    others = [*notes, *trouble, effects.same_quantities(answer), observed]
+    parts: tuple[str | TextTable, ...] = (screen, *effects.tables(found, answer), *filter(None, others))
+    inputs = [
+        {
+            "key": own.key,
+            "before": own.before_text,
+            "after": own.after_text,
+            "flink": list(own.flink),
+            "about": own.kind,
+            "step": step.name,
+        }
+        for step in found.steps
+        for own in step.changes
+    ]
+    data = {
+        "a": portable(place_a),
+        "b": portable(place_b),
+        "verdict": verdict,
+        "inputs": inputs,
+        "renamed": [list(pair) for pair in found.renamed],
+        "added": list(found.added),
+        "removed": list(found.removed),
+        "known_issues": {
+            side: known_issues_json([scenario]) for side, scenario in (("a", found.before), ("b", found.after))
+        },
+        "quantities": [own.plain() for own in answer],
+        "notes": [*filter(None, [runs]), *notes],
+        "trouble": trouble,
+        "observed": observed,
+    }
+    return Diff(verdict, parts, data, tuple(trouble), rows)
+
+
+def _of_answers(
+    request: DiffRequest, first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
+) -> Diff:
+    """Two answers as they were kept, and what differs between their jobs: these run, if anything does."""
+    given = {
+        "set": request.changes,
+        "set_a": request.changes_of_a,
+        "set_b": request.changes_of_b,
+        "strategy": request.strategy,
+    }
+    if wrong := next((name for name, value in given.items() if value), None):
+        raise OptionError(
+            wrong, f"{first.folder} and {second.folder} are read as they were kept: compare scenarios to change a value"
+        )
+    from sim.studies.effects import compared
+
+    found = compared(first, second)
+    data = {"a": portable(first.folder), "b": portable(second.folder), **found.data}
+    jobs, of_jobs, trouble = _of_jobs(first, second, simulated)
+    return Diff(found.verdict, (found.screen, *jobs, *found.tables), data | {"jobs": of_jobs}, trouble, found.rows)
+
+
+def _of_jobs(
+    first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
+) -> tuple[list[str | TextTable], dict[str, Any], tuple[str, ...]]:
+    """(parts, data, trouble) about the jobs of two answers."""
+    if not (first.job and second.job):
+        return ["Their jobs are not compared: an older version did not keep them."], {}, ()
+    try:
+        found = simulated(side_of_answer(first), side_of_answer(second))
+    except ScenarioError as error:
+        return [f"Their jobs are not compared: {error}"], {}, ()
+    if not found.data["inputs"]:
+        return ["Their jobs are the same: what differs is what was varied, asked or limited."], found.data, ()
+    screen, *others = found.parts
+    return [f"Their jobs differ, apart from what was varied:\n{screen}", *others], found.data, found.trouble
+
+
+def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
+    """A study, a scenario, the scenario of a folder, or what `import` reads."""
+    given, strategy = getattr(request, name), request.strategy
+    place, own = request.side(name)
+    changes = (*request.changes, *own)
+    if isinstance(given, StudySource):
+        return side_of(portable(place), given.text, given.folder, changes, strategy)
+    if (kept := scenario_in(place)) is not None:
+        return side_of(portable(place), read_text(kept), kept.parent, changes, strategy)
+    if place.is_dir() and (place / "comparison.json").is_file():
+        return kept_side(place, changes, strategy)
+    if (place / DIFF).is_file():
+        raise FolderError(f"{place}: holds a comparison already: 'ckptsim report {place} -o FILE' shows it")
+    if place.suffix in (".yaml", ".yml"):
+        return side_of(portable(place), read_text(place), place.parent, changes, strategy)
+    return side_of(portable(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
+
+
+def _no_rows() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame()
+
+
+def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
+    """The rows and the answer, for a report."""
+    replace_file(folder / "results.parquet", found.table.to_parquet)
+    _, *others = found.parts
+    keep_answer(
+        folder,
+        DIFF,
+        title=f"{found.data['a']} and {found.data['b']}",
+        question="What differs, and what does that do?",
+        verdict=found.verdict,
+        parts=[found.parts[0], *others],
+        findings=[],
+        assumptions=["Simulated; both sides and all changes meet the same random numbers."] if len(found.table) else [],
+        command=request.command(folder),
+        data=found.data,
+    )
+    return Diff(found.verdict, found.parts, found.data, found.trouble, found.table, folder)

@@ -1,0 +1,390 @@
+"""Findings that commands report, known issues among them; what is kept of a result."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from itertools import starmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sim.advice.settings import sinks_of
+from sim.app.verbs.common import OptionError, command_line, portable
+from sim.jobs.evidence.known_issues import UNSAFE, IssueMatch, issues_of, known_issues, versions_of
+from sim.model.cluster import version_span
+from sim.model.files import replace_text
+from sim.model.text import listed
+from sim.model.units import SECOND, format_duration
+from sim.results.formats import TextTable, bytes_text
+from sim.runtime.manifest import code_version
+
+if TYPE_CHECKING:
+    from sim.app.verbs.common import Listener
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+    from sim.model.schema.text import Problem
+    from sim.results.page import Page
+
+
+# ---- What is known of a job before it runs: what predictions were held to, what the backtest says, and what tails rest on.
+
+_SHORT_UPLOAD_NS = 30 * SECOND
+"""Attempts that last so long together outlive the slow requests of object stores."""
+
+
+class Remark(NamedTuple):
+    """A line about a job, which may be a warning."""
+
+    text: str
+    is_warning: bool = False
+
+
+def of_problem(problem: Problem) -> Remark:
+    """A warning or a note of a reader of files."""
+    return Remark(str(replace(problem, file=portable(problem.file))), is_warning=not problem.is_note)
+
+
+def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:
+    """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
+    from sim.advice.settings import dangers
+    from sim.jobs.evidence.envelope import warning
+    from sim.jobs.evidence.what_ifs import history_sentences
+    from sim.model.schema.flink_text import deciding_defaults
+    from sim.model.schema.history_file import missed_failures
+
+    scenarios = list(scenarios)
+    if finding := warning(scenarios):
+        yield Remark(f"{name}: {finding}", is_warning=True)
+    for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
+        yield Remark(f"{name}: {danger}", is_warning=True)
+    for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
+        yield Remark(f"{name}: {sentence}")
+    for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _upload_sentences(scenario)):
+        yield Remark(f"{name}: {sentence}", is_warning=True)
+    if names := deciding_defaults(scenarios):
+        yield Remark(f"{name}: at their defaults, which decide in many jobs: {', '.join(names)}")
+    for i, line in enumerate(history_sentences(backtest, scenarios)):
+        yield Remark(
+            f"{name}: {line}",
+            is_warning=i == 0 and backtest is not None and bool(backtest.off or missed_failures(backtest)),
+        )
+    yield from issue_remarks(name, scenarios)
+
+
+def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
+    """The known defects that apply to a job, and those that may."""
+    return starmap(Remark, issue_lines(name, scenarios))
+
+
+def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
+    """The lists of a file that stand for one value: a run for each combination of their values."""
+    values: dict[str, set[str]] = {}
+    for axis, value in (pair for scenario in scenarios for pair in scenario.axes if pair[0]):
+        values.setdefault(axis, set()).add(value)
+    if values:
+        yield Remark(f"axes: {' x '.join(f'{axis} ({len(found)})' for axis, found in values.items())}")
+
+
+def _union_sentences(scenario: Scenario) -> Iterator[str]:
+    """What a restart does to union list state."""
+    if not (scenario.faults or scenario.rescale or scenario.instances.count > 1):
+        return
+    for vertex in scenario.job.vertices:
+        if (union := vertex.union_state) is None:
+            continue
+        own, number = vertex.snapshot.operator_state_bytes, vertex.parallelism
+        state = f"each of the {number} subtasks of '{vertex.name}' restores the union list state of all, {bytes_text(own * number)}"
+        if not own:
+            yield f"the union list state of '{vertex.name}' has no size: write it as snapshot: {{operator-state: SIZE}}, per subtask"
+        elif union.clears:
+            yield f"{state}, and keeps its own; with union-state: {{clears: false}} it is {number} times as large after each restart"
+        else:
+            yield (
+                f"{state}, and snapshots all of it again (clears: false): {number} times as large after each restart; acknowledgements "
+                "carry 8 B per element of it besides: Flink drops those above pekko.framesize (10 MiB), which is not simulated"
+            )
+
+
+def _upload_sentences(scenario: Scenario) -> Iterator[str]:
+    """What a short timeout does to uploads of a changelog (RetryingExecutor, RetryPolicy.fixed), or that nothing is uploaded."""
+    logs = [
+        (own.name, own.state.changelog)
+        for own in scenario.job.vertices
+        if own.state is not None and own.state.changelog is not None
+    ]
+    if in_memory := [f"'{name}'" for name, log in logs if log.in_memory]:
+        yield (
+            f"the changelog of {listed(in_memory)} is kept in memory, as Flink does unless state.changelog.storage is filesystem: keys of "
+            "dstl.dfs.upload have no effect, and each checkpoint carries the log in its acknowledgements"
+        )
+    limits: dict[tuple[int, int], list[str]] = {}
+    for name, log in logs:
+        if (
+            not log.in_memory
+            and log.upload_timeout_ns is not None
+            and log.upload_timeout_ns * log.upload_attempts < _SHORT_UPLOAD_NS
+        ):
+            limits.setdefault((log.upload_timeout_ns, log.upload_attempts), []).append(f"'{name}'")
+    for (timeout_ns, attempts), names in limits.items():
+        timeout, end = format_duration(timeout_ns), format_duration(timeout_ns * attempts)
+        again = f" is attempted again while it goes on, {attempts} attempts in all, and" if attempts > 1 else ""
+        yield (
+            f"an upload of the changelog of {listed(names)} longer than {timeout}{again} fails the checkpoint if none has ended by {end} "
+            "(dstl.dfs.upload.timeout, dstl.dfs.upload.max-attempts): too short for storage whose requests are slow now and then"
+        )
+
+
+def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
+    """Pass each remark to the listener.  Returns all of them as lines."""
+    lines = []
+    for finding in findings:
+        (listener.warning if finding.is_warning else listener.message)(finding.text)
+        lines.append(f"warning: {finding.text}" if finding.is_warning else finding.text)
+    return tuple(lines)
+
+
+# ---- `known-issues`: the catalogue of known defects; of a scenario or a real job those that apply to it, or may.
+
+_MOST_NAMED = 5
+"""Defects that a line names; of more the number is said."""
+HEADER = ("", "id", "component", "consequence", "fixed in", "what", "why")
+
+
+@dataclass(frozen=True)
+class FoundIssues:
+    """Known defects, the worst consequences first."""
+
+    matches: tuple[IssueMatch, ...]
+    has_job: bool  # False: they are entries of the catalogue, whatever the job
+    missing: str = ""  # versions and connectors that the job does not say; empty: it says all
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """A row of text per defect, under `HEADER`."""
+        return [[self._status(own), *_cells(own), _why(own) or own.issue.condition] for own in self.matches]
+
+    def _status(self, own: IssueMatch) -> str:
+        return "" if not self.has_job else "applies" if own.applies else "may apply"
+
+    @property
+    def summary(self) -> str:
+        """How many there are, and what would tell more."""
+        if not self.has_job:
+            return f"{_counted(len(self.matches))}. With a FILE: those that apply to its job, or may."
+        applying = sum(own.applies for own in self.matches)
+        more = (
+            f" Say {self.missing} to know more: defects of connectors that are not named are left out."
+            if self.missing
+            else ""
+        )
+        return f"{_counted(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
+
+    @property
+    def plain(self) -> list[dict[str, Any]]:
+        """JSON-ready."""
+        return [own.plain for own in self.matches]
+
+
+def find_issues(
+    scenarios: Sequence[Scenario] | None, component: str | None = None, version: str | None = None
+) -> FoundIssues:
+    """The catalogue, or what of it applies to a job, or may.
+
+    `version`: of the `component`, which is Flink by default; of a job instead of its own.
+    OptionError: there is no such component or version.
+    """
+    components = {issue.component for issue in known_issues()}
+    if component not in (None, *components):
+        raise OptionError("component", f"expected {', '.join(sorted(components))}, not '{component}'")
+    try:
+        version_span(version or "1")
+    except ValueError as error:
+        raise OptionError("version", str(error)) from None
+    judged = component or ("flink" if version else None)
+    if scenarios is None:
+        everything = [
+            IssueMatch(issue, False, (), ()) for issue in known_issues() if issue.affects(version or "") is not False
+        ]
+        return FoundIssues(tuple(own for own in everything if judged in (None, own.issue.component)), has_job=False)
+    found = issues_of(scenarios, {judged: version} if judged and version else {})
+    own = tuple(match for match in found if component in (None, match.issue.component))
+    missing = _missing(scenarios)
+    if (
+        component is not None
+        and ".connector" in missing
+        and not any(component in versions_of(scenario) for scenario in scenarios)
+    ):
+        unsure = (f"a connector of the job is {component}: it does not name all of them",)
+        has_it = [
+            issue
+            for issue in known_issues()
+            if issue.component == component and issue.affects(version or "") is not False
+        ]
+        own, missing = (*own, *(IssueMatch(issue, False, (), unsure) for issue in has_it)), ""
+    return FoundIssues(own, has_job=True, missing=missing)
+
+
+def known_issues_json(scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
+    return [own.plain for own in issues_of(scenarios)]
+
+
+def issue_lines(name: str, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, bool]]:
+    """A line for each known defect that applies, which is a warning, and one about those that may."""
+    found = issues_of(scenarios)
+    applying = [own for own in found if own.applies]
+    for own in applying[:_MOST_NAMED]:
+        issue = own.issue
+        text = f"{issue.id} ({issue.consequence}): {issue.title}. {own.simulated}. Way out: {issue.way_out}. {issue.source}"
+        yield f"{name}: known defect {text}", True
+    if others := len(applying[_MOST_NAMED:]):
+        yield f"{name}: {_counted(others, 'more known defect')} apply: ckptsim known-issues FILE", True
+    if possible := [own for own in found if not own.applies]:
+        counts = ", ".join(
+            f"{what} {count}" for what, count in Counter(own.issue.consequence for own in possible).items()
+        )
+        text = f"{name}: {_counted(len(possible))} may apply ({counts}: {_named(possible)}): ckptsim known-issues FILE lists them"
+        yield text + (f"; fewer if you say {missing}" if (missing := _missing(scenarios)) else ""), False
+
+
+def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    """By name of the scenario: the known defects that it alone has, or may have."""
+    found = {name: dict.fromkeys(own.issue.id for own in issues_of([scenario])) for name, scenario in scenarios.items()}
+    for name, own in found.items():
+        if alone := [issue for issue in own if not all(issue in other for other in found.values())]:
+            yield f"known defects that may apply to {name} alone: {', '.join(alone)}"
+
+
+def nothing_lost(scenarios: Iterable[Scenario]) -> str:
+    """What a run without a loss does not say; empty: no known defect contradicts it."""
+    unsafe = [own for own in issues_of(scenarios) if own.issue.consequence in UNSAFE and not own.issue.simulated]
+    if not unsafe:
+        return ""
+    is_or_are = "are" if len(unsafe) > 1 else "is"
+    what = f"{_counted(len(unsafe))} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
+    return f"Nothing lost in the simulation; {what} ({_named(unsafe)}): ckptsim known-issues FILE"
+
+
+def _named(found: Sequence[IssueMatch]) -> str:
+    return ", ".join([*(own.issue.id for own in found[:_MOST_NAMED]), *["..."] * (len(found) > _MOST_NAMED)])
+
+
+def _cells(own: IssueMatch) -> list[str]:
+    issue = own.issue
+    fixed = "unknown" if issue.fixed is None else ", ".join(issue.fixed) or "no release"
+    return [issue.id, issue.component, issue.consequence, fixed, f"{issue.title}. {own.simulated}."]
+
+
+def _why(own: IssueMatch) -> str:
+    return "; ".join([*own.holding, *(f"if {text}" for text in own.unsure)])
+
+
+def _missing(scenarios: Sequence[Scenario]) -> str:
+    versions = {component: version for scenario in scenarios for component, version in versions_of(scenario).items()}
+    names = [
+        "cluster.version" if component == "flink" else f"the version of {component}"
+        for component, own in versions.items()
+        if not own
+    ]
+    sinks = [vertex for scenario in scenarios for vertex, kind in sinks_of(scenario).items() if kind is None]
+    sources = [
+        vertex.name
+        for scenario in scenarios
+        for vertex in scenario.job.vertices
+        if vertex.source and not vertex.connector
+    ]
+    return ", ".join([*names, *(f"job.{vertex}.connector" for vertex in dict.fromkeys((*sources, *sinks)))])
+
+
+def _counted(count: int, what: str = "known defect") -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+# ---- What a folder keeps beside its rows for a report: question, verdict, texts and tables, and the command that makes it again.
+#
+# It says when and by what results were made: a result that is made again unchanged keeps its date.
+
+
+def keep_answer(
+    folder: Path,
+    name: str,
+    *,
+    title: str,
+    question: str,
+    verdict: str,
+    parts: Sequence[str | TextTable],
+    findings: Sequence[str],
+    assumptions: Sequence[str],
+    command: str,
+    **extra: Any,
+) -> None:
+    """Write `folder`/`name`.  `findings`: lines about the job, as they were told.  `extra`: what its figures need."""
+    kept = {
+        "title": title,
+        "question": question,
+        "verdict": verdict,
+        "parts": [part if isinstance(part, str) else part._asdict() for part in parts],
+        "findings": list(findings),
+        "assumptions": list(assumptions),
+        **extra,
+        "command": f"{command}\n{command_line('report', [folder], {})} -o report.html",
+    }
+    replace_text(folder / name, json.dumps(with_provenance(kept, folder / name), indent=1, allow_nan=False) + "\n")
+
+
+def kept_job(folder: Path, file: Path, changes: Sequence[str]) -> dict[str, Any]:
+    """The scenario behind the answer in `folder`, for `diff`: text, file as seen from there, changes.  Empty: it has no file."""
+    if not file.is_file():
+        return {}
+    return {
+        "text": file.read_text(encoding="utf-8"),
+        "file": Path(os.path.relpath(file, folder)).as_posix(),
+        "changes": list(changes),
+    }
+
+
+def write_page(page: Page, file: Path) -> None:
+    """One HTML file that needs no network."""
+    from sim.results.page import html  # here: what is kept without a page needs no charts
+
+    replace_text(file, html(page))
+
+
+def now() -> str:
+    """``2026-11-23 07:15 UTC``.  SOURCE_DATE_EPOCH (seconds) stands for the clock: https://reproducible-builds.org/specs/source-date-epoch/."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def with_provenance(kept: Mapping[str, Any], file: Path | None = None) -> dict[str, Any]:
+    """The same with version and date.  `file`: where it was kept before; if nothing else has changed, its date stays."""
+    new = {**kept, "version": f"{_release()} (code {code_version()})", "date": now()}
+    old = _read(file)
+    return (
+        {**new, "date": old["date"]}
+        if old and json.loads(json.dumps(new | {"date": ""})) == old | {"date": ""}
+        else new
+    )
+
+
+def _release() -> str:
+    try:
+        return version("ckptsim")
+    except PackageNotFoundError:
+        return "of a checkout"
+
+
+def _read(file: Path | None) -> dict[str, Any]:
+    """The JSON of a file; empty: there is none, or it cannot be read."""
+    if file is None:
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and "date" in found else {}

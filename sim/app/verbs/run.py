@@ -1,0 +1,313 @@
+"""`run`: the combinations of a scenario side by side, what it expects of them, and the folder of their results."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.app.verbs.common import Listener, Stopped, command_line, portable, writable_folder
+from sim.app.verbs.findings import (
+    Remark,
+    axes_of,
+    job_findings,
+    known_issues_json,
+    nothing_lost,
+    of_problem,
+    tell,
+    with_provenance,
+)
+from sim.jobs.evidence.what_ifs import history_of
+from sim.model.quantities import S3_STANDARD, Prices
+from sim.model.schema.history_file import joined, missed_failures
+from sim.model.schema.study import ScenarioFile, loads
+from sim.model.schema.text import ScenarioError, assumed, read_text
+from sim.results.formats import ms_text
+from sim.runtime.manifest import identity
+from sim.studies.compare import compare_cells, folder_names, keep, plain
+from sim.studies.deciding import deciding, trials
+from sim.studies.expectations import Expectation, check
+from sim.studies.local import no_watch
+from sim.studies.plan import Cell, cells, run_folder, with_baselines
+from sim.studies.run_folder import replacing
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
+    from sim.studies.comparison import Comparison
+
+
+_MOST_NAMED = 4
+"""Strategies that a line names."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudySource:
+    """The source of a study: a text, its place, and the changes to it."""
+
+    text: str  # of the scenario file
+    name: str
+    file: Path  # where it stood; of a text, where it would stand
+    changes: tuple[str, ...] = ()  # ``key=value``
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the traces of the study are looked for."""
+        return self.file.parent
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A study to run, and the command that repeats it."""
+
+    origin: StudySource
+    study: ScenarioFile
+    expectations: tuple[Expectation, ...]
+    pinned: tuple[str, ...]  # ``key=value`` that give these combinations and no others
+
+    def command(self, folder: Path | None) -> str:
+        return command_line("run", [self.origin.file], {"set": self.pinned, "out": folder})
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """The result of `run`: strategies side by side, and whether the expectations of the scenario hold."""
+
+    request: RunRequest
+    comparison: Comparison
+    # a row per expectation and strategy: metric, condition, value, whether it holds
+    expectations: tuple[dict[str, Any], ...]
+    findings: tuple[str, ...]  # lines about the job
+    folder: Path | None
+
+    @property
+    def keeps_expectations(self) -> bool:
+        return all(row["holds"] for row in self.expectations)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the numbers depend on, and how they were made: sentences below the table of strategies."""
+        own = self.comparison
+        scarce = [f"Cores are scarce: {name}: {load}." for name, load in own.scarce.items()]
+        return [
+            *filter(None, [own.overload]),
+            *scarce,
+            *map(str, own.deciding),
+            *filter(None, [own.left_out, own.in_cold_start]),
+        ]
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Further outcomes: the range of an outage, repetitions, refusals, and expectations that hold or fail."""
+        comparison, rows = self.comparison, self.expectations
+        lines = [comparison.outage] if comparison.outage else []
+        lines += [
+            f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()
+        ]
+        lines += [f"{what}." for what in (*comparison.replays, *comparison.tables_left_out)]
+        lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
+        lines += filter(None, (_longer_waits(own, comparison) for own in self.request.expectations))
+        broken = [row for row in rows if not row["holds"]]
+        for row in broken:
+            fate = "failed" if math.isfinite(row["value"]) else "unknown"
+            lines.append(f"expectation {fate}: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}")
+        lost = any(row.lost_records for row in comparison.consequences.values()) or comparison.violations
+        if (
+            comparison.consequences_texts() is not None
+            and not lost
+            and (caveat := nothing_lost(self.request.study.scenarios))
+        ):
+            lines.append(caveat)
+        if rows and not broken:
+            lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
+        return lines
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready."""
+        history = history_of(self.request.study.backtest, self.request.study.scenarios)
+        verdicts = [
+            {**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations
+        ]
+        lines: dict[str, Any] = {"findings": list(self.findings), "notes": self.notes, "outcomes": self.outcomes}
+        lines |= {"known_issues": known_issues_json(self.request.study.scenarios)}
+        return {**plain(self.comparison), **lines, "history": history, "expectations": verdicts}
+
+
+def read_request(
+    origin: StudySource, study: ScenarioFile | None = None, pinned: Sequence[str] | None = None
+) -> RunRequest:
+    """Read a study unless it is there, and what it expects.  ScenarioError, ExpectationError: mistakes in it."""
+    study = study or _read(origin)
+    expectations = check(study.scenarios[0].expect) if study.scenarios else []
+    return RunRequest(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
+
+
+def _read(origin: StudySource) -> ScenarioFile:
+    try:
+        return loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
+    except ScenarioError:
+        from sim.studies.sweeps.sweep_file import is_sweep  # here: a run that begins needs no documents of sweeps
+
+        if not is_sweep(origin.file):
+            raise
+        hint = f"is a sweep file, which names a scenario and what varies: ckptsim sweep {shlex.quote(str(origin.file))}"
+        raise ScenarioError.of(origin.file, hint) from None
+
+
+def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:
+    """ScenarioError: it cannot be read."""
+    return StudySource(read_text(file), file.name.removesuffix(file.suffix), file, tuple(changes))
+
+
+def default_folder(study: ScenarioFile) -> Path:
+    """``runs/<name>-<id>``."""
+    return Path("runs") / run_folder(study.name, study.scenarios)
+
+
+def run(
+    request: RunRequest,
+    folder: Path | None = None,
+    *,
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    checks: bool = True,
+    picture: bool = False,
+    try_assumptions: bool = True,
+    prices: Prices = S3_STANDARD,
+    listener: Listener | None = None,
+) -> RunOutcome:
+    """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
+
+    `prices`: of an object store.
+    `try_assumptions`: say which values that the scenario leaves out decide, after at most four more short runs.
+
+    OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
+    """
+    listener = listener or Listener()
+    findings = tell(_findings(request), listener)
+
+    def outcome(place: Path | None) -> RunOutcome:
+        compared = _compared(request.study, place, engine, jobs, checks, listener)
+        comparison = replace(compared, prices=prices, caveat=missed_failures(request.study.backtest))
+        if try_assumptions:
+            comparison = _with_assumptions(comparison, engine, listener)
+        return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, folder)
+
+    if folder is None:
+        return outcome(None)
+    with replacing(writable_folder(folder), listener.message) as place:
+        found = outcome(place)
+        listener.result(found)
+        _keep(found, place, picture=picture)
+    return found
+
+
+def keep_comparison(found: RunOutcome, folder: Path) -> None:
+    """Keep results that were made without a folder, in the same files."""
+    comparison = found.comparison
+    bare = [(0, result) for result in comparison.baselines.values()]
+    results = [*bare, *(pair for own in comparison.results.values() for pair in enumerate(own))]
+    planned = [Cell(result.scenario, identity(result.scenario), number) for number, result in results]
+    names = folder_names(planned)
+    with replacing(writable_folder(folder), lambda _: None) as place:
+        for cell, (_, result) in zip(planned, results, strict=True):
+            result.write(place / names[cell.id])
+        _keep(replace(found, folder=folder), place)
+
+
+def _findings(request: RunRequest) -> Iterator[Remark]:
+    origin, study = request.origin, request.study
+    yield from axes_of(study.scenarios)
+    yield from map(of_problem, study.warnings)
+    if values := assumed(origin.text):
+        yield Remark(f"{portable(origin.file)}: {values}", is_warning=True)
+    yield from job_findings(study.name, study.scenarios, study.backtest)
+
+
+def _compared(
+    study: ScenarioFile, place: Path | None, engine: Engine, jobs: int | None, checks: bool, listener: Listener
+) -> Comparison:
+    """The runs of the study side by side; `place` keeps each as it ends."""
+    planned = with_baselines(cells(study.scenarios))
+    with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
+        try:
+            return compare_cells(study, planned, engine=engine, jobs=jobs, folder=place, watch=watch, check=checks)
+        except KeyboardInterrupt:
+            if place is None:
+                raise
+            finished = len(list(place.glob("*/journal.jsonl")))
+            raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
+
+
+def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener) -> Comparison:
+    """The comparison with the values that the scenario leaves out and that decide: each is tried in a short run."""
+    planned = trials(comparison)
+    what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
+    total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
+    with (
+        listener.progress(what, total_ns, len(planned), what_each="runs") if planned else nullcontext(no_watch) as watch
+    ):
+        assumptions = deciding(comparison, planned, engine=engine, watch=watch)
+    return comparison.with_deciding(assumptions)
+
+
+def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:
+    """Every expectation for every strategy."""
+    for line in expectations:
+        for name, results in comparison.results.items():
+            value = line.value(results)
+            yield {
+                "strategy": name,
+                "metric": line.metric,
+                "condition": str(line.condition),
+                "value": value.number,
+                "n": value.sample,
+                "holds": line.holds(value),
+                "reached": line.reached(value),
+            }
+
+
+def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
+    """How long records wait, where that is longer than a bound on downtime; empty: it is not, or there is no such bound."""
+    if (expected.table, expected.column) != ("recoveries", "downtime") or expected.condition.comparison not in (
+        "<",
+        "<=",
+    ):
+        return ""
+    waits = {
+        name: 1e3 * row.lag_s
+        for name, row in comparison.consequences.items()
+        if row.restarts and 1e3 * row.lag_s > expected.bound
+    }
+    named = [f"up to {ms_text(wait_ms)} with {name}" for name, wait_ms in waits.items()]
+    if not named:
+        return ""
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (
+        f"Records wait longer than {expected.metric} shows, which ends when all tasks run and counts neither a savepoint before nor the "
+        f"backlog after: {'; '.join(named[:_MOST_NAMED])}{more}. series.lag.max has a bound on that."
+    )
+
+
+def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
+    """`place`: a folder inside of that of the results."""
+    assert found.folder is not None
+    origin, folder = found.request.origin, found.folder
+    report = command_line("report", [folder], {})
+    summary = {
+        **found.plain(),
+        "overrides": list(origin.changes),
+        "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
+        "command": f"{found.request.command(folder)}\n{report} -o report.html",
+    }
+    keep(found.comparison, place, _self_contained(origin), with_provenance(summary), picture=picture)
+
+
+def _self_contained(origin: StudySource) -> str:
+    """The scenario with its history in it, so that the folder can be read elsewhere; one that a change names stays where it is."""
+    named = any(line.startswith("history=") for line in origin.changes)
+    return origin.text if named else joined(origin.text, origin.folder)

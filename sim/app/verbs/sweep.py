@@ -1,0 +1,260 @@
+"""`sweep`: many runs, a row each, and the answer to the question of a sweep file; a repeated call goes on in the same folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.app.verbs.common import (
+    MOST_ROWS,
+    Listener,
+    OptionError,
+    Picture,
+    Stopped,
+    command_line,
+    paragraph,
+    section_html,
+    section_text,
+    writable_folder,
+)
+from sim.app.verbs.findings import (
+    Remark,
+    axes_of,
+    job_findings,
+    keep_answer,
+    kept_job,
+    known_issues_json,
+    of_problem,
+    tell,
+)
+from sim.model.files import replace_file
+from sim.model.schema.flink_file import flink_change
+from sim.studies.plan import planned_of, run_folder
+from sim.studies.run_folder import ANSWER
+from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
+from sim.studies.sweeps.sweep_file import Definition, define, racing_fault, varied_scenario, windows_of
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
+    from sim.studies.cells import Row
+    from sim.studies.local import Watch
+    from sim.studies.plan import Cell
+    from sim.studies.sweeps.store import Store
+
+PICTURE = "answer.png"
+MOST_LISTED = 10
+"""Failed cells that are told one by one; the others are in the results."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sweep(SweepResult):
+    """The results of a sweep; it shows its answer, or its rows without a question."""
+
+    def picture(self) -> Picture:
+        """What the question shows, over its settings, with confidence and limits.  ValueError: no question, or no values."""
+        drawn = self.figure()
+        if drawn is None:
+            raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
+        return Picture(drawn, "the answer of the sweep")
+
+    def __repr__(self) -> str:
+        if not self.sections:
+            return str(self.results.head(MOST_ROWS))
+        return "\n\n".join(["\n".join(self._before), *map(section_text, self.sections), *self._after])
+
+    def _repr_html_(self) -> str:
+        if not self.sections:
+            return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
+        return "".join([*map(paragraph, self._before), *map(section_html, self.sections), *map(paragraph, self._after)])
+
+    @property
+    def known_issues(self) -> list[dict[str, Any]]:
+        """Known defects that apply to a scenario of the sweep, or may; JSON-ready."""
+        return known_issues_json(self.definition.scenarios.different)
+
+    @property
+    def _before(self) -> list[str]:
+        """The question, and what is known of the job and the load: what was not validated, a backtest, the span of a trace."""
+        return [text for text in (self.definition.text, *self.findings) if text]
+
+    @property
+    def _after(self) -> list[str]:
+        counted = "" if self.failed.empty else self.counted
+        return [text for text in (self.sentence, self.left_out, counted) if text]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequest:
+    """A sweep to run, and the command that repeats it."""
+
+    definition: Definition
+    file: Path
+    changes: tuple[str, ...] = ()  # ``key=value``
+    racing: int | None = None  # worlds of a first pass
+
+    def command(self, folder: Path) -> str:
+        return command_line("sweep", [self.file], {"set": self.changes, "racing": self.racing, "out": folder})
+
+
+def read_request(
+    file: Path,
+    changes: Sequence[str] = (),
+    racing: int | None = None,
+    definition: Definition | None = None,
+    *,
+    flink: Path | None = None,
+) -> SweepRequest:
+    """Read a sweep file, or a scenario with lists, unless its `definition` is there.  `flink`: a file of Flink's configuration.
+
+    ScenarioError: mistakes in it.  OptionError: nothing in it can race.
+    """
+    if flink is not None:
+        changes = (flink_change(flink, varied_scenario(file)), *changes)
+    return SweepRequest(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
+
+
+def sweep(
+    request: SweepRequest,
+    folder: Path | None = None,
+    *,
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    checks: bool = True,
+    max_failures: int | None = None,
+    listener: Listener | None = None,
+) -> Sweep:
+    """Run what has no row in `folder` (``runs/<name>-<id>`` by default), answer the question, and keep both there.
+
+    OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
+    """
+    listener = listener or Listener()
+    definition = request.definition
+    findings = tell(_findings(definition), listener)
+    folder = writable_folder(
+        Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else folder
+    )
+    swept = run_sweep(
+        definition,
+        folder,
+        engine=engine,
+        jobs=jobs,
+        master=master,
+        conf=conf,
+        check=checks,
+        max_failures=max_failures,
+        watching=partial(_watching, listener),
+        on_other=partial(_tell_other, listener),
+    )
+    found = Sweep(swept.definition, swept.rows, swept.folder, swept.race, findings)
+    listener.result(found)
+    _keep(found, request)
+    _tell_failures(found, request.command(folder), listener)
+    return found
+
+
+def _raced(definition: Definition, racing: int | None) -> Definition:
+    """The sweep with the first pass that is asked for."""
+    question = definition.question
+    if racing is None:
+        return definition
+    if question is None:
+        raise OptionError("racing", "the file asks for no best setting: write answer: in a sweep file")
+    windows = windows_of(definition.scenarios.different, question.by)
+    if fault := racing_fault(racing, question.least, windows, precise=definition.precision is not None):
+        raise OptionError("racing", fault)
+    return replace(definition, question=replace(question, racing=racing))
+
+
+def _findings(definition: Definition) -> Iterator[Remark]:
+    yield from axes_of(definition.scenarios.different)
+    if definition.load:
+        yield Remark(definition.load)
+    yield from map(of_problem, definition.warnings)
+    yield from job_findings(definition.name, definition.scenarios.different, definition.backtest)
+
+
+def _tell_other(listener: Listener, owner: str) -> None:
+    """Another command is at work on the same cells."""
+    listener.message(
+        f"another command runs cells of this folder ({owner}): its rows count here, too, and this one goes in another order"
+    )
+
+
+@contextmanager
+def _watching(
+    listener: Listener, planned: Sequence[Cell], store: Store
+) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
+    """A watch that reports finished and running cells.  After Ctrl-C it reports what is kept."""
+    plan = planned_of(planned)
+    missing, distinct = store.missing(plan), len(np.unique(plan.ids))
+    for finding in store.findings():
+        listener.message(finding)
+    if len(missing) < distinct:
+        listener.message(f"{distinct - len(missing)} of {distinct} cells are there already")
+    elif strangers := len(store.kept()):
+        listener.message(
+            f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
+            f"and all {distinct} cells run"
+        )
+    tally, total_ns = RowTally(), missing.simulated_ns()
+    with listener.progress(store.folder.name, total_ns, len(missing), details=tally.text) as watch:
+        try:
+            yield watch, tally.seen
+        except KeyboardInterrupt:
+            left = len(store.missing(plan))
+            raise Stopped(
+                f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on"
+            ) from None
+
+
+def _keep(found: Sweep, request: SweepRequest) -> None:
+    """The picture of the answer, and what a report says beside the rows; nothing, where nothing was asked."""
+    definition, question = found.definition, found.definition.question
+    if question is None:
+        return
+    from sim.jobs.evidence.what_ifs import history_of
+    from sim.results.pictures import save
+
+    if (figure := found.figure()) is not None:
+        replace_file(found.folder / PICTURE, partial(save, figure))
+    same = "Simulated; all settings meet the same windows with the same random numbers."
+    keep_answer(
+        found.folder,
+        ANSWER,
+        title=f"Sweep {definition.name}",
+        question=definition.text,
+        verdict=found.sentence,
+        parts=found.sections,
+        findings=found.findings,
+        assumptions=[*filter(None, [same, found.left_out])],
+        command=request.command(found.folder),
+        settings=question.settings,
+        show=question.show,
+        history=history_of(definition.backtest, definition.scenarios.different),
+        varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
+        depends=question.least or question.show[0],
+        job=kept_job(found.folder, definition.job or request.file, (*definition.settings, *request.changes)),
+    )
+
+
+def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
+    """Report failed cells, and the command that runs cells without a row again."""
+    failed, broken = found.failed, found.broken
+    for _, row in failed[:MOST_LISTED].iterrows():
+        listener.message(f"cell {row['cell']}: {row['error']}")
+    if len(failed) > MOST_LISTED:
+        listener.message(
+            f"... and {len(failed) - MOST_LISTED} more, in the column error of {found.folder / 'results.parquet'}"
+        )
+    for _, row in broken[:MOST_LISTED].iterrows():
+        listener.message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
+    if len(failed):
+        listener.message(f"the same command runs the failed ones again, and no others: {command}")

@@ -1,0 +1,198 @@
+"""`traces`: files of others become typed tables, and tables become windows for sweeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.app.verbs.common import Listener, OptionError, Stopped, parsed, writable_folder
+from sim.model.units import parse_duration
+from sim.results.csv_files import write_csv
+from sim.studies.run_folder import FolderError
+from sim.studies.traces.anywhere import cut_anywhere, must_be_spark, read_anywhere
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.files import local_copy
+from sim.studies.traces.listing import list_files
+from sim.studies.traces.tables import NO_TABLE
+from sim.studies.traces.windows import CUTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_SHOWN = 200
+"""Rows and messages; a bucket may have a million files."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ReadTraces:
+    """The result of reading traces: row counts per table, and rows that are in none."""
+
+    counts: pd.DataFrame  # `trace`, `kind` (of a table, quarantine, passed, note), `count`, `reason`, `file`, `line`
+    remarks: tuple[str, ...]  # about files that were skipped or renamed
+
+    @property
+    def tables(self) -> pd.DataFrame:
+        """A row per trace and table."""
+        return self.counts[~self.counts["kind"].isin(["quarantine", *NO_TABLE])]
+
+    @property
+    def quarantine(self) -> pd.DataFrame:
+        """A row per file and reason: rows that cannot be used."""
+        return self.counts[self.counts["kind"] == "quarantine"]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Trace, table, rows: as texts."""
+        return [[row["trace"], row["kind"], f"{row['count']}"] for _, row in self.tables.iloc[:MOST_SHOWN].iterrows()]
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines: what the rows above leave out, how files were read, and what is in no table."""
+        return list(self._notes())
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready."""
+        # NaN becomes null
+        return {"counts": json.loads(self.counts.to_json(orient="records")), "remarks": list(self.remarks)}
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{trace}: {count} rows of {kind}" for trace, kind, count in self.rows] + self.notes)
+
+    def _notes(self) -> Iterator[str]:
+        good, bad, counts = self.tables, self.quarantine, self.counts
+        if len(good) > MOST_SHOWN:
+            yield f"and {len(good) - MOST_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces"
+        yield from self.remarks
+        for how, files in counts[counts["kind"] == "note"].groupby("reason", sort=False)["file"]:
+            yield f"{_named(list(files))}: {how}"
+        for why, count in counts[counts["kind"] == "passed"].groupby("reason")["count"].sum().items():
+            yield f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}"
+        for _, row in bad.iloc[:MOST_SHOWN].iterrows():
+            yield f"{row['file']}: {_where(row)}{row['reason']}"
+        if len(bad) > MOST_SHOWN:
+            yield f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TraceWindows:
+    """Windows of traces, with their features."""
+
+    table: pd.DataFrame  # a row per window: where it begins, its load, bursts and failures
+    remarks: tuple[str, ...]
+    file: Path | None  # for ``windows: {file: ...}`` of a sweep; None: they are not kept
+
+    def __repr__(self) -> str:
+        where = "" if self.file is None else f" in {self.file}"
+        return f"{len(self.table)} windows of {self.table['trace'].nunique()} traces{where}"
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html(index=False, max_rows=30))
+
+
+def choices(
+    format_: str | None = None,
+    time: str | None = None,
+    time_unit: str | None = None,
+    value: str | None = None,
+    meaning: str | None = None,
+    per: str | None = None,
+    zone: str | None = None,
+) -> Choices:
+    """The choices of a user about files, from texts.
+
+    OptionError: a text is no unit, or no duration.  ChoiceError: what does not go together.
+    """
+    unit_s = None if time_unit is None else parsed("time_unit", f"1 {time_unit}", parse_duration) / 1e9
+    per_ns = None if per is None else parsed("per", per, parse_duration)
+    if per_ns is not None and per_ns <= 0:
+        raise OptionError("per", "expected more than 0 s")
+    return Choices(format_, time, unit_s, value, meaning, None if per_ns is None else per_ns / 1e9, zone)
+
+
+def read_traces(
+    folder: str,
+    tables: str,
+    chosen: Choices,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+) -> ReadTraces:
+    """Read all files below `folder`, or the answer to a range query of Prometheus (its URL), into Parquet tables in the folder `tables`.
+
+    `master`: "here", or a Spark cluster; None: here what is small.
+    TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: settings of Spark without it.
+    """
+    listener = listener or Listener()
+    must_be_spark(master, conf)
+    with local_copy(folder) as place:
+        files, remarks = list_files(place, without=tables)
+        if "://" not in tables:
+            writable_folder(Path(tables))
+        try:
+            counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
+        except KeyboardInterrupt:
+            raise Stopped(f"tables in {tables} may be of two runs: the same command writes all of them anew") from None
+    found = ReadTraces(counts, tuple(remarks))
+    listener.result(found)
+    return found
+
+
+def cut_windows(
+    tables: str,
+    file: Path | None = None,
+    *,
+    length: str = "10 min",
+    cut: str = "time",
+    count: int | None = None,
+    trace: str | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+) -> TraceWindows:
+    """Windows of tables, kept as CSV in `file`.  `cut`: time, bursts, load or failures; `count`: so many of each trace.
+
+    OptionError: an impossible choice.  FolderError: there are no tables.  MasterError: settings of Spark without it.
+    """
+    listener = listener or Listener()
+    must_be_spark(master, conf)
+    if cut not in CUTS:
+        raise OptionError("cut", f"expected {', '.join(CUTS)}, not '{cut}'")
+    length_s = parsed("length", length, parse_duration) / 1e9
+    if length_s <= 0:
+        raise OptionError("length", "expected more than 0 s")
+    if not Path(tables, "rates").is_dir() and "://" not in tables:
+        raise FolderError(f"{tables}: no tables of traces here: run `ckptsim traces read` first")
+    if file is not None:
+        writable_folder(file.parent)
+    base = "." if file is None else str(file.parent)
+    try:
+        found, remarks = cut_anywhere(
+            tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base, master=master, conf=conf
+        )
+    except KeyboardInterrupt:
+        raise Stopped("no window is kept" if file is None else f"{file} is as it was before") from None
+    if file is not None:
+        write_csv(found, file, float_format="%.6g")
+    for line in remarks:
+        listener.message(line)
+    windows = TraceWindows(found, tuple(remarks), file)
+    listener.result(windows)
+    return windows
+
+
+def _named(files: list[str]) -> str:
+    return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+
+
+def _where(row: pd.Series[Any]) -> str:
+    """The place of the first row that is in quarantine for one reason."""
+    line, count = row["line"], row["count"]
+    if line is None or not line >= 1:  # the file as a whole
+        return ""
+    return (
+        f"{count} row{'s' if count > 1 else ''} in quarantine, {'the first in ' if count > 1 else ''}line {line:.0f}: "
+    )

@@ -1,0 +1,275 @@
+"""`validate` and `calibrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sim.app.report.truth_page import truth_page
+from sim.app.verbs.common import MOST_ROWS, Listener, Stopped, command_line, paragraph
+from sim.app.verbs.findings import write_page
+from sim.jobs.evidence.orderings import MEASURED_BARS, bars, orderings
+from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
+from sim.jobs.source.recorded_job import RecordingError
+from sim.model.quantities import QUANTITIES
+from sim.model.schema.study import load_environment
+from sim.results.formats import json_ready
+from sim.results.page import Page
+from sim.studies.local import Watch, cores, no_watch, run_each
+
+if TYPE_CHECKING:
+    from sim.jobs.history.side_by_side import SideBySide
+    from sim.model.scenario import Overheads
+
+
+# ---- Recordings, each judged in a process of its own, under names that tell them apart.
+
+
+def in_folder(folder: Path, warn: Callable[[str], object] = str) -> list[Path]:
+    """By their endings; a pipe or a device, which might never end, is skipped and named."""
+    named = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz"), *folder.glob("*.zip")])
+    for path in named:
+        if not path.is_file():
+            warn(f"skipped: {path}: is no ordinary file")
+    return [path for path in named if path.is_file()]
+
+
+def recordings_in(path: Path, warn: Callable[[str], object] = str) -> list[Path]:
+    """The files of a folder; a folder of saved REST answers is one recording."""
+    if not path.is_dir() or (path / "jobs").is_dir():
+        return [path]
+    return in_folder(path, warn)
+
+
+def judge_all(
+    paths: Sequence[Path],
+    *,
+    seeds: int,
+    jobs: int | None,
+    time_limit_s: float,
+    overheads: Overheads | None = None,
+    watch: Watch = no_watch,
+) -> list[Judgement]:
+    """Judge recordings side by side; judgements in the order of the paths.  `watch` gets the number of those done, twice."""
+    work = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
+    done = dict(run_each(work, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
+    return [done[i] for i in range(len(paths))]
+
+
+def by_name(found: Sequence[tuple[Path, Judgement]]) -> dict[str, Judgement]:
+    """Recordings of the same name are told apart by their folders, then by their paths."""
+    names = [outcome.name for _, outcome in found]
+    paths = [path for path, _ in found]
+    foldered = [
+        f"{path.absolute().parent.name}/{name}" if names.count(name) > 1 else name
+        for path, name in zip(paths, names, strict=True)
+    ]
+    unique = [str(path) if foldered.count(name) > 1 else name for path, name in zip(paths, foldered, strict=True)]
+    return {
+        name: outcome._replace(table=None if outcome.table is None else outcome.table.assign(recording=name))
+        for name, (_, outcome) in zip(unique, found, strict=True)
+    }
+
+
+# ---- `validate`: recordings of real jobs beside what is predicted from their configuration alone.
+
+PERCENTILES = ("p10", "p50", "p90")
+_STOPPED = "nothing is kept: all recordings are judged by one call"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Validation:
+    """The truth table of recordings: observed and predicted values by quantity."""
+
+    judged: Mapping[str, Judgement]  # by the name of the recording
+    skipped: tuple[str, ...]  # files without a table, and why
+    not_modelled: tuple[str, ...]  # features of recordings, by file
+    command: str
+    everything: bool = False  # recordings with features that are not modelled count, too
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per recording, quantity and vertex: `observed_p50`, `predicted_p50` (p10 and p90, too), `relative_error`, `covered`."""
+        return _joined(self.judged)
+
+    @property
+    def counted(self) -> dict[str, Judgement]:
+        """Recordings with features that are not modelled are in the table, and count nowhere else unless that is asked for."""
+        return {name: outcome for name, outcome in self.judged.items() if self.everything or not outcome.lost}
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """A row per quantity: recordings, rows, the share that is covered, median and p90 of the relative error."""
+        return self.summary_by(PER_QUANTITY)
+
+    def summary_by(self, columns: tuple[str, ...]) -> pd.DataFrame:
+        """The same for each value of these columns, such as ("family",)."""
+        return summary(_joined(self.counted), columns)
+
+    @property
+    def orderings(self) -> pd.DataFrame:
+        """A row per pair of recordings that differ in one setting: which was slower, observed and predicted, and whether that is right."""
+        settings = {name: outcome.settings for name, outcome in self.counted.items() if outcome.settings is not None}
+        return orderings(_joined(self.counted), settings)
+
+    @property
+    def bars(self) -> pd.DataFrame:
+        """A row per bar that applies: what, where, asked for, reached, and whether it is met.  Measured jobs have bars of their own."""
+        table, counted = _joined(self.counted), self.counted
+        graphs = {name: outcome.graph for name, outcome in counted.items()}
+        is_measured = table["recording"].map({name: outcome.is_measured for name, outcome in counted.items()})
+        found = [bars(table[~is_measured], graphs), bars(table[is_measured], graphs, MEASURED_BARS)]
+        return pd.concat([rows for rows in found if len(rows)] or found[:1], ignore_index=True)
+
+    @property
+    def page(self) -> Page:
+        """What is written as one HTML file."""
+        assumptions = [
+            *self.not_modelled,
+            "Predicted from configurations alone: nothing that a recording observed is an input.",
+        ]
+        table = self.table
+        return truth_page(
+            table, {name: unit_of(name) for name in table["quantity"].unique()}, assumptions, self.command
+        )
+
+    def plain(self) -> list[dict[str, Any]]:
+        """JSON-ready: a record per row of the table, `observed` and `predicted` as {p10, p50, p90}; what is not known is null."""
+        return [_record(row) for row in self.table.to_dict("records")]
+
+    def report(self, file: Path | str) -> Path:
+        """Write the table as one HTML file; returns the path."""
+        write_page(self.page, Path(file))
+        return Path(file)
+
+    def __repr__(self) -> str:
+        return f"{self._head()}\n{self.summary.head(MOST_ROWS).to_string(index=False)}" if self.judged else self._head()
+
+    def _repr_html_(self) -> str:
+        rows = self.summary.round(3).to_html(index=False, max_rows=MOST_ROWS) if self.judged else ""
+        return paragraph(self._head()) + rows
+
+    def _head(self) -> str:
+        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        count = f"{len(self.judged)} recording{'' if len(self.judged) == 1 else 's'}"
+        return f"{count}{skipped}: predicted from their configuration alone, beside what was observed"
+
+
+def validate(
+    places: Sequence[Path],
+    *,
+    seeds: int = 3,
+    jobs: int | None = None,
+    environment: str | None = None,
+    time_limit_s: float = 600.0,
+    everything: bool = False,
+    report: Path | None = None,
+    listener: Listener | None = None,
+) -> Validation:
+    """Simulate recorded jobs; `report` keeps the table as a page.  `environment`: a file of constants.
+
+    RecordingError: there are no recordings.  ScenarioError: the environment is none.
+    """
+    listener = listener or Listener()
+    paths = recordings_of(places, listener)
+    overheads = None if environment is None else load_environment(environment)
+    with listener.progress("validate", len(paths), len(paths), what_each="recordings") as watch:
+        try:
+            outcomes = judge_all(
+                paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch
+            )
+        except KeyboardInterrupt:
+            raise Stopped(_STOPPED) from None
+    for path, outcome in zip(paths, outcomes, strict=True):
+        if outcome.table is None:
+            listener.message(f"skipped: {outcome.trouble}")
+        elif outcome.lost:
+            counts = "" if everything else " (shown, not counted)"
+            listener.message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{counts}")
+    judged = [(path, outcome) for path, outcome in zip(paths, outcomes, strict=True) if outcome.table is not None]
+    options = {"seeds": str(seeds), "environment": environment, "all": everything, "report": report}
+    found = Validation(
+        by_name(judged),
+        tuple(outcome.trouble for outcome in outcomes if outcome.table is None),
+        tuple(f"{path.name}: not modelled: {'; '.join(outcome.lost)}" for path, outcome in judged if outcome.lost),
+        command_line("validate", list(places), options),
+        everything,
+    )
+    listener.result(found)
+    if report is not None and judged:
+        found.report(report)
+        listener.message(str(report))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The parts that lead checkpoints of recordings, and of their simulations."""
+
+    recordings: tuple[SideBySide, ...]
+    skipped: tuple[str, ...]  # files that cannot be read or simulated, and why
+
+
+def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:
+    """Two simulations per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
+    from sim.jobs.history.side_by_side import side_by_side
+    from sim.model.schema.text import ScenarioError
+    from sim.studies.cells import warm
+
+    listener = listener or Listener()
+    paths = recordings_of(places, listener)
+    warm("compiled")
+    found, skipped = list[Any](), list[str]()
+    with listener.progress("explain", len(paths), len(paths), what_each="recordings") as watch:
+        try:
+            for number, path in enumerate(paths, 1):
+                try:
+                    found.append(side_by_side(path))
+                except (RecordingError, ScenarioError) as error:
+                    skipped.append(f"skipped: {path}: {error}")
+                    listener.message(skipped[-1])
+                watch(number, number)
+        except KeyboardInterrupt:
+            raise Stopped(_STOPPED) from None
+    leading = Leading(tuple(found), tuple(skipped))
+    listener.result(leading)
+    return leading
+
+
+def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:
+    """Files, and those of folders.  RecordingError: there are none."""
+    paths = [file for place in places for file in recordings_in(place, listener.message)]
+    if not paths:
+        raise RecordingError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, places)) or 'nothing'}")
+    return paths
+
+
+def unit_of(quantity: str) -> str:
+    """The unit of a quantity of the table, such as "ms"."""
+    return QUANTITIES[quantity.removesuffix(FIRST_SUFFIX)].unit
+
+
+def _joined(judged: Mapping[str, Judgement]) -> pd.DataFrame:
+    tables = [outcome.table for outcome in judged.values() if outcome.table is not None]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _record(row: dict[Any, Any]) -> dict[str, Any]:
+    sides = {
+        side: {name: json_ready(row[f"{side}_{name}"]) for name in PERCENTILES} for side in ("observed", "predicted")
+    }
+    return {
+        "recording": row["recording"],
+        "family": row["family"],
+        "quantity": row["quantity"],
+        "unit": unit_of(row["quantity"]),
+        "vertex": row["vertex"],
+        **sides,
+        "relative_error": json_ready(row["relative_error"]),
+        "covered": bool(row["covered"]),
+    }

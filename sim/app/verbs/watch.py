@@ -1,0 +1,405 @@
+"""`watch`: a running job is looked at now and then, and its checkpoints are held to a forecast.  The folder is the memory."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.app.verbs.common import Listener, OptionError, Stopped, command_line, parsed, writable_folder
+from sim.app.verbs.importing import import_source
+from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
+from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.rest_client import Client, RestError
+from sim.jobs.watch.forecast import NoForecastError, forecast_of
+from sim.jobs.watch.look import Look, look_of, since
+from sim.jobs.watch.memory import STATE, Memory, RowLog, alone_in, row_logs
+from sim.jobs.watch.serving import Published, page_of, text_of, verdict
+from sim.jobs.watch.watcher import Course, Watcher, WatchEvent, course_of, moment, plain
+from sim.model.files import replace_text
+from sim.model.schema.study import load
+from sim.model.schema.text import ScenarioError
+from sim.model.text import Address, one_line
+from sim.model.units import parse_duration
+from sim.results.page import html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.jobs.source.rest_answers import RestSnapshot
+
+SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
+MOST_REQUESTS = 2000
+"""The most of one look.  A job of thirty vertices whose thirty checkpoints are all new takes half of them."""
+LEAST_S = 30.0
+"""A look may last as long as the time between two looks, and so long in any case."""
+MOST_EVENTS = 1000
+"""Events that are held in memory; the folder has all of them."""
+RETRY_S = 900.0
+"""From a forecast that could not be made to the next attempt."""
+PAGE_S = 300.0
+"""The page is drawn again after an event, and else so often."""
+
+
+class WatchClock:
+    """The clock of a watch; tests have one that does not wait."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 10**6
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What is watched, and how.  Quantities are texts with a unit."""
+
+    url: str
+    folder: Path
+    job: str | None = None
+    every: str = "60 s"
+    duration: str | None = None  # None: until it is stopped
+    sample: str = "60 s"
+    limit: str | None = None  # None: the interval of the checkpoints
+    listen: str | None = None  # PORT or HOST:PORT
+    metrics: Path | None = None  # None: in the folder
+    renew: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """The command without what may be secret: headers, and credentials in the address."""
+        names = ("job", "every", "sample", "limit", "listen", "metrics")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return command_line("watch", [str(Address(self.url))], {"out": self.folder} | given)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A watch that has ended: its events of this time, and the tables that its folder holds of all times."""
+
+    folder: Path
+    events: tuple[WatchEvent, ...]
+    verdict: str
+
+    @property
+    def checkpoints(self) -> pd.DataFrame:
+        """A row per checkpoint that was seen: columns of `sim.jobs.watch.memory.CHECKPOINTS`."""
+        return self._table(row_logs(self.folder)[0])
+
+    @property
+    def looks(self) -> pd.DataFrame:
+        """A row per look: columns of `sim.jobs.watch.memory.LOOKS`."""
+        return self._table(row_logs(self.folder)[1])
+
+    def _table(self, log: RowLog) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(log.read(), columns=log.schema.names)
+
+    def __repr__(self) -> str:
+        return "\n".join([*(event.line for event in self.events), self.verdict])
+
+
+def watch(options: WatchOptions, *, listener: Listener | None = None, clock: WatchClock | None = None) -> Watched:
+    """Watch until `duration` is over, or it is interrupted.  Every event is a result for the listener.
+
+    RestError: the first look of a new folder gets no answer.  MemoryFileError: the folder is damaged.  OptionError: a bad value.
+    """
+    listener, clock = listener or Listener(), clock or WatchClock()
+    timing = _Timing.of(options)
+    writable_folder(options.folder)
+    published = Published()
+    with ExitStack() as stack:
+        stack.enter_context(alone_in(options.folder, listener.warning))
+        session = _Session(options, timing, listener, clock, published)
+        session.go_on()
+        if options.listen is not None:
+            listener.message(f"serves {stack.enter_context(_listening(published, options.listen))}/metrics")
+        try:
+            session.run()
+        except KeyboardInterrupt:
+            raise Stopped(f"the same command goes on where it was: {options.folder} is its memory") from None
+        finally:
+            session.close()
+    return Watched(options.folder, tuple(session.events), verdict(session.watcher))
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """The quantities of the options, in seconds and milliseconds."""
+
+    every_s: float
+    duration_s: float
+    sample_s: float
+    limit_ms: float | None
+
+    @classmethod
+    def of(cls, options: WatchOptions) -> _Timing:
+        """OptionError: one is no quantity, or makes no sense."""
+        every_s = parsed("every", options.every, parse_duration) / 1e9
+        if every_s < 1:
+            raise OptionError("every", "expected 1 s or more: Flink renews what it shows every few seconds")
+        duration_s = inf if options.duration is None else parsed("duration", options.duration, parse_duration) / 1e9
+        limit_ms = None if options.limit is None else parsed("limit", options.limit, parse_duration) / 1e6
+        if limit_ms is not None and limit_ms <= 0:
+            raise OptionError("limit", "expected more than nothing")
+        return cls(every_s, duration_s, parsed("sample", options.sample, parse_duration) / 1e9, limit_ms)
+
+
+@contextmanager
+def _listening(published: Published, listen: str) -> Iterator[str]:
+    from sim.jobs.watch.serving import serving  # its server is needed by few
+
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdecimal() or int(port) > 65535:
+        raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
+    try:
+        served = serving(published, host or "127.0.0.1", int(port))
+        address = served.__enter__()
+    except OSError as error:
+        raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
+    try:
+        yield address
+    finally:
+        served.__exit__(None, None, None)
+
+
+class _Session:
+    """One process's part of a watch."""
+
+    def __init__(
+        self, options: WatchOptions, timing: _Timing, listener: Listener, clock: WatchClock, published: Published
+    ) -> None:
+        self.options, self.timing, self.listener, self.clock, self.published = (
+            options,
+            timing,
+            listener,
+            clock,
+            published,
+        )
+        self.events: deque[WatchEvent] = deque(maxlen=MOST_EVENTS)
+        self.memory = Memory(options.folder)
+        self.watcher = Watcher(Course(), timing.limit_ms)
+        self.requests = 0
+        # settings since [ms], and when their forecast could not be made
+        self.failed_forecast: tuple[int, int] | None = None
+        self.drawn_ms = -(10**15)
+        self.is_new = True
+        self.is_full = False  # the disk, at the last look
+
+    # ------------------------------------------------------------------------------------------ the folder
+
+    def go_on(self) -> None:
+        """Take up the watch that the folder remembers."""
+        state = self.memory.open(self.clock.now_ms())
+        if state is None:
+            return
+        self.is_new = False
+        course = course_of(state["course"], self.options.folder / STATE)
+        points, rows = self.memory.recent("" if course.look is None else course.look.job)
+        kept = [point for point in points if point.trigger_ms >= course.held_from_ms]
+        self.watcher = Watcher(course, self.timing.limit_ms, kept, rows)
+        if self.options.renew:
+            course.forecast = None
+            course.begin_again()
+        if course.forecast is not None:
+            try:
+                self.watcher.study = load(self.options.folder / SCENARIO)
+            except (ScenarioError, OSError) as error:
+                self.listener.warning(f"{self.options.folder / SCENARIO}: {error}; a new forecast is made")
+                course.forecast = None
+        seen = sum(count for name, count in course.counts.items() if name.startswith("checkpoints"))
+        self.listener.message(f"goes on: {self.options.folder} knows {seen} checkpoints; {verdict(self.watcher)}")
+
+    # ------------------------------------------------------------------------------------------ looks
+
+    def run(self) -> None:
+        begun_ms = self.clock.now_ms()
+        while True:
+            now_ms = self.clock.now_ms()
+            self.look(now_ms)
+            ends_ms = begun_ms + 1e3 * self.timing.duration_s
+            next_ms = now_ms + 1e3 * self.timing.every_s
+            if next_ms > ends_ms:
+                return
+            self.clock.wait(max(0.0, (next_ms - self.clock.now_ms()) / 1e3))
+
+    def look(self, now_ms: int) -> None:
+        """Look once, judge, keep and publish."""
+        client = self._client(max(self.timing.every_s, LEAST_S))
+        begun_s = time.monotonic()
+        rows: list[dict[str, Any]] = []
+        before_ms = self.watcher.rows[-1].time_ms if self.watcher.rows else None
+        try:
+            _, found = self._answered(client, now_ms)
+            events, rows = self.watcher.looked(found, now_ms)
+            outcome = "answered"
+        except RestError as error:
+            if self.is_new:
+                raise
+            events, outcome = (
+                self.watcher.away(now_ms, error.why, is_slow=error.is_final and client.answered > 0),
+                "unanswered",
+            )
+        except RecordingError as error:
+            if self.is_new:
+                raise
+            events, outcome = self.watcher.strange(now_ms, one_line(error, 200)), "strange"
+        self.is_new = False
+        self._tell(events)
+        known_events = len(self.events)
+        if outcome == "answered" and self.watcher.wants_forecast and self._may_try_forecast(now_ms):
+            outcome, new = self._forecast(now_ms)
+            rows += new
+        self.requests += client.requests
+        measured = (
+            self.watcher.rows[-1] if len(self.watcher.rows) and self.watcher.rows[-1].time_ms != before_ms else None
+        )
+        about = self.watcher.course.look
+        row = {
+            "time": moment(now_ms),
+            "job": "" if about is None else about.job,
+            "outcome": outcome,
+            "took_s": time.monotonic() - begun_s,
+            "requests": client.requests,
+            "seconds": getattr(measured, "seconds", None),
+            **{name: getattr(measured, name, {}) for name in ("load", "busy", "pressed")},
+        }
+        self._keep(now_ms, rows, row)
+        self._publish(now_ms, has_news=bool(events) or len(self.events) > known_events)
+
+    def _client(self, total_s: float) -> Client:
+        return Client(
+            self.options.url,
+            headers=self.options.headers,
+            total_s=total_s,
+            most_requests=MOST_REQUESTS,
+            pause=self.clock.wait,
+        )
+
+    def _answered(self, client: Client, now_ms: int, sample_s: float | None = None) -> tuple[RestSnapshot, Look]:
+        """`sample_s`: all is asked, as for an import; None: only what is new.  RestError, RecordingError: no look."""
+        course = self.watcher.course
+        overview = client.get(JOBS, attempts=1 if course.away_ms is not None else 2)
+        job = _watched(overview, self.options.job, course.look, client.url)
+        seen = frozenset(course.seen) if course.look is not None and course.look.job == job else frozenset()
+        snapshot = fetch(
+            self.options.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ()
+        )
+        if about_missing := snapshot.missing.get(f"/jobs/{job}"):
+            raise RestError(f"{client.url}/jobs/{job}", about_missing)
+        try:
+            return snapshot, look_of(snapshot, now_ms, seen)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # answers that no Flink gives
+            raise RecordingError(f"{client.url}: {type(error).__name__}: {error}") from None
+
+    # ------------------------------------------------------------------------------------------ the forecast
+
+    def _may_try_forecast(self, now_ms: int) -> bool:
+        """Whether none has failed lately for these settings: a redeployed job is another one."""
+        if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.course.held_from_ms:
+            return True
+        return now_ms - self.failed_forecast[1] >= 1e3 * RETRY_S
+
+    def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
+        """Import the job and hold it to the forecast of that; returns (outcome, rows)."""
+        client = self._client(self.timing.sample_s + max(self.timing.every_s, LEAST_S))
+        rows: list[dict[str, Any]] = []
+        watcher = self.watcher
+        self.failed_forecast = (watcher.course.held_from_ms, now_ms)  # until it is made
+        try:
+            snapshot, found = self._answered(client, now_ms, self.timing.sample_s)
+            events, rows = watcher.looked(found, now_ms)
+            self._tell(events)
+            if watcher.course.look is None or not watcher.wants_forecast:
+                return "answered", rows  # the job changed meanwhile
+            imported = import_source(since(snapshot, watcher.course.held_from_ms), found.name, Listener())
+            study = load(imported.save(self.options.folder / SCENARIO))
+            self._tell(
+                watcher.begin(
+                    forecast_of(study.backtest, found.time_ms, found.job, watcher.usual), study, self.clock.now_ms()
+                )
+            )
+            self.failed_forecast = None
+        except RestError as error:
+            self._tell(watcher.away(now_ms, error.why))
+            return "unanswered", rows
+        except (RecordingError, ScenarioError, NoForecastError) as error:
+            again = f"tried again in {RETRY_S / 60:g} min"
+            self._tell([WatchEvent(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
+        finally:
+            self.requests += client.requests
+        return "answered", rows
+
+    # ------------------------------------------------------------------------------------------ what is told and kept
+
+    def _tell(self, events: list[WatchEvent]) -> None:
+        for event in events:
+            self.events.append(event)
+            self.listener.result(event)
+        try:
+            self.memory.tell([event.plain for event in events])
+        except OSError as error:
+            self._not_kept(error)
+
+    def _keep(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
+        try:
+            self.memory.keep(
+                now_ms, rows, look, {"command": self.options.command, "course": plain(self.watcher.course)}
+            )
+            self.is_full = False
+        except OSError as error:
+            self._not_kept(error)
+
+    def close(self) -> None:
+        """Leave the rows where other programs read them."""
+        try:
+            self.memory.close()
+        except OSError as error:
+            self._not_kept(error)
+
+    def _not_kept(self, error: OSError) -> None:
+        """What is held in memory is written at the next look."""
+        if not self.is_full:
+            self.listener.warning(
+                f"cannot keep what was seen: {error.filename or self.options.folder}: {error.strerror}; tried at each look"
+            )
+        self.is_full = True
+
+    def _publish(self, now_ms: int, *, has_news: bool) -> None:
+        self.published.metrics = text_of(self.watcher, self.requests)
+        try:
+            replace_text(self.options.metrics or self.options.folder / METRICS, self.published.metrics)
+            if has_news or now_ms - self.drawn_ms >= 1e3 * PAGE_S:
+                self.drawn_ms = now_ms
+                page = page_of(self.watcher, list(self.events), now_ms, self.options.command)
+                self.published.page = html(page)
+                replace_text(self.options.folder / PAGE, self.published.page)
+        except OSError as error:
+            self._not_kept(error)
+
+
+def _watched(overview: Any, job: str | None, known: Look | None, url: str) -> str:
+    """The id of the job to look at: the known one while it runs, then one of its name.  RestError: there is none, or there are several."""
+    listed = overview.get("jobs") if isinstance(overview, dict) else None
+    jobs = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    if known is not None:
+        mine = next((row for row in jobs if row.get("jid") == known.job), None)
+        if mine is not None and mine.get("state") not in TERMINAL:
+            return known.job
+        alike = [row for row in jobs if row.get("state") not in TERMINAL and one_line(row.get("name")) == known.name]
+        if job is None and len(alike) == 1:
+            return choose_job({"jobs": alike}, None, url)[0]
+        if mine is not None:
+            return known.job
+        raise RestError(url, f"it does not list job {known.job[:8]} ('{known.name}')")
+    return choose_job(overview, job, url)[0]

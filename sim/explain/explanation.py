@@ -1,0 +1,341 @@
+"""The explanation of a checkpoint: which one, where its time went, in sentences and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from sim.explain.causes import Causes
+from sim.explain.close_up import CloseUp
+from sim.explain.what_if import WhatIf, what_if
+from sim.model.text import Readable, capitalised, one_line
+from sim.results.consequences import first_uploads
+from sim.results.critical_path import CriticalPath, PathKind, PathPart
+from sim.results.formats import ms_text, share_text
+from sim.results.summary import warm_up
+from sim.results.tables import CheckpointStats
+from sim.runtime.simulate import simulate
+
+if TYPE_CHECKING:
+    from sim.explain.close_up import ObservedInstance
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+
+
+# ---- A critical path with its causes: each part with the place it is spent at, why, and what would be without it.
+
+NOTABLE = 0.05
+"""Parts with at least this share of the duration are spoken about."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLine:
+    """A line of an account: consecutive parts of one kind at one place."""
+
+    parts: tuple[PathPart, ...]
+    place: str
+    cause: str
+    what_if: WhatIf | None = None  # None: nothing of it can be spared, or too little
+
+    @property
+    def name(self) -> str:
+        return self.parts[0].kind.value
+
+    @property
+    def begin_ns(self) -> int:
+        return self.parts[0].begin_ns
+
+    @property
+    def duration_ns(self) -> int:
+        return self.parts[-1].end_ns - self.parts[0].begin_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The explanation of one checkpoint: its critical path with causes."""
+
+    strategy: str
+    job: int  # number of the job instance; 0 if there is only one
+    stats: CheckpointStats
+    path: CriticalPath
+    lines: tuple[AccountLine, ...]  # up to the last acknowledgement, or the failure
+    after: tuple[AccountLine, ...]  # up to the last commit
+
+    @property
+    def longest(self) -> AccountLine:
+        return max(self.lines, key=lambda line: line.duration_ns)
+
+    @property
+    def changes(self) -> tuple[WhatIf, ...]:
+        """The changes that would save a notable share of the duration; none for an aborted checkpoint."""
+        saved: dict[str, WhatIf] = {}
+        for line in self.lines:
+            if (change := line.what_if) is not None:
+                before_ns = saved[change.change].saved_ns if change.change in saved else 0
+                saved[change.change] = replace(change, saved_ns=before_ns + change.saved_ns)
+        least_ns = NOTABLE * self.path.duration_ns
+        return () if self.path.is_open else tuple(change for change in saved.values() if change.saved_ns >= least_ns)
+
+
+def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:
+    """The account of a checkpoint.  KeyError: there is no such checkpoint."""
+    stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
+    causes = Causes(instance, checkpoint)
+    lines = tuple(_lines(path.parts, causes, instance))
+    return Account(strategy, job, stats, path, lines, tuple(_lines(path.after, causes, instance)))
+
+
+def _lines(parts: tuple[PathPart, ...], causes: Causes, instance: ObservedInstance) -> Iterator[AccountLine]:
+    for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
+        alike = tuple(group)
+        yield AccountLine(
+            alike,
+            causes.place(alike[0]),
+            causes.text(alike),
+            what_if(kind, alike, causes.slow(alike), instance.context),
+        )
+
+
+# ---- An account of a checkpoint in 80 columns: a sentence, a waterfall, and a note to every part that counts.
+
+WIDTH = 80
+_NAME, _PLACE, _TAKES = 20, 22, 7
+_BAR = WIDTH - _NAME - _PLACE - _TAKES - 8
+
+
+def text(account: Account, simulated: Mapping[str, int | None] | None = None) -> str:
+    """`simulated`: by change, how long the checkpoint takes with it [ns]; None: it does not complete."""
+    if not account.lines:
+        return fill(sentence(account), WIDTH)
+    begin_ns, end_ns = account.path.begin_ns, _end_ns(account)
+    rows = [_row(number, line, begin_ns, end_ns) for number, line in enumerate((*account.lines, *account.after), 1)]
+    total = f"     sum to {_end_name(account)}"
+    total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.path.duration_ns):>{_TAKES}} ({_exact(account.path.duration_ns)})"
+    rows.insert(len(account.lines), total)
+    blocks = [
+        fill(sentence(account), WIDTH),
+        "\n".join(rows),
+        "\n".join(_notes(account)),
+        "\n".join(_effects(account, simulated or {})),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _exact(duration_ns: int) -> str:
+    """Flink's statistics are whole milliseconds, simulated times are nanoseconds."""
+    return f"{duration_ns} ns" if duration_ns % 10**6 else f"{duration_ns // 10**6} ms"
+
+
+def title(account: Account) -> str:
+    """``checkpoint 7 (aligned)``"""
+    kind = f"{account.stats.savepoint_format} savepoint" if account.stats.savepoint_format else "checkpoint"
+    job = f" of job {account.job}" if account.job else ""
+    return f"{kind} {account.stats.number}{job} ({one_line(account.strategy)})"
+
+
+def sentence(account: Account) -> str:
+    """What took longest, and why."""
+    name = capitalised(title(account))
+    if not account.lines:
+        if account.stats.status == "COMPLETED":
+            return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
+        return f"{name} was still under way when the run ended."
+    total = duration(account.path.duration_ns)
+    fate = _fate(account, total)
+    longest = account.longest
+    share = share_text(longest.duration_ns / account.path.duration_ns)
+    return f"{name} {fate}. {share} of it, {duration(longest.duration_ns)}, {_passes(longest)}: {longest.cause}."
+
+
+def _fate(account: Account, total: str) -> str:
+    if account.stats.status == "IN_PROGRESS":
+        return f"has been under way for {total}"
+    return f"was given up after {total} ({account.stats.failure})" if account.path.is_open else f"took {total}"
+
+
+def _end_name(account: Account) -> str:
+    if account.stats.status == "IN_PROGRESS":
+        return "now"
+    return "the failure" if account.path.is_open else "the last acknowledgement"
+
+
+def _passes(line: AccountLine) -> str:
+    reader, _, writer = line.place.partition(" < ")
+    match line.parts[0].kind:
+        case PathKind.QUEUE:
+            return f"its barrier is on the way from {writer} to {reader}"
+        case PathKind.TIMEOUT:
+            way = f"on the way from {writer} to {reader}" if writer else f"in the output of {reader}"
+            return f"its barrier waits {way} until the alignment timeout"
+        case PathKind.ALIGNMENT:
+            return f"{reader} has its first barrier and waits for the last, from {writer}"
+        case PathKind.TASK_THREAD:
+            return f"the call waits for the task thread of {reader}"
+        case PathKind.UPLOAD | PathKind.FLUSH:
+            return f"{reader} waits for a file ({line.name})"
+        case _:
+            return f"is {line.name} of {reader}"
+
+
+def duration(ns: int) -> str:
+    """``duration(5_743_200_000) == "5.7 s"``."""
+    return ms_text(ns / 1e6)
+
+
+def _row(number: int, line: AccountLine, begin_ns: int, end_ns: int) -> str:
+    span = max(1, end_ns - begin_ns)
+    first = (line.begin_ns - begin_ns) * _BAR // span
+    last = max(first + 1, -((begin_ns - line.begin_ns - line.duration_ns) * _BAR // span))
+    bar = " " * min(first, _BAR - 1) + "█" * (min(last, _BAR) - min(first, _BAR - 1))
+    place = one_line(line.place, _PLACE)
+    return f"{number:>3}  {line.name:<{_NAME}} {place:<{_PLACE}} {duration(line.duration_ns):>{_TAKES}} {bar}".rstrip()
+
+
+def _notes(account: Account) -> Iterator[str]:
+    for number, line in enumerate((*account.lines, *account.after), 1):
+        if line.duration_ns >= NOTABLE * account.path.duration_ns:
+            note = f"{capitalised(line.cause)}."
+            yield fill(note, WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent="     ")
+
+
+def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
+    """What is left of the path; another way may be the longest then, and the rest may become shorter."""
+    now = duration(account.path.duration_ns)
+    for change in account.changes:
+        if (rest := duration(account.path.duration_ns - change.saved_ns)) == now and change.change not in simulated:
+            continue
+        effect = f"{capitalised(change.change)}: the rest of the path takes {rest} of {now}"
+        if change.change in simulated:
+            took_ns = simulated[change.change]
+            effect += "; simulated, it does not complete" if took_ns is None else f"; simulated, {duration(took_ns)}"
+        yield fill(f"{effect}.", WIDTH, subsequent_indent="  ")
+
+
+def _end_ns(account: Account) -> int:
+    return (account.path.after or account.path.parts)[-1].end_ns
+
+
+# ---- An account of a checkpoint as plain values for JSON; all times are ns, so that sums are exact.
+
+
+def record(account: Account, simulated: Mapping[str, int | None] | None = None) -> dict[str, Any]:
+    """`simulated`: by change, how long the checkpoint takes with it; null: it does not complete."""
+    stats = account.stats
+    return {
+        "strategy": account.strategy,
+        "job": account.job,
+        "checkpoint": stats.number,
+        "status": stats.status,
+        "failure": stats.failure,
+        "savepoint": stats.savepoint_format,
+        "trigger_ns": stats.trigger_ns,
+        "duration_ns": account.path.duration_ns,
+        "sentence": sentence(account),
+        "parts": [_part(account, line) for line in account.lines],
+        "after": [_part(account, line) for line in account.after],
+        "what_if": [_change(account, change, simulated or {}) for change in account.changes],
+    }
+
+
+def _part(account: Account, line: AccountLine) -> dict[str, Any]:
+    return {
+        "part": line.name,
+        "place": line.place,
+        "begin_ns": line.begin_ns - account.path.begin_ns,
+        "duration_ns": line.duration_ns,
+        "cause": line.cause,
+    }
+
+
+def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None]) -> dict[str, Any]:
+    """The rest of the path, and what a simulation gave."""
+    values = {"change": change.change, "rest_of_path_ns": account.path.duration_ns - change.saved_ns}
+    return values | ({"simulated_duration_ns": simulated[change.change]} if change.change in simulated else {})
+
+
+# ---- Which checkpoints of a run are explained, and the runs that show what would be without a part of them.
+
+
+class NoCheckpointError(Readable, LookupError):
+    """There is no checkpoint to explain."""
+
+
+def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
+    """The strategies that take checkpoints.  Raises NoCheckpointError if none does."""
+    found = {
+        name: scenario
+        for name, scenario in scenarios.items()
+        if scenario.checkpoint.interval_ns is not None or scenario.actions
+    }
+    if not found:
+        raise NoCheckpointError("no strategy takes checkpoints")
+    return found
+
+
+def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list[Account]:
+    """The checkpoint of this number in every job instance that has it; None: first uploads, the median of the later ones, the slowest.
+
+    Raises NoCheckpointError.
+    """
+    if checkpoint is not None:
+        found = [
+            (job, checkpoint) for job, instance in enumerate(run.instances) if checkpoint in instance.context.stats
+        ]
+        if not found:
+            known = [number for instance in run.instances for number in instance.context.stats]
+            there = f"they are {min(known)} to {max(known)}" if known else "there is none"
+            raise NoCheckpointError(f"{strategy}: no checkpoint {checkpoint}: {there}")
+    else:
+        found = _typical(run)
+    return [account(strategy, job, run.instances[job], number) for job, number in found]
+
+
+def verified(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
+    """By change: how long the checkpoint takes when it is simulated so [ns]; None: it does not complete."""
+    return {
+        change.change: _simulated(explained, change.scenario, engine)
+        for change in explained.changes
+        if change.scenario is not None
+    }
+
+
+def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | None:
+    table = simulate(scenario, engine=engine, check=False).checkpoints
+    if "x_job" in table:
+        table = table[table["x_job"] == explained.job]
+    row = table[(table["id"] == explained.stats.number) & (table["status"] == "COMPLETED")]
+    return None if row.empty else round(float(row["end_to_end_duration"].iloc[0]) * 1e6)
+
+
+def _typical(run: CloseUp) -> list[tuple[int, int]]:
+    """First uploads, and completed ones behind the warm-up; if there are none, the last that failed."""
+    warmup_ns, uploads = warm_up([run.result]).ns, _first_uploads(run)
+    rows = [
+        (job, row)
+        for job, instance in enumerate(run.instances)
+        for row in instance.context.stats.values()
+        if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads
+    ]
+    done = sorted(
+        (row.latest_ack_ns - row.trigger_ns, job, row.number) for job, row in rows if row.status == "COMPLETED"
+    )
+    if done or uploads:
+        usual = [done[(len(done) - 1) // 2][1:], done[-1][1:]] if done else []
+        return list(dict.fromkeys([*uploads, *usual]))
+    failed = [(row.failed_ns, job, row.number) for job, row in rows if row.status == "FAILED"]
+    if not failed:
+        raise NoCheckpointError(
+            "no checkpoint was completed or failed after the warm-up: run longer, or set an interval"
+        )
+    return [max(failed)[1:]]
+
+
+def _first_uploads(run: CloseUp) -> list[tuple[int, int]]:
+    """(job instance, id) of checkpoints that uploaded everything at the beginning."""
+    rows = run.result.checkpoints
+    found = rows[first_uploads(rows)]
+    jobs = found["x_job"] if "x_job" in found else [0] * len(found)
+    return [(int(job), int(number)) for job, number in zip(jobs, found["id"], strict=True)]

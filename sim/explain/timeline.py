@@ -1,0 +1,463 @@
+"""A run as Trace Event JSON: tracks, slices, samples."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sim.explain.close_up import ObservedInstance
+from sim.model.scenario import Scenario
+from sim.model.text import Readable, one_line
+from sim.model.units import MS, format_duration
+from sim.results.journal import Happening
+from sim.runtime.context import Context
+from sim.runtime.job_instance import JobInstance
+from sim.storage.media.dfs import DistributedFileSystem
+
+# ---- Events of the Trace Event Format: tracks with slices that never overlap, flows between them, counters.
+#
+# Times are ns here and µs with three digits in the file.  Format: "Trace Event Format" of the Chromium project, which Perfetto reads.
+
+Event = dict[str, Any]
+
+
+class TimelineSlice(NamedTuple):
+    """A slice of a track."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    values: dict[str, Any]  # what a viewer shows when it is chosen
+
+
+def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
+    """Slices dealt into lanes in which none overlap: a viewer nests those that do."""
+    found: list[list[TimelineSlice]] = []
+    for row in sorted(slices, key=lambda row: (row.begin_ns, row.end_ns)):
+        lane = next((lane for lane in found if lane[-1].end_ns <= row.begin_ns), None)
+        if lane is None:
+            found.append(lane := [])
+        lane.append(row)
+    return found
+
+
+def slice_event(process: int, track: int, row: TimelineSlice) -> Event:
+    times = {"ts": row.begin_ns / 1e3, "dur": (row.end_ns - row.begin_ns) / 1e3}
+    return {"ph": "X", "pid": process, "tid": track, "name": row.name, **times, "args": row.values}
+
+
+def flow(number: int, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> list[Event]:
+    """An arrow; both ends are (process, track, time [ns]) of a slice."""
+    common = {"cat": "barrier", "name": name, "id": number}
+    return [
+        {"ph": "s", **common, "pid": start[0], "tid": start[1], "ts": start[2] / 1e3},
+        {"ph": "f", "bp": "e", **common, "pid": end[0], "tid": end[1], "ts": end[2] / 1e3},
+    ]
+
+
+def counter(process: int, name: str, time_ns: int, values: Mapping[str, float]) -> Event:
+    return {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": time_ns / 1e3, "args": dict(values)}
+
+
+def named(process: int, name: str, tracks: dict[int, str]) -> list[Event]:
+    """The names of a process and of its tracks, in their order."""
+    events: list[Event] = [
+        {"ph": "M", "pid": process, "name": "process_name", "args": {"name": one_line(name)}},
+        {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}},
+    ]
+    for track, text in tracks.items():
+        events.append(
+            {"ph": "M", "pid": process, "tid": track, "name": "thread_name", "args": {"name": one_line(text)}}
+        )
+        events.append(
+            {"ph": "M", "pid": process, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}
+        )
+    return events
+
+
+# ---- What a timeline is drawn on: processes with tracks, arrows between them, and a window that keeps the file small.
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A timeline: the events of its tracks."""
+
+    events: list[Event]
+    begin_ns: int
+    end_ns: int
+    left_out: int  # events behind `end_ns`, cut off by the limit
+
+
+@dataclass(slots=True)
+class Drawing:
+    """A timeline in the making: the events of its window, as they come."""
+
+    begin_ns: int
+    end_ns: int
+    events: list[Event] = field(default_factory=list)
+    names: list[Event] = field(default_factory=list)
+    processes: int = 0
+    flows: int = 0
+
+    def process(
+        self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]]
+    ) -> tuple[int, dict[tuple[str, int], int]]:
+        """A process and its tracks, each in as many lanes as it needs; returns its number and the track of (slice, begin)."""
+        self.processes += 1
+        titles: dict[int, str] = {}
+        where: dict[tuple[str, int], int] = {}
+        for title, slices in tracks:
+            for lane in lanes(filter(None, map(self._clipped, slices))) or [[]]:
+                titles[len(titles) + 1] = title
+                self.events += [slice_event(self.processes, len(titles), row) for row in lane]
+                where |= {(row.name, row.begin_ns): len(titles) for row in lane}
+        self.names += named(self.processes, name, titles)
+        return self.processes, where
+
+    def arrow(self, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
+        self.flows += 1
+        self.events += flow(self.flows, name, start, end)
+
+    def inside(self, time_ns: int) -> bool:
+        return self.begin_ns <= time_ns <= self.end_ns
+
+    def _clipped(self, row: TimelineSlice) -> TimelineSlice | None:
+        begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
+        return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
+
+    def cut(self, limit: int) -> Timeline:
+        """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
+        events = sorted(self.events, key=lambda event: event["ts"])
+        if len(events) <= limit:
+            return Timeline([*self.names, *events], self.begin_ns, self.end_ns, 0)
+        end_ns = int(events[limit]["ts"] * 1e3)
+        kept = bisect_right(events, end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
+        return Timeline([*self.names, *_whole_arrows(events[:kept])], self.begin_ns, end_ns, len(events) - kept)
+
+
+def _whole_arrows(events: list[Event]) -> list[Event]:
+    """An arrow needs both ends."""
+    ended = {event["id"] for event in events if event["ph"] == "f"}
+    return [event for event in events if event["ph"] != "s" or event["id"] in ended]
+
+
+# ---- What threads did and what lay in queues, looked at in steps: the data plane says totals, and their differences are a picture.
+
+STATES = ("processing", "idle", "back-pressured")
+"""What the time of a thread is spent on; work for checkpoints counts as processing, as in Flink."""
+_COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineSample:
+    """What threads did and what lay in queues, in one step."""
+
+    time_ns: int
+    spent: np.ndarray  # by task and state, since the sample before [ns]
+    input_bytes: np.ndarray  # by vertex: received and not read yet
+    output_bytes: np.ndarray  # by vertex: written and not sent yet
+    in_flight_bytes: int  # in all channels
+
+
+@dataclass(slots=True)
+class Samples:
+    """The samples of all job instances between two times [ns].  `attach` is called with each instance."""
+
+    step_ns: int
+    begin_ns: int
+    end_ns: int
+    by_instance: list[list[TimelineSample]] = field(default_factory=list)
+
+    def attach(self, instance: JobInstance) -> None:
+        _Looking(self, instance)
+
+
+class _Looking:
+    """The sampler of one job instance."""
+
+    def __init__(self, samples: Samples, instance: JobInstance) -> None:
+        self.samples = samples
+        self.instance = instance
+        self._rows: list[TimelineSample] = []
+        samples.by_instance.append(self._rows)
+        self._vertex = np.array(instance.layout.vertex)
+        self._before = self._spent()
+        now = instance.env.now
+        self._arm(max(0, samples.begin_ns - now) or samples.step_ns)
+
+    def _arm(self, delay_ns: int) -> None:
+        self.instance.env.timeout(delay_ns).callbacks.append(lambda _: self._look())
+
+    def _look(self) -> None:
+        now, spent = self.instance.env.now, self._spent()
+        if now > self.samples.end_ns:
+            return
+        channels = self.instance.plane.channels()
+        count = len(self.instance.spec.vertices)
+        reader, writer = (
+            self._vertex[np.array(self.instance.layout.reader)],
+            self._vertex[np.array(self.instance.layout.writer)],
+        )
+        received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
+        unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
+        in_flight = int((channels["written"] - channels["taken"]).sum())
+        self._rows.append(TimelineSample(now, spent - self._before, received, unsent, in_flight))
+        self._before = spent
+        self._arm(self.samples.step_ns)
+
+    def _spent(self) -> np.ndarray:
+        rows = self.instance.plane.tasks()
+        return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)
+
+
+# ---- The journal and the files of a job instance -> slices: snapshots, asynchronous work, checkpoints, files on their nodes.
+
+_Times = dict[Happening, int]
+Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]
+"""By checkpoint and task: when what happened first, and the barriers that arrived: (time, channel)."""
+_SHORTEST_NS = 1
+"""An instant, as long as it must be to be seen and to end an arrow."""
+
+
+def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
+    """What the thread did most, step by step; equal neighbours are one slice."""
+    begin_ns = end_ns = 0
+    current = ""
+    for sample in samples:
+        spent = sample.spent[task]
+        state = STATES[int(spent.argmax())] if spent.sum() else ""
+        if state != current or sample.time_ns - step_ns > end_ns:
+            if current:
+                yield TimelineSlice(current, begin_ns, end_ns, {})
+            current, begin_ns = state, max(end_ns, sample.time_ns - step_ns)
+        end_ns = sample.time_ns
+    if current:
+        yield TimelineSlice(current, begin_ns, end_ns, {})
+
+
+def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
+    """By task: waiting for the last barrier, work before the barrier, the synchronous part."""
+    found: dict[int, list[TimelineSlice]] = defaultdict(list)
+    for (checkpoint, task), (times, arrivals) in found_stories.items():
+        begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
+        if arrivals:
+            last_ns = arrivals[-1][0] if begun_ns is None else begun_ns
+            found[task] += _slice(f"waits for alignment {checkpoint}", arrivals[0][0], last_ns)
+        found[task] += _slice(f"before barrier {checkpoint}", begun_ns, forwarded_ns)
+        found[task] += _slice(f"sync {checkpoint}", forwarded_ns, times.get(Happening.SYNC_FINISHED))
+    return found
+
+
+def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[TimelineSlice]]:
+    """By task: the wait for its asynchronous thread, the work there, and the wait for channel state and its file."""
+    found: dict[int, list[TimelineSlice]] = defaultdict(list)
+    for (checkpoint, task), (times, _) in found_stories.items():
+        row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
+        begun_ns, finished_ns = times.get(Happening.SYNC_FINISHED), times.get(Happening.ASYNC_FINISHED)
+        if begun_ns is None or row is None:
+            continue
+        free_ns = begun_ns + row.async_queue_ns
+        written_ns = times.get(Happening.STATE_WRITTEN)
+        found[task] += _slice(f"waits for the async thread {checkpoint}", begun_ns, free_ns)
+        found[task] += _slice(f"async {checkpoint}", free_ns, written_ns, bytes=row.written_bytes)
+        found[task] += _slice(
+            f"waits for channel state {checkpoint}", written_ns, finished_ns, bytes=row.persisted_bytes
+        )
+    return found
+
+
+def checkpoints(context: Context) -> list[TimelineSlice]:
+    """From the trigger to the end of each."""
+    slices: list[TimelineSlice] = []
+    for row in context.stats.values():
+        end_ns = row.failed_ns if row.status == "FAILED" else row.completed_ns
+        name = f"{row.savepoint_format} savepoint {row.number}" if row.savepoint_format else f"checkpoint {row.number}"
+        slices += _slice(
+            name, row.trigger_ns, context.env.now if end_ns < 0 else end_ns, status=row.status, failure=row.failure
+        )
+    return slices
+
+
+def files(context: Context) -> dict[str, list[TimelineSlice]]:
+    """By the node or the task manager that takes it: every file, from its first byte until it is durable."""
+    found: dict[str, list[TimelineSlice]] = defaultdict(list)
+    medium = context.storage.medium
+    for file in context.storage.files:
+        end_ns = file.durable_ns if file.given_up_ns is None else file.given_up_ns
+        rows = _slice(
+            "/".join(map(str, file.name)),
+            file.created_ns,
+            context.env.now if end_ns is None else end_ns,
+            bytes=file.size_bytes,
+        )
+        if file.disk:
+            places = [f"local disk of task manager {file.host}"]
+        elif isinstance(medium, DistributedFileSystem) and file.inside is None:
+            places = [f"storage node {node}" for node in medium.replicas(file.name, file.host, 0)]
+        else:
+            places = [
+                "storage, written by the JobManager"
+                if file.host < 0
+                else f"storage, written by task manager {file.host}"
+            ]
+        for place in places:
+            found[place] += rows
+    return found
+
+
+def barriers(
+    context: Context, found_stories: Stories
+) -> tuple[dict[int, list[TimelineSlice]], list[tuple[int, int, int, int, int]]]:
+    """Barriers as they leave and arrive, by task; and their ways: (checkpoint, writer, left [ns], reader, arrived [ns])."""
+    moments: dict[int, list[TimelineSlice]] = defaultdict(list)
+    ways: list[tuple[int, int, int, int, int]] = []
+    for (checkpoint, task), (times, arrivals) in found_stories.items():
+        forwarded_ns = times.get(Happening.BARRIER_FORWARDED)
+        if forwarded_ns is not None:
+            moments[task].append(
+                TimelineSlice(f"barrier {checkpoint} leaves", forwarded_ns, forwarded_ns + _SHORTEST_NS, {})
+            )
+        writers: dict[int, list[int]] = {}
+        for time_ns, channel in dict.fromkeys(arrivals):
+            writers.setdefault(time_ns, []).append(context.layout.writer[channel])
+        for time_ns, senders in writers.items():
+            names = {"from": ", ".join("{}[{}]".format(*context.names[writer]) for writer in senders)}
+            moments[task].append(TimelineSlice(f"barrier {checkpoint} arrives", time_ns, time_ns + _SHORTEST_NS, names))
+            for writer in senders:
+                left_ns = found_stories.get((checkpoint, writer), ({}, []))[0].get(Happening.BARRIER_FORWARDED)
+                if left_ns is not None:
+                    ways.append((checkpoint, writer, left_ns, task, time_ns))
+    return moments, ways
+
+
+def stories(context: Context) -> Stories:
+    """Read from the journal once."""
+    found: Stories = {}
+    for entry in context.journal:
+        if entry.checkpoint < 0 or entry.task < 0:
+            continue
+        times, arrivals = found.setdefault((entry.checkpoint, entry.task), ({}, []))
+        times.setdefault(entry.happening, entry.time_ns)
+        if entry.happening is Happening.BARRIER_ARRIVED:
+            arrivals.append((entry.time_ns, entry.number))
+    return found
+
+
+def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[TimelineSlice]:
+    """A slice; nothing if it did not begin, is not over, or took no time."""
+    if begin_ns is None or end_ns is None or end_ns <= begin_ns:
+        return []
+    return [TimelineSlice(name, begin_ns, end_ns, values)]
+
+
+# ---- A watched run -> the events of its timeline: subtasks, asynchronous threads, storage nodes, the coordinator, barriers as arrows.
+#
+# A window and a limit keep the file small enough for every viewer; what they leave out is counted.
+
+
+def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
+    """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
+    page = Drawing(samples.begin_ns, samples.end_ns)
+    for number, (instance, looked) in enumerate(zip(instances, samples.by_instance, strict=True)):
+        _draw(page, instance.context, looked, samples.step_ns, f"job {number}: " if len(instances) > 1 else "")
+    return page.cut(limit)
+
+
+def _draw(page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str) -> None:
+    found, names = stories(context), [f"{vertex}[{index}]" for vertex, index in context.names]
+    page.process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
+    _draw_vertices(page, context, samples, step_ns, prefix, found)
+    work = asynchronous(context, found)
+    page.process(f"{prefix}asynchronous threads", [(names[task], work[task]) for task in sorted(work)])
+    places = files(context)
+    page.process(f"{prefix}storage", [(place, places[place]) for place in sorted(places, key=_in_order)])
+
+
+def _draw_vertices(
+    page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str, found: Stories
+) -> None:
+    phases, (moments, ways) = snapshots(found), barriers(context, found)
+    where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
+    for v, vertex in enumerate(context.scenario.job.vertices):
+        tasks = [task for task, number in enumerate(context.layout.vertex) if number == v]
+        tracks: list[tuple[str, Iterable[TimelineSlice]]] = []
+        for task in tasks:
+            name = f"{vertex.name}[{context.layout.subtask[task]}]"
+            tracks.append((f"{name} thread", threads(samples, task, step_ns)))
+            tracks.append((f"{name} snapshots", phases.get(task, [])))
+            tracks.append((f"{name} barriers", moments.get(task, [])))
+        process, slices = page.process(f"{prefix}{vertex.name}", tracks)
+        where |= dict.fromkeys(tasks, (process, slices))
+        for sample in samples:
+            if page.inside(sample.time_ns):
+                queues = {"input": int(sample.input_bytes[v]), "output": int(sample.output_bytes[v])}
+                page.events.append(counter(process, f"queues of {vertex.name} [bytes]", sample.time_ns, queues))
+    page.processes += 1
+    page.names += named(page.processes, f"{prefix}all channels", {})
+    page.events += [
+        counter(page.processes, "in flight [bytes]", sample.time_ns, {"bytes": sample.in_flight_bytes})
+        for sample in samples
+        if page.inside(sample.time_ns)
+    ]
+    for checkpoint, writer, left_ns, reader, arrived_ns in ways:
+        if page.inside(left_ns) and page.inside(arrived_ns + 1):
+            (start, starts), (end, ends) = where[writer], where[reader]
+            tail, head = (
+                starts.get((f"barrier {checkpoint} leaves", left_ns)),
+                ends.get((f"barrier {checkpoint} arrives", arrived_ns)),
+            )
+            if tail is not None and head is not None:
+                page.arrow(f"barrier {checkpoint}", (start, tail, left_ns), (end, head, arrived_ns))
+
+
+def _in_order(place: str) -> tuple[str, int]:
+    """Names in natural order: node 10 behind node 9."""
+    stem, _, number = place.rpartition(" ")
+    return (stem, int(number)) if number.isdigit() else (place, 0)
+
+
+# ---- The window of a timeline, and the text of its file.
+
+_LOOKS = 1000
+
+
+class WindowError(Readable, ValueError):
+    """A window that shows nothing; `part` of it is wrong: begin or step."""
+
+    def __init__(self, part: str, reason: str) -> None:
+        super().__init__(f"{part}: {reason}")
+        self.part = part
+        self.reason = reason
+
+
+def samples_in(run_ns: int, begin_ns: int, end_ns: int | None, step_ns: int | None) -> Samples:
+    """Samples of a window of a run.  None: to its end, and a thousand looks of 1 ms or more.  Raises WindowError."""
+    end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
+    if begin_ns >= end_ns:
+        raise WindowError("begin", f"the window ends at {format_duration(end_ns)}: nothing lies in it")
+    step_ns = max(MS, (end_ns - begin_ns) // _LOOKS) if step_ns is None else step_ns
+    if step_ns < 1:
+        raise WindowError("step", "of 0 never comes to an end: write at least '1 ms'")
+    return Samples(step_ns, begin_ns, end_ns)
+
+
+def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timeline) -> str:
+    """Trace Event JSON, a line."""
+    about = {
+        "run": f"{scenario.name}, {strategy}",
+        "question": scenario.question,
+        "step_ns": samples.step_ns,
+        "left_out": drawn.left_out,
+    }
+    return trace_text(drawn, about)
+
+
+def trace_text(drawn: Timeline, about: Mapping[str, object]) -> str:
+    """`about`: what is said of the run."""
+    return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": about}) + "\n"

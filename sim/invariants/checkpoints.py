@@ -1,0 +1,330 @@
+"""Order of what happens to a checkpoint, and who may say it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from sim.invariants.violation import LIFE, Teller, Violation, count_is, number_of, seconds
+from sim.results.journal import Entry, Happening
+from sim.results.tables import CheckpointStats
+
+# ---- The coordinator's promises, read off the journal: ids grow, and a checkpoint completes after all its acknowledgements.
+#
+# Laws 18, 22 and 23 of every run; one pass over the journal.
+
+IDS_GROW = "checkpoint ids grow from trigger to trigger, over restarts too"
+ALL_ACKNOWLEDGED = "a checkpoint completes after all its tasks have acknowledged it and its metadata is durable"
+ENDS_ONCE = "a checkpoint completes or fails, once"
+TOLD_AFTERWARDS = "tasks hear of a completion after it"
+RETAINED = "no more completed checkpoints are retained than configured, the latest always is"
+
+WATCHED = frozenset(
+    {
+        Happening.TRIGGERED,
+        Happening.ACKNOWLEDGED,
+        Happening.LAST_ACKNOWLEDGED,
+        Happening.COMPLETED,
+        Happening.ABORTED,
+        Happening.NOTIFIED_COMPLETE,
+    }
+)
+"""The rows of the journal that these laws read."""
+
+
+def broken_promises(
+    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller
+) -> Iterator[Violation]:
+    newest = 0
+    awaited: dict[int, int] = {}  # tasks that must acknowledge
+    acknowledged: dict[int, set[int]] = {}
+    durable: set[int] = set()  # all tasks have acknowledged; the metadata is next
+    ended: dict[int, Happening] = {}
+    for row in journal:
+        happening, checkpoint = row.happening, row.checkpoint
+        if happening not in WATCHED:
+            continue
+
+        def broken(law: str, fact: str, row: Entry = row) -> Violation:
+            return Violation(
+                law, row.time_ns, f"checkpoint {row.checkpoint}", fact, teller.about(row.checkpoint, (), LIFE)
+            )
+
+        if happening is Happening.ACKNOWLEDGED:
+            if checkpoint not in durable and checkpoint not in ended:
+                acknowledged.setdefault(checkpoint, set()).add(row.task)
+        elif happening is Happening.TRIGGERED:
+            if checkpoint <= newest:
+                yield broken(IDS_GROW, f"it is triggered after checkpoint {newest}")
+            newest = max(newest, checkpoint)
+            awaited[checkpoint] = stats[checkpoint].tasks - row.number
+        elif happening is Happening.LAST_ACKNOWLEDGED:
+            durable.add(checkpoint)
+            missing = awaited.get(checkpoint, 0) - len(acknowledged.pop(checkpoint, ()))
+            if missing:
+                yield broken(
+                    ALL_ACKNOWLEDGED,
+                    f"its metadata is written although {missing} of {awaited[checkpoint]} tasks are missing",
+                )
+        elif happening is Happening.NOTIFIED_COMPLETE:
+            if ended.get(checkpoint) is not Happening.COMPLETED:
+                yield broken(TOLD_AFTERWARDS, "tasks are told that it is complete, which it is not")
+        else:
+            if happening is Happening.COMPLETED and checkpoint not in durable:
+                yield broken(ALL_ACKNOWLEDGED, "it completes although no metadata was written")
+            if checkpoint in ended:
+                yield broken(ENDS_ONCE, f"it is {happening.value} after it was {ended[checkpoint].value}")
+            ended[checkpoint] = happening
+            acknowledged.pop(checkpoint, None)
+
+
+def too_many_retained(
+    retained: Sequence[int], limit: int, latest: int, time_ns: int, teller: Teller
+) -> Violation | None:
+    """At the end of a run; `latest` is the latest completed checkpoint that is no savepoint (0: none)."""
+    if len(retained) <= limit and (latest == 0 or latest in retained):
+        return None
+    kept = ", ".join(map(str, retained)) or "none"
+    story = teller.story(
+        lambda row: row.happening is Happening.COMPLETED and (row.checkpoint in retained or row.checkpoint == latest)
+    )
+    return Violation(
+        RETAINED, time_ns, "the completed checkpoints", f"{kept} are retained, {limit} may be, {latest} must be", story
+    )
+
+
+# ---- Keys that expire: a key lives for its time to live after its last write, through snapshots, restores and rescales.  Law 87.
+#
+# Ages are cohorts: the keys that were last written between two times, evenly spread, and their bytes.
+
+AGED = "a key expires its time to live after its last write: neither sooner nor later, restored or not"
+
+Cohort = tuple[int, int, int]
+"""First and last time of the last writes [ns], and bytes."""
+
+_ROUNDINGS_BETWEEN_LOOKS = 300
+"""Times at which a bit of a cohort is rounded off, between two looks."""
+
+
+def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
+    """Bytes last written after that time."""
+    total = 0
+    for begin_ns, end_ns, size_bytes in cohorts:
+        if horizon_ns <= begin_ns:
+            total += size_bytes
+        elif horizon_ns < end_ns:
+            total += size_bytes * (end_ns - horizon_ns) // (end_ns - begin_ns)
+    return total
+
+
+def _expired(cohort: Cohort, horizon_ns: int) -> int:
+    """Bytes last written up to that time, whole ones."""
+    begin_ns, end_ns, size_bytes = cohort
+    if horizon_ns <= begin_ns:
+        return 0
+    return size_bytes if horizon_ns >= end_ns else size_bytes * (horizon_ns - begin_ns) // (end_ns - begin_ns)
+
+
+def _bytes_of_a_ns(cohort: Cohort) -> int:
+    """Whole bytes expire, and a nanosecond is rounded off with them: so many bytes, one at least."""
+    begin_ns, end_ns, size_bytes = cohort
+    return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
+
+
+def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
+    """The ages that a subtask gets with shares of several others."""
+    return tuple(
+        sorted((begin, end, int(size_bytes * share)) for ages, share in parts for begin, end, size_bytes in ages)
+    )
+
+
+def misaged(
+    before: Sequence[Cohort],
+    before_ns: int,
+    after: Sequence[Cohort],
+    now_ns: int,
+    ttl_ns: int,
+    added_bytes: int,
+    rewritten_bytes: int,
+) -> str | None:
+    """What is wrong with the ages now, compared with those of an earlier time; None: nothing.
+
+    `added_bytes`, `rewritten_bytes`: at most so much was written since.
+    """
+    horizon_ns = now_ns - ttl_ns
+    oldest_ns = min(
+        (cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_of_a_ns(cohort)), default=now_ns
+    )
+    if oldest_ns < horizon_ns:
+        return (
+            f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
+        )
+    ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
+    slack = (_ROUNDINGS_BETWEEN_LOOKS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
+    survived, live = younger(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
+    since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
+    if live < survived - slack:
+        return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"
+    # an entry that is rewritten may be larger than the others: where there are few
+    written = added_bytes + 2 * rewritten_bytes + slack
+    young = sum(size_bytes for begin, _, size_bytes in after if begin >= before_ns)
+    if young > written:
+        return f"keys are young again: {number_of(young, 'byte')} count as written since {seconds(before_ns)}, at most {written} were"
+    newest = before[-1][2] if before else 0  # what comes soon after it is taken together with it
+    if live > survived + newest + written:
+        return f"keys that must have expired are there: {number_of(live, 'byte')}, at most {written} written since; {since}"
+    return None
+
+
+# ---- The savepoint that a job stops with is its last word, and a job that has finished gives back what it used.  Laws 92 and 93.
+
+LAST_WORD = "nothing follows the savepoint that a job stops with: no periodic checkpoint, no restart, no record"
+GIVEN_BACK = "a job that has finished has given back what it used: threads, and room on disks"
+
+
+def after_the_last_word(
+    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller
+) -> Iterator[Violation]:
+    """One pass over the journal; only the first fact is told.
+
+    When all tasks of a job that drains have ended their data, one last checkpoint is triggered (SchedulerBase#notifyEndOfData).
+    A JobManager that is lost takes the stop along: the next one goes on from the latest completed checkpoint, and no savepoint is one.
+    """
+    stops = {number for number, row in stats.items() if row.stops}
+    if not stops:
+        return
+    under_way, over, final = 0, 0, False
+    for row in journal:
+        if row.checkpoint in stops and row.happening is Happening.TRIGGERED:
+            under_way = row.checkpoint
+        elif row.checkpoint in stops and row.happening is Happening.COMPLETED:
+            over = row.checkpoint
+        elif row.checkpoint == under_way and row.happening is Happening.ABORTED:
+            under_way, final = 0, False
+        elif row.happening is Happening.JOB_MANAGER_LOST:
+            under_way, over, final = 0, 0, False
+        elif row.happening is Happening.END_OF_DATA:
+            final = final or row.detail == "drain"
+        elif row.happening is Happening.TRIGGERED and under_way and final:
+            final = False
+        elif _too_late(row, under_way, over, stats):
+            yield _violation(row, over or under_way, teller)
+            return
+
+
+def _too_late(row: Entry, under_way: int, over: int, stats: Mapping[int, CheckpointStats]) -> bool:
+    if row.happening is Happening.TRIGGERED:
+        return bool(under_way) and not stats[row.checkpoint].savepoint_format
+    return bool(over) and row.happening is Happening.JOB_RESTORED
+
+
+def _violation(row: Entry, savepoint: int, teller: Teller) -> Violation:
+    turns = (Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.JOB_RESTARTING)
+    story = teller.story(
+        lambda other: (
+            other == row
+            or (other.checkpoint == savepoint and other.happening in (Happening.TRIGGERED, Happening.COMPLETED))
+            or (other.happening in turns and other.time_ns <= row.time_ns)
+        )
+    )[-8:]
+    return Violation(
+        LAST_WORD, row.time_ns, f"savepoint {savepoint}, with which the job stops", teller.sentence(row), story
+    )
+
+
+def emitted_afterwards(
+    time_ns: int, savepoint: int, sources: Iterable[tuple[int, int, int]], teller: Teller
+) -> Iterator[Violation]:
+    """At the end of a job that has stopped; `sources`: (task, records at its cut, records in the end)."""
+    for task, at_cut, served in sources:
+        if served != at_cut:
+            story = teller.cut(savepoint, {task})
+            how = "behind" if served > at_cut else "less than in"
+            fact = f"{count_is(abs(served - at_cut), 'record')} emitted {how} savepoint {savepoint}"
+            yield Violation(LAST_WORD, time_ns, teller.task(task), fact, story)
+            return
+
+
+def kept_back(time_ns: int, in_use: Iterable[str]) -> Iterator[Violation]:
+    """At the end of a job that has finished."""
+    for what in in_use:
+        yield Violation(GIVEN_BACK, time_ns, "the job", f"it has finished, and {what}")
+        return
+
+
+# ---- Without a JobManager none of its actions happens, and a new JobManager counts only what it has seen itself.
+#
+# Laws 82 and 83 of every run; one pass over the journal.
+
+NOBODY_THERE = "what only a JobManager can do does not happen while there is none"
+COUNTS_ANEW = "a JobManager counts only the failures it has seen itself"
+
+_ITS_DOING = frozenset(
+    {
+        Happening.TRIGGERED,
+        Happening.TASKS_TRIGGERED,
+        Happening.ACKNOWLEDGED,
+        Happening.LAST_ACKNOWLEDGED,
+        Happening.COMPLETED,
+        Happening.NOTIFIED_COMPLETE,
+        Happening.NOTIFIED_ABORTED,
+        Happening.JOB_RESTARTING,
+        Happening.JOB_RESTORED,
+        Happening.JOB_RECOVERED,
+        Happening.DEPLOYMENT_FAILED,
+        Happening.JOB_FAILED,
+        Happening.JOB_FINISHED,
+        Happening.GIVEN_UP,
+        Happening.RESCALED,
+    }
+)
+_COMES_AND_GOES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED})
+
+
+def without_job_manager(journal: Iterable[Entry], announced_ns: Iterable[int], teller: Teller) -> Iterator[Violation]:
+    """`announced_ns`: when sources were told how far they may read.  What happens in the instant of a loss or an election is let pass."""
+    outages: list[tuple[int, int | None]] = []
+    lost_ns: int | None = None
+    for row in journal:
+        if row.happening is Happening.JOB_MANAGER_LOST:
+            lost_ns = row.time_ns if lost_ns is None else lost_ns
+        elif row.happening is Happening.JOB_MANAGER_ELECTED and lost_ns is not None:
+            outages.append((lost_ns, row.time_ns))
+            lost_ns = None
+        elif lost_ns is not None and lost_ns < row.time_ns and row.happening in _ITS_DOING:
+            frame = teller.story(lambda other, row=row: other == row or other.happening in _COMES_AND_GOES)  # type: ignore[misc]
+            yield Violation(NOBODY_THERE, row.time_ns, "the job", teller.sentence(row), frame)
+    if lost_ns is not None:
+        outages.append((lost_ns, None))
+    for at_ns in announced_ns:
+        if any(begin_ns < at_ns and (end_ns is None or at_ns < end_ns) for begin_ns, end_ns in outages):
+            frame = teller.story(lambda other: other.happening in _COMES_AND_GOES)
+            yield Violation(NOBODY_THERE, at_ns, "the job", "sources are told how far they may read", frame)
+            return
+
+
+def beyond_its_knowledge(
+    journal: Iterable[Entry], attempts: int | None, tolerable: int, teller: Teller
+) -> Iterator[Violation]:
+    """`attempts`: restarts that the restart strategy allows, of all and of those in its interval (None: it allows any number).
+
+    `tolerable`: failed checkpoints in a row.  All that may have been counted is counted here: the law asks for no more than that.
+    """
+    restarts, failed = 0, 0  # since this JobManager took over
+    frame: Collection[Happening] = (*_COMES_AND_GOES, Happening.JOB_RESTARTING, Happening.ABORTED)
+    for row in journal:
+        fact = ""
+        if row.happening is Happening.JOB_MANAGER_ELECTED:
+            restarts, failed = -1, 0  # its own restart of the job is none of these
+        elif row.happening is Happening.JOB_RESTARTING:
+            restarts += 1
+        elif row.happening in (Happening.ABORTED, Happening.REFUSED):
+            failed += 1
+        elif row.happening is Happening.GIVEN_UP and attempts is not None and restarts < attempts:
+            fact = f"the restart strategy gives up after {number_of(restarts, 'restart')} of {attempts}"
+        elif row.happening is Happening.JOB_FAILED and not row.number and failed <= tolerable:
+            fact = f"the job fails after {number_of(failed, 'failed checkpoint')}, {tolerable} may fail"
+        if fact:
+            yield Violation(
+                COUNTS_ANEW, row.time_ns, "the job", fact, teller.story(lambda other: other.happening in frame)
+            )

@@ -1,0 +1,261 @@
+"""Event time: watermarks, their alignment, timers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sim.invariants.violation import number_of, seconds
+
+# ---- Event time, counted once more: the least watermark of a task's inputs, and the records that belong to windows behind it.
+#
+# Laws 88, 89 and 124.  Flink: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
+
+BEHIND_INPUTS = (
+    "a watermark is never ahead of an input that is not idle, does not go back, and follows the records that it ends"
+)
+ALL_END = "the end of its data ends all windows of a task: what they hold leaves"
+OWN_WINDOW = "records leave with the watermark that ends their window: none of a later window, and all of this one"
+
+IDLE, ACTIVE = -1, -2
+"""Statuses, in place of an event time."""
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The watermarks of the input channels of one task, since it began."""
+
+    reached: dict[int, int]  # by channel [ns]
+    idle: set[int] = field(default_factory=set)
+    behind: set[int] = field(default_factory=set)  # active again, with a watermark that the task has passed
+    closed: set[int] = field(default_factory=set)
+    time_ns: int = 0
+
+    @classmethod
+    def of(cls, channels: Iterable[int]) -> Inputs:
+        return cls(dict.fromkeys(channels, 0))
+
+    @property
+    def all_idle(self) -> bool:
+        return len(self.idle) == len(self.reached)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a channel is active, and its data has not ended."""
+        return any(channel not in self.idle and channel not in self.closed for channel in self.reached)
+
+    def hear(self, channel: int, number: int, *, last: bool = False) -> bool:
+        """A watermark or a status; True: the least watermark has risen."""
+        before_ns = self.time_ns
+        if last:
+            self.closed.add(channel)
+        if number == IDLE:
+            self.idle.add(channel)
+            self.behind.discard(channel)
+            if self.all_idle and self.reached[channel] == before_ns:
+                self.time_ns = max(self.reached.values())
+        elif number == ACTIVE:
+            self.idle.discard(channel)
+            if self.reached[channel] < self.time_ns:
+                self.behind.add(channel)
+            return False
+        elif channel in self.idle:
+            return False
+        else:
+            self.reached[channel] = max(self.reached[channel], number)
+            if number >= self.time_ns:
+                self.behind.discard(channel)
+        counted = [time_ns for own, time_ns in self.reached.items() if own not in self.idle and own not in self.behind]
+        self.time_ns = max(self.time_ns, min(counted, default=0))
+        return self.time_ns > before_ns
+
+
+@dataclass(slots=True)
+class Belonging:
+    """The windows that the records of each input channel belong to.
+
+    `marks`: (end of the last window that a watermark ends, records read before it), oldest first.
+    """
+
+    step_ns: int
+    phase_ns: int
+    hold_ns: int
+    marks: dict[int, list[tuple[int, int]]]
+    idle: dict[int, int] = field(default_factory=dict)  # records read before the channel was idle
+    fired_ns: int = 0
+
+    @classmethod
+    def of(cls, step_ns: int, phase_ns: int, hold_ns: int, channels: Iterable[int]) -> Belonging:
+        return cls(step_ns, phase_ns, hold_ns, {channel: [] for channel in channels})
+
+    def end_until(self, time_ns: int) -> int:
+        """The end of the last window up to this time; 0: none."""
+        return max(0, (time_ns - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns)
+
+    def hear(self, channel: int, number: int, read: int, time_ns: int) -> None:
+        """A watermark or a status, behind so many records; `time_ns`: the event time of the task before it."""
+        if number == IDLE:
+            self.idle[channel] = read
+            if not (self.hold_ns and not self.marks[channel]):
+                return
+            number = time_ns
+        elif number == ACTIVE:
+            self.idle.pop(channel, None)
+            return
+        end_ns = self.end_until(number)
+        if end_ns > (self.marks[channel][-1][0] if self.marks[channel] else 0):
+            self.marks[channel].append((end_ns, read))
+
+    def later(self, time_ns: int, read: Mapping[int, int]) -> int | None:
+        """The records that stay when the event time is this one; None: no window ends."""
+        end_ns = self.end_until(time_ns - self.hold_ns)
+        if end_ns <= self.fired_ns:
+            return None
+        if self.hold_ns and any(marks and marks[0][0] > end_ns for marks in self.marks.values()):
+            return None  # the records before the first watermark came at an unknown time
+        self.fired_ns = end_ns
+        return sum(self._later(channel, end_ns, records) for channel, records in read.items())
+
+    def _later(self, channel: int, end_ns: int, read: int) -> int:
+        marks = self.marks[channel]
+        if self.hold_ns:  # what the last watermark so far has behind it has waited
+            while len(marks) > 1 and marks[1][0] <= end_ns:
+                del marks[0]
+        else:
+            while marks and marks[0][0] < end_ns:
+                del marks[0]
+        if marks:
+            return read - marks[0][1]
+        return read - self.idle.get(channel, read)
+
+
+def still_held(late: int) -> str | None:
+    """What is wrong with a task whose data has ended, and whose thread has nothing to do; `late`: records that its windows hold."""
+    return (
+        f"its data has ended, it waits for nothing, and its windows hold {number_of(late, 'record')}" if late else None
+    )
+
+
+# ---- Sources that keep in step, judged once more: how far each may read, and that it reads no further.  Laws 121 and 122.
+#
+# Flink: SourceCoordinator#announceCombinedWatermark, SourceOperator#checkWatermarkAlignment.
+
+LIMITED = "sources that keep in step are told the least watermark of their group, and the drift"
+WITHIN_LIMIT = "a source whose watermark is beyond its limit begins no record"
+
+UNLIMITED = 1 << 62
+"""Above every watermark: what an idle source reports, and one whose data has ended."""
+_UNDER_WAY = 1
+"""The record that a source has begun when it is told to wait."""
+
+
+def wrong_limit(limit_ns: int, reported: Mapping[int, int], drift_ns: int) -> str | None:
+    """What is wrong with a limit; `reported`: the last watermark of each source that the JobManager has heard of."""
+    expected_ns = min(UNLIMITED, min(reported.values(), default=UNLIMITED) + drift_ns)
+    if limit_ns == expected_ns:
+        return None
+    return f"it announces a limit of {_time(limit_ns)}, the least watermark and the drift are {_time(expected_ns)}"
+
+
+@dataclass(slots=True)
+class LimitedReading:
+    """What one attempt of a source has reported and heard.
+
+    A limit judges the watermark of `delay` samples ago; 0: the latest one.
+    """
+
+    samples: deque[int]
+    limit_ns: int = UNLIMITED
+    stood: int | None = field(default=None)  # records served when it came beyond its limit, while it is
+
+    @classmethod
+    def of(cls, delay: int) -> LimitedReading:
+        return cls(deque(maxlen=max(1, delay)))
+
+    def sample(self, watermark_ns: int, served: int) -> str | None:
+        """Once per interval."""
+        fact = self._since(served)
+        self.samples.append(watermark_ns)
+        self._judge(served)
+        return fact
+
+    def limit(self, limit_ns: int, served: int) -> str | None:
+        """The source hears how far it may read."""
+        fact = self._since(served)
+        self.limit_ns = limit_ns
+        self._judge(served)
+        return fact
+
+    def _judge(self, served: int) -> None:
+        beyond = len(self.samples) == self.samples.maxlen and self.samples[0] > self.limit_ns
+        self.stood = (served if self.stood is None else self.stood) if beyond else None
+
+    def _since(self, served: int) -> str | None:
+        if self.stood is None or served <= self.stood + _UNDER_WAY:
+            return None
+        beyond = f"its watermark {_time(self.samples[0])} is beyond its limit {_time(self.limit_ns)}"
+        return f"{beyond}, and it reads {served - self.stood} records"
+
+
+def _time(ns: int) -> str:
+    return "none" if ns >= UNLIMITED else seconds(ns)
+
+
+# ---- Timers of processing time: each fires once, when it is due, in order, and goes on after a restore.  Law 90.
+
+TIMERS_FIRE = "each timer of a window fires once: at its time, in order, also if it was restored"
+
+Pending = tuple[int, int]
+"""When a timer is due [ns], and the records that it lets go (served since the job began)."""
+
+
+@dataclass(slots=True)
+class Timers:
+    """The timers of one task that have not fired.  `begun_ns`: when the task began."""
+
+    step_ns: int
+    phase_ns: int
+    hold_ns: int
+    begun_ns: int = 0
+    pending: list[Pending] = field(default_factory=list)
+    ended_ns: int = 0  # the last window that has ended
+
+    def window_ended(self, now_ns: int, served: int) -> str | None:
+        """A window ends: what its timer lets go is known."""
+        fact = None
+        if (now_ns - self.phase_ns) % self.step_ns:
+            fact = f"a window ends at {seconds(now_ns)}, windows of {seconds(self.step_ns)} do not"
+        self.ended_ns = now_ns
+        if not (self.hold_ns and self.pending and self.pending[-1][1] == served):
+            self.pending.append((now_ns + self.hold_ns, served))
+        return fact
+
+    def fire(self, now_ns: int, due_ns: int, records: int) -> str | None:
+        """A timer fires."""
+        missed = [timer for timer in self.pending if timer[0] < due_ns]
+        expected = [timer for timer in self.pending if timer[0] == due_ns and timer[1] == records]
+        self.pending = [timer for timer in self.pending if timer[0] > due_ns or timer[1] > records]
+        if now_ns < due_ns:
+            return f"the timer of {seconds(due_ns)} fires at {seconds(now_ns)}"
+        if missed:
+            return f"the timer of {seconds(missed[0][0])} has not fired, that of {seconds(due_ns)} fires; {len(missed)} were forgotten"
+        return (
+            None
+            if expected
+            else f"a timer of {seconds(due_ns)} fires that was never set, and lets the records up to {records} go"
+        )
+
+    def silent(self, now_ns: int) -> str | None:
+        """A window has ended without a timer."""
+        end_ns = (now_ns - 1 - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns
+        if end_ns <= max(self.begun_ns, self.ended_ns):
+            return None
+        return (
+            f"the window that ended at {seconds(end_ns)} has no timer; the last one was set at {seconds(self.ended_ns)}"
+        )
+
+    def kept(self, now_ns: int, served: int) -> tuple[Pending, ...]:
+        """The timers of a snapshot: those pending, and that of the window that is open."""
+        end_ns = now_ns + self.step_ns - (now_ns - self.phase_ns) % self.step_ns
+        return (*self.pending, (end_ns + self.hold_ns, served))

@@ -1,0 +1,317 @@
+"""Output: committed once, complete at the end of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from sim.invariants.files import cleaned_up
+from sim.invariants.recovery import Deployed
+from sim.invariants.violation import BEGIN_AND_END, LIFE, Teller, Violation, at, count_is, lasting, number_of
+from sim.results.journal import Entry, Happening
+from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
+
+# ---- Exactly once, end to end: sinks commit each input record once, only with its checkpoint, in complete files.
+#
+# Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals a writer commits must tile each of its channels.
+
+ONCE = "every record reaches the committed output once (exactly once, end to end)"
+AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
+WHOLE_FILES = "every file of committed output exists in full when it is committed"
+
+Covered = Mapping[int, Sequence[int]]
+"""How far each input channel of a writer is committed."""
+
+_TURNS = frozenset(
+    {
+        Happening.TASK_FAILED,
+        Happening.TASK_MANAGER_LOST,
+        Happening.JOB_MANAGER_LOST,
+        Happening.JOB_RESTORED,
+        Happening.JOB_FAILED,
+        Happening.JOB_FINISHED,
+    }
+)
+"""Rows every story needs to be understood."""
+_ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
+
+
+def broken_commits(
+    commits: Sequence[CommitStats],
+    stats: Mapping[int, CheckpointStats],
+    teller: Teller,
+    *,
+    begun_from: int = 0,
+    covered: Covered | None = None,
+    counted_from: int = 0,
+    checkpointing: bool = True,
+) -> Iterator[Violation]:
+    """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then.
+
+    Epochs up to `counted_from` count the records of channels that are no more.  Without `checkpointing` a commit waits for no checkpoint.
+    """
+    books = _Books(teller, covered, counted_from)
+    for commit in commits:
+        if checkpointing and (not commit.again or commit.checkpoint != begun_from):
+            yield from _too_early(commit, stats, teller)
+        for transaction in commit.lost:
+            yield books.given_up(commit, transaction)
+        for transaction in commit.committed:
+            yield from books.enter(commit, transaction)
+            if transaction.missing:
+                yield _incomplete(commit, transaction, teller)
+
+
+def uncommitted(
+    commits: Sequence[CommitStats],
+    owed: Mapping[int, Sequence[int]],
+    time_ns: int,
+    teller: Teller,
+    *,
+    covered: Covered | None = None,
+    counted_from: int = 0,
+) -> Iterator[Violation]:
+    """At the end of a job that finished: `owed` are the records each writer had to commit, by input channel."""
+    books = _Books(teller, covered, counted_from)
+    for commit in commits:
+        for transaction in (*commit.lost, *commit.committed):
+            books.cover(transaction)
+    for writer, channels in owed.items():
+        ends = books.covered.get(writer, [0] * len(channels))
+        left = sum(max(0, total - done) for total, done in zip(channels, ends, strict=True))
+        if left:
+            story = teller.story(lambda row: row.happening in _ENDS)[-8:]
+            fact = f"the job has finished and {count_is(left, 'record')} lost: never committed"
+            yield Violation(ONCE, time_ns, f"output of {teller.task(writer)}", fact, story)
+
+
+class _Books:
+    """The records that each writer has committed, by input channel."""
+
+    def __init__(self, teller: Teller, covered: Covered | None = None, counted_from: int = 0) -> None:
+        self.teller = teller
+        self.counted_from = counted_from
+        self.covered = {writer: list(channels) for writer, channels in (covered or {}).items()}
+        self._by: dict[int, list[CommitStats]] = {}  # commits of a writer, for the story
+
+    def cover(self, transaction: CommittedEpoch) -> None:
+        if transaction.epoch <= self.counted_from:
+            return
+        covered = self.covered.setdefault(transaction.writer, [0] * len(transaction.inputs))
+        for channel, (_, end) in enumerate(transaction.inputs):
+            covered[channel] = max(covered[channel], end)
+
+    def given_up(self, commit: CommitStats, transaction: CommittedEpoch) -> Violation:
+        self.cover(transaction)
+        fact = f"{count_is(transaction.records, 'record')} lost: {commit.why}"
+        return Violation(
+            ONCE, commit.time_ns, _where(commit, transaction, self.teller), fact, self._story(commit, transaction)
+        )
+
+    def enter(self, commit: CommitStats, transaction: CommittedEpoch) -> Iterator[Violation]:
+        if transaction.epoch <= self.counted_from:
+            return
+        covered = self.covered.setdefault(transaction.writer, [0] * len(transaction.inputs))
+        twice = sum(
+            max(0, min(end, done) - begin) for (begin, end), done in zip(transaction.inputs, covered, strict=True)
+        )
+        lost = sum(max(0, begin - done) for (begin, _), done in zip(transaction.inputs, covered, strict=True))
+        if twice or lost:
+            facts = [f"{count_is(lost, 'record')} lost before it"] * bool(lost) + [
+                f"{count_is(twice, 'record')} committed twice"
+            ] * bool(twice)
+            story = (*self._story(commit, transaction), _account(transaction, covered))
+            yield Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), " and ".join(facts), story)
+        self.cover(transaction)
+        self._by.setdefault(transaction.writer, []).append(commit)
+
+    def _story(self, commit: CommitStats, transaction: CommittedEpoch) -> tuple[str, ...]:
+        """From the writer's last commit before this one."""
+        before = self._by.get(transaction.writer, [])[-1:]
+        checkpoints = {commit.checkpoint, transaction.epoch, *(earlier.checkpoint for earlier in before)}
+        since_ns = before[0].time_ns if before else 0
+
+        def matters(row: Entry) -> bool:
+            if row.happening in _TURNS:
+                return since_ns <= row.time_ns <= commit.time_ns
+            if row.happening is Happening.OUTPUT_DROPPED:
+                return row.task == commit.task and since_ns <= row.time_ns <= commit.time_ns
+            if row.happening is Happening.COMMITTED:
+                return row.task == commit.task and row.checkpoint in checkpoints
+            return row.checkpoint in checkpoints and row.happening in BEGIN_AND_END
+
+        return self.teller.story(matters)
+
+
+def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
+    row = stats.get(commit.checkpoint)
+    completed = row is not None and row.status == "COMPLETED" and row.completed_ns <= commit.time_ns
+    ahead = [transaction for transaction in commit.committed if transaction.epoch > commit.checkpoint]
+    if completed and not ahead:
+        return
+    where = f"commit of {teller.task(commit.task)} at {at(commit.time_ns)}"
+    if not completed:
+        newest = max((transaction.epoch for transaction in commit.committed), default=commit.checkpoint)
+        fact = f"it makes output of epoch {newest} visible without a complete checkpoint"
+    else:
+        fact = f"it makes epoch {ahead[0].epoch} visible, which is newer than checkpoint {commit.checkpoint}"
+    yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, LIFE))
+
+
+def _incomplete(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> Violation:
+    fact = f"{transaction.missing} of the {len(transaction.files)} files it names are not there in full"
+    tasks = {transaction.writer, commit.task}
+    story = teller.about(transaction.epoch, tasks, BEGIN_AND_END)
+    return Violation(WHOLE_FILES, commit.time_ns, _where(commit, transaction, teller), fact, story)
+
+
+def _where(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> str:
+    return (
+        f"epoch {transaction.epoch} of {teller.task(transaction.writer)}, committed with checkpoint {commit.checkpoint}"
+    )
+
+
+def _account(transaction: CommittedEpoch, covered: Sequence[int]) -> str:
+    channel = next(
+        c for c, ((begin, _), done) in enumerate(zip(transaction.inputs, covered, strict=True)) if begin != done
+    )
+    begin, end = transaction.inputs[channel]
+    return f"input channel {channel}: records up to {covered[channel]} were committed before, this epoch holds {begin} to {end}"
+
+
+# ---- How the data of tasks ends, and what follows: drained or not, known to checkpoints, the last one at once.  Laws 113 to 116.
+
+AS_ASKED = "a stop with a drain lets operators finish, one without does not"
+AT_ONCE = "when all data has ended, a checkpoint that holds it begins at once"
+KNOWN = "a snapshot says that operators have finished from the end of their data on, and no more when the task was restarted"
+SILENT = "no timer fires behind the end of the data"
+
+TURNS = frozenset(
+    {
+        Happening.TRIGGERED,
+        Happening.REFUSED,
+        Happening.COMPLETED,
+        Happening.ABORTED,
+        Happening.END_OF_DATA,
+        Happening.TASK_FINISHED,
+        Happening.JOB_RESTORED,
+        Happening.TASK_FAILED,
+        Happening.TASK_MANAGER_LOST,
+        Happening.JOB_MANAGER_LOST,
+        Happening.JOB_RESTARTING,
+        Happening.RESCALED,
+        Happening.JOB_FAILED,
+        Happening.JOB_RECOVERED,
+    }
+)
+"""The rows of the journal that these laws read."""
+_BREAKS_OFF = frozenset(
+    {
+        Happening.TASK_FAILED,
+        Happening.TASK_MANAGER_LOST,
+        Happening.JOB_MANAGER_LOST,
+        Happening.JOB_RESTARTING,
+        Happening.RESCALED,
+        Happening.JOB_FAILED,
+        Happening.REFUSED,
+        Happening.TRIGGERED,
+    }
+)
+
+
+def otherwise_than_asked(
+    turns: Sequence[Entry], stats: Mapping[int, CheckpointStats], request: str, stopped: Collection[int], teller: Teller
+) -> Iterator[Violation]:
+    """`request`: how the job is to stop; empty: not at all.  `stopped`: sources that would have had more records."""
+    stops = [number for number, row in stats.items() if row.stops and row.status == "COMPLETED"]
+    for row in (row for row in turns if row.happening is Happening.END_OF_DATA):
+        if row.detail == "no-drain" and request != "no-drain":
+            fact = f"its data ends without a drain, {f'the stop asked for {request}' if request else 'no stop asked for that'}"
+        elif row.detail == "drain" and request == "no-drain" and stops and row.task in stopped:
+            fact = "it is drained, the stop was to be without"
+        else:
+            continue
+        if not stops or row.time_ns >= stats[max(stops)].trigger_ns:
+            yield _violation(AS_ASKED, row, teller.task(row.task), fact, teller)
+            return
+
+
+def never_final(
+    turns: Iterable[Entry],
+    tasks: int,
+    within_ns: int,
+    now_ns: int,
+    deployed: Iterable[Deployed],
+    teller: Teller,
+    deletions: Sequence[tuple[int, int]] = (),
+) -> Iterator[Violation]:
+    """`within_ns`: from the end of all data, or from the end of what was under way then.
+
+    `deletions`: see `cleaned_up`; those under way then come first.
+    """
+    ended: set[int] = set()
+    under_way: set[int] = set()
+    coming, runs = iter(deployed), True
+    since: Entry | None = None
+    for row in (*turns, Entry(now_ns, Happening.TASK_FINISHED)):
+        if since is not None and row.time_ns - cleaned_up(since.time_ns, deletions) > within_ns:
+            fact = f"all data has ended, and no checkpoint begins for {lasting(row.time_ns - since.time_ns)}"
+            yield _violation(AT_ONCE, since, "the coordinator", fact, teller)
+            return
+        if row.happening in _BREAKS_OFF:
+            since, runs = None, runs and row.happening in (Happening.REFUSED, Happening.TRIGGERED)
+        if row.happening is Happening.TRIGGERED:
+            under_way.add(row.checkpoint)
+        elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
+            under_way.discard(row.checkpoint)
+            since = row if since is not None else None
+        elif row.happening is Happening.JOB_RESTORED:
+            ended -= next(coming).tasks
+        elif row.happening is Happening.END_OF_DATA and row.detail == "drain":
+            ended.add(row.task)
+            since = row if len(ended) == tasks and runs and not under_way else None
+        elif row.happening is Happening.JOB_RECOVERED:
+            runs = True
+
+
+def counted_as_finished(
+    turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], teller: Teller
+) -> Iterator[Violation]:
+    """`kept`: the number of tasks whose part in a checkpoint is that of an earlier one."""
+    finished: set[int] = set()
+    coming = iter(deployed)
+    for row in turns:
+        if row.happening is Happening.TASK_FINISHED:
+            finished.add(row.task)
+        elif row.happening is Happening.JOB_RESTORED:
+            finished -= next(coming).tasks
+        elif row.happening is Happening.TRIGGERED and row.number > len(finished):
+            counted = row.number - kept(row.checkpoint)
+            if counted > len(finished):
+                fact = f"{number_of(counted, 'task')} need not acknowledge, {len(finished)} have finished since they were restarted"
+                yield _violation(KNOWN, row, f"checkpoint {row.checkpoint}", fact, teller)
+                return
+
+
+def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, teller: Teller) -> Violation:
+    fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and {why}"
+    return _violation(
+        KNOWN, Entry(time_ns, Happening.SNAPSHOT_BEGUN, checkpoint, task), teller.task(task), fact, teller
+    )
+
+
+def late_timer(task: int, time_ns: int, due_ns: int, teller: Teller) -> Violation:
+    row = Entry(time_ns, Happening.END_OF_DATA, task=task)
+    return _violation(
+        SILENT, row, teller.task(task), f"its timer of {at(due_ns)} fires, and its data has ended", teller
+    )
+
+
+def _violation(law: str, row: Entry, where: str, fact: str, teller: Teller) -> Violation:
+    def matters(other: Entry) -> bool:
+        if other.time_ns > row.time_ns:
+            return False
+        if other.happening in (Happening.END_OF_DATA, Happening.TASK_FINISHED):
+            return other.task == row.task or row.task < 0
+        return other.happening in TURNS and other.happening not in (Happening.REFUSED, Happening.TASK_FINISHED)
+
+    return Violation(law, row.time_ns, where, fact, teller.story(matters)[-8:])

@@ -1,0 +1,213 @@
+"""When checkpoints begin and when they are over: the promises of the coordinator's options.  Laws 94 to 99.
+
+Read off the measurements of checkpoints and the rare rows of the journal.
+Where two things happen in one instant, either order is let pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from sim.invariants.violation import LIFE, Teller, Violation, at, lasting, number_of
+from sim.results.journal import Entry, Happening
+from sim.results.tables import CheckpointStats
+
+AT_A_TIME = "no more checkpoints are under way than max-concurrent allows"
+PAUSE = "a checkpoint begins no sooner than min-pause after the completion before"
+EXPIRES = "a checkpoint expires at its timeout: neither sooner nor later"
+ENDS_WITH_THE_JOB = "no checkpoint outlasts a failure: all that are under way are given up when the job restarts"
+TOLERABLE_FAILURES_LAW = "the job fails with the first failed checkpoint that is not tolerable"
+BACKLOG = "while a source reads a backlog, checkpoints begin at the interval of the backlog"
+
+TURNS = frozenset(
+    {
+        Happening.TRIGGERED,
+        Happening.COMPLETED,
+        Happening.ABORTED,
+        Happening.JOB_FAILED,
+        Happening.JOB_RESTARTING,
+        Happening.JOB_MANAGER_LOST,
+        Happening.JOB_MANAGER_ELECTED,
+        Happening.END_OF_DATA,
+        Happening.TASK_RESTORED,
+    }
+)
+"""The rows of the journal that these laws read."""
+_COUNTS = frozenset(
+    {
+        "IO_EXCEPTION",
+        "CHECKPOINT_DECLINED",
+        "CHECKPOINT_ASYNC_EXCEPTION",
+        "CHECKPOINT_EXPIRED",
+        "FINALIZE_CHECKPOINT_FAILURE",
+    }
+)
+"""The failures that Flink counts (CheckpointFailureManager#checkFailureReason)."""
+_NEVER = 1 << 62
+_LOOK_NS = 100_000_000
+"""A source that begins to read a backlog again says so at most so late."""
+
+
+class Pace(NamedTuple):
+    """The options that the laws hold checkpoints to."""
+
+    max_concurrent: int
+    min_pause_ns: int
+    timeout_ns: int
+    tolerable: int
+    call_ns: int = 0  # from the trigger timestamp to the beginning of the timeout
+    backlog_ns: int | None = None  # the interval while a source reads a backlog; 0: no checkpoint; None: no other one
+
+
+def out_of_step(
+    stats: Mapping[int, CheckpointStats], turns: Sequence[Entry], pace: Pace, tasks: int, now_ns: int, teller: Teller
+) -> Iterator[Violation]:
+    """The laws of single checkpoints, each told once.  `turns`: rows of the journal; `tasks`: of the job."""
+    for found in (
+        _overlapping(stats, pace, teller),
+        _hurried(stats, turns, pace, tasks, teller),
+        _expired(stats, pace, now_ns, teller),
+        _survivors(turns, teller),
+        _tolerated(stats, turns, pace, teller),
+    ):
+        yield from _first(found)
+
+
+def _first(found: Iterator[Violation]) -> Iterator[Violation]:
+    if (violation := next(found, None)) is not None:
+        yield violation
+
+
+def _end_ns(row: CheckpointStats) -> int:
+    ends = [at_ns for at_ns in (row.completed_ns, row.failed_ns) if at_ns >= 0]
+    return min(ends, default=_NEVER)
+
+
+def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, teller: Teller) -> Iterator[Violation]:
+    """Savepoints may begin beside others, and count for those that begin later."""
+    under_way: list[tuple[int, CheckpointStats]] = []
+    for number, row in sorted(stats.items()):
+        under_way = [(other, theirs) for other, theirs in under_way if _end_ns(theirs) > row.trigger_ns]
+        if not row.savepoint_format and len(under_way) >= pace.max_concurrent:
+            others = ", ".join(str(other) for other, _ in under_way)
+            fact = f"it begins while {others} {'is' if len(under_way) == 1 else 'are'} under way, {pace.max_concurrent} may be at a time"
+            yield _violation(
+                AT_A_TIME, row.trigger_ns, number, fact, {number, *(other for other, _ in under_way)}, teller
+            )
+        under_way.append((number, row))
+
+
+def _hurried(
+    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, tasks: int, teller: Teller
+) -> Iterator[Violation]:
+    """The checkpoint that follows the end of all data does not wait, and a new JobManager knows of no completion."""
+    if not pace.min_pause_ns:
+        return
+    completed: list[tuple[int, int]] = []
+    ended: set[int] = set()
+    for row in turns:
+        if row.happening is Happening.COMPLETED:
+            completed.append((row.time_ns, row.checkpoint))
+        elif row.happening is Happening.JOB_MANAGER_LOST:
+            completed.clear()
+        elif row.happening is Happening.END_OF_DATA:
+            ended.add(row.task)
+        elif row.happening is Happening.TASK_RESTORED:
+            ended.discard(row.task)
+        elif row.happening is Happening.TRIGGERED and not stats[row.checkpoint].savepoint_format and len(ended) < tasks:
+            before_ns, before = next(
+                ((end_ns, other) for end_ns, other in reversed(completed) if end_ns < row.time_ns), (-1, -1)
+            )
+            if before >= 0 and row.time_ns - before_ns < pace.min_pause_ns:
+                after, pause = lasting(row.time_ns - before_ns), lasting(pace.min_pause_ns)
+                fact = f"it begins {after} after checkpoint {before} is complete, the pause is {pause}"
+                yield _violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint}, teller)
+
+
+def _expired(stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, teller: Teller) -> Iterator[Violation]:
+    """Metadata is written under a lock, for which a timeout waits; and a checkpoint whose metadata is being written does not expire."""
+    for number, row in stats.items():
+        begun_ns = row.trigger_ns + pace.call_ns
+        due_ns, end_ns = begun_ns + pace.timeout_ns, min(_end_ns(row), now_ns)
+        if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
+            fact = f"it expires after {lasting(row.failed_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
+            yield _violation(EXPIRES, row.failed_ns, number, fact, {number}, teller)
+        all_there = row.acknowledged >= row.tasks
+        waits_until_ns = row.latest_ack_ns if all_there else end_ns
+        if waits_until_ns > due_ns and waits_until_ns > _unlocked_ns(stats, number, due_ns):
+            fact = f"it waits for acknowledgements for {lasting(waits_until_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
+            yield _violation(EXPIRES, due_ns, number, fact, {number}, teller)
+
+
+def _unlocked_ns(stats: Mapping[int, CheckpointStats], number: int, at_ns: int) -> int:
+    """When no other checkpoint writes its metadata, from that time on."""
+    for other, row in sorted(stats.items(), key=lambda item: item[1].latest_ack_ns):
+        if other != number and row.acknowledged >= row.tasks and row.latest_ack_ns <= at_ns:
+            at_ns = max(at_ns, min(_end_ns(row), _NEVER))
+    return at_ns
+
+
+def _survivors(turns: Iterable[Entry], teller: Teller) -> Iterator[Violation]:
+    under_way: set[int] = set()
+    restarts: list[Entry] = []  # the last one, while checkpoints from before it are under way
+    for row in turns:
+        if restarts and row.time_ns > restarts[0].time_ns:
+            number = min(under_way)
+            fact = f"it began before restart {restarts[0].number}, and is under way behind it"
+            yield _violation(ENDS_WITH_THE_JOB, restarts[0].time_ns, number, fact, {number}, teller)
+            return
+        if row.happening is Happening.TRIGGERED:
+            under_way.add(row.checkpoint)
+        elif row.happening is Happening.JOB_RESTARTING:
+            restarts = [row]
+        elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
+            under_way.discard(row.checkpoint)
+        if not under_way:
+            restarts = []
+
+
+def _tolerated(
+    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, teller: Teller
+) -> Iterator[Violation]:
+    """Counts what is sure to count: no savepoint, and no failure of a checkpoint that is older than the last one that completed."""
+    failed: list[int] = []
+    latest, since_ns = 0, _NEVER
+    for row in turns:
+        if row.time_ns > since_ns:
+            fact = f"{number_of(len(failed), 'checkpoint')} in a row failed, {pace.tolerable} may, and the job goes on"
+            yield _violation(TOLERABLE_FAILURES_LAW, since_ns, failed[-1], fact, set(failed[-4:]), teller)
+            return
+        if row.happening in (Happening.JOB_FAILED, Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
+            failed, since_ns = [], _NEVER
+        elif row.happening is Happening.COMPLETED and row.checkpoint > latest:
+            failed, since_ns, latest = [], _NEVER, row.checkpoint
+        elif row.happening is Happening.ABORTED and row.checkpoint > latest and row.detail in _COUNTS:
+            if not stats[row.checkpoint].savepoint_format:
+                failed.append(row.checkpoint)
+                since_ns = row.time_ns if len(failed) == pace.tolerable + 1 else since_ns
+
+
+def too_often(
+    begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: Pace, *, first: bool
+) -> Violation | None:
+    """While a source reads a backlog from the beginning of an attempt at `begun_ns` to `until_ns`.  `first`: it has not been restarted.
+
+    Requests that could not run in their time run later, one after the other: the law counts them.
+    """
+    if pace.backlog_ns is None or until_ns < begun_ns:  # no checkpoint of the attempt began in a backlog
+        return None
+    late = 0 if first else (_LOOK_NS // pace.backlog_ns + 1 if pace.backlog_ns else 1)
+    most = 2 + late + ((until_ns - begun_ns) // pace.backlog_ns if pace.backlog_ns else 0)
+    began = sum(begun_ns <= at_ns <= until_ns for at_ns in triggered_ns)
+    if began <= most:
+        return None
+    what = f"its interval is {lasting(pace.backlog_ns)}" if pace.backlog_ns else "none may then"
+    fact = f"a source reads a backlog from {at(begun_ns)} to {at(until_ns)}: {number_of(began, 'checkpoint')} began, {what}"
+    return Violation(BACKLOG, until_ns, "the coordinator", fact)
+
+
+def _violation(law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], teller: Teller) -> Violation:
+    wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
+    story = teller.story(lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider)
+    return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])

@@ -1,0 +1,269 @@
+"""Keyed state: its content, where it is stored, its redistribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sim.invariants.counts import Numbers, RecordTally
+from sim.invariants.violation import LIFE, Teller, Violation, count_is, number_of
+from sim.results.journal import Happening
+
+# ---- Stored state carries a stamp with its owner and its cut.  A restored task must have got all of its own state, once.
+
+RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
+
+Kind = Literal["keyed", "windows", "operator", "union"]
+
+
+class Stamp(NamedTuple):
+    """The stamp on state: the subtask and the cut that it belongs to."""
+
+    instance: int  # of the job
+    checkpoint: int
+    vertex: str
+    subtask: int
+
+    def __str__(self) -> str:
+        return f"{self.vertex}[{self.subtask}] at checkpoint {self.checkpoint}{f' of job {self.instance}' if self.instance else ''}"
+
+
+class Brought(NamedTuple):
+    """State that a restored task has received."""
+
+    kind: Kind
+    stamp: Stamp | None  # None: the state carries none
+    share: Fraction  # of its key groups or elements that come here
+    size_bytes: int  # of all files the state was read from, before the share
+    copied_from: tuple[str | int, ...] | None = None  # read from a local copy: vertex, index, checkpoint on its label
+
+
+def union_errors(
+    time_ns: int,
+    where: str,
+    stored: Iterable[tuple[Stamp, int]],
+    restored: Iterable[Brought],
+    story: Callable[[], tuple[str, ...]],
+) -> Iterator[Violation]:
+    """Each subtask has the union list state of all subtasks, each part whole and once; `stored`: stamp and bytes of each part."""
+    expected = sorted((stamp, size_bytes, Fraction(1)) for stamp, size_bytes in stored)
+    found = sorted((piece.stamp, piece.size_bytes, piece.share) for piece in restored if piece.stamp is not None)
+    if found != expected:
+        parts, size_bytes = number_of(len(expected), "part"), sum(row[1] for row in expected)
+        fact = f"it gets {number_of(len(found), 'part')} of union list state, {number_of(sum(row[1] for row in found), 'byte')}"
+        yield Violation(
+            RESTORED, time_ns, where, f"{fact}; the checkpoint holds {parts}, {number_of(size_bytes, 'byte')}", story()
+        )
+
+
+def unlike(
+    time_ns: int,
+    where: str,
+    stored: Mapping[Kind, tuple[Stamp, int]],
+    brought: Sequence[Brought],
+    story: Callable[[], tuple[str, ...]],
+) -> Iterator[Violation]:
+    """`stored`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
+
+    def broken(fact: str) -> Violation:
+        return Violation(RESTORED, time_ns, where, fact, story())
+
+    for kind, (stamp, size_bytes) in stored.items():
+        own = [piece for piece in brought if piece.kind == kind]
+        if not own:
+            yield broken(f"its {kind} state is not restored: {number_of(size_bytes, 'byte')} in the checkpoint")
+        elif len(own) > 1 or own[0].share != 1:
+            times = float(sum(piece.share for piece in own))
+            yield broken(f"its {kind} state comes back {times:g} times, in {number_of(len(own), 'part')}")
+        elif own[0].stamp != stamp:
+            yield broken(f"its {kind} state is that of {own[0].stamp}, the checkpoint holds that of {stamp}")
+        elif own[0].size_bytes != size_bytes:
+            yield broken(
+                f"its {kind} state comes back with {number_of(own[0].size_bytes, 'byte')}, the checkpoint holds {size_bytes}"
+            )
+        elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
+            yield broken(f"its {kind} state is read from a local copy of another one, {own[0].copied_from}")
+    for piece in brought:
+        if piece.kind not in stored:
+            yield broken(f"it gets {piece.kind} state, that of {piece.stamp}, and its checkpoint holds none")
+
+
+# ---- What a completed checkpoint names is stored: its metadata, all bytes of its files, its in-flight data.  Laws 107 to 112, and 125.
+#
+# What is read again after a restart is as much as was written.
+
+METADATA_FIRST = "a checkpoint is complete when its metadata is durable"
+IN_FULL = "a file has all the bytes that a completed checkpoint names in it"
+IN_FLIGHT = "a completed checkpoint has stored all of its in-flight data"
+COMPLETE_BASE = "an increment builds upon files of completed checkpoints"
+UNCLAIMED = "a job that does not claim a snapshot neither deletes its files nor builds upon them"
+SELF_CONTAINED = "a savepoint has files of its own: it shares none with a checkpoint"
+READ_BACK = "a restart reads what its checkpoint has stored: state, and in-flight data"
+
+_FRAME = (*LIFE, Happening.JOB_RESTORED)
+
+
+class InFlight(NamedTuple):
+    """The in-flight data of one task in a checkpoint."""
+
+    task: int
+    size_bytes: int
+    inlined_bytes: int  # of these, in the acknowledgement
+    file: int | None  # that holds the rest, perhaps with that of other tasks
+
+
+def without_metadata(checkpoint: int, time_ns: int, teller: Teller) -> Violation:
+    return _violation(METADATA_FIRST, checkpoint, time_ns, "it is complete, and its metadata is no file yet", teller)
+
+
+def cut_short(
+    checkpoint: int, time_ns: int, what: str, named_bytes: int, there_bytes: int, teller: Teller
+) -> Violation:
+    fact = f"it names {number_of(named_bytes, 'byte')} in {what}, which has {there_bytes}"
+    return _violation(IN_FULL, checkpoint, time_ns, fact, teller)
+
+
+def in_no_file(
+    checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: dict[int, int], teller: Teller
+) -> Iterator[Violation]:
+    """`sizes`: of the files.  The first fact is told."""
+    named: dict[int, int] = {}
+    for part in parts:
+        left = part.size_bytes - part.inlined_bytes
+        if left > 0 and part.file is None:
+            fact = f"{number_of(left, 'byte')} in flight to {teller.task(part.task)} are in no file"
+            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, teller)
+            return
+        if part.file is not None:
+            named[part.file] = named.get(part.file, 0) + left
+    for file, size_bytes in named.items():
+        if sizes[file] < size_bytes:
+            fact = f"{number_of(size_bytes, 'byte')} were in flight, their file has {sizes[file]}"
+            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, teller)
+            return
+
+
+def unfounded(checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, teller: Teller) -> Violation:
+    fact = f"{teller.task(task)} refers to {file} of checkpoint {base}, which is {status.lower().replace('_', ' ')}"
+    return _violation(COMPLETE_BASE, checkpoint, time_ns, fact, teller)
+
+
+def shared(checkpoint: int, time_ns: int, task: int, files: int, teller: Teller) -> Violation:
+    fact = f"{teller.task(task)} has {number_of(files, 'file')} in it that checkpoints share"
+    return _violation(SELF_CONTAINED, checkpoint, time_ns, fact, teller)
+
+
+def not_its_own(checkpoint: int, time_ns: int, files: int, doing: str, teller: Teller) -> Violation:
+    """`doing`: named or deleted."""
+    fact = f"{number_of(files, 'file')} of the snapshot that the job began with, and did not claim, {'is' if files == 1 else 'are'} {doing}"
+    return _violation(UNCLAIMED, checkpoint, time_ns, fact, teller)
+
+
+def read_too_little(
+    checkpoint: int, time_ns: int, what: str, stored_bytes: int, read_bytes: int, teller: Teller
+) -> Violation:
+    fact = f"{number_of(read_bytes, 'byte')} of {what} {'is' if read_bytes == 1 else 'are'} read, {stored_bytes} were stored"
+    return _violation(READ_BACK, checkpoint, time_ns, fact, teller)
+
+
+def _violation(law: str, checkpoint: int, time_ns: int, fact: str, teller: Teller) -> Violation:
+    story = teller.story(lambda row: row.checkpoint == checkpoint and row.happening in _FRAME)
+    return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-8:])
+
+
+# ---- A checkpoint dealt out to another parallelism: the new tasks together hold what the old ones held, all of it once.
+#
+# Of vertices and streams that keep their parallelism every subtask keeps its own; of the others only sums can be compared.
+
+DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a job: the tasks of each vertex and the channels of each edge."""
+
+    vertices: tuple[str, ...]
+    tasks: tuple[Numbers, ...]
+    edges: tuple[tuple[int, int], ...]  # vertices written and read by
+    channels: tuple[Numbers, ...]
+
+    def channels_alike(self, other: Shape) -> bool:
+        """Whether every edge has the same number of channels."""
+        return [len(own) for own in self.channels] == [len(theirs) for theirs in other.channels]
+
+    def resized(self, other: Shape) -> set[int]:
+        """Vertices with another number of tasks."""
+        return {
+            number
+            for number, (own, theirs) in enumerate(zip(self.tasks, other.tasks, strict=True))
+            if len(own) != len(theirs)
+        }
+
+
+def misdealt(
+    time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tuple[Shape, RecordTally]
+) -> Iterator[Violation]:
+    """Records served, records that wait for their outputs, records in flight."""
+    for number, name in enumerate(new[0].vertices):
+        for what, phrase in (("served", "served by"), ("late", "waiting for outputs of")):
+            before, after = (getattr(tally, what)[shape.tasks[number]] for shape, tally in (old, new))
+            if not _same(before, after):
+                fact = _fact(before, after, f"{phrase} {name}", "task")
+                yield Violation(DEALT, time_ns, where, fact)
+    resized = old[0].resized(new[0])
+    for number, ends in enumerate(new[0].edges):
+        between = f"between {new[0].vertices[ends[0]]} and {new[0].vertices[ends[1]]}"
+        kept = resized.isdisjoint(ends) and len(old[0].channels[number]) == len(new[0].channels[number])
+        before, after = (_streams(tally, shape.channels[number], kept=kept) for shape, tally in (old, new))
+        for phrase, column in before.items():
+            if not _same(column, after[phrase]):
+                fact = _fact(column, after[phrase], f"{phrase} {between}", "channel")
+                yield Violation(DEALT, time_ns, where, fact)
+
+
+def misdealt_state(
+    time_ns: int,
+    where: str,
+    vertex: str,
+    stamps_by_kind: Mapping[Kind, Sequence[Stamp]],
+    brought: Sequence[Sequence[Brought]],
+) -> Iterator[Violation]:
+    """`stamps_by_kind`: those of a vertex in the checkpoint; `brought`: what each of its new subtasks has got."""
+    for kind, stamps in stamps_by_kind.items():
+        shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
+        for piece in (piece for several in brought for piece in several if piece.kind == kind):
+            shares[piece.stamp] = shares.get(piece.stamp, Fraction(0)) + piece.share
+        wrong = [stamp for stamp, share in shares.items() if share != (stamp in stamps)]
+        if wrong:
+            fact = f"{float(shares[wrong[0]]):g} times the {kind} state of {wrong[0]} comes back"
+            yield Violation(
+                DEALT, time_ns, where, f"{fact}{f' (and {len(wrong) - 1} more of {vertex})' if len(wrong) > 1 else ''}"
+            )
+
+
+def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
+    """The numbers to compare, by name.  `kept`: the streams have kept their positions."""
+    written, read = tally.written[channels], tally.read[channels]
+    if kept:
+        return {"written": written, "read": read}
+    return {"in flight": np.array([(written - read).sum()])}
+
+
+def _same(before: Numbers, after: Numbers) -> bool:
+    """Whether two rows are equal: subtask by subtask if the parallelism is the same, else in sum."""
+    if len(before) == len(after):
+        return bool((before == after).all())
+    return int(before.sum()) == int(after.sum())
+
+
+def _fact(before: Numbers, after: Numbers, phrase: str, place: str) -> str:
+    """Where subtasks or channels can be compared one by one, the fact names the first that differs."""
+    where, count_before, count_after = "", int(before.sum()), int(after.sum())
+    if len(before) == len(after) > 1:
+        number = int((before != after).argmax())
+        where, count_before, count_after = f" ({place} {number})", int(before[number]), int(after[number])
+    return f"{count_is(count_before, 'record')} {phrase} in the checkpoint, {count_after} in the new {place}s{where}"

@@ -1,0 +1,616 @@
+"""Backtests: the checkpoints of a job, predicted from its own import."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import bdtr
+
+from sim.jobs.evidence.prediction import predicted, scenario_of
+from sim.jobs.evidence.what_ifs import by_kind
+from sim.jobs.infer.draft import Inference
+from sim.jobs.observations import WHOLE_RUN, observed
+from sim.jobs.reading import recorded_job
+from sim.model.backtest import MAX_KEPT_DURATIONS, Backtest, ComparedQuantity, OtherSettings, Quantiles, SeenFailures
+from sim.model.quantities import QUANTITIES, Level, Quantity, of_history
+from sim.model.schema.history_file import missed_failures, section_of
+from sim.model.text import capitalised, one_line
+from sim.model.units import MS, format_duration
+from sim.plane import warm
+from sim.results.formats import amount_text, bytes_text, change_text, ms_text
+from sim.runtime.simulate import simulate
+
+if TYPE_CHECKING:
+    from sim.jobs.reading import RecordingSource
+    from sim.jobs.source.recorded_job import Import, RecordedCheckpoint, RecordedJob
+    from sim.model.scenario import Scenario
+    from sim.model.schema.history_file import Checkpoints
+    from sim.plane import Engine
+    from sim.runtime.result import Result
+
+
+# ---- How far predictions of other settings may be off, as far as a history tells: chance, the machine, and what the backtest found.
+#
+# A history of few checkpoints says little about a 90 % quantile, and another run of as many has another one by chance alone.  Samples
+# drawn
+# from the history itself show by how much.
+
+MACHINE = 1.3
+"""The factor between runs of one job on machines that do other things as well, beside chance."""
+CONFIDENCE = 0.95
+RESAMPLES = 1000
+MAX_DRAWN_CHECKPOINTS = 2000
+"""Checkpoints that are drawn at a time: more differ by less than machines do."""
+_LEVELS: tuple[tuple[Level, float], ...] = (("p50", 0.5), ("p90", 0.9))
+
+
+def other_settings(durations_ms: Sequence[float], row: ComparedQuantity | None) -> OtherSettings:
+    """`row`: whole checkpoints, observed and predicted."""
+    p50, p90 = (_factor(durations_ms, row, level, share) for level, share in _LEVELS)
+    return OtherSettings(p50, p90)
+
+
+def by_chance(durations_ms: Sequence[float], share: float) -> float:
+    """The factor within which the quantiles of two runs lie, with 95 % confidence, if both draw from these durations."""
+    random = np.random.default_rng(1)
+    values = np.maximum(np.asarray(durations_ms, dtype=float), 1.0)
+    shape = (RESAMPLES, min(len(values), MAX_DRAWN_CHECKPOINTS))
+    first, second = (np.quantile(random.choice(values, shape), share, axis=1) for _ in range(2))
+    return float(np.exp(np.quantile(np.abs(np.log(first / second)), CONFIDENCE)))
+
+
+def _factor(durations_ms: Sequence[float], row: ComparedQuantity | None, level: Level, share: float) -> float:
+    """Chance and machine are independent; what the backtest is off by comes on top."""
+    off = 1.0 if row is None else row.agreement(level)
+    if not off:
+        return math.inf
+    return math.exp(math.hypot(math.log(by_chance(durations_ms, share)), math.log(MACHINE))) / off
+
+
+# ---- Observed and predicted quantiles of each quantity, and where they differ by more than repetitions of one run do.
+
+LEVELS: dict[Level, float] = {"p50": 0.5, "p90": 0.9}
+MIN_CHECKPOINTS_FOR_TAIL = 100
+"""Checkpoints that show that a tail is shorter than predicted."""
+_DOUBT = 0.025
+"""On either side of the range in which a quantile of the history lies."""
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values of one quantity and vertex, sorted."""
+
+    observed: Numbers
+    predicted: Numbers
+
+
+def agreements(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
+    """A row per quantity and vertex, in the order of reading.  What is 0 on both sides is left out."""
+    return [
+        row for own in of_history().values() for quantity in own for row in _of_quantity(quantity, observed, predicted)
+    ]
+
+
+def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
+    """A row per quantity: that of the vertex which is off by most or, if none is, where the quantity is largest."""
+    by_quantity = groupby(rows, key=lambda row: row.quantity)
+    return [
+        max(group, key=lambda row: (bool(row.off), _gap(row) if row.off else 0.0, row.observed.p90))
+        for _, group in by_quantity
+    ]
+
+
+def tail_of(rows: list[ComparedQuantity]) -> float:
+    """Observed / predicted in the tail of checkpoints; 1: no further apart than repetitions are, or too few to show a shorter one."""
+    row = next((row for row in rows if row.quantity == "end-to-end"), None)
+    if row is None or not row.predicted.count:
+        return 1.0
+    quantity = QUANTITIES["end_to_end_duration"]
+    ratios = [row.observed.p90 / row.predicted.p90] if "p90" in row.off and row.predicted.p90 > 0 else []
+    if _differ(quantity, row.observed.largest, row.predicted.largest) and row.predicted.largest > 0:
+        ratios.append(row.observed.largest / row.predicted.largest)
+    ratio = max(ratios, default=1.0)
+    return ratio if ratio > 1 or row.observed.count >= MIN_CHECKPOINTS_FOR_TAIL else 1.0
+
+
+def _of_quantity(quantity: Quantity, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[ComparedQuantity]:
+    ours, theirs = (side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted))
+    for vertex, rows in ours.groupby("vertex", sort=False):
+        values = _Values(_sorted(rows["value"]), _sorted(theirs[theirs["vertex"] == vertex]["value"]))
+        if values.observed.any() or values.predicted.any():
+            off = tuple(
+                level
+                for level in LEVELS
+                if _is_judged(quantity, level, values) and _is_off(quantity, values, LEVELS[level])
+            )
+            yield ComparedQuantity(
+                quantity.history, _quantiles(values.observed), _quantiles(values.predicted), str(vertex), off
+            )
+
+
+def _is_judged(quantity: Quantity, level: Level, values: _Values) -> bool:
+    """A number of the complete history is its own 90 % quantile."""
+    return quantity.is_judged and (level == "p50" or len(values.observed) > 1)
+
+
+def _sorted(values: pd.Series[float]) -> Numbers:
+    return np.sort(values.to_numpy(dtype=float))
+
+
+def _quantiles(values: Numbers) -> Quantiles:
+    if not len(values):
+        return Quantiles()
+    p50, p90, largest = np.quantile(values, [0.5, 0.9, 1.0])
+    return Quantiles(float(p50), float(p90), float(largest), len(values))
+
+
+def _is_off(quantity: Quantity, values: _Values, share: float) -> bool:
+    """Whether a predicted quantile lies outside of what the history allows, by more than repetitions differ."""
+    if not len(values.predicted):
+        return True
+    observed, predicted = (float(np.quantile(side, share)) for side in (values.observed, values.predicted))
+    low, high = _range(values.observed, share)
+    return not low <= predicted <= high and _differ(quantity, observed, predicted)
+
+
+def _differ(quantity: Quantity, observed: float, predicted: float) -> bool:
+    """Whether values lie further apart than those of repetitions, and than the noise of a machine."""
+    if abs(predicted - observed) < quantity.noise:
+        return False
+    if quantity.factor is not None:
+        return not observed / quantity.factor <= predicted <= observed * quantity.factor
+    return abs(predicted - observed) > quantity.spread * observed
+
+
+def _range(values: Numbers, share: float) -> tuple[float, float]:
+    """Where a quantile lies with 95 % confidence, whatever the distribution; a value that is no sample is exact."""
+    count = len(values)
+    if count == 1:
+        return float(values[0]), float(values[0])
+    below = bdtr(np.arange(count), count, share)  # chance that the quantile lies below the next value
+    low, high = int(np.searchsorted(below, _DOUBT, side="right")), int(np.searchsorted(below, 1 - _DOUBT))
+    return float(values[low - 1]) if low else -math.inf, float(values[high]) if high < count else math.inf
+
+
+def _gap(row: ComparedQuantity) -> float:
+    return max(
+        abs(row.observed.at(level) - row.predicted.at(level)) if row.predicted.count else math.inf for level in row.off
+    )
+
+
+# ---- What is off, and the likely cause, where the history or the scenario shows one.
+
+UNKNOWN = "cause unknown"
+GROWTH = 1.1
+"""From the first third of the history to the last: less is no growth."""
+TAIL = 1.25
+"""p90 / p50 of the history beside that of the prediction: less is no tail of its own."""
+BURSTS = 3.0
+"""p90 / p50 of what is written: so much more comes from merged files."""
+PHASES = ("start-delay", "alignment", "sync", "async")
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestEvidence:
+    """Evidence of history and scenario about the causes of differences."""
+
+    # full size [bytes] of the first and last third of the history, if only that grows
+    growth: tuple[float, float] | None = None
+    rocksdb: bool = False
+    windows: tuple[str, ...] = ()  # vertices with a window in their chain, and none in the scenario
+    unbalanced: tuple[str, ...] = ()  # flows that do not add up, a phrase each
+
+
+def evidence_of(
+    observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str, str], unbalanced: Sequence[str] = ()
+) -> BacktestEvidence:
+    """`chains`: names of the operators of each vertex."""
+    rocksdb = any(vertex.state is not None and vertex.state.backend == "rocksdb" for vertex in scenario.job.vertices)
+    modelled = {vertex.name for vertex in scenario.job.vertices if vertex.window is not None}
+    windows = tuple(
+        name for name, chain in chains.items() if name not in modelled and "window" in f"{name} {chain}".lower()
+    )
+    grows_too = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
+    return BacktestEvidence(None if grows_too else _growth(observed), rocksdb, windows, tuple(unbalanced))
+
+
+def with_causes(rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> list[ComparedQuantity]:
+    """Rows that are off say why."""
+    return [replace(row, cause=_cause(row, rows, evidence)) if row.off else row for row in rows]
+
+
+def _growth(observed: pd.DataFrame) -> tuple[float, float] | None:
+    rows = observed[(observed["quantity"] == "state_size") & ~observed["first"]].sort_values("checkpoint")
+    sizes = rows["value"].tolist()
+    third = len(sizes) // 3
+    if not third:
+        return None
+    before, after = median(sizes[:third]), median(sizes[-third:])
+    return (before, after) if after > GROWTH * before else None
+
+
+def _cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
+    if row.quantity == "throughput":
+        return _of_throughput(row, evidence)
+    if not row.predicted.count:
+        why = f": {'; '.join(evidence.unbalanced)}" if evidence.unbalanced else ""
+        return f"no checkpoint completes in the simulation{why}"
+    if row.quantity in ("checkpointed", "full-size"):
+        return _of_sizes(row, evidence)
+    if row.quantity in PHASES or row.quantity == "end-to-end":
+        return _of_durations(row, rows, evidence)
+    return UNKNOWN
+
+
+def _of_throughput(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+    if evidence.unbalanced:
+        return f"a flow does not balance: {'; '.join(evidence.unbalanced)}"
+    if not row.predicted.count or row.predicted.p50 < row.observed.p50 / 2:
+        return "the simulated job does not serve what the real one does, cause unknown"
+    return UNKNOWN
+
+
+def _of_sizes(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+    if evidence.growth is not None and not evidence.rocksdb:
+        return _grows(evidence.growth)
+    if evidence.rocksdb and row.quantity == "full-size" and row.predicted.p50 < row.observed.p50:
+        return (
+            "RocksDB keeps what was overwritten until it compacts: the files hold more than the state that was assumed"
+        )
+    if evidence.rocksdb and row.quantity == "checkpointed" and row.observed.p90 > BURSTS * row.observed.p50:
+        return "in some checkpoints RocksDB writes files that it has merged: the simulated ones are smaller"
+    return UNKNOWN if evidence.growth is None else _grows(evidence.growth)
+
+
+def _grows(growth: tuple[float, float]) -> str:
+    return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
+
+
+def _of_durations(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
+    longer = row.predicted.at(row.off[0]) > row.observed.at(row.off[0])
+    if longer and row.quantity in ("async", "end-to-end") and evidence.growth is not None:
+        return f"{_grows(evidence.growth)}, and earlier checkpoints wrote less"
+    if "p50" not in row.off and (tail := _tail(row, evidence)):
+        return tail
+    if row.quantity == "end-to-end" and (phase := _phase(row, rows)) is not None:
+        return f"{phase.quantity} of {phase.vertex}: {_both(phase, row)}"
+    return _tail(row, evidence) or UNKNOWN
+
+
+def _tail(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+    """The cause of a tail.  Empty: the history is spread no wider than the prediction, or what is off is predicted too long."""
+    if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
+        return ""
+    own, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
+    if own < TAIL * simulated:
+        return ""
+    fires = f"; {', '.join(evidence.windows)} fires windows, of which the file says nothing" if evidence.windows else ""
+    return f"the history has a tail that the model has not: p90 is {own:.1f} times p50, predicted {simulated:.1f} times{fires}"
+
+
+def _phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
+    """The phase that is off in the same direction by most of what the whole checkpoint is off."""
+    level = row.off[0]
+    missing = row.observed.at(level) - row.predicted.at(level)
+    apart = [
+        ((phase.observed.at(level) - phase.predicted.at(level)) / missing, phase)
+        for phase in rows
+        if phase.quantity in PHASES and level in phase.off and phase.predicted.count
+    ]
+    share, largest = max(apart, key=lambda pair: pair[0], default=(0.0, None))
+    return largest if share > 0.5 else None
+
+
+def _both(phase: ComparedQuantity, row: ComparedQuantity) -> str:
+    level = row.off[0]
+    return f"{level} {ms_text(phase.observed.at(level))}, predicted {ms_text(phase.predicted.at(level))}"
+
+
+# ---- Runs of the job as it is, as long and as many as a budget of processor time allows.
+
+BUDGET_S = 6.0
+"""Processor time of all runs."""
+RUNS = 3
+PROBE_PERIODS = 4
+"""Checkpoints of the first run of a job that may be slow to simulate: the queues are full from the second on."""
+SPARE_PERIODS = 3
+"""A run may show so many checkpoints beyond those of the history."""
+CHANNELS = 200_000
+"""A job of more channels takes longer to build than an import may last."""
+
+Watch = Callable[[float], None]
+"""Gets the share of the work that is done."""
+
+
+class TooLargeError(Exception):
+    """The job is too large for the budget."""
+
+
+@dataclass
+class _Clock:
+    """A limit of processor time: it ends a run that takes longer."""
+
+    budget_s: float
+    watch: Watch
+    total_ns: int = 1
+    before_ns: int = 0
+    share: float = 0.0
+    begun_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.begun_s = time.process_time()
+
+    @property
+    def spent_s(self) -> float:
+        return time.process_time() - self.begun_s
+
+    def __call__(self, simulated_ns: int) -> None:
+        self.share = max(self.share, min((self.before_ns + simulated_ns) / self.total_ns, 1.0))
+        self.watch(self.share)
+        if self.spent_s > self.budget_s:
+            raise TooLargeError(
+                f"{simulated_ns / 1e9:.0f} s of the job take more than {self.budget_s:g} s of processor time"
+            )
+
+
+def length_ns(scenario: Scenario, job: RecordedJob) -> int:
+    """How long a run has to last to show as many checkpoints as the history has, at most as long as the history."""
+    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
+    enough = (len(triggers) + SPARE_PERIODS) * _period_ns(scenario, triggers)
+    return min(scenario.run.duration_ns, enough) or scenario.run.duration_ns
+
+
+def runs_within(
+    scenario: Scenario,
+    job: RecordedJob,
+    *,
+    budget_s: float = BUDGET_S,
+    engine: Engine = "compiled",
+    watch: Watch = lambda _: None,
+) -> list[Result]:
+    """At least one run, `RUNS` at most.  TooLargeError: not even a short one fits into the budget."""
+    _refuse_huge(scenario)
+    full_ns = length_ns(scenario, job)
+    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
+    probe_ns = min(full_ns, PROBE_PERIODS * _period_ns(scenario, triggers) or full_ns)
+    clock = _Clock(budget_s, watch, total_ns=RUNS * full_ns)
+    probe = simulate(_of_length(scenario, probe_ns, 1), engine=engine, check=False, progress=clock)
+    found = [probe] if probe_ns == full_ns else []
+    left_s = (budget_s - clock.spent_s) / (RUNS - len(found))
+    affordable_s = probe_ns / 1e9 * left_s / max(clock.spent_s, 1e-3)
+    run_ns = min(full_ns, int(affordable_s) * 10**9)
+    if run_ns < probe_ns:
+        return [probe]
+    try:
+        while len(found) < RUNS:
+            clock.before_ns = len(found) * run_ns
+            run = simulate(_of_length(scenario, run_ns, len(found) + 1), engine=engine, check=False, progress=clock)
+            found.append(run)
+    except TooLargeError:
+        return found or [probe]
+    return found
+
+
+def _of_length(scenario: Scenario, run_ns: int, seed: int) -> Scenario:
+    return replace(scenario, run=replace(scenario.run, duration_ns=run_ns, seed=seed, warmup_ns=0))
+
+
+def _period_ns(scenario: Scenario, triggers: list[int]) -> int:
+    """From trigger to trigger; 0: the job has no periodic checkpoints."""
+    gaps = [after - before for before, after in pairwise(triggers)]
+    return max(scenario.checkpoint.interval_ns or 0, round(median(gaps)) * 10**6 if gaps else 0)
+
+
+def _refuse_huge(scenario: Scenario) -> None:
+    width = {vertex.name: vertex.parallelism for vertex in scenario.job.vertices}
+    channels = sum(
+        width[inlet.upstream] * vertex.parallelism for vertex in scenario.job.vertices for inlet in vertex.inputs
+    )
+    if channels > CHANNELS:
+        raise TooLargeError(f"the job has {channels:,} channels")
+
+
+# ---- A backtest for people: a table and sentences of at most `WIDTH` columns, for the terminal and for the head of a file.
+
+WIDTH = 78
+"""A comment adds two columns."""
+_NAME, _NUMBER = 19, 8
+
+
+def lines_of(backtest: Backtest) -> list[str]:
+    compared = [*_table(backtest), *_findings(backtest), *_others(backtest)] if backtest.checkpoints else []
+    return [*_head(backtest), *_failures(backtest), *compared]
+
+
+def _failures(backtest: Backtest) -> Iterator[str]:
+    if missed := missed_failures(backtest):
+        yield from _wrapped(f"{capitalised(missed)}.")
+
+
+def _head(backtest: Backtest) -> Iterator[str]:
+    plural = "s" if backtest.runs > 1 else ""
+    durations = backtest.of("end-to-end")
+    count = f"{backtest.checkpoints} of its history (without the first)"
+    beside = "" if durations is None else f": {durations.predicted.count} checkpoints, beside {count}"
+    yield from _wrapped(
+        f"Backtest: the job as it is, simulated {format_duration(backtest.simulated_ns)} in {backtest.runs} run{plural}{beside}."
+    )
+
+
+def _table(backtest: Backtest) -> Iterator[str]:
+    levels = "".join(f"{level:>{_NUMBER}}" for level in ("p50", "p90", "max"))
+    yield f"{'':{_NAME}}{'observed':>{3 * _NUMBER}} |{'predicted':>{3 * _NUMBER}}"
+    yield f"{'':{_NAME}}{levels} |{levels}  off by"
+    for row in backtest.compared:
+        yield f"{row.quantity:{_NAME}}{_numbers(row, row.observed)} |{_numbers(row, row.predicted)}  {_off(row)}".rstrip()
+
+
+def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> str:
+    kind = of_history()[row.quantity][0].kind
+    return "".join(
+        f"{amount_text(value, kind):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest)
+    )
+
+
+def _off(row: ComparedQuantity) -> str:
+    return _change(row, max(row.off, key=lambda level: -row.agreement(level))) if row.off else ""
+
+
+def _change(row: ComparedQuantity, level: Level) -> str:
+    """Predicted against observed."""
+    change = row.change(level)
+    return "not seen" if change is None else change_text(change)
+
+
+def _findings(backtest: Backtest) -> Iterator[str]:
+    if not backtest.off:
+        yield "Nothing is off by more than repetitions of one job are."
+        return
+    yield "Off by more than repetitions of one job are:"
+    for cause in dict.fromkeys(row.cause for row in backtest.off):
+        alike = ", ".join(_named(row) for row in backtest.off if row.cause == cause)
+        yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
+
+
+def _others(backtest: Backtest) -> Iterator[str]:
+    for line in by_kind(backtest):
+        yield from _wrapped(line, indent="  ")
+
+
+def _named(row: ComparedQuantity) -> str:
+    """``sync of sink (p50 +7 %, p90 -30 %)``."""
+    changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
+    return f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})"
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=True)
+
+
+# ---- From a recorded job to its backtest: the order of the steps, and nothing else.
+
+
+class NoHistoryError(Exception):
+    """There is no history to compare a simulation with."""
+
+
+def backtest(
+    job: RecordedJob,
+    *,
+    chains: Mapping[str, str] | None = None,
+    unbalanced: Sequence[str] = (),
+    budget_s: float = BUDGET_S,
+    engine: Engine = "compiled",
+    watch: Watch = lambda _: None,
+) -> Backtest:
+    """`chains`: the operators of each vertex; `unbalanced`: flows that do not add up.  TooLargeError, NoHistoryError: there is none."""
+    history = observed(job)
+    durations = history[(history["quantity"] == "end_to_end_duration") & ~history["first"]]["value"]
+    failed = [point for point in job.checkpoints.list if point.status == "FAILED" and not point.is_savepoint]
+    if durations.empty and not failed:
+        but = ", but for the first" if (history["quantity"] == "end_to_end_duration").any() else ""
+        raise NoHistoryError(f"no completed checkpoint is known{but}")
+    scenario = scenario_of(job)
+    results = runs_within(scenario, job, budget_s=budget_s, engine=engine, watch=watch)
+    in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
+    rows = agreements(history, in_runs)
+    explained = with_causes(rows, evidence_of(history, scenario, chains or {}, unbalanced))
+    longest = sorted(durations.tolist(), reverse=True)[:MAX_KEPT_DURATIONS]
+    compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
+    duration = next((row for row in rows if row.quantity == "end-to-end"), None)
+    others = None if durations.empty else other_settings(durations.tolist(), duration)
+    failures = _backtest_failures(job, failed, history, in_runs) if failed or job.failures else None
+    return Backtest(compared, tuple(longest), tail_of(rows), len(results), length_ns, others, failures)
+
+
+def _backtest_failures(
+    job: RecordedJob, failed: Sequence[RecordedCheckpoint], history: pd.DataFrame, in_runs: pd.DataFrame
+) -> SeenFailures:
+    seen, simulated = (table.groupby("quantity")["value"].sum() for table in (history, in_runs))
+    reasons = Counter(one_line(point.failure_message, 80) for point in failed if point.failure_message)
+    return SeenFailures(
+        int(seen.get("completed", 0)),
+        len(failed),
+        reasons.most_common(1)[0][0] if reasons else "",
+        int(simulated.get("completed", 0)),
+        int(simulated.get("failed", 0)),
+        job.failures,
+        round(job.ran_ms) * MS,
+    )
+
+
+# ---- An imported job, simulated as it is and held to the history it came from: lines for people, and a section of the scenario file.
+
+LISTED = 1000
+"""Checkpoints of a history that its file lists, the latest: a log of a month has tens of thousands, and every load reads the file."""
+
+
+def with_backtest(
+    source: RecordingSource, imported: Import | Inference, *, watch: Watch = lambda _: None
+) -> tuple[Import | Inference, list[str]]:
+    """The import with the section `backtest` and its table at the head, and lines for people; unchanged where nothing can be compared."""
+    try:
+        warm()
+        result = backtest(
+            recorded_job(source), chains=_chains(imported), unbalanced=getattr(imported, "unbalanced", ()), watch=watch
+        )
+    except (NoHistoryError, TooLargeError) as reason:
+        return imported, [f"no backtest: {reason}"]
+    except Exception as error:  # noqa: BLE001 - a mistake of ours, and no reason to lose what was imported
+        return imported, [f"no backtest: the simulation broke: {type(error).__name__}: {error}"]
+    lines = lines_of(result)
+    return _with_section(imported, section_of(result), lines), lines
+
+
+def checkpoints_of(source: RecordingSource) -> Checkpoints:
+    """The columns of a history file: the completed checkpoints, without savepoints."""
+    table = observed(recorded_job(source))
+    rows = table[(table["checkpoint"] != WHOLE_RUN) & (table["vertex"] == "")]
+    if rows.empty:
+        return {}
+    wide = rows.pivot(index="checkpoint", columns="quantity", values="value")  # noqa: PD010
+    earlier, wide = max(len(wide) - LISTED, 0), wide[-LISTED:]
+    columns = {name: [_known(value) for value in wide[name]] for name in QUANTITIES if name in wide}
+    first = rows[rows["first"]]["checkpoint"].unique().tolist()
+    units = {name: QUANTITIES[name].unit for name in columns}
+    bounds = {"earlier": earlier} if earlier else {"first": first[0]} if first else {}
+    return {"id": wide.index.tolist()} | bounds | {"units": units} | columns
+
+
+def _known(value: float) -> float | None:
+    """A number without an empty fraction; None: Flink did not say."""
+    return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
+
+
+def _chains(imported: Import | Inference) -> dict[str, str]:
+    """What comments say of each vertex: its operators."""
+    comments = imported.comments
+    names = imported.document["job"]
+    return (
+        {name: comments.get(f"job.{name}", "") for name in names}
+        if isinstance(comments, dict)
+        else dict.fromkeys(names, "")
+    )
+
+
+def _with_section(imported: Import | Inference, section: dict[str, object], lines: list[str]) -> Import | Inference:
+    document = imported.document | {"backtest": section}
+    if isinstance(imported, Inference):
+        head = "\n".join([*imported.comments.get("", "").splitlines(), "", *lines])
+        return replace(imported, document=document, comments=imported.comments | {"": head})
+    return imported._replace(
+        document=document, comments=[*imported.comments, *([""] if imported.comments else []), *lines]
+    )

@@ -1,0 +1,263 @@
+"""Known issues of Flink and its connectors: the catalogue, and the conditions of its entries."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args
+
+from pydantic import BaseModel, Field, field_validator
+
+from sim.model.cluster import spans_from, version_span
+from sim.model.job import SOURCES
+from sim.model.scenario import Scenario
+from sim.model.sinks import SINKS
+
+# ---- The predicates of conditions: named properties of a scenario, each with a sentence where it holds, and the place of the model that
+# tells.
+#
+# A predicate is true, false, or None: the event that it asks for (a failure, a rescale, a drain) is not in the scenario, and may happen.
+# A key of Flink or its operator that is not modelled is true or false where it is written, and None where it is not.
+
+Truth = bool | None
+
+
+class Predicate(NamedTuple):
+    """Whether a value at a place of the scenario is what is asked for: the value that an entry gives, or `wanted`, or any but no and 0."""
+
+    sentence: str  # says that it holds; {}: the value that an entry gives
+    path: str  # names of fields; of a tuple, every element counts.  Empty: no scenario tells
+    wanted: Any = None
+    is_event: bool = False
+
+    def holds(self, scenario: Scenario, given: str) -> Truth:
+        if self.path == "written_keys":
+            value = dict(scenario.written_keys).get(given)
+            return None if value is None else value.lower() not in ("false", "off", "none", "0", "")
+        wanted = given or self.wanted
+        found = self.path and any(
+            bool(value) if wanted is None else value == wanted for value in _values(scenario, self.path.split("."))
+        )
+        return bool(found) or (None if self.is_event or not self.path else False)
+
+
+def _values(node: Any, path: list[str]) -> Iterator[Any]:
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _values(item, path)
+    elif node is not None:
+        yield from _values(getattr(node, path[0]), path[1:]) if path else [node]
+
+
+PREDICATES = {
+    # checkpoints
+    "barriers-overtake": Predicate("barriers may overtake data", "checkpoint.barriers.record.overtakes"),
+    "barriers": Predicate("barriers are {}", "checkpoint.barriers.kind"),
+    "checkpoints": Predicate("the job takes checkpoints", "checkpoint.interval_ns"),
+    "one-checkpoint-at-a-time": Predicate("one checkpoint runs at a time", "checkpoint.max_concurrent", 1),
+    "interruptible-timers": Predicate("timers are interruptible", "checkpoint.interruptible_timers"),
+    "checkpoints-during-recovery": Predicate("checkpoints are taken during recovery", "checkpoint.during_recovery"),
+    "final-checkpoint": Predicate("checkpoints go on after tasks finish", "checkpoint.finish", "flink"),
+    "file-merging": Predicate("files of checkpoints are merged", "storage.merging"),
+    # state
+    "backend": Predicate("keyed state is in {}", "job.vertices.state.backend"),
+    "changelog": Predicate("state changes are logged", "job.vertices.state.changelog"),
+    "incremental": Predicate("checkpoints are incremental", "checkpoint.state.incremental"),
+    "local-recovery": Predicate("tasks recover from local copies", "checkpoint.state.local_recovery"),
+    "union-state": Predicate("an operator keeps union list state", "job.vertices.union_state"),
+    # the job
+    "legacy-source": Predicate("a source is a legacy SourceFunction", "job.vertices.source.waits", "lock"),
+    "bounded": Predicate("a source is bounded", "job.vertices.source.total"),
+    "silent-subtasks": Predicate("subtasks of a source have no records", "job.vertices.source.silent"),
+    "watermark-alignment": Predicate("watermarks are aligned", "job.vertices.source.watermark.alignment"),
+    "idle-timeout": Predicate("sources may be idle", "job.vertices.source.watermark.idle_timeout_ns"),
+    "windows": Predicate("records wait in windows", "job.vertices.window"),
+    "event-time-windows": Predicate("watermarks end windows", "job.event_time_windows"),
+    "overtaken-edge": Predicate(
+        "barriers may overtake on an exchange (hash, rebalance)", "job.vertices.inputs.shipping.overtaken", True
+    ),
+    "aligned-edge": Predicate("an exchange is pointwise or broadcast", "job.vertices.inputs.shipping.overtaken", False),
+    # connectors
+    "connector": Predicate("a connector is {}", "job.vertices.known_connector"),
+    "committing-sink": Predicate("a sink commits when a checkpoint completes", "job.vertices.commit"),
+    "committer": Predicate("a committer is {}", "job.vertices.commit.committer"),
+    # cluster and restarts
+    "operator": Predicate(
+        "keys of the Kubernetes operator or its autoscaler are written", "is_operated", is_event=True
+    ),
+    "key": Predicate("{} is set", "written_keys"),
+    "provider": Predicate("{} starts TaskManagers", "restart.provider"),
+    "scheduler": Predicate("the scheduler is {}", "restart.scheduler"),
+    # events
+    "failure": Predicate("something fails", "faults", is_event=True),
+    "job-manager-lost": Predicate(
+        "the JobManager is lost", "faults.what.__class__.__name__", "JobManagerDown", is_event=True
+    ),
+    "failed-commit": Predicate("a commit fails", "faults.what.__class__.__name__", "FailedCommits", is_event=True),
+    "rescale": Predicate("the job is rescaled", "rescale", is_event=True),
+    "stop": Predicate("the job is stopped with a savepoint", "actions.stop", is_event=True),
+    "drain": Predicate("the job is drained", "actions.stop", "drain", is_event=True),
+    "claim": Predicate("it begins in claim mode {}", "instances.claim", is_event=True),
+    # what no scenario says
+    "asks": Predicate("{}", ""),
+}
+
+
+RANK = (False, None, True).index
+"""Orders truths: the least is their conjunction, the greatest their disjunction (Kleene)."""
+
+
+def negated(truth: Truth) -> Truth:
+    return None if truth is None else not truth
+
+
+# ---- The catalogue of known defects: its entries, and those that apply to a job.
+#
+# `known_issues.toml` holds the entries.  `when` is a condition: the name of a predicate, `{name = value}` for one that takes a value,
+# `{asks = "..."}` for what no scenario says, and `{all = [...]}`, `{any = [...]}`, `{not = ...}` around others.
+
+FILE = Path(__file__).parent / "known_issues.toml"
+
+Consequence = Literal[
+    "loss",
+    "duplicates",
+    "wrong-results",
+    "no-restore",
+    "restart-loop",
+    "crash",
+    "hang",
+    "failure",
+    "failing-checkpoints",
+    "leak",
+    "larger-state",
+    "larger-files",
+    "slow",
+]
+"""From the worst on."""
+UNSAFE = ("loss", "duplicates", "wrong-results")
+"""Consequences that make "nothing is lost" wrong."""
+
+
+class KnownIssue(BaseModel, frozen=True, extra="forbid"):
+    """A defect of Flink or of a connector, with its source."""
+
+    id: str = Field(pattern=r"^[A-Za-z-]+[-#][\w-]+$")
+    component: str
+    title: str
+    since: tuple[str, ...]
+    """First version of each branch that has it; empty: not known."""
+    fixed: tuple[str, ...] | None = None
+    """First version of each branch without it; empty: no release is; None: not known."""
+    confirmed: tuple[str, ...] = ()
+    """Versions in which the source saw it."""
+    when: Any
+    condition: str
+    """The same in words, with what no predicate says."""
+    consequence: Consequence
+    happens: str
+    way_out: str
+    source: str = Field(pattern="^https://")
+    evidence: str = ""
+    simulated: str = ""
+    """The option of a scenario that plays it; empty: it is not simulated."""
+
+    @field_validator("when")
+    @classmethod
+    def _check_condition(cls, when: Any) -> Any:
+        evaluate(when, None)
+        return when
+
+    def affects(self, version: str) -> Truth:
+        """Whether a version has it; None: that is not known, or the version is empty."""
+        if not version:
+            return None
+        span = version_span(version)
+        if span.is_in([*map(version_span, self.confirmed)]):
+            return True
+        began = span.is_in(spans_from(self.since)) if self.since else None
+        ended = None if self.fixed is None else span.is_in(spans_from(self.fixed))
+        return min(began, negated(ended), key=RANK)
+
+
+class IssueMatch(NamedTuple):
+    """A known defect that applies to a job, or may apply."""
+
+    issue: KnownIssue
+    applies: bool  # False: it may
+    holding: tuple[str, ...]  # sentences of its condition that hold
+    unsure: tuple[str, ...]  # ... and that may
+
+    @property
+    def simulated(self) -> str:
+        """Whether the simulation plays it."""
+        return f"Simulated by {self.issue.simulated}" if self.issue.simulated else "Not simulated"
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready."""
+        found = {"applies": self.applies, "holding": list(self.holding), "unsure": list(self.unsure)}
+        return self.issue.model_dump(mode="json", exclude={"when"}) | found
+
+
+@cache
+def known_issues() -> tuple[KnownIssue, ...]:
+    """All entries, the worst consequences first, and those of connectors before Flink's."""
+    entries = [KnownIssue(**entry) for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["issue"]]
+    return tuple(
+        sorted(entries, key=lambda own: (get_args(Consequence).index(own.consequence), own.component == "flink"))
+    )
+
+
+def evaluate(when: Any, scenario: Scenario | None) -> tuple[Truth, list[str], list[str]]:
+    """Whether a condition holds, the sentences that do, and those that may.  ValueError: it is not a condition."""
+    name, value = next(iter(when.items())) if isinstance(when, dict) and len(when) == 1 else (when, "")
+    if name == "not":
+        return negated(evaluate(value, scenario)[0]), [], []
+    if name in ("all", "any") and value:
+        truths, holding, unsure = zip(*(evaluate(part, scenario) for part in value), strict=True)
+        return (min if name == "all" else max)(truths, key=RANK), [*chain(*holding)], [*chain(*unsure)]
+    predicate = PREDICATES.get(name) if isinstance(name, str) else None
+    if predicate is None or ("{}" in predicate.sentence) is not bool(value):
+        raise ValueError(f"{when} is not a condition: expected all, any, not, or one of {', '.join(PREDICATES)}")
+    truth = None if scenario is None else predicate.holds(scenario, value)
+    sentence = [predicate.sentence.format(value)]
+    return truth, sentence * (truth is True), sentence * (truth is None)
+
+
+def versions_of(scenario: Scenario) -> dict[str, str]:
+    """The version of Flink and of each connector in a job, by component; empty: the scenario does not say it."""
+    found = {"flink": scenario.cluster.version}
+    if scenario.restart.provider == "kubernetes" or scenario.is_operated:
+        found["flink-kubernetes-operator"] = ""
+    for vertex in scenario.job.vertices:
+        kind = SINKS.get(vertex.known_connector)
+        component = kind.component if kind else SOURCES.get(vertex.known_connector, "")
+        if component not in ("", "flink"):
+            found[component] = vertex.connector_version or found.get(component, "")
+    return found
+
+
+def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = MappingProxyType({})) -> list[IssueMatch]:
+    """The known defects that apply to a scenario, or may; of several scenarios those of any.  `versions`: instead of those of the job."""
+    found: dict[str, IssueMatch] = {}
+    for scenario in scenarios:
+        for component, version in {**versions_of(scenario), **versions}.items():
+            for issue in known_issues():
+                own = _match(issue, version, scenario) if issue.component == component else None
+                if own is not None and (own.applies or issue.id not in found):
+                    found[issue.id] = own
+    worst_first = [found[issue.id] for issue in known_issues() if issue.id in found]
+    return sorted(worst_first, key=lambda own: not own.applies)
+
+
+def _match(issue: KnownIssue, version: str, scenario: Scenario) -> IssueMatch | None:
+    affects, (truth, holding, unsure) = issue.affects(version), evaluate(issue.when, scenario)
+    applies = min(affects, truth, key=RANK)
+    if applies is False or not (applies or holding):  # nothing in the job speaks for it
+        return None
+    named = [f"{issue.component} {version} has it" if version else f"the version of {issue.component} has it"]
+    return IssueMatch(issue, bool(applies), (*named * bool(affects), *holding), (*named * (affects is None), *unsure))

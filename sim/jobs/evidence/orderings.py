@@ -1,0 +1,265 @@
+"""Orderings of settings: predicted and observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from sim.jobs.evidence.prediction import Settings, differences, noise, relative_errors
+from sim.jobs.source.recorded_job import RecordedVertex, is_read
+from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
+
+# ---- The bars that predictions must meet, and whether they do: a row per bar.
+#
+# A row of the truth table is a recording and a vertex.  Durations that are noise on both sides are left out: they would count as exact
+# and
+# hide the others.  `sim.model.quantities` has the bars.
+
+_HIGH_BACKPRESSURE_MS = 500.0
+"""Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
+_WORST = 2.5
+"""The 90 % quantile of an error may be this many times the bar of its median."""
+_ABSENT = 1e6
+"""The error if only one of prediction and observation is 0."""
+_MIN_AGREEING_SHARE = 0.9
+"""Share of recordings that must agree, for errors without a meaningful median."""
+
+
+Expected = Mapping[Bar, tuple[str, ...]]
+"""Bar -> the quantities that it is about."""
+
+
+def _collected(bars_of: Callable[[Quantity], tuple[Bar, ...]]) -> Expected:
+    found: dict[Bar, tuple[str, ...]] = {}
+    for quantity in QUANTITIES.values():
+        for bar in bars_of(quantity):
+            found[bar] = (*found.get(bar, ()), quantity.name)
+    return found
+
+
+BARS = _collected(lambda quantity: quantity.bars)
+MEASURED_BARS = _collected(lambda quantity: quantity.measured_bars)
+"""Measured jobs have wider bars: work, records and state vary, the machine is not quiet, and all was inferred."""
+
+
+def back_pressured(table: pd.DataFrame) -> set[str]:
+    """Recordings with a vertex that was back-pressured for half of the time."""
+    shares = table[table["quantity"] == "backPressuredTimeMsPerSecond"]
+    return set(shares[shares["observed_p50"] >= _HIGH_BACKPRESSURE_MS]["recording"])
+
+
+def bars(
+    table: pd.DataFrame, graphs: Mapping[str, Sequence[RecordedVertex]], expected: Expected = BARS
+) -> pd.DataFrame:
+    """A row per bar that applies: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met.
+
+    `graphs`: the vertices of each recording of the truth table.
+    """
+    waiting, found = back_pressured(table), []
+    for bar, names in expected.items():
+        rows = table[table["quantity"].isin(names)]
+        if bar.runs == "back-pressured":
+            rows = rows[rows["recording"].isin(waiting)]
+        chosen = _VERTICES[bar.vertices]
+        kept = [
+            chosen(graphs[name], vertex)
+            for name, vertex in rows[["recording", "vertex"]].itertuples(index=False, name=None)
+        ]
+        rows = _telling(rows[pd.Series(kept, index=rows.index, dtype=bool)], bar.level)
+        if len(rows):
+            found.append((bar.what, _where(bar), _limit(bar), len(rows), *_reached(bar, rows)))
+    return pd.DataFrame(found, columns=["what", "where", "bar", "rows", "reached", "p90", "met"])
+
+
+def _telling(rows: pd.DataFrame, level: Level) -> pd.DataFrame:
+    """The rows that are neither 0 nor noise on both sides."""
+    largest = rows[[f"observed_{level}", f"predicted_{level}"]].max(axis=1)
+    return rows[(largest > 0) & (largest >= noise(rows))]
+
+
+def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
+    """(median error or share of rows that agree, 90 % quantile of errors or NaN, whether the bar is met)."""
+    if bar.kind in ("error", "median"):
+        errors = relative_errors(rows, bar.level).abs().fillna(_ABSENT)
+        if bar.kind == "median":
+            errors = errors.groupby(rows["recording"]).median()  # of its vertices
+            return float(errors.median()), float(errors.quantile(0.9)), bool(errors.median() <= bar.limit)
+        median, p90 = float(errors.median()), float(errors.quantile(0.9))
+        return median, p90, median <= bar.limit and p90 <= _WORST * bar.limit
+    difference = (rows["predicted_p50"] - rows["observed_p50"]).abs()
+    if bar.kind == "factor":
+        ratio = rows["predicted_p50"] / rows["observed_p50"]
+        agrees = ratio.between(1 / bar.limit, bar.limit) | (difference < noise(rows))
+        per_recording = agrees.groupby(rows["recording"]).mean()  # share of the recording's vertices
+        return float(per_recording.mean()), float("nan"), bool(per_recording.mean() >= _MIN_AGREEING_SHARE)
+    agrees = difference <= bar.limit
+    return (
+        float(agrees.mean()),
+        float("nan"),
+        bool(agrees.mean() >= (1.0 if bar.kind == "exact" else _MIN_AGREEING_SHARE)),
+    )
+
+
+def _limit(bar: Bar) -> str:
+    if bar.kind == "error":
+        return f"median <= {bar.limit:.0%}, p90 <= {_WORST * bar.limit:.1%}"
+    if bar.kind == "median":
+        return f"median over runs <= {bar.limit:.0%}"
+    if bar.kind == "exact":
+        return "exact"
+    return (
+        f"{_MIN_AGREEING_SHARE:.0%} within {f'a factor of {bar.limit:g}' if bar.kind == 'factor' else f'{bar.limit:g}'}"
+    )
+
+
+def _where(bar: Bar) -> str:
+    """'back-pressured runs', 'ends', 'all runs'."""
+    return {"all": f"{bar.runs} runs", "ends": "vertices without readers", "symmetric": "vertices of one even input"}[
+        bar.vertices
+    ]
+
+
+def _symmetric(graph: Sequence[RecordedVertex], name: str | None) -> bool:
+    """Whether all barriers take equal paths: one input, and equal shares of all subtasks, here and upstream."""
+    inputs = next(len(vertex.inputs) for vertex in graph if vertex.id == (name or ""))
+    return inputs == 1 and all(vertex.is_even for vertex in graph)
+
+
+_VERTICES: Mapping[str, Callable[[Sequence[RecordedVertex], str | None], bool]] = {
+    "all": lambda _graph, _vertex: True,
+    "ends": lambda graph, vertex: not is_read(graph, vertex or ""),
+    "symmetric": _symmetric,
+}
+
+
+# Whether predictions order recordings correctly: of two that differ in one setting, which is slower, stores more, has less throughput.
+#
+# A difference counts if it exceeds that of repetitions, and the spread of checkpoints and samples within a run.
+
+COLUMNS = (
+    "setting",
+    "one",
+    "other",
+    "quantity",
+    "observed_one",
+    "observed_other",
+    "predicted_one",
+    "predicted_other",
+    "right",
+)
+
+_MEASURED = {"observed_p50": "observed", "predicted_p50": "predicted", "observed_p10": "low", "observed_p90": "high"}
+
+
+def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataFrame:
+    """A row (`COLUMNS`) per pair of configurations that differ in one setting, and per quantity that differs more than repetitions do.
+
+    `settings`: recording -> its settings.  The columns `one` and `other` name the first recording of each configuration.  Repetitions count
+    as one, with the mean of their medians.
+    """
+    values = _values(table)
+    groups = _groups([name for name in settings if name in set(values["recording"])], settings)
+    apart = spreads(table, settings)
+    means = {names[0]: _mean(values[values["recording"].isin(names)]) for names in groups}
+    rows = []
+    for first, second in combinations(means, 2):
+        found = differences(settings[first], settings[second])
+        if len(found) != 1:
+            continue
+        for quantity in repeated():
+            if quantity not in means[first].index or quantity not in means[second].index:
+                continue
+            this, that = (means[name].loc[quantity].to_dict() for name in (first, second))
+            if _is_clear(quantity, this, that, apart[quantity]):
+                observations, predictions = (this["observed"], that["observed"]), (this["predicted"], that["predicted"])
+                right = (observations[0] < observations[1]) == (predictions[0] < predictions[1]) and predictions[
+                    0
+                ] != predictions[1]
+                rows.append((_change(*found[0]), first, second, quantity, *observations, *predictions, right))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def repeated() -> dict[str, float]:
+    """Quantity -> least spread of repetitions [share], of those that were measured: 36 pairs of runs of 29 configurations.
+
+    90 % of the durations of checkpoints lie within 3 %; the worst pairs, 5 to 10 %, have small or few checkpoints.
+    """
+    return {
+        quantity.name: quantity.repeats
+        for quantity in quantities(lambda quantity: quantity.repeats)
+        if quantity.repeats
+    }
+
+
+def spreads(table: pd.DataFrame, settings: Mapping[str, Settings]) -> dict[str, float]:
+    """Quantity -> greatest spread of repetitions [share of their mean], at least what was measured."""
+    values = _values(table)
+    found = repeated()
+    for names in _groups(list(settings), settings):
+        for quantity, rows in values[values["recording"].isin(names)].groupby("quantity"):
+            seen = rows["observed"]
+            if len(seen) > 1 and seen.mean() and seen.max() - seen.min() >= QUANTITIES[str(quantity)].noise:
+                found[str(quantity)] = max(found[str(quantity)], float((seen.max() - seen.min()) / seen.mean()))
+    return found
+
+
+def _values(table: pd.DataFrame) -> pd.DataFrame:
+    """A row per recording and quantity; over several vertices the sum of rates, the mean of durations."""
+    chosen = table[table["quantity"].isin(list(repeated())) & table["predicted_p50"].notna()]
+    read = table[table["quantity"] == "outputQueueSize"][["recording", "vertex"]]  # the ends of a job have no output
+    joined = chosen.merge(read.assign(is_read=True), on=["recording", "vertex"], how="left")
+    ends = joined[~((joined["quantity"] == "numRecordsInPerSecond") & joined["is_read"].notna())]
+    rows = [
+        (
+            name,
+            quantity,
+            *(values[column].agg("sum" if quantity == "numRecordsInPerSecond" else "mean") for column in _MEASURED),
+        )
+        for (name, quantity), values in ends.groupby(["recording", "quantity"], sort=False)
+    ]
+    return pd.DataFrame(rows, columns=["recording", "quantity", *_MEASURED.values()])
+
+
+def _mean(values: pd.DataFrame) -> pd.DataFrame:
+    """A row per quantity over repetitions: the mean of their medians, their lowest 10 % and their highest 90 %."""
+    return values.groupby("quantity").agg({"observed": "mean", "predicted": "mean", "low": "min", "high": "max"})
+
+
+def _groups(names: list[str], settings: Mapping[str, Settings]) -> list[list[str]]:
+    """Recordings grouped by configuration."""
+    groups: list[list[str]] = []
+    for name in names:
+        home = next((group for group in groups if not differences(settings[group[0]], settings[name])), None)
+        if home is None:
+            groups.append([name])
+        else:
+            home.append(name)
+    return groups
+
+
+def _is_clear(quantity: str, first: dict[Any, float], second: dict[Any, float], apart: float) -> bool:
+    """Whether two configurations differ by more than repetitions, and neither lies in the other's range."""
+    difference, mean = abs(first["observed"] - second["observed"]), (first["observed"] + second["observed"]) / 2
+    within = any(this["low"] <= that["observed"] <= this["high"] for this, that in ((first, second), (second, first)))
+    return mean > 0 and difference > apart * mean and difference >= QUANTITIES[quantity].noise and not within
+
+
+def _change(setting: str, first: Any, second: Any) -> str:
+    """'barriers: aligned -> unaligned'; of vertices only the difference."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+        pairs = {(_text(first.get(key)), _text(second.get(key))) for key in keys}
+        if len(pairs) == 1:
+            ((left, right),) = pairs
+            return f"{setting}: {left} -> {right}"
+        return f"{setting}: {', '.join(f'{key} {_text(first.get(key))} -> {_text(second.get(key))}' for key in keys)}"
+    return f"{setting}: {_text(first)} -> {_text(second)}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "nowhere"
+    return "unset" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,387 @@
+"""How well changes of a setting were predicted: factors, chances, kinds of change."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from sim.model.backtest import OtherSettings
+from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.schema.history import tail_sentence
+from sim.model.schema.history_file import verdict
+from sim.results.formats import json_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sim.model.backtest import Backtest
+    from sim.model.checkpoint import CheckpointOptions
+    from sim.model.job import Job, Vertex
+    from sim.model.scenario import Scenario
+    from sim.model.state import State
+
+
+# ---- The kinds of what-if: what a scenario changes of the job that was imported.
+
+Kind = Literal["barriers", "network", "interval", "parallelism", "load", "storage", "backend", "failure", "other"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""In the order of reading; `other` is what no other kind names."""
+UNSEEN: frozenset[Kind] = frozenset({"backend", "failure", "other"})
+"""Kinds that bring in what the imported job has never done.  Flushes of RocksDB are an example: under a changelog no checkpoint waits for
+one.  What other kinds are off by says nothing of these."""
+AS_IT_IS: tuple[Kind, ...] = ()
+"""A scenario that changes nothing."""
+
+_CHECKPOINT: dict[str, Kind] = {
+    "barriers": "barriers",
+    "forced_aligned": "barriers",
+    "interruptible_timers": "barriers",
+    "recover_output_on_downstream": "barriers",
+    "during_recovery": "barriers",
+    "subtasks_per_channel_state_file": "barriers",
+    "interval_ns": "interval",
+    "interval_during_backlog_ns": "interval",
+    "min_pause_ns": "interval",
+    "max_concurrent": "interval",
+    "timeout_ns": "interval",
+    "tolerable_failed": "interval",
+    "num_retained": "interval",
+    "state": "storage",
+    "operator_io": "storage",
+    "abort_policy": "storage",
+    "upload_threads": "storage",
+    "staging_bytes": "storage",
+    "staging_full": "storage",
+    "lost_notifications": "failure",
+}
+_CLUSTER: dict[str, Kind] = {
+    "network": "network",
+    "latency_ns": "network",
+    "nic_bytes_per_second": "network",
+    "barrier_wake_up_ns": "network",
+    "placement": "parallelism",
+    "slots": "parallelism",
+    "cores": "parallelism",
+    "hosts": "parallelism",
+    "tasks_contend": "parallelism",
+}
+_VERTEX: dict[str, Kind] = {
+    "parallelism": "parallelism",
+    "max_parallelism": "parallelism",
+    "source": "load",
+    "inputs": "load",
+    "service": "load",
+    "service_factors": "load",
+    "fan_out": "load",
+    "async_io": "load",
+    "window": "load",
+    "state": "storage",
+    "snapshot": "storage",
+    "flush": "storage",
+}
+_OVERHEADS: dict[str, Kind] = {"file_ns": "storage", "complete_ns": "storage"}
+_SCENARIO: dict[str, Kind] = {
+    "storage": "storage",
+    "instances": "storage",
+    "directories": "storage",
+    "faults": "failure",
+    "restart": "failure",
+    "rescale": "parallelism",
+    "actions": "other",
+}
+
+
+def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
+    """What `changed` changes, in the order of `KINDS`.  How long, how often and with which seed it runs is no change."""
+    found: set[Kind] = {
+        *_differing(imported, changed, _SCENARIO),
+        *_differing(imported.checkpoint, _same_backend(imported.checkpoint, changed.checkpoint), _CHECKPOINT),
+        *_of_backends(imported, changed),
+        *_differing(imported.cluster, changed.cluster, _CLUSTER),
+        *_differing(imported.overheads, changed.overheads, _OVERHEADS),
+        *_of_jobs(imported.job, changed.job),
+    }
+    return tuple(kind for kind in KINDS if kind in found)
+
+
+def _differing(before: Any, after: Any, kinds: dict[str, Kind]) -> Iterator[Kind]:
+    """The kinds of the fields that differ.  A scenario's own fields without a kind are no option of its job, as residuals."""
+    is_scenario = kinds is _SCENARIO
+    for field in fields(before):
+        if getattr(before, field.name) != getattr(after, field.name) and (field.name in kinds or not is_scenario):
+            yield kinds.get(field.name, "other")
+
+
+def _of_backends(before: Scenario, after: Scenario) -> Iterator[Kind]:
+    """Another backend, a changelog put on or taken off, or snapshots that are incremental where they were not."""
+    theirs = {vertex.name: vertex.state for vertex in after.job.vertices}
+    states = ((vertex.state, theirs.get(vertex.name)) for vertex in before.job.vertices)
+    others = any(mine and other and _backend(mine) != _backend(other) for mine, other in states)
+    if others or before.checkpoint.state.incremental != after.checkpoint.state.incremental:
+        yield "backend"
+
+
+def _backend(state: State) -> tuple[str, bool]:
+    return state.backend, state.changelog is not None
+
+
+def _same_backend(before: CheckpointOptions, after: CheckpointOptions) -> CheckpointOptions:
+    return replace(after, state=replace(after.state, incremental=before.state.incremental))
+
+
+def _same_state_backend(before: Vertex, after: Vertex) -> Vertex:
+    """`after` with the backend of `before`, if they have another: what is left is a matter of storage."""
+    mine, other = before.state, after.state
+    if mine is None or other is None or _backend(mine) == _backend(other):
+        return after
+    return replace(after, state=replace(other, backend=mine.backend, changelog=mine.changelog))
+
+
+def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
+    if [vertex.name for vertex in before.vertices] != [
+        vertex.name for vertex in after.vertices
+    ] or before.edges != after.edges:
+        yield "other"
+        return
+    for mine, theirs in zip(before.vertices, after.vertices, strict=True):
+        apart, theirs = mine.parallelism != theirs.parallelism, _same_state_backend(mine, theirs)
+        yield from _differing(
+            _of_all_subtasks(mine) if apart else mine, _of_all_subtasks(theirs) if apart else theirs, _VERTEX
+        )
+
+
+def _of_all_subtasks(vertex: Vertex) -> Vertex:
+    """Rates and records of all subtasks together, and no weight of single ones: another parallelism alone changes none of them."""
+    source = vertex.source
+    if source is not None:
+        rates = tuple(replace(rate, per_second=rate.per_second * vertex.emitting) for rate in source.rates)
+        source = replace(source, rates=rates, total=None if source.total is None else source.total * vertex.emitting)
+    return replace(vertex, source=source, inputs=tuple(replace(inlet, weights=()) for inlet in vertex.inputs))
+
+
+# ---- The factors of a what-if: how far predictions of checkpoints may be off, by the kind of what it changes.
+#
+# `factors.json` lies beside this file.  `python -m benchmarks.lab.backtest_verdicts --write` makes it from recordings.
+
+FILE = Path(__file__).parent / "factors.json"
+MISSED_SHARE = 0.1
+"""The share of p50, and that of p90, that may lie outside of the factors for a job without a recording."""
+MIN_FAMILIES = 9
+"""Families of recordings that such a promise takes: 1 / `MISSED_SHARE` - 1."""
+MIN_FACTOR = 1.1
+"""No factor is smaller: repetitions of one job differ by as much."""
+Pair = tuple[float, float]
+"""A number for p50 and one for p90."""
+
+_CHANGES: dict[Kind, str] = {
+    "barriers": "other barriers",
+    "network": "other buffers or network",
+    "interval": "another interval",
+    "parallelism": "another parallelism",
+    "load": "another load",
+    "storage": "other state or storage",
+    "backend": "another state backend or changelog",
+    "failure": "failures",
+    "other": "another job",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The errors of predictions for one kind of what-if, learned from recordings."""
+
+    settings: int
+    families: int
+    beyond: Pair  # factors on top of what the history of a job tells; infinite: not known
+    # share of settings inside, of families left out; None: no factor is known without a family
+    covered: Pair | None = None
+    ratios: tuple[float, ...] = ()  # observed over predicted p90, equally likely; each family counts once
+
+    @property
+    def is_enough(self) -> bool:
+        return self.families >= MIN_FAMILIES
+
+
+def combined(factors: Sequence[Pair]) -> Pair:
+    """The factors of several changes at once: none makes another better."""
+    return math.prod(max(p50, 1.0) for p50, _ in factors), math.prod(max(p90, 1.0) for _, p90 in factors)
+
+
+@cache
+def evidence() -> dict[tuple[Kind, ...], Learned]:
+    """The evidence of this package."""
+    return read_factors(FILE.read_text(encoding="utf-8"))
+
+
+def read_factors(text: str) -> dict[tuple[Kind, ...], Learned]:
+    return {
+        tuple(given["changes"]): Learned(
+            given["settings"],
+            given["families"],
+            (_known(given["beyond"][0]), _known(given["beyond"][1])),
+            None if given["covered"] is None else tuple(given["covered"]),
+            tuple(given["ratios"]),
+        )
+        for given in json.loads(text)["what-ifs"]
+    }
+
+
+def _known(factor: float | None) -> float:
+    """JSON has no infinity."""
+    return math.inf if factor is None else factor
+
+
+def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | None:
+    """Within which p50 and p90 of checkpoints are predicted where this is changed.  None: the file says nothing of its history."""
+    history = backtest.other_settings
+    if history is None:
+        return None
+    rows = [evidence()[(kind,)].beyond for kind in kinds]
+    beyond = combined(rows) if len(rows) > 1 else rows[0] if rows else evidence()[AS_IT_IS].beyond
+    learned = (history.p50 * beyond[0], history.p90 * beyond[1])
+    row = next((row for row in backtest.compared if row.quantity == "end-to-end"), None)
+    if row is None:
+        return OtherSettings(*(max(factor, MIN_FACTOR) for factor in learned))
+    pairs = ((row.observed.p50, row.predicted.p50), (row.observed.p90, row.predicted.p90))
+    return OtherSettings(*(_honest(factor, *pair) for factor, pair in zip(learned, pairs, strict=True)))
+
+
+def _honest(learned: float, observed_ms: float, predicted_ms: float) -> float:
+    """The factor with what it leaves out.
+
+    It is learned from durations of which `NEGLIGIBLE_MS` more or less are no difference; and no what-if is closer than the job as it is.
+    """
+    low, high = sorted((max(observed_ms, 1.0), max(predicted_ms, 1.0)))
+    return max(learned, MIN_FACTOR, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
+
+
+def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
+    """One for each kind of what-if among the scenarios.  Empty: the file says nothing of its history, or of the job as it is."""
+    if backtest.imported is None or backtest.other_settings is None:
+        return []
+    found = dict.fromkeys(kinds_of(backtest.imported, scenario) for scenario in scenarios)
+    return [_sentence(backtest, kinds) for kinds in found]
+
+
+def by_kind(backtest: Backtest) -> list[str]:
+    """``- other barriers: p50 within a factor of 1.4, p90 within 2.6`` of each kind, and what nothing is known of."""
+    if backtest.other_settings is None:
+        return []
+    known: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
+    lines = ["What-ifs of this job, of checkpoints with changes that our recordings have:"]
+    for kinds in known:
+        few = "" if evidence()[kinds].is_enough else " (few jobs recorded)"
+        lines.append(f"- {what_if(kinds)}: {_factors_text(backtest, kinds)}{few}")
+    others = [kind for kind in KINDS if (kind,) not in known]
+    return [*lines, f"- {_listed(others)}: not known, no recording of ours has that"] if others else lines
+
+
+def what_if(kinds: Sequence[Kind]) -> str:
+    """``other barriers and another interval``."""
+    return _listed(kinds) or "the job as it is"
+
+
+def _listed(kinds: Sequence[Kind]) -> str:
+    return " and ".join(_CHANGES[kind] for kind in kinds)
+
+
+def _sentence(backtest: Backtest, kinds: tuple[Kind, ...]) -> str:
+    """``other barriers: checkpoints have p50 within a factor of 1.5, p90 within 2.1``, and how much is known of such changes."""
+    text = f"{what_if(kinds)}: checkpoints have {_factors_text(backtest, kinds)}"
+    rows = {kind: evidence()[(kind,)] for kind in kinds}
+    if none := [kind for kind, row in rows.items() if not row.settings]:
+        return f"{what_if(kinds)}: how far checkpoints are off is not known, no recording of ours changes just that ({_listed(none)})"
+    if alone := [kind for kind, row in rows.items() if kind in UNSEEN and row.families == 1]:
+        return (
+            f"{text}, as those of the one job recorded with {_listed(alone)}: it brings in what this job has never done"
+        )
+    if few := [kind for kind, row in rows.items() if not row.is_enough]:
+        return f"{text}, as far as the worst change recorded: too few jobs were recorded with {_listed(few)}"
+    return text
+
+
+def _factors_text(backtest: Backtest, kinds: Sequence[Kind]) -> str:
+    factors = factors_of(backtest, kinds)
+    p50, p90 = (math.inf, math.inf) if factors is None else (factors.p50, factors.p90)
+    first, second = ("unknown" if math.isinf(factor) else f"within a factor of {factor:.2g}" for factor in (p50, p90))
+    return f"p50 {first}, p90 {second}"
+
+
+# ---- How often checkpoints of a what-if are no longer than so many times the predicted ones: what recordings of such changes have shown.
+#
+# A factor that holds for all recordings is too wide to act on: one change in ten came out twice as long as predicted.  A chance tells
+# how many of such changes keep a limit, and what to watch says when to go back.
+
+LIKELY = 0.8
+"""Four of five: a change with this chance is advised without a reservation."""
+
+
+def chance(kinds: Sequence[Kind], spare: float) -> float:
+    """The share of such changes whose p90 is at most `spare` times the predicted one; several changes are taken as independent."""
+    return float((_ratios(tuple(kinds)) <= spare).mean()) * _known_chances(kinds)
+
+
+def within(kinds: Sequence[Kind], share: float = LIKELY) -> float:
+    """Observed p90 is at most so many times the predicted one in this share of such changes."""
+    ratios = np.sort(_ratios(tuple(kinds)))
+    place = math.ceil(share / _known_chances(kinds) * len(ratios) - 1e-9)
+    return float(ratios[place - 1]) if place <= len(ratios) else math.inf
+
+
+def _known_chances(kinds: Sequence[Kind]) -> float:
+    """The share of changes that the recordings speak of: how bad the last of them are is unknown."""
+    levels = len(evidence()[AS_IT_IS].ratios)
+    return float((levels / (levels + 1)) ** max(len(kinds), 1))
+
+
+@cache
+def _ratios(kinds: tuple[Kind, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Equally likely observed p90s as multiples of the predicted one."""
+    changes: list[tuple[Kind, ...]] = [(kind,) for kind in kinds] or [AS_IT_IS]
+    found = np.ones(1)
+    for change in changes:
+        found = np.multiply.outer(found, np.array(evidence()[change].ratios, dtype=np.float64)).ravel()
+    return found
+
+
+# ---- What the history of a job says of a run's results, as plain data: JSON of commands and files of results carry it.
+
+
+def history_sentences(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list[str]:
+    """What the history says of these runs: the verdict of its backtest, how far what-ifs may be off, what tails are drawn from."""
+    lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
+    return [*lines, *filter(None, dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios))]
+
+
+def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
+    """The history of an imported file.  None: the file was not imported."""
+    residuals = scenarios[0].residuals
+    lines = history_sentences(backtest, scenarios)
+    if not lines:
+        return None
+    off = [
+        {
+            "quantity": row.quantity,
+            "vertex": row.vertex or None,
+            "quantile": level,
+            "cause": row.cause,
+            "observed": json_ready(row.observed.at(level)),
+            "predicted": json_ready(row.predicted.at(level)),
+        }
+        for row in (() if backtest is None else backtest.off)
+        for level in row.off
+    ]
+    counted = None if backtest is None else backtest.checkpoints
+    return {
+        "sentences": lines,
+        "checkpoints": counted,
+        "off": off,
+        "tail_from_checkpoints": residuals.checkpoints or None,
+    }

@@ -1,0 +1,464 @@
+"""The explanation of a checkpoint of a real job, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from textwrap import fill
+from typing import Any
+
+from sim.explain.explanation import WIDTH, Account, AccountLine, record, text, title
+from sim.explain.what_if import bound
+from sim.jobs.history.causes import HistoryCauses, name_of, place
+from sim.jobs.history.history import (
+    History,
+    SplitHistory,
+    SubtaskId,
+    asked_for,
+    garbage_text,
+    late_in,
+    slow_subtasks,
+    slow_subtasks_text,
+    split,
+)
+from sim.jobs.history.in_common import InCommon, Row, circumstances, in_common, profile
+from sim.jobs.history.path import PathStep, steps
+from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.model.text import capitalised, one_line
+from sim.model.units import MS
+from sim.results.critical_path import CriticalPath, PathPart
+from sim.results.formats import bytes_text, ms_text, share_text
+from sim.results.tables import CheckpointStats
+
+# ---- A real checkpoint as an account: the same values, and so the same waterfall and the same words, as a simulated one.
+
+
+def account(history: History, point: RecordedCheckpoint) -> Account:
+    """An account has no lines if Flink kept no statistics of the subtasks."""
+    found, stats = steps(history, point), _stats(point)
+    numbers: dict[SubtaskId, int] = {}
+    parts = [_part(step, numbers, stats.trigger_ns) for step in found]
+    path = CriticalPath(point.id, tuple(parts), is_open=point.status != "COMPLETED")
+    return Account(
+        history.strategy or "barriers not known", 0, stats, path, tuple(_lines(history, point, found, parts)), ()
+    )
+
+
+def _lines(
+    history: History, point: RecordedCheckpoint, found: Sequence[PathStep], parts: Sequence[PathPart]
+) -> Iterator[AccountLine]:
+    causes = HistoryCauses(history, point)
+    for _, group in groupby(
+        zip(found, parts, strict=True), key=lambda pair: (pair[0].kind, pair[0].subtask, pair[0].writer)
+    ):
+        alike = list(group)
+        step = alike[0][0]
+        spent_ns = sum(part.duration_ns for _, part in alike)
+        change = None if step.is_open else bound(step.kind, spent_ns, overtakes=history.overtakes)
+        yield AccountLine(tuple(part for _, part in alike), place(step), causes.text(step), change)
+
+
+def _part(step: PathStep, numbers: dict[SubtaskId, int], trigger_ns: int) -> PathPart:
+    """Subtasks are numbered as they come; a channel has the number of its writer."""
+    task, writer = (
+        -1 if name is None else numbers.setdefault(name, len(numbers)) for name in (step.subtask, step.writer)
+    )
+    return PathPart(step.kind, trigger_ns + step.begin_ns, trigger_ns + step.end_ns, task, writer)
+
+
+def _stats(point: RecordedCheckpoint) -> CheckpointStats:
+    trigger_ns = point.trigger_timestamp * MS
+    end_ns = trigger_ns + max(point.end_to_end_duration, 0) * MS
+    savepoint = (
+        "" if not point.is_savepoint else "stopping" if point.checkpoint_type.startswith("SYNC") else "requested"
+    )
+    return CheckpointStats(
+        point.id,
+        trigger_ns,
+        point.num_subtasks,
+        point.status,
+        end_ns if point.status == "COMPLETED" else -1,
+        point.num_acknowledged_subtasks,
+        end_ns if point.status == "FAILED" else -1,
+        one_line(point.failure_message.rstrip(". "), 200),
+        savepoint_format=savepoint,
+    )
+
+
+# ---- What `ckptsim explain` answers about a real job: the checkpoint that was asked for, or the slow ones and what they share.
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryAnswer:
+    """The answer about the checkpoints of a real job."""
+
+    history: History
+    split: SplitHistory
+    asked_for: int | None
+    accounts: tuple[Account, ...]  # told in full
+    profile: tuple[Row, ...]  # where the time goes: what was asked for, or the slow ones, beside the others
+    in_common: InCommon | None  # None: one checkpoint was asked for
+
+
+def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
+    """MissingCheckpointError: there is nothing to explain, or not this one."""
+    if checkpoint is not None:
+        point = asked_for(history, checkpoint)
+        known = split(history)
+        others = [other for other in (*known.slow, *known.others) if other.id != checkpoint]
+        rows = profile(history, [point], others) if point.tasks else []
+        return HistoryAnswer(history, known, checkpoint, (account(history, point),), tuple(rows), None)
+    known = split(history)
+    accounts = tuple(account(history, point) for point in _in_full(known))
+    rows = profile(history, known.slow, known.others)
+    return HistoryAnswer(history, known, None, accounts, tuple(rows), in_common(history, known.slow, known.others))
+
+
+def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
+    """The checkpoints that are told in full: one under way, the last that failed, the slowest that Flink kept statistics of."""
+    yield from [point for point in known.under_way if point.tasks][-1:]
+    yield from known.failed[-1:]
+    if known.completed:
+        yield max((*known.slow, *known.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
+
+
+# ---- The answer about a real job in 80 columns: what is known, which checkpoints are slow, where their time went, and what they share.
+#
+# The same as plain values is for JSON: there times are ns, as in records of simulated checkpoints.
+
+_ROWS = 6
+"""Rows of slow checkpoints, and of where the time goes."""
+_MAX_NAMED_SUBTASKS = 4
+"""Subtasks that are named one by one."""
+_NOTABLE = 0.05
+
+
+def answer_text(answer: HistoryAnswer) -> str:
+    """Blocks with an empty line between them."""
+    silence = answer.history.silence
+    blocks = [
+        fill(" ".join(sentences), WIDTH)
+        for sentences in (() if silence is None else silence.sentences(), answer.history.partial)
+    ]
+    if answer.history.partial and not answer.history.checkpoints:
+        return "\n\n".join(filter(None, blocks))
+    blocks += [head_text(answer.history), *(fill(remark, WIDTH) for remark in answer.history.remarks)]
+    if answer.asked_for is None:
+        blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
+    blocks += [account_text(answer.history, explained) for explained in answer.accounts]
+    blocks += [fill(slow_subtasks_text(answer.history), WIDTH)]
+    blocks += ["\n".join(_profile(answer))]
+    if answer.in_common is not None:
+        blocks += ["\n".join(_common(answer.in_common))]
+    history = answer.history
+    blocks += [
+        fill(sentence, WIDTH) for sentence in (history.contention, garbage_text(history.garbage, history.age_ms))
+    ]
+    blocks += [fill(" ".join(not_told(answer.history)), WIDTH)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def account_text(history: History, explained: Account) -> str:
+    """A checkpoint in full: as one of a simulation, and who had not acknowledged."""
+    point = history.checkpoint(explained.stats.number)
+    if point is None:
+        raise KeyError(explained.stats.number)
+    lines = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    lines += [fill(sentence, WIDTH) for sentence in circumstances(history, point)]
+    if explained.lines:
+        return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
+    return fill(" ".join([untold(explained, point), *lines]), WIDTH)
+
+
+def head_text(history: History) -> str:
+    version = f", Flink {one_line(history.flink_version)}" if history.flink_version else ""
+    barriers = f", {history.strategy}" if history.strategy else ""
+    known, detailed = len(history.checkpoints), len(history.detailed)
+    counted = f" of {history.counted}" if history.counted > known else ""
+    if not known:
+        return fill(f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known.", WIDTH)
+    times = f"{clock(history.checkpoints[0])} to {clock(history.checkpoints[-1])} UTC"
+    subtasks = "" if detailed == known else f", {detailed} with statistics of their subtasks"
+    return fill(
+        f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoints are known{subtasks}, {times}.",
+        WIDTH,
+    )
+
+
+def clock(point: RecordedCheckpoint) -> str:
+    return f"{datetime.fromtimestamp(point.trigger_timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+# ------------------------------------------------------------------------------------------ several
+
+
+def choice_text(answer: HistoryAnswer) -> str:
+    known, silence = answer.split, answer.history.silence
+    parts = []
+    if known.completed > 1:
+        parts.append(f"Median {ms_text(known.median_ms)}.")
+        if known.slow:
+            verb = "is" if len(known.slow) == 1 else "are"
+            parts.append(
+                f"{len(known.slow)} of {known.completed} completed ones {verb} slow (over {ms_text(known.limit_ms)})."
+            )
+        else:
+            longest = max(point.end_to_end_duration for point in known.others)
+            limit = ms_text(known.limit_ms)
+            before = "Before that, none" if silence is not None else "None"
+            parts.append(
+                f"{before} of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}."
+            )
+        parts += _left_out(answer)
+    if (outside := slowest_outside(answer.history)) >= 0:
+        parts.append(
+            f"The slowest of all took {ms_text(outside)} (Flink's summary); it is not in the history that is known."
+        )
+    if known.failed:
+        parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
+    if known.under_way:
+        parts.append(f"{len(known.under_way)} under way.")
+    if answer.history.restored:
+        parts.append(
+            f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."
+        )
+    return fill(" ".join(parts), WIDTH)
+
+
+def _left_out(answer: HistoryAnswer) -> Iterator[str]:
+    """Completed ones that tell nothing of how long one usually takes: the first, which uploads everything, and savepoints."""
+    counted = (*answer.split.slow, *answer.split.others)
+    left = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
+    savepoints = [point for point in left if point.is_savepoint]
+    texts = [
+        f"the first ({ms_text(point.end_to_end_duration)})"
+        for point in left
+        if not point.is_savepoint and point.id == 1
+    ]
+    if savepoints:
+        number = f"{len(savepoints)} savepoint{'s' if len(savepoints) > 1 else ''}"
+        texts.append(f"{number} (up to {ms_text(max(point.end_to_end_duration for point in savepoints))})")
+    if texts:
+        yield f"Not among them: {' and '.join(texts)}."
+
+
+def slowest_outside(history: History) -> int:
+    """The duration [ms] of the slowest checkpoint ever, if it is not among those that are known; -1: it is, or nobody knows."""
+    known = max((point.end_to_end_duration for point in history.checkpoints if point.status == "COMPLETED"), default=-1)
+    return history.slowest_ms if history.slowest_ms > known else -1
+
+
+def _where_they_ended(answer: HistoryAnswer) -> str:
+    """What those that failed were at when they did."""
+    ends = Counter(
+        f"{path[-1].kind.value}{f' of {path[-1].subtask[0]}' if path[-1].subtask else ''}"
+        for point in answer.split.failed
+        if (path := steps(answer.history, point))
+    )
+    return f": {', '.join(f'{count} ended at {where}' for where, count in ends.most_common(3))}" if ends else ""
+
+
+def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
+    """A line each: when, how long, and where most of it went."""
+    slow, failed = answer.split.slow, answer.split.failed
+    # a line for the last one rather than for "1 more"
+    rows = _ROWS + 1 if max(len(slow), len(failed)) == _ROWS + 1 else _ROWS
+    listed = [*slow[:rows], *reversed(failed[-rows:])]
+    if len(listed) < 2:
+        return
+    for point in listed:
+        explained = account(answer.history, point)
+        took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?"
+        if explained.lines:
+            longest = explained.longest
+            share = share_text(longest.duration_ns / explained.path.duration_ns)
+            where = f"{share} {longest.name}, {longest.place}"
+        else:
+            where = "no statistics of its subtasks"
+        fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
+        yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{fate}")
+    left = len(slow) + len(failed) - len(listed)
+    if left:
+        yield f"        and {left} more"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+
+
+def _profile(answer: HistoryAnswer) -> Iterator[str]:
+    """Where the time goes: beside the others, if there are any to be beside."""
+    known, others = (sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others))
+    if answer.asked_for is not None:
+        heads = (f"checkpoint {answer.asked_for}", "others")
+    else:
+        heads = (
+            (f"{known} slow", f"{others} others")
+            if known
+            else ("", f"{others}{' others' if answer.split.slow else ''}")
+        )
+    rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_ROWS]
+    if not rows:
+        return
+    yield f"{'Where the time goes (mean; others: median)' if heads[0] else 'Where the time goes (median)':<44}{heads[0]:>15}{heads[1]:>12}"
+    for row in rows:
+        kind, vertex = row.where
+        name = _cut(f"  {kind.value}{f' of {one_line(vertex, 24)}' if vertex else ''}")
+        slow = ms_text(row.slow_ns / 1e6) if heads[0] else ""
+        yield f"{name:<44}{slow:>15}{ms_text(row.others_ns / 1e6):>12}"
+
+
+def is_notable(row: Row, rows: Sequence[Row]) -> bool:
+    return max(row.slow_ns, row.others_ns) >= _NOTABLE * max(
+        sum(other.slow_ns for other in rows), sum(other.others_ns for other in rows)
+    )
+
+
+def _common(found: InCommon) -> Iterator[str]:
+    """Findings with their probability; no certainty from three."""
+    if not found.tried:
+        return
+    if found.is_too_few:
+        yield fill(
+            f"What the slow ones have in common: {found.slow} slow and {found.others} other checkpoints are too few to tell it from chance "
+            f"(even a feature of all slow ones and no other: p = {found.least_p:.2g}).",
+            WIDTH,
+        )
+        return
+    sample = (
+        f"{found.slow} slow {'one' if found.slow == 1 else 'ones'}, {found.others} others, {found.tried} features tried"
+    )
+    if not found.findings:
+        yield fill(f"What the slow ones have in common: nothing that chance would not explain ({sample}).", WIDTH)
+        return
+    yield fill(f"What goes with slow ones ({sample}; p as if it were the only one, then corrected for all):", WIDTH)
+    for finding in found.findings[:_ROWS]:
+        sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
+        yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
+
+
+# ------------------------------------------------------------------------------------------ what is left open
+
+
+def late_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
+    """Who had not acknowledged, and how far they were."""
+    late = late_in(history, point)
+    if not late:
+        if point.tasks:
+            yield "All subtasks of the statistics had acknowledged."
+        return
+    total = sum(vertex.parallelism for vertex in history.vertices if vertex.name in point.tasks)
+    yield fill(f"Not acknowledged by {len(late)} of {total} subtasks: {_names(list(late))}.", WIDTH)
+    begun = [name for name, row in late.items() if row is not None and row.start_delay >= 0]
+    if begun:
+        yield fill(f"Of these had their first barrier: {_names(begun)}.", WIDTH)
+    else:
+        yield fill("Flink tells nothing more of them: how far they were follows from those before them.", WIDTH)
+
+
+def _names(names: Sequence[SubtaskId]) -> str:
+    unnamed = f" and {len(names) - _MAX_NAMED_SUBTASKS} more" if len(names) > _MAX_NAMED_SUBTASKS else ""
+    return ", ".join(map(name_of, names[:_MAX_NAMED_SUBTASKS])) + unnamed
+
+
+def untold(explained: Account, point: RecordedCheckpoint) -> str:
+    """Nothing of its subtasks is known."""
+    name = title(explained)
+    name = capitalised(name)
+    took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
+    size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
+    if point.status == "FAILED":
+        why = one_line(point.failure_message, 200) or "no reason is known"
+        return f"{name} was given up after {took} ({why}). Nothing tells of its subtasks."
+    fate = f"took {took}{size}" if point.status == "COMPLETED" else "has no end in what was read"
+    return f"{name} {fate}. Nothing tells of its subtasks, so not where it spent its time."
+
+
+def not_told(history: History) -> Iterator[str]:
+    """What the source cannot say."""
+    if not history.detailed and not history.partial:
+        yield "Without statistics of subtasks no path can be told."
+        yield "A log has none, and the JobManager keeps those of the last checkpoints only."
+        return
+    if history.partial and not history.detailed:
+        return
+    yield (
+        "Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an asynchronous part waited for, "
+        "and how long _metadata took."
+    )
+    if not history.threads:
+        yield "This source has no times of the task threads."
+    if not history.task_managers:
+        yield "Nor where subtasks run."
+
+
+def plain(answer: HistoryAnswer) -> dict[str, Any]:
+    """`explained` has a record per checkpoint that is told in full, the same as of a simulated one."""
+    history, known = answer.history, answer.split
+    explained = [record(account) | _about(history, account.stats.number) for account in answer.accounts]
+    common = answer.in_common
+    return {
+        "job": history.name,
+        "flink_version": history.flink_version,
+        "barriers": history.strategy,
+        "known": [point.id for point in history.checkpoints],
+        "median_ns": round(known.median_ms * MS),
+        "slow": [_brief(point) for point in known.slow],
+        "failed": [_brief(point) | {"failure": point.failure_message} for point in known.failed],
+        "under_way": [point.id for point in known.under_way],
+        "explained": explained,
+        "where": [
+            {
+                "part": row.where[0].value,
+                "vertex": row.where[1],
+                "slow_ns": round(row.slow_ns),
+                "others_ns": round(row.others_ns),
+            }
+            for row in answer.profile
+        ],
+        "in_common": None
+        if common is None
+        else {
+            "slow": common.slow,
+            "others": common.others,
+            "tried": common.tried,
+            "findings": [
+                {"text": row.text, "how_sure": row.how_sure, "p": row.p, "p_corrected": row.corrected}
+                for row in common.findings
+            ],
+        },
+        "silence": None if history.silence is None else list(history.silence.sentences()),
+        "partial": list(history.partial),
+        "remarks": list(history.remarks),
+        "slowest_outside_ns": slowest_outside(history) * MS if slowest_outside(history) >= 0 else None,
+        "slow_subtasks": [slow._asdict() for slow in slow_subtasks(history)],
+        "contention": history.contention,
+        "garbage_collection": garbage_text(history.garbage, history.age_ms),
+        "not_told": list(not_told(history)),
+    }
+
+
+def _brief(point: RecordedCheckpoint) -> dict[str, Any]:
+    duration_ns = point.end_to_end_duration * MS if point.end_to_end_duration >= 0 else None
+    return {"checkpoint": point.id, "duration_ns": duration_ns, "trigger_ns": point.trigger_timestamp * MS}
+
+
+def _late(history: History, number: int) -> list[str]:
+    point = history.checkpoint(number)
+    return (
+        []
+        if point is None or point.status == "COMPLETED"
+        else [f"{vertex}[{index}]" for vertex, index in late_in(history, point)]
+    )
+
+
+def _about(history: History, number: int) -> dict[str, list[str]]:
+    """What no account of a simulated checkpoint has."""
+    point = history.checkpoint(number)
+    return {
+        "not_acknowledged": _late(history, number),
+        "circumstances": [] if point is None else list(circumstances(history, point)),
+    }

@@ -1,0 +1,478 @@
+"""The checkpoints of a real job: moments, garbage collection, service times; which one is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+from typing import NamedTuple
+
+from sim.jobs.infer.cores import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
+from sim.jobs.infer.options import NEVER_MS
+from sim.jobs.infer.windows import PlannedWindow
+from sim.jobs.source.job_log import Silence
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.jobs.source.rest_answers import CheckpointConfig, GarbageCollector
+from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.state import BACKENDS, backend_named
+from sim.model.storage import Storage
+from sim.model.text import Readable, one_line
+from sim.model.units import MS, format_duration
+from sim.results.formats import bytes_text, ms_text, share_text
+
+# ---- Whether checkpoints share files with earlier ones, by their two sizes: what was written for each, and all that it refers to.
+
+INLINE_BYTES = Storage().inline_threshold_bytes
+_MIN_CHECKPOINTS = 3
+"""Checkpoints that tell; the first one of a job has nothing to share."""
+_EQUAL_SIZE_SHARE, _NEARLY_ALL = 0.98, 0.9
+_THRESHOLD = "state.storage.fs.memory-threshold"
+
+
+def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
+    """Of a job with its configuration.  Empty: increments are not configured, or the sizes differ."""
+    wanted = job.options.get(
+        "execution.checkpointing.incremental", job.options.get("state.backend.incremental", "false")
+    )
+    backend = "" if job.checkpoint_config is None else job.checkpoint_config.state_backend or ""
+    return sharing(points, inline_bytes, backend=backend) if wanted.lower() == "true" else ""
+
+
+def sharing(
+    points: Sequence[RecordedCheckpoint], inline_bytes: int = INLINE_BYTES, *, backend: str | None = None
+) -> str:
+    """What equal sizes say.  Empty: they differ, or are not known.  `backend`: the class; None: nor is it known what is configured."""
+    told = [
+        point
+        for point in points
+        if point.status == "COMPLETED"
+        and not point.is_savepoint
+        and point.id > 1
+        and point.state_size > 0
+        and point.checkpointed_size >= 0
+    ]
+    equal = [point for point in told if point.checkpointed_size >= _EQUAL_SIZE_SHARE * point.state_size]
+    if len(told) < _MIN_CHECKPOINTS or len(equal) < _NEARLY_ALL * len(told):
+        return ""
+    count = f"all {len(told)}" if len(equal) == len(told) else f"{len(equal)} of {len(told)}"
+    first = f"Checkpointed size equals full size in {count} checkpoints: they share no file with earlier ones."
+    last = equal[-1]
+    largest = max((subtask.state_size for task in last.tasks.values() for subtask in task.subtasks), default=-1)
+    own = largest if largest >= 0 else last.state_size / max(last.num_subtasks, 1)
+    size = f"{'at most ' if largest >= 0 else ''}{bytes_text(own)}{'' if largest >= 0 else ' on average'}"
+    if own < inline_bytes:
+        return (
+            f"{first} A subtask has {size}: files below {bytes_text(inline_bytes)} ({_THRESHOLD}) are parts of _metadata, which is written "
+            "whole each time, and operator state (offsets of sources) is never incremental. Equal sizes do not show that increments are "
+            "off: differences are to be expected once keyed state in RocksDB is larger."
+        )
+    on_heap = backend is not None and (kind := backend_named(backend)) is not None and not BACKENDS[kind].keeps_files
+    if on_heap:
+        return f"{first} The job runs with {backend}, which has no increments: incremental checkpoints are of RocksDB."
+    condition = (
+        "If incremental checkpoints are configured, they"
+        if backend is None
+        else "Incremental checkpoints are configured, and"
+    )
+    return (
+        f"{first} {condition} are not in effect: the program sets another backend or full checkpoints, what is large is operator state, or "
+        f"RocksDB merges all its files between two checkpoints. A subtask has {size}, so it is not because state is small."
+    )
+
+
+# ---- What the JVMs of a job have spent in garbage collection, from Flink's answer about each TaskManager (its `garbageCollectors`).
+
+_NOTABLE = 0.05
+"""Less of the time is usual for a JVM."""
+_FULL_MS = 1000
+"""Full collections stop all threads; from so much in all on they are told, however long the job has run."""
+_LISTED = 3
+_ALL_COLLECTORS = "All"  # Flink's sum of the others
+_CONCURRENT = ("Cycles", "Concurrent")  # names of collectors whose times are no pauses (ZGC, Shenandoah, G1)
+_FULL = ("Old", "MarkSweep")
+
+
+class Garbage(NamedTuple):
+    """The collections of one JVM since it began."""
+
+    collections: int
+    ms: int
+    full: int
+    full_ms: int
+
+
+def garbage_of(collectors: Iterable[GarbageCollector]) -> Garbage:
+    """The collections that stop the threads."""
+    stopping = [
+        collector
+        for collector in collectors
+        if collector.name != _ALL_COLLECTORS and not any(word in collector.name for word in _CONCURRENT)
+    ]
+    full = [collector for collector in stopping if any(word in collector.name for word in _FULL)]
+    counts = ((max(collector.count, 0), max(collector.time, 0)) for collector in stopping)
+    collections, ms = (sum(column) for column in zip(*counts, strict=True)) if stopping else (0, 0)
+    return Garbage(
+        collections,
+        ms,
+        sum(max(collector.count, 0) for collector in full),
+        sum(max(collector.time, 0) for collector in full),
+    )
+
+
+def is_much(garbage: Garbage, age_ms: int) -> bool:
+    """`age_ms`: of the job; 0: not known."""
+    return garbage.full_ms >= _FULL_MS or (age_ms > 0 and garbage.ms > _NOTABLE * age_ms)
+
+
+def garbage_text(found: Mapping[str, Garbage], age_ms: int) -> str:
+    """A sentence about the JVMs that collect much; empty: none does, or Flink was not asked."""
+    listed = sorted(
+        (name for name, garbage in found.items() if is_much(garbage, age_ms)), key=lambda name: -found[name].ms
+    )
+    if not listed:
+        return ""
+    texts = "; ".join(_of_one(name, found[name], age_ms) for name in listed[:_LISTED])
+    unlisted = f"; and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return f"Garbage collection: {texts}{unlisted}. Threads stand still meanwhile; Flink's answers do not say when that was."
+
+
+def _of_one(name: str, garbage: Garbage, age_ms: int) -> str:
+    full = f", {garbage.full} of them full ({ms_text(garbage.full_ms)})" if garbage.full else ""
+    share = f", {share_text(min(garbage.ms / age_ms, 1.0))} of the time that the job has run" if age_ms > 0 else ""
+    return f"{one_line(name, 40)} has spent {ms_text(garbage.ms)} in {garbage.collections} collections{full}{share}"
+
+
+# ---- The history of a real job's checkpoints, from any source: what Flink counted of each, and what is known of the job.
+
+SubtaskId = tuple[str, int]
+"""Vertex (our short name), index."""
+
+
+class ThreadShares(NamedTuple):
+    """Shares of a task thread's time since it was started."""
+
+    busy: float
+    back_pressured: float
+    busy_ms: float = 0.0  # since then; 0: not known
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The history of a job's checkpoints: `checkpoints` and `vertices` as `sim.jobs` reads them.  Times are epoch milliseconds."""
+
+    name: str  # of the job, or of the file
+    flink_version: str  # empty: not known
+    vertices: tuple[RestVertex, ...]  # upstream first; empty: the source does not tell
+    checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; without subtasks where Flink kept none
+    checkpoint_config: CheckpointConfig | None = None
+    task_managers: Mapping[SubtaskId, str] = field(default_factory=dict)  # where each subtask runs now
+    served: Mapping[SubtaskId, float] = field(default_factory=dict)  # records it read since it was started
+    threads: Mapping[SubtaskId, ThreadShares] = field(default_factory=dict)
+    windows: Mapping[str, PlannedWindow] = field(default_factory=dict)  # by vertex
+    failures_ms: tuple[int, ...] = ()  # when tasks of the job failed
+    kept: int | None = None  # checkpoints whose statistics the JobManager keeps (web.checkpoints.history)
+    restored: int = 0  # how often the job began again from a checkpoint
+    counted: int = 0  # checkpoints that the job has had, as Flink counts them; 0: not known
+    garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by task manager
+    age_ms: int = 0  # how long the job has run; 0: not known
+    silence: Silence | None = None  # None: checkpoints complete as often as they should, or it is not known
+    slowest_ms: int = -1  # of all completed checkpoints, those that Flink has forgotten included; -1: not known
+    partial: tuple[str, ...] = ()  # what the source is and lacks, if it is one answer only
+    remarks: tuple[str, ...] = ()  # what else the source shows of the job, in sentences
+    contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
+
+    @property
+    def overtakes(self) -> bool:
+        return self.checkpoint_config is not None and bool(self.checkpoint_config.unaligned_checkpoints)
+
+    @property
+    def aligned_for_ns(self) -> int:
+        """After so long barriers may overtake, where they may at all."""
+        timeout = None if self.checkpoint_config is None else self.checkpoint_config.aligned_checkpoint_timeout
+        return (timeout or 0) * MS
+
+    @property
+    def strategy(self) -> str:
+        """The kind of barriers, as a simulation of the job labels it; empty: not known."""
+        if self.checkpoint_config is None:
+            return ""
+        if not self.overtakes:
+            return "aligned"
+        return f"aligned-timeout {format_duration(self.aligned_for_ns)}" if self.aligned_for_ns else "unaligned"
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether RocksDB keeps the state."""
+        return self.checkpoint_config is not None and "RocksDB" in (self.checkpoint_config.state_backend or "")
+
+    @cached_property
+    def detailed(self) -> tuple[RecordedCheckpoint, ...]:
+        """The checkpoints whose subtasks are known."""
+        return tuple(point for point in self.checkpoints if point.tasks)
+
+    @cached_property
+    def usual(self) -> tuple[RecordedCheckpoint, ...]:
+        """Completed ones without savepoints and the first, which uploads everything: they tell how long a checkpoint takes."""
+        done = [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+        return tuple(point for point in done if not point.is_savepoint and point.id != 1)
+
+    def checkpoint(self, number: int) -> RecordedCheckpoint | None:
+        return next((point for point in self.checkpoints if point.id == number), None)
+
+    def vertex(self, name: str) -> RestVertex:
+        return next(vertex for vertex in self.vertices if vertex.name == name)
+
+    def readers(self, name: str) -> list[RestVertex]:
+        return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
+
+
+def subtasks_of(point: RecordedCheckpoint) -> dict[SubtaskId, RecordedSubtask]:
+    """Every subtask that the statistics of a checkpoint name."""
+    return {(vertex, subtask.index): subtask for vertex, task in point.tasks.items() for subtask in task.subtasks}
+
+
+def durations_ms(history: History) -> list[float]:
+    """The durations of its usual checkpoints, oldest first."""
+    return [float(point.end_to_end_duration) for point in history.usual]
+
+
+# ---- When each subtask reached each stage of a checkpoint, from the durations that Flink reports [ns after the trigger].
+#
+# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are durations: start delay, alignment, synchronous and asynchronous part.
+# They
+# follow one another in an aligned snapshot; an unaligned one begins with the first barrier, and its asynchronous part waits for the
+# others.
+# Times are ms and of several clocks: a task manager measures the start delay, the JobManager the acknowledgement.
+
+
+class Moments(NamedTuple):
+    """The moments of one subtask that reported them.  No time is later than the next one, but for `last_ns` of an unaligned snapshot."""
+
+    first_ns: int  # its first barrier; of a source: the call of the coordinator
+    last_ns: int  # its last barrier
+    begun_ns: int  # its snapshot
+    forwarded_ns: int  # its own barriers set out
+    synced_ns: int
+    written_ns: int  # the asynchronous part ended
+    acknowledged_ns: int
+    unaligned: bool
+
+
+def is_acknowledged(subtask: RecordedSubtask) -> bool:
+    """An aborted snapshot reports how far it was; it does not acknowledge."""
+    return subtask.status == "completed" and not subtask.aborted and subtask.end_to_end_duration >= 0
+
+
+def is_reported(subtask: RecordedSubtask) -> bool:
+    """Whether an aborted snapshot told its times, as it does once its asynchronous part is through (AsyncCheckpointRunnable)."""
+    return (
+        subtask.status == "completed" and subtask.aborted and min(subtask.end_to_end_duration, subtask.start_delay) >= 0
+    )
+
+
+def moments(history: History, point: RecordedCheckpoint) -> dict[SubtaskId, Moments]:
+    """All subtasks that acknowledged the checkpoint, or reported an aborted snapshot, whose times may lie behind the failure."""
+    acknowledged = acknowledged_in(history, point)
+    works = {vertex.name: works_before_barrier(history, vertex.name) for vertex in history.vertices}
+    return {
+        (vertex, subtask.index): _moments(history, vertex, subtask, acknowledged, works=works.get(vertex, False))
+        for (vertex, _), subtask in subtasks_of(point).items()
+        if (is_acknowledged(subtask) or is_reported(subtask)) and vertex in works
+    }
+
+
+def _moments(
+    history: History, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged, *, works: bool
+) -> Moments:
+    end_ns = subtask.end_to_end_duration * MS
+    aligning_ns, sync_ns, async_ns = (
+        max(value, 0) * MS for value in (subtask.alignment.duration, subtask.checkpoint.sync, subtask.checkpoint.async_)
+    )
+    unaligned = subtask.unaligned_checkpoint
+    if subtask.start_delay >= 0:
+        first_ns = min(subtask.start_delay * MS, end_ns)
+    else:  # before 1.11, or not reported: what is left of the time to the acknowledgement
+        first_ns = max(0, end_ns - sync_ns - async_ns - (0 if unaligned else aligning_ns))
+    last_ns = min(first_ns + aligning_ns, end_ns)
+    begun_ns = min(last_ns, max(first_ns, history.aligned_for_ns)) if unaligned else last_ns
+    rest_ns = max(0, end_ns - begun_ns - sync_ns - async_ns)
+    before_ns = 0
+    if works:
+        at_most_ms = barrier_at_readers_ms(history, vertex, subtask, acknowledged)
+        before_ns = max(0, round(min(rest_ns, at_most_ms * MS - begun_ns)))
+    forwarded_ns = min(begun_ns + before_ns, end_ns)
+    synced_ns = min(forwarded_ns + sync_ns, end_ns)
+    return Moments(
+        first_ns, last_ns, begun_ns, forwarded_ns, synced_ns, min(synced_ns + async_ns, end_ns), end_ns, unaligned
+    )
+
+
+def late_in(history: History, point: RecordedCheckpoint) -> Mapping[SubtaskId, RecordedSubtask | None]:
+    """Subtasks that have not acknowledged, with what they reported; None: nothing."""
+    rows = subtasks_of(point)
+    expected = [
+        (vertex.name, index)
+        for vertex in history.vertices
+        if vertex.name in point.tasks
+        for index in range(vertex.parallelism)
+    ]
+    return {
+        name: rows.get(name)
+        for name in dict.fromkeys([*expected, *rows])
+        if (row := rows.get(name)) is None or not is_acknowledged(row)
+    }
+
+
+def writers_of(history: History, subtask: SubtaskId) -> Iterator[SubtaskId]:
+    """The subtasks whose barriers it waits for.  An exchange that is none of Flink's pointwise ones leads from all to all."""
+    vertex, index = history.vertex(subtask[0]), subtask[1]
+    for edge in vertex.inputs:
+        if not edge.is_pipelined:
+            continue
+        senders = history.vertex(edge.upstream).parallelism
+        match edge.ship:
+            case "FORWARD":
+                indices = range(index, index + 1)
+            case "RESCALE" if senders <= vertex.parallelism:
+                indices = range(index * senders // vertex.parallelism, index * senders // vertex.parallelism + 1)
+            case "RESCALE":
+                indices = range(index * senders // vertex.parallelism, (index + 1) * senders // vertex.parallelism)
+            case _:
+                indices = range(senders)
+        yield from ((edge.upstream, writer) for writer in indices)
+
+
+# ---- Subtasks that need longer for a record than the others of their vertex: the first thing to look at, as it slows every checkpoint.
+#
+# Flink's answers have the busy time and the records of each subtask.  Busy time per record is the work of a record, whatever share of the
+# records a subtask gets.
+
+_SLOWER = 1.5
+"""A subtask that waits at times needs up to a third longer for the same work: it wakes up, and finds caches cold."""
+_LEAST_BUSY = 0.3
+"""A subtask that is busy for a smaller share of its time holds nothing up."""
+_FEWEST_RECORDS = 1000
+_MAX_NAMED_SUBTASKS = 4
+
+
+class SlowSubtask(NamedTuple):
+    """A subtask with its time per record, and the median of the others of its vertex."""
+
+    subtask: SubtaskId
+    us_per_record: float
+    others_us_per_record: float
+
+    @property
+    def phrase(self) -> str:
+        return (
+            f"{self.us_per_record:,.0f} us per record, the other subtasks {self.others_us_per_record:,.0f} us (median)"
+        )
+
+
+def slow_subtasks(history: History) -> list[SlowSubtask]:
+    """The slowest first.  Empty: none is, or the source has no busy times."""
+    return sorted(_found(history), key=lambda slow: -slow.us_per_record / slow.others_us_per_record)
+
+
+def _found(history: History) -> Iterator[SlowSubtask]:
+    threads, served = history.threads, history.served
+    us = {
+        name: 1000 * threads[name].busy_ms / served[name] for name in threads if served.get(name, 0) >= _FEWEST_RECORDS
+    }
+    for name, own in us.items():
+        others = [other for place, other in us.items() if place != name and place[0] == name[0]]
+        if others and own > _SLOWER * median(others) > 0 and threads[name].busy >= _LEAST_BUSY:
+            yield SlowSubtask(name, own, median(others))
+
+
+def slow_subtasks_text(history: History) -> str:
+    """A sentence about the subtasks that need longer for a record.  Empty: none does."""
+    found = slow_subtasks(history)[:_MAX_NAMED_SUBTASKS]
+    texts = "; ".join(
+        f"{one_line(vertex, 24)}[{index}] (task manager {one_line(history.task_managers.get((vertex, index), 'not known'), 40)}) "
+        f"needs {slow.phrase}, and is busy {share_text(history.threads[vertex, index].busy)} of its time"
+        for slow in found
+        for vertex, index in (slow.subtask,)
+    )
+    why = "How many records they get does not explain it: look at what these records and keys are, and at the process, disk and host."
+    return f"Slow subtasks: {texts}. {why}" if found else ""
+
+
+# ---- Which checkpoints of a history are slow, and beside which others.
+
+SLOW_CHECKPOINT_FACTOR = 1.5
+"""A checkpoint is slow from so many times the median on, if it is longer than the median by more than noise."""
+
+
+class MissingCheckpointError(Readable, LookupError):
+    """There is no such checkpoint to explain."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitHistory:
+    """The completed checkpoints of a history, without its first upload and savepoints, and those that did not complete."""
+
+    slow: tuple[RecordedCheckpoint, ...]  # the slowest first
+    others: tuple[RecordedCheckpoint, ...]  # oldest first
+    failed: tuple[RecordedCheckpoint, ...]  # oldest first
+    under_way: tuple[RecordedCheckpoint, ...]
+    median_ms: float
+    limit_ms: float  # from which on they are slow
+
+    @property
+    def completed(self) -> int:
+        return len(self.slow) + len(self.others)
+
+
+def split(history: History) -> SplitHistory:
+    """MissingCheckpointError: the job has had no checkpoint, or none is known any more."""
+    if not history.checkpoints and history.silence is None and not history.partial:
+        raise MissingCheckpointError(_none(history))
+    done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+    usual = list(history.usual) or done
+    median_ms = float(median(point.end_to_end_duration for point in usual)) if usual else 0.0
+    limit_ms = max(SLOW_CHECKPOINT_FACTOR * median_ms, median_ms + NEGLIGIBLE_MS)
+    slow = sorted(
+        (point for point in usual if point.end_to_end_duration > limit_ms), key=lambda point: -point.end_to_end_duration
+    )
+    others = [point for point in usual if point.end_to_end_duration <= limit_ms]
+    return SplitHistory(
+        tuple(slow),
+        tuple(others),
+        _with(history.checkpoints, "FAILED"),
+        _with(history.checkpoints, "IN_PROGRESS"),
+        median_ms,
+        limit_ms,
+    )
+
+
+def asked_for(history: History, number: int) -> RecordedCheckpoint:
+    """MissingCheckpointError: it is not in the history, and why."""
+    found = history.checkpoint(number)
+    if found is not None:
+        return found
+    if not history.checkpoints:
+        raise MissingCheckpointError(_none(history))
+    first, last = history.checkpoints[0].id, history.checkpoints[-1].id
+    if number < first:
+        kept = f"its history is of {history.kept}" if history.kept else "it keeps the last ones only"
+        raise MissingCheckpointError(
+            f"no checkpoint {number}: the JobManager does not keep its statistics any more ({kept}, web.checkpoints.history): "
+            f"there are {first} to {last}"
+        )
+    raise MissingCheckpointError(f"no checkpoint {number}: there are {first} to {last}")
+
+
+def _with(points: Sequence[RecordedCheckpoint], status: str) -> tuple[RecordedCheckpoint, ...]:
+    return tuple(point for point in points if point.status == status)
+
+
+def _none(history: History) -> str:
+    config = history.checkpoint_config
+    if history.counted:
+        return f"the job has had {history.counted} checkpoints, and the statistics of none are kept"
+    if config is None or not 0 < config.interval < NEVER_MS:
+        return "the job takes no checkpoints: execution.checkpointing.interval is not set"
+    return "the job has had no checkpoint yet"

@@ -1,0 +1,323 @@
+"""Flink's statistics of one checkpoint -> its critical path, followed from the last acknowledgement to the trigger.
+
+The steps are those of a simulated checkpoint (`sim.results.critical_path`), told from less.  No statistic says through which channel the
+last
+barrier came.  Where all came at about the same time, the one that was under way for longest is taken: what happened before the others
+set out did not delay them.  Else it is the one that set out last.  Nor does one say what an asynchronous part waited for; sizes tell it.
+
+`ckptsim validate --explain` holds recorded paths to simulated ones, and simulated ones to their journals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sim.jobs.history.history import History, Moments, SubtaskId, late_in, moments, subtasks_of, writers_of
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.model.units import MS
+from sim.protocol.options import FailureReason
+from sim.results.critical_path import PathKind
+
+_TOGETHER_NS = 20 * MS
+"""Subtasks that share a file of channel state end their asynchronous parts, or acknowledge, this close to each other.
+
+When an asynchronous part ended follows from when its snapshot began, which is not known where the timeout counts.
+"""
+_TOGETHER = 0.1
+"""Barriers come together if they come within this share of the time that the first of them was under way."""
+NO_FILE_BYTES = 20 * 1024
+"""Less state travels in the acknowledgement, unless execution.checkpointing.data-inline-threshold is set."""
+NEAR_CRITICAL_SHARE = 0.1
+"""A path is as good as the critical one if it ends before it by no more than this share of the duration."""
+_ASYNC_SHARE_STATELESS, _ASYNC_SHARE_STATEFUL = 0.5, 0.75
+"""Shares of an asynchronous part after which a barrier must come to have decided: without much state of its own, and with it."""
+
+
+class PathStep(NamedTuple):
+    """A part of the path, with the names of its subtasks."""
+
+    kind: PathKind
+    begin_ns: int  # after the trigger
+    end_ns: int
+    subtask: SubtaskId | None = None  # None: the coordinator
+    writer: SubtaskId | None = None  # whose barrier is on the way to the subtask
+    is_open: bool = False  # the checkpoint was given up during it, or is still under way
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+    @property
+    def at(self) -> SubtaskId:
+        """The subtask, of a step that has one."""
+        if self.subtask is None:
+            raise ValueError(f"{self.kind} is spent in the coordinator")
+        return self.subtask
+
+
+def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
+    """From the trigger to the last acknowledgement, the failure, or the moment of the question.
+
+    Empty: no subtask is known, or no duration.
+    """
+    if not point.tasks or point.end_to_end_duration < 0:
+        return ()
+    return _Search(history, point).found()
+
+
+def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[PathStep, ...]]:
+    """The critical path first, and those that are as long within `NEAR`: without it, a checkpoint would take as long by one of them.
+
+    They end with another vertex that acknowledges at about the same time.  Or where several barriers came together, they lead over the one
+    that set out last.
+    """
+    if not point.tasks or point.end_to_end_duration < 0:
+        return
+    yield _Search(history, point).found()
+    yield _Search(history, point, later=True).found()
+    for last in _Search(history, point).nearly_last():
+        for later in (False, True):
+            yield _Search(history, point, later=later).found(last)
+
+
+def failed_asynchronously(point: RecordedCheckpoint) -> bool:
+    """Whether a subtask declined the checkpoint because its asynchronous part failed."""
+    return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.text.rstrip("."))
+
+
+class _Search:
+    """The search for the path of one checkpoint.
+
+    `later`: of barriers that came together, the one that set out last is followed, and not the one that was under way for longest.
+    """
+
+    def __init__(self, history: History, point: RecordedCheckpoint, *, later: bool = False) -> None:
+        self.history = history
+        self.point = point
+        self.later = later
+        self.rows: Mapping[SubtaskId, RecordedSubtask] = subtasks_of(point)
+        self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
+        self._found: list[PathStep] = []  # the last one first
+
+    def found(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
+        """`last`: back from the acknowledgement of this one."""
+        end_ns = self.point.end_to_end_duration * MS
+        if last is not None:
+            self._before_acknowledgement(last, min(self.moments[last].acknowledged_ns, end_ns))
+        elif self.point.status == "COMPLETED":
+            self._completed(end_ns)
+        else:
+            self._unfinished(end_ns)
+        return tuple(reversed(self._found))
+
+    def nearly_last(self) -> Iterator[SubtaskId]:
+        """The last subtask of each other vertex, where it acknowledges nearly as late as the last of all."""
+        if self.point.status != "COMPLETED" or not self.moments:
+            return
+        ends = {name: row.acknowledged_ns for name, row in self.moments.items()}
+        latest: dict[str, SubtaskId] = {}
+        for name in sorted(ends, key=lambda name: (ends[name], name), reverse=True):
+            latest.setdefault(name[0], name)
+        first, *others = latest.values()
+        yield from (
+            name
+            for name in others
+            if ends[first] - ends[name] <= NEAR_CRITICAL_SHARE * self.point.end_to_end_duration * MS
+        )
+
+    # ------------------------------------------------------------------------------------------ from the ends
+
+    def _completed(self, end_ns: int) -> None:
+        if not self.moments:
+            return
+        last = max(self.moments, key=lambda name: (self.moments[name].acknowledged_ns, name))
+        self._before_acknowledgement(last, end_ns)
+
+    def _unfinished(self, end_ns: int) -> None:
+        """Back from the failure: to the subtask that kept the others waiting for longest."""
+        late = late_in(self.history, self.point)
+        if not late:  # metadata was being written
+            acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
+            self._add(PathKind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
+            self._completed(acknowledged_ns)
+            return
+        blocking = [
+            name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))
+        ] or list(late)
+        silent = [name for name in blocking if name not in self.moments]
+        if silent and failed_asynchronously(self.point):  # who declines reports no times
+            self._declined(min(silent), end_ns)
+            return
+        name = min(blocking, key=lambda name: (self._stands_since(name, late[name]), name))
+        self._cut_off(name, late[name], end_ns)
+
+    def _stands_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
+        if row is not None and row.start_delay >= 0:
+            return row.start_delay * MS
+        sent = [
+            self.moments[writer].forwarded_ns for writer in writers_of(self.history, name) if writer in self.moments
+        ]
+        return max(sent, default=0)
+
+    def _declined(self, name: SubtaskId, end_ns: int) -> None:
+        """The path to a subtask whose asynchronous part failed.  When it began is not known: as soon as it could."""
+        begun_ns = min(end_ns, self._stands_since(name, None))
+        self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
+        if not self.history.vertex(name[0]).inputs:
+            self._before_call(name, begun_ns)
+        else:
+            self._through(name, begun_ns, begun_ns)
+
+    def _cut_off(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
+        """The step that the failure cut off.  An aborted snapshot says how far it was."""
+        known = self.moments.get(name)
+        if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
+            self._aborted(name, known, end_ns)
+            return
+        first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
+        if not self.history.vertex(name[0]).inputs:
+            self._add(PathKind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
+            self._before_call(name, first_ns, is_open=first_ns == end_ns)
+            return
+        writer = self._awaited_writer(name, end_ns, 0)
+        if writer is None:  # those before it are late, too, and said nothing
+            self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
+            return
+        self._travelled(name, writer, end_ns, first_ns, is_open=True)
+
+    def _aborted(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
+        """The path to a subtask whose snapshot had begun, and reported its times after the failure."""
+        forwarded_ns, synced_ns = min(row.forwarded_ns, end_ns), min(row.synced_ns, end_ns)
+        self._add(self._written_kind(name), synced_ns, end_ns, name, is_open=True)
+        self._add(PathKind.SYNC, forwarded_ns, synced_ns, name, is_open=synced_ns == end_ns)
+        if forwarded_ns == end_ns:
+            self._add(PathKind.PRE_BARRIER, row.begun_ns, end_ns, name, is_open=True)
+            self._before_last_barrier(name, row.begun_ns)
+        else:
+            self._before_forward(name, forwarded_ns)
+
+    # ------------------------------------------------------------------------------------------ one step back
+
+    def _before_acknowledgement(self, name: SubtaskId, end_ns: int) -> None:
+        row = self.moments[name]
+        written_ns = min(row.written_ns, end_ns)
+        self._add(PathKind.ACKNOWLEDGEMENT, written_ns, end_ns, name)
+        if self.history.overtakes and (last := self._awaited_barrier(name, written_ns)) is not None:
+            arrived_ns = min(self.moments[last].last_ns, written_ns)
+            self._add(PathKind.CHANNEL_STATE, arrived_ns, written_ns, last)
+            self._before_last_barrier(last, arrived_ns)
+            return
+        synced_ns = min(row.synced_ns, written_ns)
+        self._add(self._written_kind(name), synced_ns, written_ns, name)
+        forwarded_ns = min(row.forwarded_ns, synced_ns)
+        self._add(PathKind.SYNC, forwarded_ns, synced_ns, name)
+        self._before_forward(name, forwarded_ns)
+
+    def _written_kind(self, name: SubtaskId) -> PathKind:
+        """What most of the bytes of the asynchronous part are."""
+        subtask = self.rows[name]
+        persisted = max(subtask.alignment.persisted, 0)
+        if persisted * 2 > max(subtask.checkpointed_size, 0) and self.moments[name].unaligned:
+            return PathKind.CHANNEL_STATE
+        return PathKind.UPLOAD if subtask.checkpointed_size >= NO_FILE_BYTES else PathKind.ASYNC_WORK
+
+    def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
+        """Whose last barrier the asynchronous part waited for: its own, or that of a subtask with the same file of channel state.
+
+        The wait decided if most of the part had passed when the barrier came.  State that it uploads meanwhile could have decided, too.
+        """
+        synced_ns, acknowledged_ns = self.moments[name].synced_ns, self.moments[name].acknowledged_ns
+        together = [
+            other
+            for other, row in self.moments.items()
+            if min(abs(row.written_ns - written_ns), abs(row.acknowledged_ns - acknowledged_ns)) <= _TOGETHER_NS
+            if row.last_ns <= written_ns and self._shares(name, other)
+        ]
+        last = max([name, *together], key=lambda other: (min(self.moments[other].last_ns, written_ns), other == name))
+        waited_ns = min(self.moments[last].last_ns, written_ns) - synced_ns
+        own = max(self.rows[name].checkpointed_size, 0) - max(self.rows[name].alignment.persisted, 0)
+        stored = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
+        least = _ASYNC_SHARE_STATELESS if own <= stored else _ASYNC_SHARE_STATEFUL
+        return last if waited_ns >= least * (written_ns - synced_ns) > 0 else None
+
+    def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
+        """Whether both run in one task manager; where that is not known, any two may."""
+        places = self.history.task_managers
+        return name in places and places.get(other, places[name]) == places[name] if places else True
+
+    def _before_forward(self, name: SubtaskId, end_ns: int) -> None:
+        row = self.moments[name]
+        begun_ns = min(row.begun_ns, end_ns)
+        self._add(PathKind.PRE_BARRIER, begun_ns, end_ns, name)
+        if not self.history.vertex(name[0]).inputs:
+            self._before_call(name, begun_ns)
+        else:
+            self._before_last_barrier(name, begun_ns)
+
+    def _before_last_barrier(self, name: SubtaskId, end_ns: int) -> None:
+        if not self.history.vertex(name[0]).inputs:
+            self._before_call(name, end_ns)
+        else:
+            self._through(name, end_ns, min(self.moments[name].first_ns, end_ns))
+
+    def _through(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
+        writer = self._awaited_writer(name, end_ns, first_ns)
+        if writer is None:  # its writers have ended, or are not in the statistics
+            self._add(PathKind.END_OF_INPUT, 0, end_ns, name)
+        else:
+            self._travelled(name, writer, end_ns, first_ns)
+
+    def _travelled(
+        self, name: SubtaskId, writer: SubtaskId, end_ns: int, first_ns: int, *, is_open: bool = False
+    ) -> None:
+        """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
+        sent_ns = min(end_ns, self.moments[writer].forwarded_ns)
+        overtook = self.moments[writer].unaligned or (name in self.moments and self.moments[name].unaligned)
+        deadline_ns = self.history.aligned_for_ns
+        allowed_ns = deadline_ns if overtook and sent_ns < deadline_ns <= end_ns else sent_ns
+        first_ns = min(max(first_ns, allowed_ns), end_ns)
+        self._add(PathKind.ALIGNMENT, first_ns, end_ns, name, writer, is_open=is_open)
+        self._add(PathKind.QUEUE, allowed_ns, first_ns, name, writer, is_open=is_open and first_ns == end_ns)
+        self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, name, writer)
+        self._before_forward(writer, sent_ns)
+
+    def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
+        """Whose barrier the reader waited for; all came between `first_ns` and `until_ns`.
+
+        Clocks of two machines may differ: where all set out after they arrived, the earliest is taken.
+        """
+        sent = {
+            writer: self.moments[writer].forwarded_ns
+            for writer in writers_of(self.history, name)
+            if writer in self.moments
+        }
+        before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
+        if before:
+            earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
+            together = not self.later and until_ns - first_ns <= _TOGETHER * (until_ns - sent[earliest])
+            return earliest if together else max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
+        return min(sent, key=lambda writer: sent[writer], default=None)
+
+    def _before_call(self, name: SubtaskId, end_ns: int, *, is_open: bool = False) -> None:
+        """The quickest source had the call when the coordinator had sent it, at the latest."""
+        quickest_ns = min(
+            (row.first_ns for (vertex, _), row in self.moments.items() if not self.history.vertex(vertex).inputs),
+            default=0,
+        )
+        quickest_ns = min(quickest_ns, end_ns)
+        self._add(PathKind.TASK_THREAD, quickest_ns, end_ns, name, is_open=is_open)
+        self._add(PathKind.TRIGGER, 0, quickest_ns)
+
+    def _add(
+        self,
+        kind: PathKind,
+        begin_ns: int,
+        end_ns: int,
+        subtask: SubtaskId | None = None,
+        writer: SubtaskId | None = None,
+        *,
+        is_open: bool = False,
+    ) -> None:
+        if end_ns > begin_ns:
+            self._found.append(PathStep(kind, begin_ns, end_ns, subtask, writer, is_open))

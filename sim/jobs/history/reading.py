@@ -1,0 +1,333 @@
+"""The history of checkpoints from answers and logs, partial ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from sim.jobs.history.history import History, SubtaskId, ThreadShares, garbage_of, sharing, sharing_of_job
+from sim.jobs.infer.cores import cores_used_by, threads_block
+from sim.jobs.infer.options import NEVER_MS
+from sim.jobs.infer.storage import inline_bytes
+from sim.jobs.infer.windows import planned_window
+from sim.jobs.reading import RecordingSource
+from sim.jobs.source.job_log import JobLog, LogCheckpoint, Silence, log_remarks, silence_of_job, silence_of_log
+from sim.jobs.source.recorded_job import ConfiguredJob, RecordedCheckpoint
+from sim.jobs.source.rest_answers import (
+    CheckpointConfig,
+    CheckpointStatistics,
+    RestSnapshot,
+    TaskDetails,
+    Totals,
+    parsed,
+    with_tasks,
+)
+from sim.jobs.source.rest_job import RestJob
+from sim.jobs.source.saved import LoneAnswer
+from sim.jobs.source.secrets import masked_text
+from sim.model.randomness import slowdown
+from sim.model.series.tables import is_known
+from sim.model.text import capitalised, one_line
+from sim.results.formats import bytes_text, ms_text
+
+# ---- A source of any kind that `import` reads -> the history of its checkpoints.  What a source lacks is left empty.
+
+_HISTORY_SIZE_KEY = "web.checkpoints.history"
+_SCARCE = 1.2
+"""Records that take so many times as long as on idle cores are spoken about."""
+
+
+def history_of(source: RecordingSource) -> History:
+    """RecordingError: the answers contradict each other, or the job is missing."""
+    match source:
+        case RestSnapshot():
+            return _of_answers(source)
+        case ConfiguredJob():
+            return source.history()  # type: ignore[no-any-return]
+        case JobLog():
+            return _of_log(source)
+
+
+# ------------------------------------------------------------------------------------------------------- Flink's REST API
+
+
+class _Listed(BaseModel):
+    """The answer to /jobs/:id/checkpoints."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    history: tuple[RecordedCheckpoint, ...] = ()
+
+
+def _of_answers(snapshot: RestSnapshot) -> History:
+    job = RestJob(snapshot)
+    known = {point.id: point for point in job.checkpoints}
+    listed = {point.id: point for point in _listed(snapshot) if point.id not in known}
+    places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
+    kept = job.options.get(_HISTORY_SIZE_KEY, "")
+    points = tuple(point for _, point in sorted((listed | known).items()))
+    return History(
+        job.job.name or job.job.jid,
+        job.flink_version,
+        job.vertices,
+        points,
+        job.checkpoint_config,
+        {
+            (vertex, place.subtask): name
+            for vertex, place in places
+            if (name := place.taskmanager_id or place.endpoint or place.host)
+        },
+        {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.read_records) is not None},
+        {(vertex, place.subtask): thread for vertex, place in places if (thread := _thread(place.metrics)) is not None},
+        {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
+        job.failures_ms,
+        int(kept) if kept.isdecimal() else None,
+        job.counts.get("restored", 0),
+        job.counts.get("total", 0),
+        {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
+        max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
+        _silence(job, points),
+        job.slowest_ms,
+        (),
+        tuple(filter(None, [sharing_of_job(job, points, inline_bytes(job))])),
+        _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
+    )
+
+
+def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...]) -> Silence | None:
+    if job.job.state != "RUNNING":
+        return None
+    interval_ms = 0 if job.checkpoint_config is None else job.checkpoint_config.interval
+    return silence_of_job(points, job.job.now, interval_ms if 0 < interval_ms < NEVER_MS else 0)
+
+
+def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
+    """A sentence about the host whose task threads wait longest for its cores; empty: none does."""
+    managers = {manager.id: manager for manager in job.task_managers}
+    busy: dict[str, list[float]] = {}
+    cores: dict[str, int] = {}
+    for vertex, details in job.details.items():
+        for place in details.subtasks:
+            manager, thread = managers.get(places[vertex, place.subtask] or ""), _thread(place.metrics)
+            if manager is not None and thread is not None and manager.hardware.cpu_cores > 0:
+                busy.setdefault(manager.address, []).append(thread.busy)
+                cores[manager.address] = min(
+                    manager.hardware.cpu_cores, cores.get(manager.address, manager.hardware.cpu_cores)
+                )
+    slower = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
+    worst = max(slower, key=lambda host: slower[host], default=None)
+    if worst is None or slower[worst] < _SCARCE:
+        return ""
+    where = f"{cores[worst]} core{'s' if cores[worst] > 1 else ''}{'' if len(busy) == 1 else ' of one host'}"
+    used = cores_used_by(
+        job, {name for name in places.values() if name in managers and managers[name].address == worst}
+    )
+    if used is not None and threads_block(used, sum(busy[worst]), slower[worst]):
+        return ""
+    doubt = " It is not so if tasks block or sleep: Flink counts that as busy, too."
+    return (
+        f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {where}, so records take "
+        f"{slower[worst]:.2g} times as long as on idle ones, "
+        f"and other work of the host waits as well.{doubt if used is None else ''}"
+    )
+
+
+def _thread(totals: Totals) -> ThreadShares | None:
+    """The times of a thread.  None: Flink did not say, as before 1.16."""
+    times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
+    if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
+        return None
+    return ThreadShares((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent, totals.busy_ms or 0)
+
+
+def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
+    """What the overview says of checkpoints; their subtasks are not in it."""
+    answer = snapshot.of_job("/checkpoints")
+    if not isinstance(answer, dict):
+        return
+    path = f"/jobs/{snapshot.job}/checkpoints"
+    rows = answer.get("history", ())
+    bare = [with_tasks(row, {}) for row in rows] if isinstance(rows, list) else rows
+    yield from parsed(_Listed, answer | {"history": bare}, snapshot.source, path).history
+
+
+# ------------------------------------------------------------------------------------------------------- other sources
+
+
+def _of_log(log: JobLog) -> History:
+    points = tuple(_of_line(point) for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0)
+    return History(
+        log.name or log.job,
+        log.version,
+        (),
+        points,
+        restored=log.restored,
+        counted=len(points),
+        silence=silence_of_log(log),
+        remarks=tuple(log_remarks(log)),
+    )
+
+
+def _of_line(point: LogCheckpoint) -> RecordedCheckpoint:
+    fields = {
+        "id": point.id,
+        "status": point.status,
+        "is_savepoint": point.is_savepoint,
+        "trigger_timestamp": point.triggered_ms,
+        "end_to_end_duration": point.duration_ms,
+        "state_size": point.size_bytes,
+        "failure_message": point.reason,
+    }
+    return parsed(RecordedCheckpoint, fields, "log", f"checkpoint {point.id}")
+
+
+# ---- One answer of Flink's REST API as a history: what it is, what it tells, what it cannot tell, and how to get the rest.
+
+_CHECKPOINTS, _CONFIG = "/jobs/JOB/checkpoints", "/jobs/JOB/checkpoints/config"
+_DETAILS = "/jobs/JOB/checkpoints/details/N"
+_REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckptsim import http://HOST:8081 --save FOLDER` keeps it in files."
+
+
+def history_of_answer(lone: LoneAnswer) -> History:
+    """What one answer tells.  RecordingError: its values are not Flink's."""
+    points = tuple(sorted({point.id: point for point in _points(lone)}.values(), key=lambda point: point.id))
+    is_config = lone.path == _CONFIG
+    config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if is_config else None
+    counted, slowest_ms = 0, -1
+    if lone.path == _CHECKPOINTS:
+        statistics = parsed(CheckpointStatistics, lone.document, lone.name, lone.path)
+        counted, slowest_ms = statistics.counts.get("total", 0), statistics.slowest_ms
+    return History(
+        one_line(lone.document.get("name") or lone.name),
+        "",
+        (),
+        points,
+        config,
+        counted=counted,
+        slowest_ms=slowest_ms,
+        partial=tuple(_sentences(lone)),
+        remarks=tuple(filter(None, [sharing(points)])),
+    )
+
+
+def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
+    rows: list[Any] = []
+    if lone.path == _CHECKPOINTS:
+        latest = lone.document.get("latest")
+        rows = [
+            row
+            for row in (latest if isinstance(latest, dict) else {}).values()
+            if isinstance(row, dict) and "status" in row
+        ]
+        rows += lone.document["history"] if isinstance(lone.document["history"], list) else []
+    elif lone.path == _DETAILS:
+        rows = [lone.document]
+    yield from (parsed(RecordedCheckpoint, with_tasks(row, {}), lone.name, lone.path) for row in rows)
+
+
+def _sentences(lone: LoneAnswer) -> Iterator[str]:
+    cut = f", {lone.cut}: what is whole before that is read" if lone.cut else ""
+    yield f"{one_line(lone.name)} is the answer to {lone.path}{cut}."
+    document = lone.document
+    if lone.path == _CHECKPOINTS:
+        yield f"It has no subtasks, so it does not tell where a checkpoint spent its time: {_DETAILS} and its subtasks do. {_REST}"
+    elif lone.path == _DETAILS:
+        yield from _of_vertices(document)
+        yield f"It has sums of vertices: {_DETAILS}/subtasks/VERTEX tells of each subtask. {_REST}"
+    elif lone.path.endswith("VERTEX"):
+        yield from _of_subtasks(lone)
+        yield f"It is of one vertex: what other vertices waited for is not in it. {_REST}"
+    elif lone.path == _CONFIG:
+        yield from _of_config(document)
+        yield f"It does not tell how checkpoints went: {_CHECKPOINTS} does. {_REST}"
+    elif lone.path.endswith("exceptions"):
+        yield from _of_exceptions(document)
+        yield f"It has no checkpoints: {_CHECKPOINTS} has. {_REST}"
+    else:
+        count, state = len(document["vertices"]), one_line(document.get("state") or "in an unknown state")
+        yield f"The job '{one_line(document.get('name') or document['jid'])}' is {state}, with {count} vertices."
+        yield f"It has no checkpoints: {_CHECKPOINTS} has. {_REST}"
+
+
+def _of_vertices(document: dict[str, Any]) -> Iterator[str]:
+    tasks = document.get("tasks")
+    tasks = {name: task for name, task in tasks.items() if isinstance(task, dict)} if isinstance(tasks, dict) else {}
+    ends = {
+        name: task["end_to_end_duration"] for name, task in tasks.items() if is_known(task.get("end_to_end_duration"))
+    }
+    if ends:
+        last = max(ends, key=lambda name: ends[name])
+        yield f"Vertex {one_line(last)} acknowledged last, {ms_text(ends[last])} after the trigger."
+    late = [name for name, task in tasks.items() if task.get("num_acknowledged_subtasks") != task.get("num_subtasks")]
+    if late:
+        yield f"Not acknowledged in full by {', '.join(map(one_line, late[:3]))}{f' and {len(late) - 3} more' if len(late) > 3 else ''}."
+
+
+def _of_subtasks(lone: LoneAnswer) -> Iterator[str]:
+    rows = parsed(TaskDetails, lone.document, lone.name, lone.path).subtasks
+    done = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
+    number = lone.document["id"] if is_known(lone.document["id"]) else "of an unknown id"
+    yield f"Checkpoint {number}: {len(done)} of {len(rows)} subtasks acknowledged."
+    if not done:
+        return
+    last = max(done, key=lambda row: row.end_to_end_duration)
+    parts = (
+        ("start delay", last.start_delay),
+        ("alignment", last.alignment.duration),
+        ("synchronous part", last.checkpoint.sync),
+        ("asynchronous part", last.checkpoint.async_),
+    )
+    spent = ", ".join(f"{name} {ms_text(ms)}" for name, ms in parts if ms >= 0)
+    size = f"; it wrote {bytes_text(last.checkpointed_size)}" if last.checkpointed_size >= 0 else ""
+    yield f"The last was subtask {last.index} after {ms_text(last.end_to_end_duration)}{f': {spent}' if spent else ''}{size}."
+
+
+def _of_config(document: dict[str, Any]) -> Iterator[str]:
+    def written(key: str) -> str:
+        value = document.get(key)
+        if value is None or not is_known(value):
+            return "not set"
+        return "never" if key == "interval" and value >= NEVER_MS else ms_text(value)
+
+    unaligned = document.get("unaligned_checkpoints")
+    barriers = "" if unaligned is None else f", {'unaligned' if unaligned else 'aligned'}"
+    yield f"Checkpoints every {written('interval')}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
+    others = [
+        name.format(one_line(value, 60))
+        for key, name in _OTHERS.items()
+        if (value := document.get(key)) not in (None, "")
+    ]
+    others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
+    if others:
+        yield f"{capitalised('; '.join(others))}."
+
+
+_OTHERS = {
+    "mode": "mode {}",
+    "max_concurrent": "at most {} at once",
+    "tolerable_failed_checkpoints": "{} failed ones in a row are tolerated",
+    "state_backend": "state backend {}",
+    "checkpoint_storage": "checkpoint storage {}",
+}
+_SWITCHES = {
+    "state_changelog_enabled": "with a changelog",
+    "checkpoints_after_tasks_finish": "checkpoints go on after tasks finish",
+}
+
+
+def _of_exceptions(document: dict[str, Any]) -> Iterator[str]:
+    history = document.get("exceptionHistory")
+    entries = history.get("entries") if isinstance(history, dict) else document.get("all-exceptions")
+    entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    latest = max(entries, key=lambda entry: entry["timestamp"] if is_known(entry.get("timestamp")) else 0, default=None)
+    yield f"{len(entries)} failure{'' if len(entries) == 1 else 's'} of the job."
+    if latest is not None:
+        what = latest.get("exceptionName") or latest.get("stacktrace") or latest.get("exception") or "unknown"
+        where = (
+            f" of {one_line(latest.get('taskName') or latest.get('task'))}"
+            if latest.get("taskName") or latest.get("task")
+            else ""
+        )
+        yield f"The last{where}: {one_line(masked_text(str(what)), 160)}."

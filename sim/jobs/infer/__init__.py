@@ -1,0 +1,1 @@
+"""A recorded job -> its scenario.  Every value names its origin, every gap becomes a question."""

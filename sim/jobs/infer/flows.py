@@ -1,0 +1,368 @@
+"""Flows of records and bytes, and flushes of sinks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from sim.jobs.infer.draft import Draft
+from sim.jobs.infer.file_history import Files, acknowledged, files_of, history
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordingError
+from sim.jobs.source.rest_answers import SubtaskPlace
+from sim.jobs.source.rest_job import RestJob, RestVertex, Series
+from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.state import Lsm
+from sim.model.units import format_byte_rate, format_duration, format_share, parse_share
+
+# ---- The flow of records through each subtask during a window, and the use of its thread: differences of Flink's counters.
+#
+# There are two sources for it.  Samples of metrics span from the first to the last *change*, after the last restart: Flink caches metrics
+# for some seconds.  Without samples, the totals since the start of a subtask have to do.
+#
+# Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences of
+# `accumulate*TimeMs` and of counters have no such lag.  These three times add up to the elapsed time of the subtask itself, whenever its
+# metrics were fetched.
+
+COUNTERS = {
+    "records_in": "numRecordsIn",
+    "records_out": "numRecordsOut",
+    "bytes_in": "numBytesIn",
+    "bytes_out": "numBytesOut",
+    "busy_ms": "accumulateBusyTimeMs",
+    "idle_ms": "accumulateIdleTimeMs",
+    "backpressured_ms": "accumulateBackPressuredTimeMs",
+}
+AT_ONCE_MS = 500  # two fetches of metrics are further apart
+# a long wait is added to a subtask's times every 5 s (TimerGauge): a shorter window measures nothing
+SHORTEST_MS = 5000
+AVERAGES = {
+    "busy_ms": "busyTimeMsPerSecond",
+    "idle_ms": "idleTimeMsPerSecond",
+    "backpressured_ms": "backPressuredTimeMsPerSecond",
+}
+
+_Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> value of each subtask
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The rates and times of a subtask within a window.  NaN: not measured."""
+
+    elapsed_ms: float
+    records_in: float = math.nan
+    records_out: float = math.nan
+    bytes_in: float = math.nan
+    bytes_out: float = math.nan
+    busy_ms: float = math.nan
+    idle_ms: float = math.nan
+    backpressured_ms: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """The flows of a vertex's subtasks."""
+
+    subtasks: tuple[Flow, ...]
+    source: str  # where they were read
+    begun_ms: int = 0  # epoch; start of the window
+    ended_ms: int = 0
+
+    def total(self, quantity: str) -> float:
+        """Sum over the subtasks; NaN if a subtask lacks the quantity."""
+        return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
+
+    @property
+    def bytes_per_record(self) -> float:
+        """Mean size of a record that is read; NaN: none was, or it was not measured."""
+        records = self.total("records_in")
+        return self.total("bytes_in") / records if records > 0 else math.nan
+
+    def share(self, quantity: str) -> float:
+        """Share of the elapsed time, mean over the subtasks."""
+        elapsed = self.total("elapsed_ms")
+        return self.total(quantity) / elapsed if elapsed > 0 else math.nan
+
+    def per_second(self, quantity: str) -> float:
+        """Sum of the subtasks' rates."""
+        if not self.subtasks or any(flow.elapsed_ms <= 0 for flow in self.subtasks):
+            return math.nan
+        return math.fsum(getattr(flow, quantity) / flow.elapsed_ms * 1000 for flow in self.subtasks)
+
+
+def flows(job: RestJob) -> dict[str, Flows]:
+    """Vertex -> flows: from samples if two of them differ, else from the totals since the start."""
+    return {
+        vertex.name: _over_samples(vertex, series(job, vertex)) or _since_started(job, vertex)
+        for vertex in job.vertices
+    }
+
+
+def series(job: RestJob, vertex: RestVertex) -> Series:
+    """The sampled metrics of a vertex, at the times when they changed.  The name of an operator's metric is its last word behind a dot.
+
+    The subtasks' own clocks date the samples if they can: they tell the time between two samples.  Otherwise the time of reading counts.
+    """
+    path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
+    if vertex.name in job.known:
+        return job.known[vertex.name]
+    sampled = [
+        (time_ms, _subtask_values(vertex, path, sample[path]))
+        for time_ms, sample in job.snapshot.samples.items()
+        if path in sample
+    ]
+    changed = _changed(sampled)
+    clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
+    if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
+        dated = changed[1:]  # the first may have been old when it was read
+    else:
+        late = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
+        dated = [(round(clock + late), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
+    found = job.known.setdefault(vertex.name, {})
+    for time_ms, metrics in dated:
+        for name, values in metrics.items():
+            found.setdefault(name, []).append((time_ms, values))
+    return found
+
+
+def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
+    """Metric -> value per subtask.  Parsed by hand: a job of thousands of subtasks has millions of these."""
+    if not isinstance(answer, list):
+        raise RecordingError(f"{path}: is no list of metrics")
+    values: dict[str, list[float]] = {}
+    for metric in answer:
+        if not isinstance(metric, dict):
+            raise RecordingError(f"{path}: a metric is no object")
+        number, _, name = str(metric.get("id")).partition(".")
+        if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
+            short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]
+            values.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.get("value"))
+    return values
+
+
+def _changed(samples: list[_Sample]) -> list[_Sample]:
+    """The samples that are new for every subtask.  Flink asks each task manager separately, so a sample may be half old."""
+    kept: list[_Sample] = []
+    for time_ms, metrics in samples:
+        if kept:
+            steps = [now - before for before, now in zip(_clocks_ms(kept[-1][1]), _clocks_ms(metrics), strict=False)]
+            if metrics == kept[-1][1] or (
+                steps and all(step > -AT_ONCE_MS for step in steps) and any(step < AT_ONCE_MS for step in steps)
+            ):
+                continue
+        if metrics:
+            kept.append((time_ms, metrics))
+    return kept
+
+
+def _clocks_ms(metrics: Mapping[str, list[float]]) -> list[float]:
+    """The running time of each subtask, summed over the states of its thread; NaN: not measured."""
+    times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
+    return [sum(values) for values in zip(*times, strict=False)]
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
+    counters = {quantity: sampled[name] for quantity, name in COUNTERS.items() if name in sampled}
+    by_time: dict[int, dict[str, list[float]]] = {}
+    for quantity, measured in counters.items():
+        for time_ms, values in measured:
+            by_time.setdefault(time_ms, {})[quantity] = values
+    complete = [
+        (t, sample)
+        for t, sample in sorted(by_time.items())
+        if not any(map(math.isnan, sample.get("records_in", [math.nan])))
+    ]
+    samples = _since_restart(complete)
+    if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST_MS:
+        return None
+    (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
+    averages = {} if "busy_ms" in counters else _averages(sampled, ended_ms - begun_ms)
+    subtasks = tuple(
+        _flow(
+            {key: last[key][i] - first[key][i] for key in first.keys() & last.keys()} | averages.get(i, {}),
+            ended_ms - begun_ms,
+        )
+        for i in range(vertex.parallelism)
+    )
+    return Flows(
+        subtasks,
+        f"metrics that changed {len(samples) - 1} times in {(ended_ms - begun_ms) / 1000:.0f} s",
+        begun_ms,
+        ended_ms,
+    )
+
+
+def _since_restart(samples: list[_Sample]) -> list[_Sample]:
+    """The samples after the last restart, which sets counters to 0."""
+    begin = 0
+    for i, ((_, before), (_, after)) in enumerate(pairwise(samples)):
+        pairs = (
+            pair
+            for key in ("records_in", "records_out")
+            for pair in zip(before.get(key, ()), after.get(key, ()), strict=False)
+        )
+        begin = i + 1 if any(new < old for old, new in pairs) else begin
+    return samples[begin:]
+
+
+def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
+    """Averages in place of accumulated times, which Flink has since 1.16."""
+    shares: dict[int, dict[str, float]] = {}
+    for quantity, name in AVERAGES.items():
+        samples = [values for _, values in sampled.get(name, ())]
+        for i in range(len(samples[0]) if samples else 0):
+            known = [values[i] for values in samples if not math.isnan(values[i])]
+            if known:
+                shares.setdefault(i, {})[quantity] = sum(known) / len(known) / 1000 * elapsed_ms
+    return shares
+
+
+def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
+    times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
+    own_ms = sum(times)  # NaN if one is missing
+    # A thread's own account is off by its last wait at most; a sum far from the elapsed time is no measurement.
+    return Flow(own_ms if passed_ms / 2 < own_ms < passed_ms * 2 else passed_ms, **grown)
+
+
+def _since_started(job: RestJob, vertex: RestVertex) -> Flows:
+    places = sorted(job.details[vertex.name].subtasks, key=lambda place: place.subtask)
+    subtasks = tuple(_life(place) for place in places)
+    return Flows(
+        subtasks,
+        "totals since its start (/jobs/:id/vertices/:id)",
+        job.job.start_time,
+        job.job.start_time + job.job.duration,
+    )
+
+
+def _life(place: SubtaskPlace) -> Flow:
+    done = place.metrics
+    totals = {
+        "records_in": done.read_records,
+        "records_out": done.write_records,
+        "bytes_in": done.read_bytes,
+        "bytes_out": done.write_bytes,
+        "busy_ms": done.busy_ms,
+        "idle_ms": done.idle_ms,
+        "backpressured_ms": done.backpressured_ms,
+    }
+    return _flow(
+        {quantity: value for quantity, value in totals.items() if value is not None and value >= 0},
+        max(place.duration, 1),
+    )
+
+
+def _number(value: object) -> float:
+    """A metric's text as a number."""
+    if not isinstance(value, str) or not value:
+        return math.nan
+    try:
+        number = float(value)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+# ---- What snapshots of RocksDB cost beside their bytes: the synchronous part, and the wait for a disk on which files are being merged.
+#
+# The flush that makes one file too many starts a compaction, whose result is in the next checkpoint.  The snapshot that flushed shares
+# its
+# disk with it, so it takes longer than others: in its synchronous part, its asynchronous one, or both.
+
+_MIN_SNAPSHOTS_AT_COMPACTION = 3
+"""Fewer snapshots beside a compaction tell nothing about it."""
+
+
+class _Snapshot(NamedTuple):
+    """A snapshot of one subtask, and the compactions that it starts and stores."""
+
+    checkpoint: int
+    sync_ms: int
+    async_ms: int
+    merged_bytes: float  # by the compaction that it starts; 0: none
+    brings_merged: bool  # whether it writes what a compaction left
+
+
+def infer_flushes(
+    draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint], found: Iterable[tuple[int, Files]]
+) -> None:
+    """Set `state: {lsm: {freeze, flush, wait}}`, which another backend does not inherit.
+
+    `found`: what files tell of subtasks, by their index.
+    """
+    found = list(found)
+    by_subtask = acknowledged(points, vertex)
+    snapshots = [snapshot for index, files in found for snapshot in _snapshots(by_subtask[index], files)]
+    quiet = [snapshot for snapshot in snapshots if not snapshot.merged_bytes]
+    if not quiet:
+        return
+    sync_ms, flushed = (
+        median(snapshot.sync_ms for snapshot in quiet),
+        median(files.increment_bytes for _, files in found),
+    )
+    flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
+    origin = f"median of {len(quiet)} synchronous phases: {sync_ms:g} ms"
+    if sync_ms >= flush_ms:
+        rest_ms = round(sync_ms - flush_ms)
+        draft.put(
+            "state.lsm.freeze",
+            format_duration(rest_ms * 10**6),
+            f"{origin}, less the flush of {flushed:,.0f} bytes",
+            job=vertex,
+        )
+    else:
+        rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
+        draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
+        draft.put("state.lsm.freeze", "0 s", job=vertex)
+    plain = [snapshot.async_ms for snapshot in quiet if not snapshot.brings_merged]
+    delayed = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.brings_merged]
+    if not plain or len(delayed) < _MIN_SNAPSHOTS_AT_COMPACTION:
+        return
+    usual_ms = sync_ms + median(plain)
+    longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in delayed]
+    if median(longer_ms) <= NEGLIGIBLE_MS:
+        return
+    per_ms = Lsm().compaction_bytes_per_second / 1000
+    shares = [ms * per_ms / snapshot.merged_bytes for ms, snapshot in zip(longer_ms, delayed, strict=True)]
+    share = Fraction(round(100 * min(median(shares), 1.0)), 100)
+    draft.put(
+        "state.lsm.wait",
+        format_share(share),
+        (
+            f"{len(delayed)} snapshots that start a compaction take {median(longer_ms):,.0f} ms longer than others (median)"
+        ),
+        job=vertex,
+    )
+
+
+def explained_ms(draft: Draft, points: Sequence[RecordedCheckpoint], vertex: str) -> dict[tuple[int, int], float]:
+    """(checkpoint, subtask) -> what the file that is being written makes its snapshot wait for a compaction."""
+    share = draft.document["job"][vertex].get("state", {}).get("lsm", {}).get("wait")
+    if share is None:
+        return {}
+    ms_per_byte = float(parse_share(share)) * 1000 / Lsm().compaction_bytes_per_second
+    return {
+        (snapshot.checkpoint, index): snapshot.merged_bytes * ms_per_byte
+        for index, own in acknowledged(points, vertex).items()
+        if (files := files_of(history(own))) is not None
+        for snapshot in _snapshots(own, files)
+        if snapshot.merged_bytes and not snapshot.brings_merged
+    }
+
+
+def _snapshots(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[_Snapshot]:
+    falls = {point.checkpoint for point in files.falls}
+    known = [(point, subtask) for point, subtask in own if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0]
+    after = [point.id in falls for point, _ in known[1:]]
+    for (point, subtask), starts in zip(known, [*after, False], strict=True):
+        level_0, below = Lsm().level0_files * files.increment_bytes, Lsm().base_bytes
+        merged = min(float(max(subtask.state_size, 0)), level_0 + below) if starts else 0.0
+        yield _Snapshot(point.id, subtask.checkpoint.sync, subtask.checkpoint.async_, merged, point.id in falls)

@@ -1,0 +1,423 @@
+"""Options of checkpoints, and pauses between them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from statistics import median
+from typing import Any
+
+from sim.jobs.infer.cores import Rest, rests, works_before_barrier
+from sim.jobs.infer.draft import MARK, Draft, Inference
+from sim.jobs.infer.flows import Flows
+from sim.jobs.source.job_log import JobLog
+from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.rest_answers import CheckpointConfig, RestSnapshot
+from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.model.checkpoint import barriers_of
+from sim.model.cluster import profile_of
+from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.schema.flink_file import FlinkFile
+from sim.model.schema.flink_keys import UNLIMITED, current_names, has_key, modelled_keys
+from sim.model.schema.text import DocumentPath
+from sim.model.units import LARGEST, MS, UnitError, format_duration, format_share, parse_flink_duration
+
+# ---- The options of the job's checkpoints and of its cluster, as Flink states them.
+#
+# The effective checkpoint configuration of a job has an answer of its own.  Everything else comes from the configuration of the cluster.
+# No answer tells the options that a program sets itself.
+
+SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
+NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
+TOLD_ELSEWHERE = frozenset(
+    {
+        "execution.checkpointing.interval",
+        "execution.checkpointing.timeout",
+        "execution.checkpointing.min-pause",
+        "execution.checkpointing.max-concurrent-checkpoints",
+        "execution.checkpointing.tolerable-failed-checkpoints",
+        "execution.checkpointing.mode",
+        "execution.checkpointing.unaligned.enabled",
+        "execution.checkpointing.aligned-checkpoint-timeout",
+        "execution.checkpointing.checkpoints-after-tasks-finish",
+        "state.backend.type",
+        "parallelism.default",
+        "pipeline.max-parallelism",
+        "state.changelog.enabled",
+        "execution.checkpointing.incremental",
+        "state.changelog.periodic-materialize.interval",
+        "state.changelog.storage",
+        "table.exec.state.ttl",
+        "taskmanager.numberOfTaskSlots",
+    }
+)
+"""Options whose effective value stands in another answer."""
+ONLY_WITH = {
+    "taskmanager.network.memory.buffer-debloat.": "taskmanager.network.memory.buffer-debloat.enabled",
+    "execution.checkpointing.file-merging.": "execution.checkpointing.file-merging.enabled",
+}
+"""Details that matter only if their switch is on."""
+
+
+def infer_checkpoint(draft: Draft, job: RestJob) -> None:
+    """Set `checkpoint:`."""
+    config = job.checkpoint_config
+    if config is None:
+        why = "every minute: /jobs/:id/checkpoints/config is missing."
+        draft.ask("checkpoint.interval", "1 min", "How often is a checkpoint taken?", why)
+        return
+    for name, value_ms in (("interval", config.interval), ("timeout", config.timeout)):
+        if value_ms is not None and 0 < value_ms < SHORTEST_MS:
+            place = f"{job.snapshot.source}: /checkpoints/config"
+            raise RecordingError(f"{place}: {name} is {value_ms} ms; Flink takes {SHORTEST_MS} ms or more")
+    draft.inferred += 1
+    draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
+    draft.put(
+        "checkpoint.interval", format_duration(config.interval * 10**6) if 0 < config.interval < NEVER_MS else "off"
+    )
+    draft.put("checkpoint.barriers", _barriers(config))
+    if config.timeout is not None and 0 < config.timeout < NEVER_MS:
+        draft.put("checkpoint.timeout", format_duration(config.timeout * 10**6))
+    if config.min_pause is not None and config.min_pause > 0:
+        draft.put("checkpoint.min-pause", format_duration(min(config.min_pause * 10**6, LARGEST)))
+    if config.max_concurrent is not None and config.max_concurrent > 1 and not config.unaligned_checkpoints:
+        draft.put("checkpoint.max-concurrent", min(config.max_concurrent, 10**6))
+    if config.tolerable_failed_checkpoints is not None:
+        draft.put("checkpoint.tolerable-failed", min(max(config.tolerable_failed_checkpoints, 0), 2**31 - 1))
+    if config.checkpoints_after_tasks_finish is False:
+        draft.put("checkpoint.finish", "off")
+
+
+def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
+    timeout = config.aligned_checkpoint_timeout or 0
+    exactly_once = config.mode.lower() != "at_least_once"
+    kind = barriers_of(
+        unaligned=bool(config.unaligned_checkpoints), has_deadline=timeout > 0, exactly_once=exactly_once
+    )
+    return {kind.name: format_duration(timeout * 10**6)} if kind.has_deadline else kind.name
+
+
+def put_version(draft: Draft, version: str, origin: str) -> None:
+    """Write the release of Flink, by which known defects are judged, and the profile whose constants hold in it; or ask for it."""
+    try:
+        draft.put("cluster.profile", profile_of(version), origin)
+        draft.put("cluster.version", version, origin)
+    except ValueError:
+        draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
+
+
+def infer_cluster(draft: Draft, job: RestJob) -> None:
+    """Set `cluster:` and `flink:`."""
+    version = job.flink_version
+    put_version(draft, version, f"Flink {version[:20]} in /config")
+    _placement(draft, job)
+    infer_options(draft, job.options, version)
+    for provider, keys in _PROVIDERS.items():
+        if named := sorted(keys & job.options.keys()):
+            draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
+    _spare_slots(draft, job)
+    put_restart_strategy(draft, job.job_config.execution_config.restart_strategy, "from /jobs/:id/config")
+
+
+def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
+    """Set the restart strategy that Flink describes in `text`, in place of what the configuration says; nothing if it is not known."""
+    if not (restart := _restart(text)):
+        return
+    flink = draft.document.setdefault("flink", {})
+    current, kind = current_names(), "restart-strategy.type"
+    if not has_key(draft.document["cluster"]["profile"], kind):
+        restart = {"restart-strategy": restart.pop(kind), **restart}
+    for key in [key for key in flink if current.get(key, key).startswith("restart-strategy")]:
+        del flink[key]
+    flink.update(restart)
+    draft.inferred += 1
+    draft.comments[f"flink.{next(iter(restart))}"] = origin
+
+
+def configured_ms(options: Mapping[str, str], key: str) -> int:
+    """A duration of Flink's configuration under its current or an older name; 0: it is not there, or is none."""
+    names = current_names()
+    for name, value in options.items():
+        if names.get(name, name) == key:
+            with suppress(UnitError):
+                return parse_flink_duration(value) // MS
+    return 0
+
+
+def _spare_slots(draft: Draft, job: RestJob) -> None:
+    """Ask for the time to a replacement, unless the others have as many free slots as the fullest task manager uses."""
+    known = [manager for manager in job.task_managers if manager.slots > 0 and manager.free_slots >= 0]
+    if not known or len(known) < len(job.task_managers):
+        return
+    free = sum(manager.free_slots for manager in known)
+    if any(free - manager.free_slots < manager.slots - manager.free_slots for manager in known):
+        draft.ask(
+            "restart.replacement",
+            f"{REPLACED_S} s",
+            f"If a task manager is lost, after how long does another one offer its slots? {free or 'None'} of "
+            f"{sum(manager.slots for manager in known)} slots {'is' if free < 2 else 'are'} free.",
+            f"{REPLACED_S} s: its process or container is started again.",
+        )
+
+
+REPLACED_S = 30
+"""Assumed until a lost task manager is started again.  Nothing in Flink's answers tells it."""
+_PROVIDERS = {
+    "kubernetes": {"kubernetes.cluster-id"},
+    "yarn": {"yarn.application.id", "yarn.appmaster.vcores", "yarn.application.name"},
+}
+"""Who starts task managers, and keys that only such a JobManager has."""
+
+
+def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:
+    """Set `flink:` from the configuration of a cluster."""
+    known = dict(_known(options, version))
+    if known:
+        draft.document.setdefault("flink", {}).update(known)
+        draft.inferred += len(known)
+        draft.comments["flink"] = "from the configuration of the cluster; what the program sets itself is told nowhere"
+
+
+def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
+    """Options that a scenario understands, and that no other answer states more exactly."""
+    names, modelled = current_names(), modelled_keys()
+    current = {names.get(key, key): value for key, value in options.items()}
+    for key, value in sorted(current.items()):
+        if key in TOLD_ELSEWHERE or key not in modelled:
+            continue
+        if not version.startswith("1.") and modelled[key].flink.last == "1.20":
+            continue
+        switch = next((switch for start, switch in ONLY_WITH.items() if key.startswith(start)), key)
+        if str(current.get(switch, "")).lower() != "false" and switch in current:
+            yield key, {"true": True, "false": False}.get(value.lower(), value)
+    if current.get("scheduler-mode", "").lower() == "reactive":
+        yield "jobmanager.scheduler", "adaptive"
+
+
+def _restart(text: str) -> dict[str, str | int]:
+    """The options of a restart strategy, parsed from Flink's description of it; empty: the cluster decides.
+
+    The REST API has descriptions of RestartStrategies, logs those of RestartBackoffTimeStrategy.
+    """
+    if "deactivated" in text.lower() or text.startswith("NoRestartBackoff"):
+        return {"restart-strategy.type": "none"}
+    if fixed := re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text):
+        delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
+        return _strategy("fixed-delay", {"attempts": fixed[3], "delay": str(delay_ms)})
+    kind = re.match(r"(FixedDelay|ExponentialDelay|FailureRate)RestartBackoffTimeStrategy\(", text)
+    values = dict(re.findall(r"(\w+)=([\d.]+)", text))
+    if kind is None or not set(_LOGGED[kind[1]].values()) <= values.keys():
+        return {}
+    return _strategy(
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind[1]).lower(),
+        {name: values[own] for name, own in _LOGGED[kind[1]].items()},
+    )
+
+
+def _strategy(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
+    """Times are in ms, counts of Integer.MAX_VALUE mean that there is no limit."""
+    found: dict[str, str | int] = {"restart-strategy.type": kind}
+    for name, value in options.items():
+        number: str | int = (
+            min(int(value), int(UNLIMITED)) if name in ("attempts", "max-failures-per-interval") else f"{value} ms"
+        )
+        found[f"restart-strategy.{kind}.{name}"] = value if name in ("backoff-multiplier", "jitter-factor") else number
+    return found
+
+
+_LOGGED = {
+    "FixedDelay": {"attempts": "maxNumberRestartAttempts", "delay": "backoffTimeMS"},
+    "FailureRate": {
+        "failure-rate-interval": "failuresIntervalMS",
+        "delay": "backoffTimeMS",
+        "max-failures-per-interval": "maxFailuresPerInterval",
+    },
+    "ExponentialDelay": {
+        "initial-backoff": "initialBackoffMS",
+        "max-backoff": "maxBackoffMS",
+        "backoff-multiplier": "backoffMultiplier",
+        "reset-backoff-threshold": "resetBackoffThresholdMS",
+        "jitter-factor": "jitterFactor",
+    },
+}
+"""Class of a strategy -> an option, and what the text of its class calls it (their `toString`)."""
+
+
+def _iso_ms(text: str) -> int:
+    """``1H2M3.5S`` (java.time.Duration, without PT)."""
+    scale = {"H": 3_600_000, "M": 60_000, "S": 1000}
+    return round(sum(float(number) * scale[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([HMS])", text)))
+
+
+def _placement(draft: Draft, job: RestJob) -> None:
+    """Set the placement whose share of local channels is nearest: channels within a task manager are local."""
+    places = {
+        vertex.name: {
+            place.subtask: place.taskmanager_id or place.endpoint or place.host
+            for place in job.details[vertex.name].subtasks
+        }
+        for vertex in job.vertices
+    }
+    hosts = {place for subtasks in places.values() for place in subtasks.values()}
+    if not hosts or "" in hosts:
+        draft.ask(
+            "cluster.placement", "spread", "Which tasks share a task manager?", "one task manager per subtask index."
+        )
+        return
+    slots = max(max(Counter(here.values()).values()) for here in places.values())
+    local, spread, all_channels = 0, 0, 0
+    for vertex in job.vertices:
+        for edge in vertex.inputs:
+            here, there = places[edge.upstream], places[vertex.name]
+            all_channels += len(here) * len(there)
+            senders = Counter(here.values())
+            local += sum(senders[place] for place in there.values())
+            filled = Counter(subtask // slots for subtask in here)
+            spread += sum(filled[subtask // slots] for subtask in there)
+    if not all_channels:
+        return
+    shares = {"isolated": 0.0, "single": 1.0, "spread": spread / all_channels}
+    share = local / all_channels
+    nearest = min(shares, key=lambda kind: abs(shares[kind] - share))
+    exact = (
+        "" if abs(shares[nearest] - share) < 0.005 else f", {shares[nearest]:.0%} with the nearest placement there is"
+    )
+    managers = f"{len(hosts)} task managers" if len(hosts) > 1 else "one task manager"
+    draft.put(
+        "cluster.placement",
+        nearest,
+        f"{managers}; {share:.0%} of the pairs of tasks share one{exact} (/jobs/:id/vertices/:id)",
+    )
+    if nearest == "spread":
+        draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")
+
+
+# ---- What a file of Flink's configuration adds to an import: keys that the answers, or the log, of the job do not tell.
+#
+# The job that runs tells what is in force.  A file may be newer, or of another job: where both say a value, that of the job counts.
+
+_OF_GRAPH = frozenset({"parallelism.default", "pipeline.max-parallelism"})
+_RESTART = "restart-strategy."
+
+
+def with_flink_file(draft: Inference, file: FlinkFile, source: RestSnapshot | JobLog) -> Inference:
+    """The inference with the keys of a file that its source does not tell, each with its place in the file."""
+    names, modelled, told = current_names(), modelled_keys(), _told(source)
+    flink = dict(draft.document.get("flink", {}))
+    in_force = {names.get(key, key) for key in flink}
+    found = Inference(
+        draft.document | {"flink": flink}, draft.question, dict(draft.comments), draft.inferred, *_lists(draft)
+    )
+    for written, (value, mark) in file.keys.items():
+        key = names.get(written, written)
+        has_strategy = key.startswith(_RESTART) and _RESTART + "type" in in_force
+        if key in modelled and value is not None and key not in told | in_force and not has_strategy:
+            path = modelled[key].path
+            if not _is_measured(found, path) and not (
+                path == ("cluster", "slots") and _is_measured(found, ("cluster", "placement"))
+            ):
+                found = _without(found, path)
+                found.document["flink"][key] = value
+                found.comments[f"flink.{key}"] = f"{mark.file}:{mark.line}"
+    for path, (value, mark) in file.beside.items():
+        if not _is_measured(found, path):
+            found = _without(found, path)
+            found.document[path[0]] = {**found.document.get(path[0], {}), path[1]: value}
+            found.comments[".".join(path)] = f"{mark.file}:{mark.line}"
+    if not flink:
+        del found.document["flink"]
+    return replace(found, inferred=found.inferred + len(flink) - len(in_force))
+
+
+def _told(source: RestSnapshot | JobLog) -> frozenset[str]:
+    """Keys whose values in force the source tells, or are in no place of an import."""
+    if isinstance(source, JobLog):
+        return _OF_GRAPH
+    if RestJob(source).checkpoint_config is not None:
+        return TOLD_ELSEWHERE - {"taskmanager.numberOfTaskSlots"}
+    return _OF_GRAPH
+
+
+def _lists(draft: Inference) -> Iterator[tuple[str, ...]]:
+    yield from (draft.unknown, draft.not_modelled, draft.unbalanced, draft.scarce)
+
+
+def _is_measured(draft: Inference, path: DocumentPath) -> bool:
+    """Whether the source tells this value: it is there, and is not asked for."""
+    place: Any = draft.document
+    for step in path:
+        if not isinstance(place, dict) or step not in place:
+            return False
+        place = place[step]
+    return not _asked(draft, path)
+
+
+def _asked(draft: Inference, path: DocumentPath) -> str:
+    """The comment that asks for a value; empty: none does."""
+    comment = " ".join(draft.comments.get(".".join(map(str, path)), "").split())
+    return comment if comment.startswith(MARK) else ""
+
+
+def _without(draft: Inference, path: DocumentPath) -> Inference:
+    """The draft without a value that it only assumed, and without the question for it."""
+    if not (comment := _asked(draft, path)):
+        return draft
+    section, name = str(path[0]), path[1]
+    rest = {key: value for key, value in draft.document[section].items() if key != name}
+    document = {
+        key: rest if key == section else value for key, value in draft.document.items() if key != section or rest
+    }
+    comments = {key: text for key, text in draft.comments.items() if key != f"{section}.{name}"}
+    unknown = tuple(question for question in draft.unknown if f"{MARK}: {question} " not in comment)
+    return replace(draft, document=document, comments=comments, unknown=unknown)
+
+
+# ---- How long snapshots keep the task thread, read off the history of checkpoints.
+#
+# Flink reports the synchronous phase.  Work before the barrier has no field: `sim.jobs.infer.cores` tells it.
+
+
+def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
+    """Set `snapshot: {pre-barrier, sync}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""
+    works = works_before_barrier(job, vertex.name)
+    pauses = [_work_ms(rest, works=works) for rest in rests(job)[vertex.name]]
+    if long := [pause for pause in pauses if pause]:
+        found = f"in {len(long)} of {len(pauses)} snapshots"
+        origin = f"median of what remains of end-to-end without start delay, alignment, sync and async {found}"
+        if job.readers(vertex.name):
+            origin += ", and is missing until its readers have the barrier"
+        draft.put("snapshot.pre-barrier", format_duration(round(median(long)) * 10**6), origin, job=vertex.name)
+        if len(long) * 20 < len(pauses) * 19:
+            share = Fraction(round(100 * len(long) / len(pauses)), 100)
+            draft.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}", job=vertex.name)
+    syncs = [rest.subtask.checkpoint.sync for rest in rests(job)[vertex.name] if rest.subtask.checkpoint.sync >= 0]
+    if (
+        with_sync
+        and syncs
+        and median(syncs) > NEGLIGIBLE_MS
+        and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {})
+    ):
+        origin = f"median sync duration of {len(syncs)} snapshots"
+        draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), origin, job=vertex.name)
+
+
+def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
+    """Busy time [ms] that the snapshots of a vertex took, summed over its subtasks."""
+    works = works_before_barrier(job, vertex.name)
+    within = list(_within(rests(job)[vertex.name], flow))
+    return float(sum(_work_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0) for rest in within))
+
+
+def _work_ms(rest: Rest, *, works: bool) -> float:
+    """Work before the barrier; 0: none, or as short as noise."""
+    return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0
+
+
+def _within(found: list[Rest], flow: Flows) -> Iterator[Rest]:
+    for rest in found:
+        if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms:
+            yield rest

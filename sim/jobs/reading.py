@@ -1,0 +1,226 @@
+"""Whatever describes a real job, read and turned into a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from sim.jobs.infer.draft import Inference
+from sim.jobs.infer.log import infer_log
+from sim.jobs.infer.scenario import infer_scenario
+from sim.jobs.observations import Measured, compared, to_log_recording, to_recording
+from sim.jobs.source.job_log import JobLog, read_logs
+from sim.jobs.source.recorded_job import (
+    ConfiguredJob,
+    Import,
+    RecordedJob,
+    RecordingError,
+    opened,
+    parse,
+    refuse_special,
+)
+from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot
+from sim.jobs.source.saved import is_archive, is_saved, read_archive, read_lone_answer, read_saved
+from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
+from sim.model.schema.text import Reading, compose
+from sim.model.series.monitoring import MonitoringError, table_of_document
+from sim.model.text import one_line
+from sim.model.units import format_duration
+
+# ---- A file or folder of any known kind -> its content.  The content decides about the kind, not the name.
+#
+# Kinds: saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
+
+RecordingSource = ConfiguredJob | RestSnapshot | JobLog
+
+FORMATS: dict[str, Callable[[Any, Path], ConfiguredJob]] = {}
+"""Further formats of JSON files, by their field `format`, with what reads a document; `benchmarks.lab` adds its own."""
+
+
+def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSource:
+    """Read a source.  Several paths are the parts of one log; `job` is the id of the wanted job.
+
+    RecordingError: the kind is unknown, or the content is damaged.
+    """
+    for path in paths:
+        refuse_special(path)
+    if len(paths) > 1:
+        return read_logs(paths, job)
+    try:
+        return _read_one(paths[0], job)
+    except RecordingError:
+        if (lone := read_lone_answer(paths[0])) is None:
+            if kind := other_kind(paths[0]):
+                raise RecordingError(f"{paths[0]}: {kind}") from None
+            raise
+    raise RecordingError(
+        f"{lone.name}: is one answer of Flink, to {lone.path}: `ckptsim explain` says what it tells; a scenario needs the graph and the "
+        "counters of the job as well, which `ckptsim import http://HOST:8081 --save FOLDER` asks for"
+    )
+
+
+def _read_one(path: Path, job: str | None) -> RecordingSource:
+    if logs := _logs_in(path):
+        return read_logs(logs, job)
+    if is_saved(path):
+        return read_saved(path, job)
+    if _begins_like_text(path):
+        return read_logs([path], job)
+    try:
+        document = parse(path)
+    except RecordingError as damaged:
+        try:
+            return read_logs([path], job)  # the lines of a log may be JSON, too
+        except RecordingError:
+            raise damaged from None
+    if is_archive(document):
+        return read_archive(document, path, job)
+    if not isinstance(document, dict) or "format" not in document:
+        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job")
+    if (reader := FORMATS.get(str(document["format"]))) is None:
+        raise RecordingError(
+            f"{path}: has the format {one_line(repr(document['format']), 60)}, which ckptsim does not read: expected saved REST answers, "
+            "an archive of a history server or a JobManager's log (for recordings of this project: python -m benchmarks.lab)"
+        )
+    return reader(document, path)
+
+
+def other_kind(path: Path) -> str:
+    """What a file or folder is that tells of no real job, and which command reads it.  Empty: nothing that is known."""
+    if path.is_dir():
+        if found := answers_beside(path):
+            name, request = next(iter(found.items()))
+            return f"{name} in it is the answer to {request}, and would have to be called {request[1:]}.json; {HOW_TO_SAVE}"
+        is_kept = any((path / name).is_file() for name in ("comparison.json", "manifest.json"))
+        return (
+            "is a folder of results of `ckptsim run`: `ckptsim explain` and `ckptsim report` read it" if is_kept else ""
+        )
+    with opened(path) as file:
+        text = file.read(_LARGEST_TEXT).decode("utf-8", "replace")
+    try:
+        is_monitoring = table_of_document(text) is not None
+    except MonitoringError:  # of metrics that are no rates
+        is_monitoring = True
+    if is_monitoring:
+        return (
+            "has metrics of a monitoring system, no answers of Flink's REST API: `ckptsim traces read` takes rates of records from it; "
+            "sizes and durations of checkpoints are in the answer to /jobs/JOB/checkpoints, which `ckptsim explain` reads"
+        )
+    if is_scenario(text):
+        return (
+            "is a scenario, not a source of one: `ckptsim run` simulates it, `ckptsim explain` explains its checkpoints"
+        )
+    return IS_CONFIGURATION if is_configuration(_mapping(text)) else ""
+
+
+_LARGEST_TEXT, _LARGEST_MAPPING = 20_000_000, 1_000_000
+
+
+def is_scenario(text: str) -> bool:
+    return {"job", "checkpoint"} <= set(_mapping(text))
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    """The document in a text of YAML; empty: it is none, or larger than any scenario or configuration."""
+    plain = None if len(text) > _LARGEST_MAPPING or text.lstrip()[:1] in ("{", "[", "<") else compose(text, Reading(""))
+    return plain if isinstance(plain, dict) else {}
+
+
+def answers_beside(folder: Path) -> dict[str, str]:
+    """File -> request, of answers of Flink that lie in a folder without the names under which they are found."""
+    found = {}
+    for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MOST_ANSWERS]:
+        with suppress(RecordingError):
+            if (lone := read_lone_answer(file)) is not None:
+                found[file.name] = lone.path
+    return found
+
+
+_MOST_ANSWERS = 20
+
+
+def is_folder_of_logs(path: Path) -> bool:
+    return bool(_logs_in(path))
+
+
+def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
+    """The recorded job in a source of any kind, with its tables of checkpoints and metrics."""
+    path = Path(path)
+    return recorded_job(read_source([path], job), path.name.removesuffix(".zip") or str(path))
+
+
+def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
+    """The job of a source, with its tables of checkpoints and metrics; `name`: where the source has none of its own."""
+    match source:
+        case ConfiguredJob():
+            return source
+        case RestSnapshot():
+            return to_recording(source, name)
+        case JobLog():
+            return to_log_recording(source, name)
+
+
+def _logs_in(path: Path) -> list[Path]:
+    """The logs in a folder that holds no JSON."""
+    if not path.is_dir() or any(path.rglob("*.json")):
+        return []
+    return [
+        file
+        for file in sorted(path.iterdir())
+        if ".log" in file.name and file.is_file() and not file.name.startswith(".")
+    ]
+
+
+def _begins_like_text(path: Path) -> bool:
+    """Whether the first visible character is plain text and begins no JSON document."""
+    try:
+        with opened(path) as file:
+            start = file.read(200).lstrip()
+    except RecordingError:
+        return False  # a later reader reports the error
+    plain = (
+        all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start)
+        and "\ufffd" not in start.decode(errors="replace")[:-1]
+    )
+    return bool(start) and start[:1] not in b"{[" and plain
+
+
+# ---- The scenario of any source: as a recording was configured, or as it was inferred from measurements.
+
+
+def infer(source: RestSnapshot | JobLog) -> Inference:
+    """The scenario inferred from measurements."""
+    return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
+
+
+def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
+    """The scenario of a recorded job: its configuration or, if that is unknown, the inferred one."""
+    match recording:
+        case ConfiguredJob():
+            return recording.to_document(compare=compare)
+        case Measured():
+            return _as_inferred(recording, compare=compare)
+        case _:
+            raise TypeError(f"no scenario is made of a {type(recording).__name__}")
+
+
+def _as_inferred(job: Measured, *, compare: bool) -> Import:
+    inference = compared(job.inference) if compare else job.inference
+    run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
+    return Import(
+        inference.document | {"run": run},
+        inference.question,
+        inference.comments[""].splitlines(),
+        list(inference.not_modelled),
+    )
+
+
+def _known_s(job: Measured) -> float:
+    """Seconds of the job that its history covers: at most until the checkpoint after the listed ones would have begun."""
+    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
+    gaps = [after - before for before, after in pairwise(triggers)]
+    return min(job.duration_s, (triggers[-1] - triggers[0] + median(gaps)) / 1000) if gaps else job.duration_s

@@ -1,0 +1,413 @@
+"""A live Flink REST API -> a snapshot of one job: its graph, its checkpoints, and samples of its metrics.
+
+It only asks and keeps; other modules read the answers.  A history server answers the same requests, without metrics.
+
+Flink caches: it fetches metrics from task managers every `metrics.fetcher.update-interval` (10 s) at most, and checkpoints every
+`web.refresh-interval` (3 s).  So samples are more frequent than changes, and their readers look at the changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from http import HTTPStatus
+from time import monotonic, time_ns
+from typing import Any
+from urllib.parse import quote
+
+from sim.jobs.source.recorded_job import LARGEST_ID
+from sim.jobs.source.rest_answers import MOST_VERTICES, PROCESSOR_TIME, RestSnapshot, first_names, is_id, is_path
+from sim.jobs.source.rest_client import ATTEMPTS, Client, RestError, answers_of
+from sim.model.text import one_line
+
+JOBS = "/jobs/overview"
+TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
+POLL_S = 2.0
+MOST_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subtasks is sampled less often
+LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
+LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
+MOST_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
+MOST_OF_SUBTASKS = 3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
+MOST_MANAGERS = 50  # whose garbage collections are asked for
+MOST_WATCHED = 10  # TaskManagers whose processor time is sampled
+MOST_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
+PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
+
+METRICS = (
+    "numRecordsIn",
+    "numRecordsOut",
+    "numBytesIn",
+    "numBytesOut",
+    "numBuffersOut",
+    "accumulateBusyTimeMs",
+    "accumulateIdleTimeMs",
+    "accumulateBackPressuredTimeMs",
+    "busyTimeMsPerSecond",
+    "idleTimeMsPerSecond",
+    "backPressuredTimeMsPerSecond",
+    "Shuffle.Netty.Input.Buffers.inputQueueLength",
+    "Shuffle.Netty.Input.Buffers.inputQueueSize",
+    "Shuffle.Netty.Output.Buffers.outputQueueLength",
+    "Shuffle.Netty.Output.Buffers.outputQueueSize",
+)
+"""Metrics that are sampled of each subtask."""
+_SAMPLED = re.compile(
+    rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
+    r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs
+)
+
+SamplingWatch = Callable[[float], None]  # called with the elapsed seconds of the window
+
+
+def no_progress(_: float) -> None:
+    """Progress that is not displayed."""
+
+
+def fetch(
+    url: str,
+    job: str | None = None,
+    *,
+    sample_s: float = 60,
+    total_s: float | None = None,
+    headers: Mapping[str, str] | None = None,
+    watch: SamplingWatch = no_progress,
+    answered: Callable[[int], None] = no_progress,
+    client: Client | None = None,
+    under_way: bool = False,
+    seen: Collection[int] = (),
+) -> RestSnapshot:
+    """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
+
+    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
+    `answered` is called with the number of answers so far, while vertices are asked.
+    `under_way`: also the details of a checkpoint that has not ended.  `seen`: ids of checkpoints whose details are not asked for.
+    Requests end `total_s` seconds after the first one, sampling included (default: ten minutes more than that).
+    Requests without an answer are `missing`; the rest is kept.
+    RestError: no answer, no Flink, or an ambiguous job.  NoJobError: no answer lists the jobs.
+    """
+    client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
+    answers = _Answers(client, seen, answered)
+    version_error = _version_error(answers)
+    meant, state = _chosen_job(answers, job, version_error)
+    samples: dict[int, Mapping[str, Any]] = {}
+    with suppress(_NoMoreAnswers):
+        _ask_all(answers, f"/jobs/{meant}", state, sample_s, samples, watch)
+        if under_way:
+            _checkpoints(answers, f"/jobs/{meant}", ("IN_PROGRESS",))
+    return answers.snapshot(meant, samples)
+
+
+def _ask_all(
+    answers: _Answers,
+    about: str,
+    state: str,
+    sample_s: float,
+    samples: dict[int, Mapping[str, Any]],
+    watch: SamplingWatch,
+) -> None:
+    """Ask the indispensable requests first.  Answers are kept even if those get none."""
+    job = answers.optional(about, is_in_every_version=True)
+    vertices = _vertices(job, answers.client.url + about)
+    for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
+        answers.optional(about + path)
+    for path in ("/jobmanager/config", "/taskmanagers"):
+        answers.optional(path)
+    if job is None:
+        plan = answers.by_path.get(f"{about}/plan")
+        nodes = plan["plan"].get("nodes") if isinstance(plan, dict) and isinstance(plan.get("plan"), dict) else None
+        vertices = _vertices({"vertices": nodes}, f"{answers.client.url}{about}/plan")
+    if sample_s > 0 and state not in TERMINAL and about in answers.by_path:
+        _sample(answers, about, vertices, sample_s, samples, watch)
+    answers.optional_each([about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)])
+    _checkpoints(answers, about)
+    for manager in _managers(answers, about, vertices):
+        answers.optional(f"/taskmanagers/{manager}")
+
+
+def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
+    """The ids of the TaskManagers where the job runs: some, of very many."""
+    found: dict[str, None] = {}
+    for vertex in vertices:
+        details = answers.by_path.get(f"{about}/vertices/{vertex}")
+        for subtask in _list(details.get("subtasks") if isinstance(details, dict) else None):
+            manager = subtask.get("taskmanager-id") if isinstance(subtask, dict) else None
+            if isinstance(manager, str) and is_path(f"/taskmanagers/{manager}"):
+                found[manager] = None
+    return list(found)[:MOST_MANAGERS]
+
+
+class _NoMoreAnswers(Exception):
+    """No further request gets an answer: time or memory is used up, or the server is gone."""
+
+
+class NoJobError(RestError):
+    """No answer lists the jobs; `snapshot` holds the answers about the cluster."""
+
+    def __init__(self, error: RestError, snapshot: RestSnapshot) -> None:
+        super().__init__(snapshot.source + JOBS, error.why, status=error.status)
+        self.snapshot = snapshot
+
+
+class _Answers:
+    """The answers so far, and the requests without one."""
+
+    def __init__(
+        self, client: Client, seen: Collection[int] = (), answered: Callable[[int], None] = no_progress
+    ) -> None:
+        self.client = client
+        self.seen = seen
+        self.answered = answered
+        self.by_path: dict[str, Any] = {}
+        self.missing: dict[str, str] = {}
+        self.in_vain = 0  # requests in a row
+
+    def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> RestSnapshot:
+        """All answers so far."""
+        return RestSnapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
+
+    def required(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
+        """RestError: there is no answer."""
+        self._keep(path, self.client.get(path, attempts=attempts))
+        return self.by_path[path]
+
+    def _keep(self, path: str, answer: Any) -> None:
+        self.by_path[path] = answer
+        self.missing.pop(path, None)
+        self.in_vain = 0
+
+    def optional_each(self, paths: Sequence[str]) -> None:
+        """Answers that may be missing, of many requests of one kind."""
+        with closing(answers_of(self.client, [(path, path) for path in paths])) as answers:
+            for path, answer in zip(paths, answers, strict=False):
+                if isinstance(answer, RestError):
+                    self.count_failure(path, answer)
+                else:
+                    self._keep(path, answer)
+                self.answered(self.client.answered)
+
+    def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
+        """The answers to (request, name in the budget); empty if the vertex is gone: the job ended, or restarted with other vertices."""
+        found: list[list[Any]] = []
+        with closing(answers_of(self.client, questions)) as answers:
+            for (question, _), answer in zip(questions, answers, strict=False):
+                if isinstance(answer, RestError):
+                    self.count_failure(question.partition("?")[0], answer)
+                    found.append([])
+                else:
+                    self.in_vain = 0
+                    found.append(_list(answer))
+                self.answered(self.client.answered)
+        return found
+
+    def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
+        """An answer that may be missing.  None: this version of Flink has no such answer, or has it no longer; an earlier answer stays."""
+        try:
+            return self.required(path)
+        except RestError as error:
+            self.count_failure(path, error, is_in_every_version=is_in_every_version)
+            return None
+
+    def count_failure(self, path: str, error: RestError, *, is_in_every_version: bool = False) -> None:
+        """Count a failed request.  _NoMoreAnswers: further requests are useless."""
+        if error.status == HTTPStatus.NOT_FOUND and not is_in_every_version:
+            return
+        if path not in self.by_path:
+            self.missing[path] = error.why
+        self.in_vain += 1
+        if error.is_final or self.in_vain == MOST_IN_VAIN:
+            raise _NoMoreAnswers
+
+
+def _version_error(answers: _Answers) -> RestError | None:
+    """The error of `/config` if only this request fails; None: it has an answer.
+
+    `/config` has named the version since Flink 1.0.  It gets few retries, so that a wrong address is reported soon.
+    """
+    try:
+        config = answers.required("/config", attempts=2)
+    except RestError as error:
+        if error.is_final or error.status == HTTPStatus.NOT_FOUND or not (error.is_retryable or error.status):
+            raise
+        answers.missing["/config"] = error.why
+        return error
+    if not isinstance(config, dict) or "flink-version" not in config:
+        raise RestError(
+            f"{answers.client.url}/config", "answers, but names no version of Flink: is this Flink's REST address?"
+        )
+    return None
+
+
+def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | None) -> tuple[str, str]:
+    """(id, state) of the job; the state is empty if no answer lists the jobs.  NoJobError: then any job is possible."""
+    try:
+        overview = answers.required(JOBS, attempts=ATTEMPTS if version_error is None else 1)
+    except RestError as error:
+        if version_error is not None:  # no request has an answer
+            raise version_error from None
+        answers.missing[JOBS] = error.why
+        overview = _overview(answers)
+        if overview is None and is_id(job):
+            return str(job), ""
+        if overview is None:
+            with suppress(_NoMoreAnswers):
+                answers.optional("/jobmanager/config")
+                answers.optional("/taskmanagers")
+            raise NoJobError(error, answers.snapshot()) from None
+    return choose_job(overview, job, answers.client.url)
+
+
+def _overview(answers: _Answers) -> Any:
+    """`/jobs/overview` rebuilt from `/jobs`, which has fewer fields; None: that has no answer, either."""
+    jobs = None
+    with suppress(_NoMoreAnswers):
+        jobs = answers.optional("/jobs")
+    listed = jobs.get("jobs") if isinstance(jobs, dict) else None
+    if not isinstance(listed, list):
+        return None
+    return {"jobs": [{"jid": job.get("id"), "state": job.get("status")} for job in listed if isinstance(job, dict)]}
+
+
+def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str]:
+    """(id, state) of the wanted job.  RestError: none or several; the message names them."""
+    listed = overview.get("jobs") if isinstance(overview, dict) else None
+    jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
+    if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
+        raise RestError(
+            source, f"names a job {one_line(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits"
+        )
+    if not jobs:
+        raise RestError(source, "there is no job")
+    running = [job for job in jobs if job.get("state") not in TERMINAL]
+    if prefix is None and not running:
+        raise RestError(source, f"no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
+    chosen = running if prefix is None else [job for job in jobs if str(job["jid"]).startswith(prefix.lower())]
+    if len(chosen) > 1:
+        what = "run" if prefix is None else f"begin with {one_line(prefix)!r}"
+        raise RestError(source, f"several jobs {what}, choose one with --job: {_named(chosen)}")
+    if not chosen:
+        others = f"running: {_named(running)}" if running else f"none is running: {_named(jobs)}"
+        raise RestError(source, f"has no job {one_line(prefix or '')!r}; {others}")
+    return str(chosen[0]["jid"]), str(chosen[0].get("state", ""))
+
+
+def _named(jobs: list[dict[str, Any]]) -> str:
+    return first_names(
+        [f"{job['jid']} ({one_line(job.get('name', '?'), 40)}, {one_line(job.get('state', '?'), 20)})" for job in jobs]
+    )
+
+
+def _vertices(job: Any, source: str) -> list[str]:
+    """RestError: their ids are not Flink's."""
+    listed = job.get("vertices") if isinstance(job, dict) else None
+    ids = (
+        [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex]
+        if isinstance(listed, list)
+        else []
+    )
+    if len(ids) > MOST_VERTICES:
+        raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
+    if strange := [vertex for vertex in ids if not is_id(vertex)]:
+        raise RestError(
+            source, f"names a vertex {one_line(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits"
+        )
+    return list(dict.fromkeys(ids))
+
+
+def _sample(
+    answers: _Answers,
+    about: str,
+    vertices: list[str],
+    sample_s: float,
+    samples: dict[int, Mapping[str, Any]],
+    watch: SamplingWatch,
+) -> None:
+    """Sample the metrics of all subtasks, and the checkpoints in between, whose history is short."""
+    of_vertices = [f"{about}/vertices/{vertex}/metrics" for vertex in vertices]
+    questions = [
+        (path, question) for path, asking in _questions(answers, of_vertices, sample_s).items() for question in asking
+    ]
+    listed = answers.by_path.get("/taskmanagers")
+    managers = _list(listed.get("taskmanagers") if isinstance(listed, dict) else None)
+    metrics = [f"/taskmanagers/{row.get('id')}/metrics" for row in managers if isinstance(row, dict)]
+    paths = [path for path in metrics if is_path(path)][:MOST_WATCHED]
+    begun = monotonic()
+    while True:
+        job = answers.optional(about)
+        now = _now_ms(job, samples)
+        sample: dict[str, list[Any]] = {}
+        samples[now] = sample
+        requests = [*questions, *((path, f"{path}?get={PROCESSOR_TIME}") for path in paths)]
+        found = answers.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
+        for (path, _), values in zip(requests, found, strict=True):
+            if values:
+                sample.setdefault(path, []).extend(values)
+        answers.optional(f"{about}/checkpoints")
+        _checkpoints(answers, about)
+        passed = monotonic() - begun
+        watch(min(passed, sample_s))
+        if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
+            return
+        every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MOST_VALUES)
+        answers.client.pause(max(0.0, min(every_s, sample_s - passed)))
+
+
+def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
+    """The time by the clock of the JobManager, which dates checkpoints, too; later than any sample."""
+    now = job.get("now") if isinstance(job, dict) else None
+    return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
+
+
+def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> dict[str, list[str]]:
+    """Requests for the sampled metrics of each vertex.  Vertices that have none yet are asked again, all together."""
+    deadline = monotonic() + min(LEARN_S, patience_s)
+    asking: dict[str, list[str]] = {path: [] for path in paths}
+    while waiting := [path for path in paths if not asking[path]]:
+        listed = answers.metrics_of_each([(path, f"names of {path}") for path in waiting])
+        asking |= {path: _short_questions(path, _names(names)) for path, names in zip(waiting, listed, strict=True)}
+        if all(asking.values()) or monotonic() >= deadline:
+            break
+        answers.client.pause(1.0)
+    return asking
+
+
+def _short_questions(path: str, names: Iterable[str]) -> list[str]:
+    """Requests for these metrics, each short enough."""
+    asking: list[str] = []
+    for name in names:
+        if asking and len(asking[-1]) + len(name) + 1 < LONGEST_LINE:
+            asking[-1] += f",{name}"
+        else:
+            asking.append(f"{path}?get={name}")
+    return asking
+
+
+def _names(listed: Any) -> list[str]:
+    names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
+    return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _SAMPLED.fullmatch(name))
+
+
+def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
+    """Ask for the details of every checkpoint of the history in these states that is new, down to the subtasks."""
+    overview = answers.by_path.get(f"{about}/checkpoints")
+    history = overview.get("history") if isinstance(overview, dict) else None
+    job = answers.by_path.get(about)
+    vertices = len(_list(job.get("vertices") if isinstance(job, dict) else None))
+    for number in _ids(_list(history), states)[-min(MOST_CHECKPOINTS, MOST_OF_SUBTASKS // max(1, vertices)) :]:
+        path = f"{about}/checkpoints/details/{number}"
+        if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
+            continue
+        tasks = details.get("tasks") if isinstance(details, dict) else None
+        answers.optional_each(
+            [f"{path}/subtasks/{vertex}" for vertex in (tasks if isinstance(tasks, dict) else ()) if is_id(vertex)]
+        )
+
+
+def _ids(history: Iterable[Any], states: tuple[str, ...]) -> list[int]:
+    """Ids of the checkpoints in these states, oldest first."""
+    over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in states]
+    return sorted({number for number in over if isinstance(number, int) and 0 <= number <= LARGEST_ID})
+
+
+def _list(answer: Any) -> list[Any]:
+    return answer if isinstance(answer, list) else []

@@ -1,0 +1,496 @@
+"""Logs of a JobManager, and silences in them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby, pairwise
+from pathlib import Path
+from statistics import median
+
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, opened
+from sim.jobs.source.rest_answers import first_names
+from sim.jobs.source.secrets import masked_text
+from sim.model.text import one_line
+
+# ---- JobManager logs -> the history of a job's checkpoints, its vertices and its configuration.
+#
+# Messages of 1.9 to 2.3 are known (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph, GlobalConfiguration), in any layout.
+# Trigger times are epoch milliseconds in the message itself.  Other times are those of the lines; only their differences count.
+
+LONGEST_LINE = 20_000
+DAY_MS = 86_400_000
+LARGEST = 10**15  # limit of any count: bytes, ms since 1970
+_JOB = r"(?P<job>[0-9a-f]{32})"
+_TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
+_PATTERNS: dict[str, re.Pattern[str]] = {
+    "triggered": re.compile(
+        rf"Triggering checkpoint (?P<id>\d+) (?:\(type=(?P<type>.+?)\) )?@ (?P<at>\d+) for job {_JOB}"
+    ),
+    "completed": re.compile(
+        rf"Completed checkpoint (?P<id>\d+) for job {_JOB} \((?P<size>\d+) bytes"
+        r"(?:, checkpointDuration=(?P<ms>\d+) ms, finalizationTime=(?P<final>-?\d+) ms| in (?P<old>\d+) ms)\)",
+    ),
+    "expired": re.compile(rf"Checkpoint (?P<id>\d+) of job {_JOB} expired before completing"),
+    "declined": re.compile(rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}"),
+    "discarded": re.compile(rf"Discarding checkpoint (?P<id>\d+) of job {_JOB}(?: because: (?P<why>.*))?"),
+    "failed": re.compile(
+        rf"Failed to trigger (?:or complete )?checkpoint (?P<id>\d+) for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
+    ),
+    "refused": re.compile(
+        rf"Failed to trigger (?:or complete )?checkpoint (?:UNKNOWN_CHECKPOINT_ID )?for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
+    ),
+    "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
+    "restored": re.compile(rf"Restoring job {_JOB} from "),
+    "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
+}
+_EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
+"""The line after a failure, from 1.13 on."""
+_END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
+"""The end of a message in a log whose lines are JSON."""
+NOT_RUNNING = "Not all required tasks are currently running"
+_NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
+_REASON = re.compile(r"Failure reason: (?P<reason>.+)")
+_TOLERANCE = "Exceeded checkpoint tolerable failure threshold"
+_NO_CHECKPOINT = "No checkpoint found to restore"
+_STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
+ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
+_TASK = re.compile(r" - (?P<name>.+) \((?P<index>\d+)/(?P<of>\d+)\) \([0-9a-f_]+\) switched from CREATED to SCHEDULED")
+_OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
+_VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
+_JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?:\.\d+)?(?:-[A-Za-z]\w*)*)\.jar\b")
+"""In a class path, or behind a frame of a stack trace."""
+
+
+@dataclass(slots=True)
+class LogCheckpoint:
+    """A checkpoint in a log.  -1: the log does not tell."""
+
+    id: int
+    triggered_ms: int = -1  # epoch
+    line_ms: int = -1  # of the trigger's line
+    is_savepoint: bool = False
+    status: str = "IN_PROGRESS"
+    size_bytes: int = -1
+    duration_ms: int = -1  # trigger -> metadata written; failed: -> failure
+    reason: str = ""  # why it failed
+
+    @property
+    def is_expired(self) -> bool:
+        return "expired" in self.reason
+
+
+@dataclass(slots=True)
+class LogRefusal:
+    """A trigger that got no id."""
+
+    line_ms: int  # of the log's clock; -1: not known
+    reason: str = ""  # in Flink's words; empty: the log does not tell
+    task: str = ""  # that did not run
+
+
+@dataclass(slots=True)
+class JobLog:
+    """The content of logs about a job."""
+
+    source: str
+    job: str
+    checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
+    refusals: list[LogRefusal] = field(default_factory=list)  # triggers that got no id, oldest first
+    completed_ms: int = -1  # line of the last completion
+    runs_ms: list[int] = field(default_factory=list)  # lines of the switches to RUNNING
+    ended_ms: int = -1  # last line of the log
+    state: str = ""  # of the job at the end
+    failures: int = 0  # of the job, whatever the reason
+    # failed checkpoints in a row that failed the job; None: began before the log
+    exceeding: list[int | None] = field(default_factory=list)
+    consecutive: int | None = None  # failed checkpoints since one completed
+    name: str = ""
+    restored: int = 0
+    fresh_restarts: int = 0  # that found no checkpoint to restore
+    strategy: str = ""  # of restarts, in Flink's words
+    # name -> scheduled parallelism; empty if there are several jobs
+    vertices: dict[str, int] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)  # of the cluster
+    version: str = ""
+
+    @property
+    def running_ms(self) -> int:
+        """Line of the first switch to RUNNING; -1: there is none."""
+        return self.runs_ms[0] if self.runs_ms else -1
+
+    @property
+    def intolerable(self) -> int:
+        """Failures of the job because too many checkpoints failed."""
+        return len(self.exceeding)
+
+    @property
+    def tolerable(self) -> int | None:
+        """Failed checkpoints in a row that the job tolerates; None: the log does not show it."""
+        counts = set(self.exceeding)
+        return max(counts.pop() or 1, 1) - 1 if len(counts) == 1 and None not in counts else None
+
+
+def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
+    """Read one log, or the parts of a rotated log in any order.  RecordingError: no checkpoint lines, or several jobs and none chosen."""
+    found = read_jobs(paths)
+    prefix = job.lower() if job else ""
+    chosen = [log for name, log in found.items() if name.startswith(prefix)]
+    if len(chosen) != 1:
+        what = "has several jobs, choose one with --job" if chosen else f"has no job {job!r}"
+        raise RecordingError(f"{_named(paths)}: {what}: {first_names(list(found))}")
+    return chosen[0]
+
+
+def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
+    """Job id -> log, for all jobs with checkpoints.  RecordingError: there are none."""
+    source = _named(paths)
+    jobs: dict[str, JobLog] = {}
+    shared = JobLog(source, "")
+    for path in paths:
+        clock, failure = _Clock(), None
+        for line in _lines(path):
+            at_ms = clock.read(line)
+            shared.ended_ms = max(shared.ended_ms, at_ms)
+            failure = _read(line, at_ms, jobs, shared, failure)
+    found = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
+    if not found:
+        running = next((log for log in jobs.values() if log.running_ms >= 0), None)
+        unless = (
+            "is it a JobManager's log, at level INFO?"
+            if shared.ended_ms >= 0
+            else "no line has a time, so it is no log of a JobManager"
+        )
+        if running is not None:
+            unless = (
+                f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
+            )
+        raise RecordingError(
+            f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {unless}"
+        )
+    for log in found.values():
+        log.options, log.version, log.ended_ms = shared.options, shared.version, shared.ended_ms
+        log.vertices, log.fresh_restarts = (shared.vertices, shared.fresh_restarts) if len(jobs) == 1 else ({}, 0)
+    return found
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+class _Clock:
+    """The time of a file's lines [ms]; only differences count.  A log without dates wraps at midnight."""
+
+    def __init__(self) -> None:
+        self.day = 0
+        self.last = -1
+
+    def read(self, line: str) -> int:
+        match = _TIME.search(line, 0, 200)
+        if match is None:
+            return -1
+        date, clock, millis = match.groups()
+        try:
+            day = datetime.fromisoformat(f"{date or '1970-01-02'}T{clock}+00:00")
+        except ValueError:
+            return -1
+        now = int(day.timestamp()) * 1000 + int(millis)
+        if date is None and now + self.day < self.last - DAY_MS // 2:
+            self.day += DAY_MS
+        self.last = now + (self.day if date is None else 0)
+        return self.last
+
+
+Failure = LogCheckpoint | LogRefusal
+
+
+def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
+    """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
+    if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
+        if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
+            if failure.reason in ("", "failed"):
+                _explain(failure, match["why"])
+            return None
+        for kind, pattern in _PATTERNS.items():
+            if match := pattern.search(line):
+                log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
+                return _note(kind, match.groupdict(), at_ms, log)
+        if _TOLERANCE in line:
+            shared.exceeding = [None]
+        elif _NO_CHECKPOINT in line and any(log.failures for log in jobs.values()):
+            shared.fresh_restarts += 1
+    if match := _STATE.search(line):
+        log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
+        log.name, log.state = masked_text(match["name"])[:200], match["state"]
+        if log.state == "RUNNING":
+            log.runs_ms.append(at_ms)
+            log.consecutive = 0 if match["before"] == "CREATED" else log.consecutive
+        elif match["before"] == "RUNNING" and log.state in ("RESTARTING", "FAILING", "FAILED"):
+            log.failures += 1
+        if shared.exceeding:
+            log.exceeding.append(log.consecutive)
+            log.consecutive, shared.exceeding = 0, []
+    elif (match := _TASK.search(line)) and len(shared.vertices) < 1000:
+        shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
+    elif match := _OPTION.search(line):
+        shared.options[match["key"]] = match["value"].strip().strip("'\"")
+    elif match := _VERSION.search(line) or (None if shared.version else _JAR.search(line)):
+        shared.version = match["version"]
+    return failure if at_ms < 0 else None  # a stack trace has no times
+
+
+def _explain(failure: Failure, why: str) -> None:
+    """Set the reason, in Flink's words, and the task that it names."""
+    why = _END_OF_TEXT.split(why, maxsplit=1)[0]
+    found, task = _REASON.search(why), _NOT_RUNNING.search(why)
+    reason = found["reason"] if found else NOT_RUNNING if task else why
+    failure.reason = masked_text(reason).rstrip(". ")[:200]
+    if isinstance(failure, LogRefusal) and task is not None:
+        failure.task = masked_text(task["task"])[:200]
+
+
+def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
+    if kind in ("refused", "not running"):
+        last = log.refusals[-1] if log.refusals else None
+        if kind == "refused" and last is not None and last.line_ms == line_ms and last.task and not fields.get("why"):
+            return None  # older versions report a task that does not run, and then that the trigger failed
+        log.refusals.append(LogRefusal(line_ms))
+        if fields["why"]:
+            _explain(log.refusals[-1], fields["why"])
+        return log.refusals[-1]
+    if kind == "restored":
+        log.restored += 1
+        return None
+    if kind == "strategy":
+        log.strategy = (fields["strategy"] or "")[:1000]
+        return None
+    number = int(fields["id"] or 0)
+    if (
+        max(
+            number,
+            int(fields.get("size") or 0),
+            int(fields.get("ms") or fields.get("old") or 0),
+            int(fields.get("at") or 0),
+        )
+        > LARGEST
+    ):
+        return None  # no coordinator writes such numbers
+    point = log.checkpoints.setdefault(number, LogCheckpoint(number))
+    match kind:
+        case "triggered":
+            point.triggered_ms, point.line_ms = int(fields["at"] or 0), line_ms
+            point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
+        case "completed":
+            point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
+            point.duration_ms = int(fields["ms"] or fields["old"] or 0)
+            log.completed_ms = max(log.completed_ms, line_ms)
+            log.consecutive = 0
+            if point.triggered_ms < 0 <= line_ms:  # the log begins later
+                point.triggered_ms = max(line_ms - point.duration_ms, 0)
+        case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
+            point.status, point.reason = "FAILED", kind
+            log.consecutive = log.consecutive if log.consecutive is None or point.is_savepoint else log.consecutive + 1
+            if why := fields.get("why"):
+                _explain(point, why)
+            point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
+            return point
+    return None
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with opened(path) as file:
+        while line := file.readline(LONGEST_LINE):
+            yield line.decode("utf-8", "replace")
+
+
+# ---- A stretch at the end of a history in which a job runs and completes no checkpoint: since when, why, and what to look at.
+#
+# completed   completed   refused   refused   refused   end of the log, or the moment that the REST API answers for
+# ----|-----------|----------x---------x---------x------|
+#                 <------------- silence -------------->
+
+SILENT_GAPS = 3
+"""A job is silent if it completes none for so many times its usual gap."""
+_STORAGE = "Checkpoint storage could not be written: look at its address and access rights"
+_WHAT_TO_DO = (
+    (
+        "tasks are currently running",
+        "Look at why tasks do not run (slots, a restart loop, their last exception), not at checkpoints",
+    ),
+    ("minimum time between", "The pause is as configured (execution.checkpointing.min-pause): no fault by itself"),
+    (
+        "maximum number of concurrent",
+        "As many are under way as max-concurrent-checkpoints allows: look at what holds them",
+    ),
+    ("queued", "Requests wait for a checkpoint that does not end: look at what holds it"),
+    (
+        "expired",
+        "They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain http://HOST:8081`",
+    ),
+    ("declined", "A task declined: the log of its TaskManager says why"),
+    ("IO-problem", _STORAGE),
+    ("IOException", _STORAGE),
+    ("task checkpoint failed", "A task could not write its state: the log of its TaskManager says why"),
+    ("finished", "Tasks have ended: execution.checkpointing.checkpoints-after-tasks-finish allows checkpoints then"),
+    ("scheduler is shut down", "The job stops or restarts: look at its state"),
+    ("has failed", "Look at the exceptions of the job"),
+)
+"""(part of Flink's reason, what to look at); messages of CheckpointFailureReason, 1.9 to 2.3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A stretch without a completed checkpoint that lasts to the end of what is known."""
+
+    since: str  # a time of the source's clock, and what was then
+    lasts_ms: int
+    is_whole: bool  # no checkpoint completed before, either
+    refusals: tuple[LogRefusal, ...]
+    failed: tuple[str, ...]  # reasons of checkpoints that failed
+    intolerable: int = 0  # restarts because too many failed
+    end: str = "the end of the log"
+
+    def sentences(self) -> Iterator[str]:
+        """First what is silent, then why, then what to look at."""
+        begun = f" since {self.since}" if self.since else ""
+        until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
+        yield f"No checkpoint has completed{begun}{until}."
+        reasons = list[str]()
+        for reason, count in Counter(refusal.reason for refusal in self.refusals).most_common():
+            alike = [refusal for refusal in self.refusals if refusal.reason == reason]
+            first = _clock(alike[0].line_ms)
+            times = "" if alike[0].line_ms < 0 else f" from {first} on" if count > 1 else f" at {first}"
+            why = one_line(reason, 160) or "the log gives no reason"
+            yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times}: {why}."
+            tasks = Counter(refusal.task for refusal in alike if refusal.task)
+            if tasks:
+                named = ", ".join(f"'{one_line(task, 120)}'" for task, _ in tasks.most_common(2))
+                more = f" and {len(tasks) - 2} more" if len(tasks) > 2 else ""
+                yield f"The task that did not run: {named}{more}."
+            reasons.append(reason)
+        for reason, count in Counter(self.failed).most_common(3):
+            yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
+            reasons.append(reason)
+        if self.intolerable:
+            times = "once" if self.intolerable == 1 else f"{self.intolerable} times"
+            yield f"The job failed {times}: more checkpoints failed in a row than it tolerates."
+        yield from where_to_look(reasons)
+
+
+def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
+    """What checkpoints that failed for these reasons, in Flink's words, ask for; two sentences at most."""
+    advice = [what for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)]
+    yield from (f"{what}." for what in advice[:2])
+
+
+def silence_of_log(log: JobLog) -> Silence | None:
+    """None: the job has ended, or completes checkpoints as often as it did."""
+    is_whole = not any(point.status == "COMPLETED" for point in log.checkpoints.values())
+    since_ms = log.running_ms if is_whole else log.completed_ms
+    refusals = [refusal for refusal in log.refusals if is_whole or refusal.line_ms > log.completed_ms]
+    points = [point for _, point in sorted(log.checkpoints.items())]
+    last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
+    failed = [
+        point.reason for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint
+    ]
+    begun = "the job began to run at " if is_whole else ""
+    if is_whole and since_ms < 0:
+        begun = "the first line about them at "
+        times = [*(refusal.line_ms for refusal in refusals), *(point.line_ms for point in points)]
+        since_ms = min((at for at in times if at >= 0), default=-1)
+    lasts_ms = log.ended_ms - since_ms if 0 <= since_ms <= log.ended_ms else 0
+    triggers = [point.triggered_ms for point in points if point.triggered_ms >= 0]
+    longest_ms = max((point.duration_ms for point in points if point.status == "COMPLETED"), default=0)
+    if log.state in ENDED or not _is_silent(
+        lasts_ms, triggers, longest_ms, len(refusals) + len(failed), is_whole=is_whole
+    ):
+        return None
+    return Silence(
+        f"{begun}{_clock(since_ms)}" if since_ms >= 0 else "",
+        lasts_ms,
+        is_whole,
+        tuple(refusals),
+        tuple(failed),
+        log.intolerable,
+    )
+
+
+def log_remarks(log: JobLog) -> Iterator[str]:
+    """What its failures mean: those in a row, and restarts without a checkpoint."""
+    yield from _failures_apart(log)
+    yield from _fresh_restarts(log)
+
+
+def _failures_apart(log: JobLog) -> Iterator[str]:
+    """That failures which did not follow each other do not add up."""
+    points = [point for _, point in sorted(log.checkpoints.items())]
+    over = [
+        point
+        for point in points
+        if point.status == "COMPLETED" or (point.status == "FAILED" and not point.is_savepoint)
+    ]
+    stretches = [
+        [point.id for point in own] for failed, own in groupby(over, lambda point: point.status == "FAILED") if failed
+    ]
+    if len(stretches) < 2:
+        return
+    longest = max(stretches, key=len)
+    ids = f"{longest[0]}" if len(longest) == 1 else f"{longest[0]} to {longest[-1]}"
+    yield (
+        f"{sum(map(len, stretches))} checkpoints failed, at most {len(longest)} in a row ({ids}). Flink compares the failures in a row "
+        "with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets their count to 0."
+    )
+
+
+def _fresh_restarts(log: JobLog) -> Iterator[str]:
+    """What restarts without a checkpoint mean."""
+    if count := log.fresh_restarts:
+        restarts = "1 restart" if count == 1 else f"{count} restarts"
+        yield (
+            f"{restarts} found no checkpoint to restore: the job began again with empty state, and its sources where they begin without a "
+            "position. Each time the records before are read again, and sinks that neither replace rows by key nor commit with checkpoints "
+            "get them once more."
+        )
+
+
+def silence_of_job(points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int) -> Silence | None:
+    """Of a running job, by its REST API.  None: it completes checkpoints as often as it should."""
+    done = [point for point in points if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+    if not points or now_ms < 0:
+        return None
+    ends = [point.trigger_timestamp + point.end_to_end_duration for point in done]
+    since_ms = max(ends, default=points[0].trigger_timestamp)
+    failed = [
+        point.failure_message for point in points if point.status == "FAILED" and point.trigger_timestamp >= since_ms
+    ]
+    triggers = [point.trigger_timestamp for point in points] if interval_ms <= 0 else [0, interval_ms]
+    longest_ms = max((point.end_to_end_duration for point in done), default=0)
+    if not _is_silent(now_ms - since_ms, triggers, longest_ms, len(failed), is_whole=not done):
+        return None
+    begun = "" if done else "the first one that is known, at "
+    return Silence(
+        f"{begun}{_clock(since_ms)}", now_ms - since_ms, not done, (), tuple(failed), end="the time of the answers"
+    )
+
+
+def _is_silent(lasts_ms: int, triggers: Sequence[int], longest_ms: int, given_up: int, *, is_whole: bool) -> bool:
+    gaps = [after - before for before, after in pairwise(triggers) if after > before]
+    usual_ms = max(median(gaps) if gaps else 0, longest_ms)
+    return (is_whole and given_up > 0) or given_up > 1 or (0 < usual_ms * SILENT_GAPS < lasts_ms)
+
+
+def _about(lasts_ms: int) -> str:
+    unit, name = next((unit, name) for unit, name in _UNITS if lasts_ms >= 2 * unit or unit == 1000)
+    return f"{lasts_ms / unit:.3g} {name}"
+
+
+_UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+
+
+def _clock(at_ms: int) -> str:
+    """A time of a line; a log without dates has the first days of 1970."""
+    at = datetime.fromtimestamp(max(at_ms, 0) / 1000, UTC)
+    return f"{at:%H:%M:%S}" if at_ms < 365 * DAY_MS else f"{at:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,424 @@
+"""Answers of the REST API, and a snapshot of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from sim.jobs.source.recorded_job import RecordedSubtask, RecordedTask, RecordingError, summary, without_stand_in
+from sim.model.series.tables import is_known
+from sim.model.text import one_line
+
+# ---- Short names for the vertices of a real job: Flink's name lists all chained operators, at any length.
+#
+# ``Source: orders -> Map -> (Sink: Writer, Filter)`` becomes ``orders+map+writer+filter``: short to write, unique, and fit for a key.
+
+MAX_NAME_CHARS = 40  # characters of a name, without the number that makes it unique
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def operators(vertex: str) -> list[str]:
+    """The operators of a chain, in order; branches follow one another.  Arrows and commas inside an operator's brackets belong to it."""
+    parts, depth, branches, start, i = [], 0, 0, 0, 0
+    while i < len(vertex):
+        step = 1
+        if depth == 0 and vertex.startswith(" -> ", i):
+            step = 4
+            if vertex.startswith("(", i + 4):
+                branches, step = branches + 1, 5
+        elif depth == 0 and branches and vertex.startswith(", ", i):
+            step = 2
+        elif depth == 0 and branches and vertex[i] == ")":
+            branches -= 1
+        else:
+            depth += (vertex[i] in _OPEN) - (vertex[i] in _CLOSE and depth > 0)
+            i += 1
+            continue
+        parts.append(vertex[start:i])
+        start = i = i + step
+    parts.append(vertex[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def short_names(vertices: Sequence[str]) -> list[str]:
+    """A name per vertex, all different."""
+    names: list[str] = []
+    numbers: dict[str, int] = {}  # how often a name occurred
+    used: set[str] = set()
+    for vertex in vertices:
+        labels = [label for operator in operators(vertex) if (label := _label(operator))] or ["vertex"]
+        name = "+".join(labels)
+        if len(name) > MAX_NAME_CHARS:
+            name = labels[0][:MAX_NAME_CHARS].rstrip("-") + (f"+{len(labels) - 1}" if len(labels) > 1 else "")
+        first = numbers.get(name, 1)
+        number = next(
+            n for n in range(first, first + len(names) + 1) if (name if n == 1 else f"{name}-{n}") not in used
+        )
+        numbers[name] = number + 1
+        names.append(name if number == 1 else f"{name}-{number}")
+        used.add(names[-1])
+    return names
+
+
+def _label(operator: str) -> str:
+    """A label for an operator: ``Source: Kafka Source`` -> ``kafka-source``; ``Calc[2](select=[a])`` -> ``calc-2``."""
+    head = re.sub(r"^(?:Source|Sink|SinkWriter|SinkCommitter): *", "", re.sub(r"<[^>]*>", "", operator))
+    head = re.sub(r"\[(\d+)\]", r" \1", head)
+    head = re.split(r"[(\[{]", head)[0] or head
+    return "-".join(re.findall(r"[a-z0-9_]+", head.lower()))
+
+
+# ---- The answers of a Flink REST API about one job: every answer under its path, and repeated samples of metrics.
+#
+# It knows neither the origin of the answers (a live endpoint, a saved folder, an archive of a history server) nor their meaning.
+# Foreign ids of jobs and vertices become parts of paths and files, so they are checked: both are AbstractIDs, 16 bytes in hexadecimal
+# digits.
+
+ID = "[0-9a-f]{32}"
+_ID = re.compile(ID)
+_STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons
+MOST_STEPS = 12
+_NAMED_JOBS = frozenset({"overview"})  # names behind /jobs/ that are no jobs
+
+
+def is_id(text: object) -> bool:
+    """Whether a text is the id of a job or of a vertex."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def is_path(path: str) -> bool:
+    """Whether ``/jobs/<id>/plan`` is a valid request, and a safe name of a file below a folder."""
+    first, *steps = path.split("/")
+    if first or not 1 <= len(steps) <= MOST_STEPS or not all(_STEP.fullmatch(step) for step in steps):
+        return False
+    return steps[0] != "jobs" or len(steps) == 1 or is_id(steps[1]) or steps[1] in _NAMED_JOBS
+
+
+def climbs(name: str) -> bool:
+    """Whether a name in an archive would leave the folder that it is unpacked in."""
+    steps = re.split(r"[/\\]", name)
+    return ".." in steps or not steps[0] or ":" in steps[0] or "\x00" in name
+
+
+MAX_NAMED = 8  # number of jobs in one message
+
+
+@dataclass(frozen=True, slots=True)
+class RestSnapshot:
+    """The answers of a REST API about one job."""
+
+    source: str  # where the answers were read, without credentials
+    job: str  # id of the job, 32 hexadecimal digits
+    answers: Mapping[str, Any]  # path ("/jobs/<id>/plan") -> JSON
+    samples: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  # time [epoch ms] -> path -> JSON, ascending
+    missing: Mapping[str, str] = field(default_factory=dict)  # path of a request without an answer -> reason
+
+    def of_job(self, path: str = "") -> Any:
+        """The answer about the job: ``of_job("/plan")``; None: not requested."""
+        return self.answers.get(f"/jobs/{self.job}{path}")
+
+
+HOW_TO_SAVE = "`ckptsim import http://HOST:8081 --save FOLDER` saves all answers under their names, `ckptsim explain FILE` reads one alone"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    return ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+
+
+def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
+    """The id of the job that has answers of its own and begins with `prefix`.  RecordingError: none or several; the message names them."""
+    ids = sorted({path.split("/")[2] for path in answers if path.startswith("/jobs/")} - {"overview"})
+    ids = [name for name in ids if is_id(name)]
+    meant = [name for name in ids if name.startswith(prefix.lower())] if prefix else ids
+    if len(meant) == 1:
+        return meant[0]
+    names = first_names(ids)
+    if meant:
+        raise RecordingError(f"{source}: holds several jobs, choose one with --job: {names}")
+    named = repr(one_line(prefix or ""))
+    if ids:
+        raise RecordingError(f"{source}: holds no job {named}: {names}")
+    called = "the answer to /jobs/ID is called jobs/ID.json, with the job's id of 32 hexadecimal digits"
+    raise RecordingError(f"{source}: holds no job: {called}; {HOW_TO_SAVE}")
+
+
+# ---- The answers of Flink's REST API as typed values.  Field names are Flink's; other fields are ignored.
+#
+# Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3.  Later fields have a default.
+
+MAX_PARALLELISM = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
+MOST_VERTICES = 1000  # a job has tens
+PROCESSOR_TIME = "Status.JVM.CPU.Time"
+"""A metric of a TaskManager: processor time of its process [ns].  Busy time counts threads that block, this does not."""
+Parallelism = Annotated[int, Field(ge=1, le=MAX_PARALLELISM)]
+Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
+Ms = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**15)]  # the year 33658
+Count = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**9)]
+Maybe = Annotated[float | None, BeforeValidator(lambda value: value if is_known(value) else None)]
+
+
+class _Answer(BaseModel):
+    """An answer of Flink's REST API, or a part of one."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Version(_Answer):
+    """The answer to /config."""
+
+    flink_version: str = Field(alias="flink-version")
+
+
+class Totals(_Answer):
+    """The counters of a vertex or a subtask since its start.  -1: not known."""
+
+    read_records: Maybe = Field(default=None, alias="read-records")
+    write_records: Maybe = Field(default=None, alias="write-records")
+    read_bytes: Maybe = Field(default=None, alias="read-bytes")
+    write_bytes: Maybe = Field(default=None, alias="write-bytes")
+    busy_ms: Maybe = Field(default=None, alias="accumulated-busy-time")
+    idle_ms: Maybe = Field(default=None, alias="accumulated-idle-time")
+    backpressured_ms: Maybe = Field(default=None, alias="accumulated-backpressured-time")
+
+
+class JobVertex(_Answer):
+    """A vertex in the details of a job."""
+
+    id: Id
+    name: str
+    parallelism: Parallelism
+    max_parallelism: int = Field(default=-1, alias="maxParallelism")
+    metrics: Totals = Totals()
+
+
+class JobDetails(_Answer):
+    """The answer to /jobs/:id."""
+
+    jid: Id
+    name: str = ""
+    state: str = ""
+    start_time: Ms = Field(default=-1, alias="start-time")
+    end_time: Ms = Field(default=-1, alias="end-time")
+    duration: Ms = -1
+    now: Ms = -1
+    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MOST_VERTICES)]
+    plan: dict[str, Any] | None = None
+
+
+class PlanInput(_Answer):
+    """An input of a vertex in the plan."""
+
+    id: Id
+    num: int = 0  # which gate of the task it is
+    ship_strategy: str | None = None
+    exchange: str = ""
+
+
+class PlanNode(_Answer):
+    """A vertex in the plan."""
+
+    id: Id
+    parallelism: int = -1
+    description: str = ""
+    inputs: tuple[PlanInput, ...] = ()
+
+
+class JobPlan(_Answer):
+    """The plan of a job: `plan` of /jobs/:id/plan."""
+
+    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MOST_VERTICES)]
+
+
+class ExecutionConfig(_Answer):
+    """The execution configuration of a job."""
+
+    restart_strategy: str = Field(default="", alias="restart-strategy")
+
+
+class JobConfig(_Answer):
+    """The answer to /jobs/:id/config."""
+
+    execution_config: ExecutionConfig = Field(default=ExecutionConfig(), alias="execution-config")
+
+
+class ConfigEntry(_Answer):
+    """An entry of /jobmanager/config."""
+
+    key: str
+    value: str
+
+
+class TaskFailure(_Answer):
+    """An entry of a job's exceptions."""
+
+    timestamp: int = -1
+
+
+class TaskFailures(_Answer):
+    """The entries of a job's exceptions."""
+
+    entries: tuple[TaskFailure, ...] = ()
+
+
+class Exceptions(_Answer):
+    """/jobs/:id/exceptions (since 1.13)."""
+
+    exceptionHistory: TaskFailures = TaskFailures()  # noqa: N815 - Flink's name
+
+
+class CheckpointConfig(_Answer):
+    """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
+
+    mode: str = "exactly_once"
+    interval: int = -1
+    timeout: int | None = None
+    min_pause: int | None = None
+    max_concurrent: int | None = None
+    tolerable_failed_checkpoints: int | None = None
+    unaligned_checkpoints: bool | None = None
+    aligned_checkpoint_timeout: int | None = None
+    checkpoints_after_tasks_finish: bool | None = None
+    state_backend: str | None = None
+    checkpoint_storage: str | None = None
+    state_changelog_enabled: bool | None = None
+    changelog_periodic_materialization_interval: int | None = None
+
+
+class RestoredCheckpoint(_Answer):
+    """The checkpoint that a job last began from."""
+
+    id: int
+
+
+class LatestCheckpoints(_Answer):
+    """The latest checkpoints of a job, by what became of them."""
+
+    restored: RestoredCheckpoint | None = None
+
+
+class Spread(_Answer):
+    """The values of a number over all completed checkpoints."""
+
+    max: Ms = -1
+
+
+class CheckpointSummary(_Answer):
+    """Numbers over all completed checkpoints, those that Flink has forgotten included."""
+
+    end_to_end_duration: Spread = Spread()
+
+
+class CheckpointStatistics(_Answer):
+    """What /jobs/:id/checkpoints says that the details of checkpoints lack."""
+
+    counts: dict[str, int] = Field(default_factory=dict)
+    latest: LatestCheckpoints = LatestCheckpoints()
+    summary: CheckpointSummary | None = None
+
+    @property
+    def slowest_ms(self) -> int:
+        """The duration of the slowest completed one ever; -1: not known."""
+        return -1 if self.summary is None else self.summary.end_to_end_duration.max
+
+
+class TaskDetails(_Answer):
+    """The answer to /jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
+
+    subtasks: tuple[RecordedSubtask, ...] = ()
+
+
+class SubtaskPlace(_Answer):
+    """A subtask with the TaskManager that it runs on."""
+
+    subtask: int
+    status: str = ""
+    host: str = ""
+    endpoint: str = ""
+    taskmanager_id: str = Field(default="", alias="taskmanager-id")
+    attempt: int = 0
+    duration: Ms = -1
+    metrics: Totals = Totals()
+    status_duration: dict[str, Ms] = Field(default_factory=dict, alias="status-duration")
+
+
+class VertexDetails(_Answer):
+    """The answer to /jobs/:id/vertices/:vertex."""
+
+    subtasks: tuple[SubtaskPlace, ...] = ()
+
+
+class Hardware(_Answer):
+    """The hardware of a TaskManager."""
+
+    cpu_cores: Count = Field(default=-1, alias="cpuCores")
+
+
+class TaskManagerInfo(_Answer):
+    """A TaskManager of the cluster."""
+
+    id: str = ""
+    path: str = ""
+    slots: Count = Field(default=-1, alias="slotsNumber")
+    free_slots: Count = Field(default=-1, alias="freeSlots")
+    hardware: Hardware = Hardware()
+
+    @property
+    def address(self) -> str:
+        """The host in its path, ``pekko.tcp://flink@HOST:PORT/...``; empty: it runs in the JobManager's process."""
+        authority = self.path.partition("://")[2].partition("/")[0]
+        return authority.partition("@")[2].rpartition(":")[0]
+
+
+class GarbageCollector(_Answer):
+    """The collections of one collector of a JVM since it began."""
+
+    name: str = ""
+    count: Count = -1
+    time: Ms = -1
+
+
+class TaskManagerMetrics(_Answer):
+    """The metrics in the answer to /taskmanagers/:id."""
+
+    garbage_collectors: tuple[GarbageCollector, ...] = Field(default=(), alias="garbageCollectors")
+
+
+class TaskManagerDetails(_Answer):
+    """The answer to /taskmanagers/:id."""
+
+    metrics: TaskManagerMetrics = TaskManagerMetrics()
+
+
+class TaskManagersInfo(_Answer):
+    """The answer to /taskmanagers."""
+
+    taskmanagers: tuple[TaskManagerInfo, ...] = ()
+
+
+def with_tasks(details: Any, tasks: Mapping[str, RecordedTask]) -> Any:
+    """The answer about a checkpoint with these tasks: its own are sums, which `RecordedCheckpoint` does not have."""
+    return {**details, "tasks": tasks} if isinstance(details, dict) else details
+
+
+T = TypeVar("T")
+
+
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made once per kind: making one takes longer than using it
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return _ADAPTERS.setdefault(kind, _ADAPTERS.get(kind) or TypeAdapter(kind))
+
+
+def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
+    """RecordingError: the answer is not what Flink says there."""
+    try:
+        return _adapter(kind).validate_python(answer)
+    except (ValidationError, RecursionError) as error:
+        mistakes = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
+        raise RecordingError(f"{source}: {path}: {mistakes}") from None

@@ -1,0 +1,411 @@
+"""The client of Flink's REST API: connections, limits, several requests at once."""
+
+from __future__ import annotations
+
+import base64
+import io
+import ipaddress
+import math
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cached_property, partial
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
+from multiprocessing.pool import ThreadPool
+from typing import IO, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+from urllib.request import (
+    AbstractHTTPHandler,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    ProxyHandler,
+    Request,
+    build_opener,
+    getproxies,
+    proxy_bypass,
+)
+
+from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError
+from sim.jobs.source.secrets import masked_text
+from sim.model.text import Address, one_line
+
+# ---- Connections with an overall time limit, however slowly the server sends; redirects within one server only.
+#
+# A socket's time limit holds for each read.  A server that sends a byte a second never reaches it, in a body or in a header.
+
+MAX_REASON_CHARS = 160  # characters of an address in a message
+Left = Callable[[], float]
+"""Seconds until the next read must end; TimeoutError: none are left."""
+
+
+class RedirectError(Exception):
+    """A redirect to another server, in one line."""
+
+
+class WithinServer(HTTPRedirectHandler):
+    """A redirect handler that follows no redirect to another origin.
+
+    The other server would get the headers for this one, or they would travel unencrypted.
+    """
+
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
+        location = headers.get("location") or ""
+        try:
+            target = urljoin(req.full_url, location)
+            same = origin(target) == origin(req.full_url)
+        except ValueError:
+            same, target = False, location
+        if not location or not same:
+            fp.close()
+            place = one_line(str(Address(target)), MAX_REASON_CHARS)
+            known = f"sends us to {place}: if that is Flink, give its address"
+            raise RedirectError(known if location else "redirects, and does not say where")
+        return super().http_error_302(req, fp, code, msg, headers)
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+class HTTPInTime(HTTPHandler):
+    """An HTTP handler whose connections have a time limit."""
+
+    def __init__(self, left: Left) -> None:
+        super().__init__()
+        self.left = left
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_Connection, self.left), req)
+
+
+class HTTPSInTime(HTTPSHandler):
+    """An HTTPS handler whose connections have a time limit."""
+
+    def __init__(self, left: Left) -> None:
+        # that of HTTPSHandler reads all certificates of the machine: 20 ms, for http as well
+        AbstractHTTPHandler.__init__(self)
+        self.left = left
+
+    @cached_property
+    def trusted(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_SecureConnection, self.left), req, context=self.trusted)
+
+
+class _Connection(HTTPConnection):
+    """An HTTP connection whose reads have a limit."""
+
+    def __init__(self, left: Left, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.left = left
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = _DeadlineSocket(self.sock, self.left)
+
+
+class _SecureConnection(_Connection, HTTPSConnection):
+    """A TLS connection whose reads have a limit."""
+
+
+class _DeadlineSocket:
+    """A socket whose reads have a limit."""
+
+    def __init__(self, sock: socket.socket, left: Left) -> None:
+        self.sock = sock
+        self.left = left
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_DeadlineReader(self.sock, self.left))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sock, name)
+
+
+class _DeadlineReader(io.RawIOBase):
+    """A reader of a socket with a limit."""
+
+    def __init__(self, sock: socket.socket, left: Left) -> None:
+        self.sock = sock
+        self.left = left
+        self.raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self.sock.settimeout(self.left())
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """(scheme, host, port).  ValueError: an address without them."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+# An HTTP endpoint, asked politely: limits of time and memory, a few retries with growing pauses, and a clear message for every failure.
+#
+# It knows JSON, and that Flink answers in it.  `sim.jobs.source.fetching` decides about the requests.
+# Plain urllib is enough for reading.
+
+LARGEST_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
+SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the same default
+ANSWER_S = 60.0  # for one answer, however slowly it comes
+ATTEMPTS = 4
+FIRST_PAUSE_S = 0.5  # doubles; with jitter, so that clients don't retry together
+LONGEST_REASON = 1_000_000  # bytes: errors include a stack trace
+RETRYABLE = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
+_HINT = "is this Flink's REST address?"
+
+
+class RestError(RecordingError):
+    """The endpoint gives no usable answer; the message names it and a remedy."""
+
+    def __init__(
+        self, place: str, why: str, *, status: int = 0, is_retryable: bool = False, is_final: bool = False
+    ) -> None:
+        super().__init__(f"{place}: {why}")
+        self.why = why
+        self.status = status  # of HTTP; 0: there was no answer
+        self.is_retryable = is_retryable  # another attempt may help
+        self.is_final = is_final  # time or memory is used up: no further request gets an answer
+
+
+class _Reading(threading.local):
+    """The answer that a thread reads."""
+
+    ends = math.inf  # when it must have come
+
+
+class Client:
+    """A reader of JSON below one URL, for several threads.
+
+    Credentials in the URL (``http://user:password@host``) become a header; no message shows them.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        silence_s: float = SILENCE_S,
+        total_s: float = math.inf,
+        most_requests: float = math.inf,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`silence_s`: limit between two bytes; `total_s`: limit of all requests together; `most_requests`: of their number."""
+        parts = _parsed(url)
+        host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+        place = f"{host}:{parts.port}" if parts.port else str(host)
+        self.url = urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
+        self.headers = {"Accept": "application/json", "User-Agent": "ckptsim", **(headers or {})}
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self.headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+        self.silence_s = silence_s
+        self.total_s = total_s
+        self.ends = time.monotonic() + total_s
+        self.reading = _Reading()
+        self.counting = threading.Lock()
+        self.most_requests = most_requests
+        self.requests = 0  # sent so far
+        self.answered = 0  # of these
+        self.wait = pause
+        self.budget = Budget()
+        direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
+        self.opener = build_opener(WithinServer, HTTPInTime(self._remaining_s), HTTPSInTime(self._remaining_s), *direct)
+
+    def get(self, path: str, *, attempts: int = ATTEMPTS, kept_as: str = "") -> Any:
+        """The JSON below the URL.  RestError: no answer, even after retries.
+
+        A repeated request replaces the earlier answer in the budget, unless `kept_as` gives it another name.
+        """
+        why = ""
+        for attempt in range(attempts):
+            try:
+                return self._attempt(path, kept_as or path)
+            except RestError as error:
+                if why and error.is_final:
+                    raise RestError(self.url + path, f"{why}; then {error.why}", is_final=True) from None
+                if not error.is_retryable or attempt == attempts - 1:
+                    raise
+                why = error.why
+            self.pause(FIRST_PAUSE_S * 2**attempt * random.uniform(0.75, 1.25))
+        raise AssertionError(f"{attempts} attempts")
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not beyond the limit of all requests."""
+        self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
+
+    def _attempt(self, path: str, kept_as: str) -> Any:
+        with self.counting:
+            if self.requests >= self.most_requests:
+                raise RestError(
+                    self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True
+                )
+            self.requests += 1
+        self.reading.ends = min(time.monotonic() + ANSWER_S, self.ends)
+        request = Request(self.url + path, headers=self.headers)
+        try:
+            with self.opener.open(request, timeout=self._remaining_s()) as answer:
+                content = self._content(path, answer)
+        except HTTPError as error:
+            with error:
+                raise RestError(
+                    self.url + path, _refusal(error), status=error.code, is_retryable=error.code in RETRYABLE
+                ) from None
+        except RedirectError as error:
+            raise RestError(self.url + path, str(error)) from None
+        except RestError:
+            raise
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: an address within a redirect
+            raise self._connection_error(path, error) from None
+        with self.counting:
+            self.answered += 1
+        try:
+            return self.budget.parse(content, kept_as)
+        except BudgetError as error:
+            raise RestError(self.url + path, f"its answer {error}", is_final=error.is_spent) from None
+        except (ValueError, RecursionError) as error:
+            raise self._no_json_error(path, content, error) from None
+
+    def _remaining_s(self) -> float:
+        """Seconds for the next read."""
+        left = self.reading.ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return min(left, self.silence_s)
+
+    def _content(self, path: str, answer: HTTPResponse) -> bytes:
+        content = bytearray()
+        while part := answer.read1(1 << 20):
+            content += part
+            if len(content) > LARGEST_BYTES:
+                raise RestError(self.url + path, f"answers with more than {LARGEST_BYTES} bytes")
+        return bytes(content)
+
+    def _no_json_error(self, path: str, content: bytes, error: Exception) -> RestError:
+        start = content.lstrip()[:1]
+        if start == b"<":
+            why = f"answers with a web page, not with JSON: {_HINT}"
+        elif start and start in b"{[":
+            why = f"its JSON is cut off or damaged ({one_line(error, MAX_REASON_CHARS)})"
+        else:
+            why = f"answers with {'something that is no JSON' if start else 'nothing'}: {_HINT}"
+        return RestError(self.url + path, why, is_retryable=why.startswith("its JSON"))
+
+    def _connection_error(self, path: str, error: Exception) -> RestError:
+        cause = error.reason if isinstance(error, URLError) and isinstance(error.reason, Exception) else error
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            who = "SSL_CERT_FILE may name who vouches for it"
+            return RestError(
+                self.url, f"its certificate is not trusted ({one_line(cause.verify_message, MAX_REASON_CHARS)}); {who}"
+            )
+        if isinstance(cause, ssl.SSLError):
+            why = f"does not speak TLS as expected ({one_line(cause, MAX_REASON_CHARS)}): is it http:// instead of https://?"
+            return RestError(self.url, why)
+        if isinstance(cause, TimeoutError):
+            return self._timeout_error(path)
+        if isinstance(cause, (HTTPException, ValueError)):
+            why = f"no proper answer ({type(cause).__name__}: {one_line(cause, MAX_REASON_CHARS)}): {_HINT[:-1]}, and http or https?"
+            return RestError(self.url + path, why, is_retryable=True)
+        reason = getattr(cause, "strerror", None) or cause
+        return RestError(
+            self.url, f"cannot be reached{self._by_way()} ({one_line(reason, MAX_REASON_CHARS)})", is_retryable=True
+        )
+
+    def _by_way(self) -> str:
+        """The proxy between us and the endpoint, as the environment names it."""
+        parts = urlsplit(self.url)
+        proxy = getproxies().get(parts.scheme)
+        if proxy is None or _is_loopback(str(parts.hostname)) or proxy_bypass(str(parts.hostname)):
+            return ""
+        place = one_line(proxy.rpartition("@")[2], MAX_REASON_CHARS)  # without a password
+        return f" by the proxy {place} of {parts.scheme}_proxy; no_proxy={parts.hostname} goes without it"
+
+    def _timeout_error(self, path: str) -> RestError:
+        now = time.monotonic()
+        if now >= self.ends:
+            return RestError(
+                self.url + path, f"no time is left: {self.total_s:g} s were given for all questions", is_final=True
+            )
+        if now >= self.reading.ends:
+            return RestError(self.url + path, f"the answer does not come to an end within {ANSWER_S:g} s")
+        return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
+
+
+def _parsed(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        usable = False
+    if not usable or any(c.isspace() or not c.isprintable() for c in url):
+        raise RestError(
+            f"'{one_line(str(Address(url)).rpartition('@')[2], MAX_REASON_CHARS)}'",
+            "is no address of a REST API: write http://HOST:8081",
+        )
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _refusal(error: HTTPError) -> str:
+    if error.code in (401, 407):
+        return f"HTTP {error.code}: asks who we are: write http://USER:PASSWORD@HOST:PORT, or --header 'Authorization: ...'"
+    if error.code == 403:
+        return "HTTP 403: does not let us in"
+    if error.code in (301, 302, 303, 307, 308):
+        return f"HTTP {error.code}: sends us round in circles: {_HINT}"
+    reason = _flink_reason(error)
+    return f"HTTP {error.code}: {reason}" if reason else f"HTTP {error.code} {one_line(error.reason)}: {_HINT}"
+
+
+def _flink_reason(error: HTTPError) -> str:
+    """The text of the last of Flink's ``errors``, without stack and class; empty: not an answer of Flink."""
+    try:
+        first = str(Budget().parse(error.read(LONGEST_REASON), "")["errors"][-1]).strip().splitlines()[0]
+    except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):
+        return ""
+    return one_line(masked_text(first.rpartition("Exception: ")[2]), MAX_REASON_CHARS)
+
+
+# Many requests of one kind, a few of them at once: a job of a thousand vertices is read in seconds, and its JobManager is not flooded.
+
+AT_ONCE = 8  # requests; Flink answers with four threads (rest.server.numThreads), the others are on their way
+MAX_SEQUENTIAL_REQUESTS = 32  # requests that are sent one after the other, as for a job of tens of vertices
+
+
+def answers_of(client: Client, questions: Sequence[tuple[str, str]]) -> Generator[Any | RestError, None, None]:
+    """The answer or the error of each question (path, name in the budget), in their order.
+
+    Close it, and the questions that were not sent are not sent.  The threads do not keep a program from ending.
+    """
+
+    def answer(question: tuple[str, str]) -> Any | RestError:
+        path, kept_as = question
+        try:
+            return client.get(path, kept_as=kept_as)
+        except RestError as error:
+            return error
+
+    if len(questions) <= MAX_SEQUENTIAL_REQUESTS:
+        yield from map(answer, questions)
+        return
+    with ThreadPool(AT_ONCE) as pool:
+        yield from pool.imap(answer, questions)

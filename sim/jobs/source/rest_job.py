@@ -1,0 +1,286 @@
+"""A real job as its REST API describes it: vertices with short names and inputs, checkpoints, options.
+
+It only reads and checks the answers of a snapshot; the `infer` modules make a scenario of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, TypeVar
+
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedTask, RecordingError
+from sim.jobs.source.rest_answers import (
+    HOW_TO_SAVE,
+    PROCESSOR_TIME,
+    CheckpointConfig,
+    CheckpointStatistics,
+    ConfigEntry,
+    Exceptions,
+    GarbageCollector,
+    JobConfig,
+    JobDetails,
+    JobPlan,
+    RestSnapshot,
+    TaskDetails,
+    TaskManagerDetails,
+    TaskManagerInfo,
+    TaskManagersInfo,
+    Version,
+    VertexDetails,
+    operators,
+    parsed,
+    short_names,
+    with_tasks,
+)
+from sim.jobs.source.secrets import masked
+from sim.model.text import one_line
+
+Series = dict[str, list[tuple[int, list[float]]]]
+"""Metric -> (time [epoch ms], value of each subtask; NaN: unknown)."""
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True)
+class RestInput:
+    """An input of a vertex."""
+
+    upstream: str  # name of the upstream vertex
+    ship: str  # in Flink's words, e.g. HASH; empty: unknown
+    is_pipelined: bool = True  # False: records are stored first, and read when the upstream vertex has ended
+
+
+@dataclass(frozen=True, slots=True)
+class RestVertex:
+    """A vertex: a chain of operators."""
+
+    id: str
+    name: str  # our short name
+    chain: tuple[str, ...]  # the operators by Flink's names
+    parallelism: int
+    max_parallelism: int  # -1: unknown
+    inputs: tuple[RestInput, ...]
+    description: str = ""  # of its operators, in the plan: an assigner of windows says its sizes there
+
+
+class RestJob:
+    """The job of a snapshot.  RecordingError, on access, if an answer makes no sense."""
+
+    def __init__(self, snapshot: RestSnapshot) -> None:
+        self.snapshot = masked(snapshot, with_samples=False)[0]  # results of it are printed and sent
+        self.job: JobDetails = self._answer(JobDetails, f"/jobs/{snapshot.job}")
+        self.vertices = self._vertices()
+        # vertex -> series; a cache of `sim.jobs.infer.flows`, which parses millions of numbers
+        self.known: dict[str, Series] = {}
+
+    @cached_property
+    def flink_version(self) -> str:
+        return self._answer(Version, "/config").flink_version if "/config" in self.snapshot.answers else ""
+
+    @cached_property
+    def options(self) -> Mapping[str, str]:
+        """The configuration of the job's cluster, or of any job there; options that the program sets are not in it."""
+        for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
+            if path in self.snapshot.answers:
+                return {option.key: option.value for option in self._answer(tuple[ConfigEntry, ...], path)}
+        return {}
+
+    @cached_property
+    def job_config(self) -> JobConfig:
+        return self._of_job(JobConfig, "/config", JobConfig())
+
+    @cached_property
+    def checkpoint_config(self) -> CheckpointConfig | None:
+        """The checkpoint configuration.  None: not requested, or the job takes no checkpoints."""
+        return self._of_job(CheckpointConfig, "/checkpoints/config", None)
+
+    @cached_property
+    def task_managers(self) -> tuple[TaskManagerInfo, ...]:
+        """The TaskManagers of the cluster; empty: not requested."""
+        path = "/taskmanagers"
+        return self._answer(TaskManagersInfo, path).taskmanagers if path in self.snapshot.answers else ()
+
+    @cached_property
+    def collectors(self) -> Mapping[str, tuple[GarbageCollector, ...]]:
+        """TaskManager -> its garbage collectors; without those that were not asked."""
+        start = "/taskmanagers/"
+        paths = [path for path in self.snapshot.answers if path.startswith(start)]
+        return {
+            path.removeprefix(start): self._answer(TaskManagerDetails, path).metrics.garbage_collectors
+            for path in paths
+        }
+
+    @cached_property
+    def cores_used(self) -> Mapping[str, float]:
+        """TaskManager -> cores that its process used: processor time over time.  Those without two values that differ are left out.
+
+        Flink refreshes a metric every few seconds, so a value is as old as its last change.
+        """
+        changes: dict[str, list[tuple[int, float]]] = {}
+        for now_ms, sample in self.snapshot.samples.items():
+            for path, values in sample.items():
+                if path.startswith("/taskmanagers/") and (time_ns := _processor_ns(values)) is not None:
+                    known = changes.setdefault(path.split("/")[2], [])
+                    if not known or known[-1][1] != time_ns:
+                        known.append((now_ms, time_ns))
+        # the first value may be of any age: time runs from the second one on
+        spans = {name: (known[1], known[-1]) for name, known in changes.items() if len(known) > 2}
+        return {
+            name: (last[1] - first[1]) / (last[0] - first[0]) / 1e6
+            for name, (first, last) in spans.items()
+            if last[1] > first[1]
+        }
+
+    @cached_property
+    def failures_ms(self) -> tuple[int, ...]:
+        """When tasks failed, oldest first; an answer of another shape tells of none."""
+        with suppress(RecordingError):
+            found = self._of_job(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
+            return tuple(sorted(entry.timestamp for entry in found if entry.timestamp >= 0))
+        return ()
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        return self._statistics.counts
+
+    @property
+    def slowest_ms(self) -> int:
+        """The duration of the slowest completed checkpoint ever; -1: not known."""
+        return self._statistics.slowest_ms
+
+    @cached_property
+    def restored(self) -> RecordedCheckpoint | None:
+        """The checkpoint that its tasks last began from.  None: they began without one, or its details are not known."""
+        began = self._statistics.latest.restored
+        return None if began is None else next((point for point in self.checkpoints if point.id == began.id), None)
+
+    @cached_property
+    def _statistics(self) -> CheckpointStatistics:
+        return self._of_job(CheckpointStatistics, "/checkpoints", CheckpointStatistics())
+
+    @cached_property
+    def checkpoints(self) -> tuple[RecordedCheckpoint, ...]:
+        """Checkpoints with known details, oldest first, with their subtasks by our names."""
+        start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
+        numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
+        known = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
+        return tuple(sorted(known, key=lambda point: point.id))
+
+    @cached_property
+    def details(self) -> Mapping[str, VertexDetails]:
+        """Vertex (our name) -> details; empty if not requested."""
+        return {
+            vertex.name: self._of_job(VertexDetails, f"/vertices/{vertex.id}", VertexDetails())
+            for vertex in self.vertices
+        }
+
+    def vertex(self, name: str) -> RestVertex:
+        return next(vertex for vertex in self.vertices if vertex.name == name)
+
+    def readers(self, name: str) -> list[RestVertex]:
+        return self._readers[name]
+
+    @cached_property
+    def _readers(self) -> Mapping[str, list[RestVertex]]:
+        readers: dict[str, list[RestVertex]] = {vertex.name: [] for vertex in self.vertices}
+        for vertex in self.vertices:
+            for upstream in {edge.upstream for edge in vertex.inputs}:
+                readers[upstream].append(vertex)
+        return readers
+
+    def _checkpoint(self, path: str) -> RecordedCheckpoint:
+        details = self.snapshot.answers[path]
+        tasks = {
+            vertex.name: RecordedTask(subtasks=self._answer(TaskDetails, subtasks).subtasks)
+            for vertex in self.vertices
+            if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
+        }
+        return parsed(RecordedCheckpoint, with_tasks(details, tasks), self.snapshot.source, path)
+
+    def _vertices(self) -> tuple[RestVertex, ...]:
+        """Upstream first."""
+        short = short_names([vertex.name for vertex in self.job.vertices])
+        names = {vertex.id: name for vertex, name in zip(self.job.vertices, short, strict=True)}
+        if len(names) < len(short):
+            raise RecordingError(f"{self.snapshot.source}: the job has a vertex twice")
+        plan = self._plan()
+        edges = {node.id: node.inputs for node in plan.nodes}
+        descriptions = {node.id: node.description for node in plan.nodes}
+        if missing := [vertex.name for vertex in self.job.vertices if vertex.id not in edges]:
+            raise RecordingError(
+                f"{self.snapshot.source}: the plan of the job lacks its vertex '{one_line(missing[0])}'"
+            )
+        if unknown := [edge.id for inputs in edges.values() for edge in inputs if edge.id not in names]:
+            raise RecordingError(
+                f"{self.snapshot.source}: the plan of the job reads a vertex that it lacks: {unknown[0]}"
+            )
+        known = {
+            vertex.id: RestVertex(
+                vertex.id,
+                names[vertex.id],
+                tuple(operators(vertex.name)),
+                vertex.parallelism,
+                vertex.max_parallelism,
+                tuple(
+                    RestInput(
+                        names[edge.id], (edge.ship_strategy or "").upper(), "blocking" not in edge.exchange.lower()
+                    )
+                    for edge in sorted(edges[vertex.id], key=lambda edge: edge.num)
+                ),
+                descriptions[vertex.id],
+            )
+            for vertex in self.job.vertices
+        }
+        by_name = {vertex.name: vertex for vertex in known.values()}
+        places = {name: place for place, name in enumerate(by_name)}
+        sorter = TopologicalSorter(
+            {vertex.name: [edge.upstream for edge in vertex.inputs] for vertex in known.values()}
+        )
+        try:
+            sorter.prepare()
+        except CycleError:
+            raise RecordingError(
+                f"{self.snapshot.source}: the job has a cycle (an iteration), which is not modelled"
+            ) from None
+        ordered: list[RestVertex] = []
+        while sorter.is_active():
+            ready = sorted(sorter.get_ready(), key=places.__getitem__)
+            ordered += [by_name[name] for name in ready]
+            sorter.done(*ready)
+        return tuple(ordered)
+
+    def _plan(self) -> JobPlan:
+        plan = self.snapshot.of_job("/plan")
+        if isinstance(plan, dict) and "plan" in plan:
+            return parsed(JobPlan, plan["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
+        if self.job.plan is not None:
+            return parsed(JobPlan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
+        raise RecordingError(
+            f"{self.snapshot.source}: nothing tells the plan of the job: /jobs/{self.snapshot.job}/plan is missing"
+        )
+
+    def _answer(self, kind: type[T], path: str) -> T:
+        if path not in self.snapshot.answers:
+            why = self.snapshot.missing.get(path)
+            reason = f"({why})" if why else f"(in a folder, the file {path[1:]}.json); {HOW_TO_SAVE}"
+            raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing {reason}")
+        return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
+
+    def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
+        full_path = f"/jobs/{self.snapshot.job}{path}"
+        return self._answer(kind, full_path) if full_path in self.snapshot.answers else default
+
+
+def _processor_ns(values: Any) -> float | None:
+    """The processor time in a sample of a TaskManager's metrics; None: it is not there, or the platform does not tell it."""
+    for metric in values if isinstance(values, list) else []:
+        if isinstance(metric, dict) and metric.get("id") == PROCESSOR_TIME:
+            with suppress(TypeError, ValueError):
+                found = float(metric["value"])
+                return found if 0 < found < 1e18 else None
+    return None

@@ -1,0 +1,335 @@
+"""Saved answers: a folder, an archive of a history server, a single answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.jobs.source.recorded_job import LARGEST_BYTES as FILES_LARGEST_BYTES
+from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, opened
+from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path
+from sim.jobs.source.secrets import masked
+from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
+from sim.model.text import one_line
+
+# A snapshot as files: a folder or zip of JSON, to be sent to a colleague and imported there.  Each answer stands under its REST path.
+#
+#     jobs/<id>/checkpoints/config.json                  the answer to /jobs/<id>/checkpoints/config
+#     samples/<epoch ms>/jobs/<id>/vertices/<id>/metrics.json    answers to repeated requests
+#     source.json                                        the address, and the requests without an answer
+#
+# Only `jobs/...` must exist: answers saved by hand are read too.  Other files, links, pipes and hidden files are ignored.
+#
+# An archive of Flink's history server is one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.  The JobManager writes
+# it
+# into `jobmanager.archive.fs.dir` (FsJobArchivist).  The `json` of an entry is the answer of its path as text.  It holds no metrics.
+
+SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
+MOST_FILES = 200_000
+Reader = Callable[[int], bytes]
+"""Greatest number of bytes -> content."""
+
+
+def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) -> int:
+    """Save everything or nothing, into a new or empty folder; returns the number of masked secrets.
+
+    OSError: the folder cannot be written.  FileExistsError: it holds other files.  RecordingError: a path is not Flink's.
+    """
+    if folder.exists() and not is_free(folder):
+        raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
+    snapshot, secrets = (snapshot, 0) if keep_secrets else masked(snapshot)
+    source = {"source": snapshot.source, "job": snapshot.job, "missing": dict(snapshot.missing)}
+    files = {SOURCE: source} | {_file(path): answer for path, answer in snapshot.answers.items()}
+    for time_ms, sample in snapshot.samples.items():
+        files |= {f"{SAMPLES}/{int(time_ms)}/{_file(path)}": answer for path, answer in sample.items()}
+    partial = partial_of(folder / "answers")
+    try:
+        for name, answer in files.items():
+            file = partial / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(file, json.dumps(answer, indent=1) + "\n")
+        _move(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return secrets
+
+
+def _move(partial: Path, folder: Path) -> None:
+    """Move all parts or none: half of them would look like answers saved by hand."""
+    parts = sorted(partial.iterdir(), key=lambda part: part.name == SOURCE)
+    try:
+        for part in parts:
+            part.rename(folder / part.name)
+    except BaseException:
+        for part in parts:
+            if not part.exists():  # back into the folder that the caller removes
+                (folder / part.name).rename(part)
+        raise
+
+
+def is_free(folder: Path) -> bool:
+    """Whether the folder holds nothing but unfinished parts of killed processes."""
+    remove_partials(folder)
+    return all(is_abandoned(path) for path in folder.iterdir())
+
+
+def is_saved(path: Path) -> bool:
+    """Whether it is a folder, or a zip by its content."""
+    return path.is_dir() or zipfile.is_zipfile(path)
+
+
+def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
+    """RecordingError: no answers of Flink, damaged ones, or several jobs and none chosen."""
+    answers: dict[str, Any] = {}
+    samples: dict[int, dict[str, Any]] = {}
+    source: Any = None
+    budget = Budget()
+    for name, content in _files(path):
+        answer = _parse(path, name, content, budget)
+        steps = name.removesuffix(SUFFIX).split("/")
+        if name == SOURCE:
+            source = answer
+        elif steps[0] == SAMPLES:
+            samples.setdefault(int(steps[1]), {})["/" + "/".join(steps[2:])] = answer
+        else:
+            answers["/" + "/".join(steps)] = answer
+    about = source if isinstance(source, dict) else {}
+    prefix = job or (about["job"] if isinstance(about.get("job"), str) else None)
+    missing = about.get("missing")
+    missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
+    job_id = choose(answers, prefix, str(path))
+    return RestSnapshot(str(about.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
+
+
+def _file(path: str) -> str:
+    """The file of a path, below the folder even if a server's names try to leave it."""
+    if not is_path(path):
+        raise RecordingError(f"{one_line(path)} is no path of Flink's REST API: not saved")
+    return path.removeprefix("/") + SUFFIX
+
+
+def is_answer(name: str) -> bool:
+    """Whether a file of that name belongs to a saved snapshot."""
+    path = "/" + name.removesuffix(SUFFIX)
+    first, _, rest = path.removeprefix(f"/{SAMPLES}/").partition("/")
+    if path.startswith(f"/{SAMPLES}/"):
+        return first.isascii() and first.isdecimal() and len(first) <= 16 and is_path(f"/{rest}")
+    return is_path(path)
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """(name below the folder that holds `jobs`, content) of every file of the snapshot."""
+    try:
+        if path.is_dir():
+            yield from _ours(path, _in_folder(path))
+        else:
+            with zipfile.ZipFile(path) as archive:
+                yield from _ours(path, _in_zip(path, archive))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        # RuntimeError: encrypted
+        raise RecordingError(f"{path}: the zip is damaged or encrypted ({error})") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]]:
+    names = sorted(found)
+    roots = sorted(
+        {name[: name.index("jobs/")] for name in names if name.startswith("jobs/") or "/jobs/" in name}, key=len
+    )
+    if not roots:
+        raise RecordingError(f"{path}: holds no saved answers of Flink's REST API: no file jobs/ID.json; {HOW_TO_SAVE}")
+    left = FILES_LARGEST_BYTES
+    for name in names:
+        if name.startswith(roots[0]) and is_answer(name.removeprefix(roots[0])):
+            content = found[name](left + 1)
+            left -= len(content)
+            if left < 0:
+                raise RecordingError(f"{path}: holds more than {FILES_LARGEST_BYTES} bytes; no saved answers do")
+            yield name.removeprefix(roots[0]), content
+
+
+def _in_folder(path: Path) -> Mapping[str, Reader]:
+    """Regular files only: a link may lead out of the folder, a pipe keeps its reader waiting."""
+    found: dict[str, Reader] = {}
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".")]
+        for name in names:
+            file = Path(folder) / name
+            if name.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
+                found[file.relative_to(path).as_posix()] = _reader(file)
+        if len(found) > MOST_FILES:
+            raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
+    return found
+
+
+def _reader(file: Path) -> Reader:
+    def read(most: int) -> bytes:
+        with file.open("rb") as stream:
+            return stream.read(most)
+
+    return read
+
+
+def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Reader]:
+    def reader(info: zipfile.ZipInfo) -> Reader:
+        def read(most: int) -> bytes:
+            with archive.open(info) as stream:
+                return stream.read(most)
+
+        return read
+
+    infos = archive.infolist()
+    if len(infos) > MOST_FILES:
+        raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
+    if climbing := next((info.filename for info in infos if climbs(info.filename)), None):
+        raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {one_line(climbing)}")
+    return {info.filename: reader(info) for info in infos if info.filename.endswith(SUFFIX)}
+
+
+def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:
+    try:
+        return budget.parse(content, name)
+    except BudgetError as error:
+        raise RecordingError(f"{path}: {one_line(name, 120)} {error}") from None
+    except (ValueError, RecursionError) as error:
+        page = "is a web page, no JSON" if content.lstrip()[:1] == b"<" else f"is no JSON: {one_line(error, 100)}"
+        raise RecordingError(f"{path}: {one_line(name, 120)} {page}") from None
+
+
+def is_archive(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("archive"), list)
+
+
+def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnapshot:
+    """RecordingError: an entry is damaged, or it is not clear which job is wanted."""
+    answers: dict[str, Any] = {}
+    budget = Budget()
+    for number, entry in enumerate(document["archive"]):
+        name = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
+        if climbs(name[1:]):
+            raise RecordingError(
+                f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {one_line(name)}"
+            )
+        if not is_path(name.rstrip("/")):
+            continue  # none of our requests has such a path
+        try:
+            answers[name.rstrip("/")] = (
+                budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
+            )
+        except BudgetError as error:
+            raise RecordingError(f"{path}: {one_line(name)} of the archive {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(
+                f"{path}: {one_line(name)} of the archive is no JSON: {one_line(error, 100)}"
+            ) from None
+    return RestSnapshot(path.name, choose(answers, job, str(path)), answers)
+
+
+# ---- One answer of Flink's REST API on its own, as people paste it: with a prompt before it, with the prefix of a log, or cut off.
+
+LARGEST_BYTES = 50_000_000
+_KINDS = (
+    ("/jobs/JOB/checkpoints", {"counts", "history"}),
+    ("/jobs/JOB/checkpoints/config", {"interval", "timeout", "mode"}),
+    ("/jobs/JOB/checkpoints/details/N/subtasks/VERTEX", {"id", "status", "subtasks"}),
+    ("/jobs/JOB/checkpoints/details/N", {"id", "status", "trigger_timestamp"}),
+    ("/jobs/JOB/exceptions", {"exceptionHistory"}),
+    ("/jobs/JOB/exceptions", {"root-exception", "all-exceptions"}),
+    ("/jobs/JOB", {"jid", "vertices"}),
+)
+"""(path of the request, keys that its answer has), the surest first."""
+_WEB_UI = re.compile(r"(?i)End to End Duration|Latest Acknowledgement")
+_BEGIN = re.compile(r"\{\s*\"")
+_MOST_BEGINNINGS, _MOST_CUTS = 50, 200
+
+
+class LoneAnswer(NamedTuple):
+    """An answer and the request that it belongs to."""
+
+    name: str  # of the file
+    path: str  # of the request, with JOB, N and VERTEX for ids
+    document: dict[str, Any]
+    cut: str = ""  # where it is cut off; empty: it is whole
+
+
+def read_lone_answer(path: Path) -> LoneAnswer | None:
+    """None: the file holds something else.  RecordingError: it cannot be read, or is text of Flink's web UI."""
+    if path.is_dir() or not path.exists():
+        return None
+    with opened(path) as file:
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES or b"\0" in content[:1000]:
+        return None
+    try:
+        Budget().check(content, path.name)
+    except BudgetError as error:
+        raise RecordingError(f"{path}: {error}") from None
+    text = content.decode("utf-8", "replace")
+    at, is_first = 0, True
+    for match in islice(_BEGIN.finditer(text), _MOST_BEGINNINGS):
+        if match.start() < at:
+            continue  # inside of the document before
+        document, at, cut = _document(text, match.start())
+        found = next((kind for kind, keys in _KINDS if isinstance(document, dict) and keys <= set(document)), None)
+        if found is not None:
+            return LoneAnswer(path.name, found, document, cut)
+        if is_first and not text[: match.start()].strip():
+            return None  # all of the file is a document of another kind
+        is_first = False
+    if _WEB_UI.search(text) and "{" not in text:
+        raise RecordingError(
+            f"{path.name}: is text of Flink's web UI, which rounds: save what it shows by "
+            "curl -s http://HOST:8081/jobs/JOB/checkpoints > checkpoints.json"
+        )
+    return None
+
+
+def _document(text: str, begin: int) -> tuple[Any, int, str]:
+    """(the document that begins there or what is whole of it, where it ends, where it is cut off).  None: it is none."""
+    try:
+        return *json.JSONDecoder().raw_decode(text, begin), ""
+    except (ValueError, RecursionError) as error:
+        at = getattr(error, "pos", begin)
+    if len(text.rstrip()) - at > _LONGEST_TOKEN:
+        return None, begin, ""  # broken inside, not cut off
+    where = f"cut off at character {len(text):,} (line {text.count(chr(10)) + 1:,})"
+    return _whole_part(text[begin:].rstrip()), len(text), where
+
+
+_LONGEST_TOKEN = 20_000
+"""Characters; a stack trace that is cut off is one token."""
+
+
+def _whole_part(text: str) -> Any:
+    """What a document that is cut off says before that: it is closed after its last whole value."""
+    open_ones, cuts, is_text, is_escaped = list[str](), list[tuple[int, str]](), False, False
+    for at, sign in enumerate(text):
+        if is_text:
+            is_text, is_escaped = is_escaped or sign != '"', sign == "\\" and not is_escaped
+        elif sign == '"':
+            is_text = True
+        elif sign in "{[":
+            open_ones.append("}" if sign == "{" else "]")
+        elif sign in "}]":
+            if open_ones:
+                open_ones.pop()
+            cuts.append((at + 1, "".join(reversed(open_ones))))
+        elif sign == ",":
+            cuts.append((at, "".join(reversed(open_ones))))
+    for at, closing in reversed(cuts[-_MOST_CUTS:]):
+        try:
+            return json.loads(text[:at] + closing)
+        except (ValueError, RecursionError):
+            continue
+    return None

@@ -1,0 +1,398 @@
+"""What a watcher serves: OpenMetrics and a page."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Literal
+
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
+
+from sim.jobs.watch.look import over
+from sim.jobs.watch.watcher import LASTING, LATEST, Watcher, WatchEvent, percentiles, percentiles_text, stamp
+from sim.results.charts import Chart, ChartAxis, Panel, chart
+from sim.results.formats import TextTable, bytes_text, ms_text
+from sim.results.page import Block, Page
+
+if TYPE_CHECKING:
+    from sim.jobs.watch.look import SeenCheckpoint
+
+
+# ---- A watch as OpenMetrics text 1.0 (github.com/prometheus/OpenMetrics, specification/OpenMetrics.md).
+#
+# The textfile collector of Prometheus' node exporter reads the same text: it has no timestamps and no exemplars, and the last line is a
+# comment there.
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A family of samples."""
+
+    name: str
+    kind: Literal["gauge", "counter"]
+    meaning: str
+    samples: tuple[tuple[Labels, float], ...]
+    unit: str = ""
+
+
+def text_of(watcher: Watcher, requests: int) -> str:
+    """The text, with its end mark.  Values that are not known have no sample."""
+    look = watcher.course.look
+    job: Labels = () if look is None else (("flink_job", look.name),)
+    return "".join(line for metric in _metrics(watcher, requests) for line in _lines(metric, job)) + "# EOF\n"
+
+
+def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
+    course, forecast = watcher.course, watcher.course.forecast
+    counts = course.counts
+    p50, p90 = percentiles(watcher.recent[-LATEST:])
+    last = next((point for point in reversed(watcher.recent) if point.status == "COMPLETED"), None)
+    yield Metric(
+        "ckptsim_answers",
+        "gauge",
+        "1: the JobManager answers.",
+        (((), float(course.away_ms is None and not course.strange)),),
+    )
+    yield Metric("ckptsim_looks", "counter", "Looks at the job, by how they ended.", _by(counts, "looks", "outcome"))
+    yield Metric("ckptsim_requests", "counter", "Requests since this process began.", (((), float(requests)),))
+    yield Metric(
+        "ckptsim_restarts",
+        "counter",
+        "How often the job was seen to begin again.",
+        (((), float(counts.get("restarts", 0))),),
+    )
+    yield Metric(
+        "ckptsim_missed_checkpoints",
+        "counter",
+        "Checkpoints that ended unseen.",
+        (((), float(counts.get("missed", 0))),),
+    )
+    yield Metric(
+        "ckptsim_checkpoints", "counter", "Checkpoints that ended, by verdict.", _by(counts, "checkpoints", "verdict")
+    )
+    if last is not None:
+        yield _seconds("ckptsim_checkpoint_seconds", "The last completed checkpoint.", (((), last.duration_ms),))
+        state = tuple((((("vertex", vertex),)), float(size)) for vertex, size in last.state.items())
+        yield Metric("ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state, "bytes")
+    yield _seconds("ckptsim_observed_seconds", f"Percentiles of the last {LATEST} checkpoints.", _both(p50, p90))
+    if forecast is not None:
+        yield _seconds("ckptsim_forecast_seconds", "The same, as forecast.", _both(forecast.p50_ms, forecast.p90_ms))
+        yield Metric(
+            "ckptsim_forecast_factor", "gauge", "Within which factor the forecast holds.", _both(*forecast.factors)
+        )
+        yield Metric(
+            "ckptsim_forecast_holds",
+            "gauge",
+            "0: checkpoints have left the forecast.",
+            (((), float(course.left_ms is None)),),
+        )
+    if watcher.limit is not None:
+        yield _seconds("ckptsim_limit_seconds", "The limit of p90.", (((), watcher.limit),))
+    if course.passes_ms is not None:
+        when = (((), course.passes_ms / 1e3),)
+        yield Metric(
+            "ckptsim_limit_passes_timestamp_seconds", "gauge", "When p90 passes it if state grows on.", when, "seconds"
+        )
+    if watcher.rows:
+        load = tuple((((("vertex", vertex),)), rate) for vertex, rate in over(watcher.rows[-LASTING:], []).load.items())
+        yield Metric(
+            "ckptsim_source_records_per_second", "gauge", f"Load of each source, over the last {LASTING} looks.", load
+        )
+
+
+def _seconds(name: str, meaning: str, samples_ms: tuple[tuple[Labels, float], ...]) -> Metric:
+    return Metric(name, "gauge", meaning, tuple((labels, ms / 1e3) for labels, ms in samples_ms), "seconds")
+
+
+def _both(p50: float, p90: float) -> tuple[tuple[Labels, float], ...]:
+    return tuple(((("percentile", name),), value) for name, value in (("50", p50), ("90", p90)))
+
+
+def _by(counts: Mapping[str, int], prefix: str, label: str) -> tuple[tuple[Labels, float], ...]:
+    return tuple(
+        (((label, key.partition(" ")[2]),), float(count))
+        for key, count in sorted(counts.items())
+        if key.startswith(f"{prefix} ")
+    )
+
+
+def _lines(metric: Metric, job: Labels) -> Iterator[str]:
+    samples = [(labels, value) for labels, value in metric.samples if math.isfinite(value)]
+    if not samples:
+        return
+    yield f"# TYPE {metric.name} {metric.kind}\n"
+    if metric.unit:
+        yield f"# UNIT {metric.name} {metric.unit}\n"
+    yield f"# HELP {metric.name} {_escaped(metric.meaning)}\n"
+    name = f"{metric.name}_total" if metric.kind == "counter" else metric.name
+    for labels, value in samples:
+        given = ",".join(f'{key}="{_escaped(text)}"' for key, text in (*job, *labels))
+        yield f"{name}{{{given}}} {value:.12g}\n" if given else f"{name} {value:.12g}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+# ---- A watch as one page: what is said now, durations beside their forecast, state through time, and the latest events.
+
+_MOST_EVENTS = 30
+_MOST_ROWS = 20
+_MOST_VERTICES = 4
+
+
+class Published:
+    """What is served now.  A thread reads it while another one replaces it; each attribute is replaced as a whole."""
+
+    def __init__(self) -> None:
+        self.metrics = "# EOF\n"
+        self.page = ""
+
+
+def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "", made: str = "") -> Page:
+    """`events`: the latest ones, oldest first."""
+    look = watcher.course.look
+    name = "a job" if look is None else look.name
+    return Page(
+        f"Checkpoints of {name}, watched",
+        "Do checkpoints take as long as was forecast?",
+        verdict(watcher),
+        list(_blocks(watcher, events)),
+        (),
+        command,
+        [f"Drawn at {stamp(now_ms)} UTC."],
+        made,
+    )
+
+
+def verdict(watcher: Watcher) -> str:
+    """What holds at present, in sentences."""
+    course, forecast = watcher.course, watcher.course.forecast
+    latest = [point for point in watcher.recent[-LATEST:] if not point.is_savepoint]
+    now, done = percentiles_text(latest), sum(point.status == "COMPLETED" for point in latest)
+    now = f"{done} of the last {len(latest)} checkpoints completed{f', with {now}' if done else ''}."
+    away = "" if course.away_ms is None else f"The JobManager gives no answer since {stamp(course.away_ms)}. "
+    if forecast is None:
+        return f"{away}There is no forecast yet. {now}"
+    held = sum(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest)
+    keep = "Checkpoints keep their forecast" if held else "No checkpoint of these is held to the forecast"
+    state = keep if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
+    return f"{away}{state}: {forecast}. {now}"
+
+
+def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
+    done = [point for point in watcher.recent if point.status == "COMPLETED"]
+    if done:
+        yield Block(
+            "Durations",
+            chart=_durations(watcher, done),
+            caption="Completed checkpoints by their trigger, and the range of the forecast.",
+        )
+    if events:
+        rows = [[stamp(event.time_ms), event.kind, event.text] for event in reversed(events[-_MOST_EVENTS:])]
+        yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
+    if any(point.state for point in done):
+        yield Block(
+            "State", chart=_state(done), caption="Full state of the largest vertices, checkpoint by checkpoint."
+        )
+    if done:
+        rows = [
+            [
+                str(point.number),
+                stamp(point.trigger_ms),
+                ms_text(point.duration_ms),
+                bytes_text(point.full_bytes),
+                _part(point),
+            ]
+            for point in reversed(done[-_MOST_ROWS:])
+        ]
+        yield Block(
+            "The latest checkpoints", table=TextTable("", ["Id", "Trigger, UTC", "Took", "State", "Longest part"], rows)
+        )
+
+
+def _part(point: SeenCheckpoint) -> str:
+    if not point.parts_ms:
+        return "-"
+    name, ms = max(point.parts_ms.items(), key=lambda pair: pair[1])
+    return f"{name}, {ms_text(ms)}"
+
+
+def _durations(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
+    """Against the minutes until the last one."""
+    marks: list[dict[str, Any]] = [
+        {
+            "series": "checkpoints",
+            "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
+            "y": point.duration_ms / 1e3,
+            "text": f"checkpoint {point.number}, {stamp(point.trigger_ms)}: {ms_text(point.duration_ms)}",
+        }
+        for point in done
+    ]
+    if (forecast := watcher.course.forecast) is not None:
+        last = done[-1].trigger_ms
+        begin = (min(max(forecast.made_ms, done[0].trigger_ms), last) - last) / 6e4
+        bounds = {
+            "p50, longest": forecast.longest_p50_ms,
+            "p50, shortest": forecast.shortest_p50_ms,
+            "p90, longest": forecast.longest_p90_ms,
+        }
+        for name, ms in bounds.items():
+            marks.append(
+                {
+                    "series": f"forecast of {name}",
+                    "shape": "span",
+                    "x": begin,
+                    "x2": 0.0,
+                    "y": ms / 1e3,
+                    "text": ms_text(ms),
+                }
+            )
+    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
+
+
+def _state(done: Sequence[SeenCheckpoint]) -> Chart:
+    largest = {vertex: size for point in done for vertex, size in point.state.items()}
+    marks = [
+        {
+            "series": vertex,
+            "shape": "line",
+            "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
+            "y": point.state[vertex] / 1e6,
+            "text": f"{vertex}: {bytes_text(point.state[vertex])}",
+        }
+        for vertex in sorted(largest, key=lambda name: -largest[name])[:_MOST_VERTICES]
+        for point in done
+        if vertex in point.state
+    ]
+    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("megabytes", low=0.0))])
+
+
+# ---- A server of what a watch publishes: `/metrics` for Prometheus, and the page at `/`.
+#
+# Tornado serves all readers from one thread, so one that is slow or silent keeps nobody waiting.  A connection is one request, and is
+# closed
+# after CONNECTION_LIMIT_S, however far it has come.  On a loopback address only names of this machine are served: a page of another site
+# could otherwise let its own name resolve to this address, and read the job in the user's browser (DNS rebinding).
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+CONNECTION_LIMIT_S = 5.0
+"""From the connection to the last byte of the answer."""
+_MAX_HEADER_BYTES = 16_384
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class PublishedHandler(RequestHandler):
+    """The answer to GET and HEAD of one path."""
+
+    def initialize(self, published: Published, attribute: str, content_type: str, host_names: frozenset[str]) -> None:
+        """`host_names`: the only values of the Host header that are served; empty: all are."""
+        self.published, self.attribute, self.content_type, self.host_names = (
+            published,
+            attribute,
+            content_type,
+            host_names,
+        )
+
+    def set_default_headers(self) -> None:
+        self.set_header("Server", "ckptsim")
+        for name, value in _SECURITY_HEADERS.items():
+            self.set_header(name, value)
+
+    def prepare(self) -> None:
+        if self.host_names and self.request.host_name.lower() not in self.host_names:
+            raise HTTPError(421)
+
+    def get(self) -> None:
+        text = getattr(self.published, self.attribute)
+        if not text:
+            raise HTTPError(404)
+        self.set_header("Content-Type", self.content_type)
+        self.write(text)
+
+    def head(self) -> None:
+        self.get()
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{status_code} {self._reason}\n")
+
+
+class _NotFoundHandler(PublishedHandler):
+    def get(self) -> None:
+        raise HTTPError(404)
+
+
+class _LimitedServer(HTTPServer):
+    """A server whose connections end after CONNECTION_LIMIT_S."""
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # closing a closed one does nothing
+        super().handle_stream(stream, address)
+
+
+@contextmanager
+def serving(published: Published, host: str, port: int) -> Iterator[str]:
+    """Serve in a thread; yields the address.  OSError: the port is taken, or not ours to take."""
+    sockets = bind_sockets(port, host, family=socket.AF_UNSPEC)
+    names = _host_names(host)
+    common = {"published": published, "host_names": names}
+    paths = {"/metrics": ("metrics", OPENMETRICS), "/": ("page", "text/html; charset=utf-8")}
+    routes = [
+        (path, PublishedHandler, common | {"attribute": name, "content_type": kind})
+        for path, (name, kind) in paths.items()
+    ]
+    application = Application(
+        routes,
+        default_handler_class=_NotFoundHandler,
+        default_handler_args=common | {"attribute": "", "content_type": ""},
+        log_function=lambda _handler: None,
+    )
+    loop = asyncio.new_event_loop()
+    started = threading.Event()
+
+    def serve() -> None:
+        asyncio.set_event_loop(loop)
+        server = _LimitedServer(application, no_keep_alive=True, max_header_size=_MAX_HEADER_BYTES, max_body_size=0)
+        server.add_sockets(sockets)
+        loop.call_soon(started.set)
+        loop.run_forever()
+        server.stop()
+        loop.run_until_complete(server.close_all_connections())
+        loop.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def _host_names(host: str) -> frozenset[str]:
+    """Names under which a loopback address is reached; empty: the address is public, and its names are not known here."""
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    return frozenset({host, "localhost", "127.0.0.1", "[::1]", "::1"}) if is_loopback else frozenset()

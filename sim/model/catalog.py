@@ -1,0 +1,180 @@
+"""Catalogs of what can be added to, and options: a field of the model with its key, unit and Flink key."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from enum import Enum, auto
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType, ModuleType
+from typing import Any, Protocol, TypeVar, get_args, get_type_hints
+
+# ---- A catalog: records by name, in an order that documents and advice keep.
+#
+# Everything that can be added to has one: ways barriers travel, state backends, ways to ship records, kinds of storage.  Who needs to
+# know
+# what there is reads the catalog when asked, so a record that is added from outside counts everywhere.
+
+
+class Named(Protocol):
+    """A record with a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+R = TypeVar("R", bound=Named)
+T = TypeVar("T")
+ADDITIONS = [0]
+"""How many records catalogs were given: what is read off all of them is kept until the next one."""
+
+
+def pages(package: ModuleType, kind: type[T]) -> Iterator[T]:
+    """What a module, or the modules of a package, define of this kind: a definition that is added counts, and no list names it."""
+    found: dict[int, T] = {}
+    names = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(getattr(package, "__path__", ()))]
+    for module in map(import_module, names or [package.__name__]):
+        values = list(vars(module).values())
+        found |= {id(value): value for value in values if isinstance(value, kind)}
+    yield from found.values()
+
+
+class Catalog(Mapping[str, R]):
+    """Records by name."""
+
+    def __init__(self, *records: R) -> None:
+        self._records: dict[str, R] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: R) -> R:
+        """Takes the last place; a name that is there already is a mistake."""
+        if record.name in self._records:
+            raise ValueError(f"'{record.name}' is in the catalog already")
+        self._records[record.name] = record
+        ADDITIONS[0] += 1
+        return record
+
+    def __getitem__(self, name: str) -> R:
+        return self._records[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
+# ---- An option of a scenario: one record, at the field of the model that holds its value.  Flink's ConfigOption is its model.
+#
+# Sections of documents and what is built from them, the JSON Schema, the reference and Flink's configuration in both directions
+# are made from these records.  `sim.model.schema.options` makes them.
+
+
+class Kind(Enum):
+    """The kind of an option's value: a quantity and its unit, a number, a word.  Comments say what the model holds."""
+
+    DURATION = auto()  # ns
+    INTERVAL = auto()  # ns; 0: off
+    BUFFER_TIMEOUT = auto()  # ns; -1: never
+    WARM_UP = auto()  # ns, or auto
+    SIZE = auto()  # bytes
+    BYTE_RATE = auto()  # bytes per second; None: unlimited
+    RECORD_RATE = auto()  # records or requests per second; None: unlimited
+    SHARE = auto()  # Fraction, written in percent
+    PERCENT = auto()  # a whole number of them
+    NUMBER = auto()  # Fraction
+    COUNT = auto()  # records
+    NATURAL = auto()  # 0 or more
+    POSITIVE = auto()  # 1 or more
+    PARALLELISM = auto()
+    SWITCH = auto()  # bool, written true or false
+    ON_OFF = auto()  # bool, written on, off, true or false
+    WORD = auto()  # one of the words of its type, or of a catalog
+    DURATION_LAW = auto()  # Distribution of ns
+    SIZE_LAW = auto()  # Distribution of bytes
+    OWN = auto()  # the section says how it is written, the builder what is made of it
+
+
+_SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
+"""Units in names of fields, which keys of a scenario do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flink:
+    """The key of Flink's configuration for an option."""
+
+    name: str
+    # names that later versions still read -> last version before, if known
+    older: Mapping[str, str] = field(default_factory=dict)
+    # how Flink writes the value if the option's kind does not say it: a key of _READERS in sim.model.schema.flink_block
+    form: str = ""
+    when: str = ""  # the value of the option it `needs` with which this key counts
+    last: str = ""  # the last version that has it
+    default: str = ""  # Flink's default as Flink writes it, where the option has another one
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a scenario."""
+
+    kind: Kind
+    sentence: str
+    key: str  # in its section
+    field: str  # of the model
+    default: Any  # of the model; MISSING: it has to be written
+    is_optional: bool  # whether the model may hold None
+    flink: tuple[Flink, ...]
+    choices: Callable[[], Iterable[str]]  # that may be written
+    zero_is_none: bool  # "0 s: never"
+    above_zero: bool
+    # another key of its section, and the values with which alone it has an effect; none: any
+    needs: tuple[str, tuple[str, ...]] | None
+    excludes: tuple[str, ...]  # keys of a scenario that cannot stand beside it
+    usually: str  # the default in words, where it is no single value of the model
+
+
+def option(
+    kind: Kind,
+    default: Any,
+    sentence: str,
+    *,
+    key: str = "",
+    flink: str | Flink | tuple[Flink, ...] = (),
+    choices: Callable[[], Iterable[str]] = tuple,
+    zero_is_none: bool = False,
+    above_zero: bool = False,
+    needs: tuple[str, tuple[str, ...]] | None = None,
+    excludes: tuple[str, ...] = (),
+    usually: str = "",
+    keyword: bool = False,
+) -> Any:
+    """A field of a dataclass of the model that is an option.  `default`: MISSING, it has to be written; `keyword`: it takes no position."""
+    keys = (Flink(flink),) if isinstance(flink, str) else (flink,) if isinstance(flink, Flink) else flink
+    record = Option(
+        kind, sentence, key, "", MISSING, False, keys, choices, zero_is_none, above_zero, needs, excludes, usually
+    )
+    return field(default=default, kw_only=keyword, metadata={Option: record})
+
+
+@cache
+def options_of(model: type) -> Mapping[str, Option]:
+    """Key -> option of a dataclass, in the order of its fields.  Every scenario of a sweep asks for them."""
+    hints = get_type_hints(model)
+    found = [_of_field(at, at.metadata[Option], hints[at.name]) for at in fields(model) if Option in at.metadata]
+    return MappingProxyType({record.key: record for record in found})
+
+
+def _of_field(at: Any, record: Option, hint: Any) -> Option:
+    suffix = next((suffix for suffix in _SUFFIXES if at.name.endswith(suffix)), "")
+    choices = record.choices if tuple(record.choices()) else lambda: get_args(hint)
+    return replace(
+        record,
+        key=record.key or at.name.removesuffix(suffix).replace("_", "-"),
+        field=at.name,
+        default=at.default,
+        is_optional=type(None) in get_args(hint),
+        choices=choices,
+    )

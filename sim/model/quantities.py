@@ -1,0 +1,576 @@
+"""Quantities and statistics by name: unit, heading, population, conditions such as "p99 < 3 s"."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from sim.model.text import capitalised
+
+# ---- A condition: a comparison and a bound, e.g. ``< 60 s``.  The caller knows the unit of the bound.
+
+_CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S.*?)\s*")
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+class Condition(NamedTuple):
+    """A comparison and a bound."""
+
+    comparison: str  # <=, >=, ==, !=, < or >
+    bound: str  # as written
+
+    def __str__(self) -> str:
+        return f"{self.comparison} {self.bound}"
+
+    def holds(self, value: float, bound: float) -> bool:
+        """Whether the value keeps the bound; both in the same unit."""
+        return bool(_HOLDS[self.comparison](value, bound))
+
+
+def parse_condition(text: str) -> Condition | None:
+    """The condition in a text.  None: it is none."""
+    match = _CONDITION.fullmatch(text)
+    return None if match is None else Condition(match[1], match[2])
+
+
+# ---- What is observed of a job, real or simulated.  A name is Flink's in its REST API where Flink has one.
+#
+# A record here is all that a new quantity of checkpoints takes: observations, predictions, truth tables, backtests, histories, bars, the
+# validity envelope and pages go through this catalogue.  A quantity of whole runs is computed besides (`sim.jobs`, and
+# `sim.jobs.evidence.prediction` or `predicted_ends`).
+
+Level = Literal["p50", "p90"]
+Kind = Literal["duration", "size", "rate"]
+Rows = Literal["checkpoint", "subtask", "run"]
+
+NEGLIGIBLE_MS = 60.0
+"""Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: the error that predictions of some quantities may have, over many recordings."""
+
+    what: str
+    limit: float  # of the median error, of a factor, or of a count
+    # error: median and 90 % quantile; median: over recordings; factor, count: share of rows within; exact: all
+    kind: str = "error"
+    runs: str = "all"  # back-pressured: runs whose sources or operators wait for output half of the time
+    vertices: str = "all"  # ends: without readers; symmetric: one input, equal shares for all subtasks
+    level: Level = "p50"  # which quantile over the checkpoints of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity that is observed of jobs."""
+
+    name: str  # in all tables
+    unit: str
+    title: str  # in words, for pages
+    meaning: str
+    # one per checkpoint; per vertex and checkpoint, the median of its subtasks; of the run or of samples
+    rows: Rows = "run"
+    column: str = ""  # of Flink's table of checkpoints or subtasks; empty: the same name
+    # spread of repetitions [share], measured; orderings are judged of such quantities only
+    repeats: float | None = None
+    history: str = ""  # the key in the backtest of an import, which several may share; empty: it is not compared there
+    is_judged: bool = True  # of a history: two runs of one job agree on it (docs/truth.md)
+    bars: tuple[Bar, ...] = ()  # over recordings of configured jobs
+    # over imported jobs: wider, as work varies, the machine is not quiet, and all was inferred
+    measured_bars: tuple[Bar, ...] = ()
+    in_envelope: bool = False  # its errors are kept for each feature of a scenario
+
+    @property
+    def flink_column(self) -> str:
+        return self.column or self.name
+
+    @property
+    def noise(self) -> float:
+        """Smaller differences count as zero."""
+        return NEGLIGIBLE_MS if self.unit == "ms" else 0.0
+
+    @property
+    def factor(self) -> float | None:
+        """Chance decides within it; None: it does not."""
+        return next((bar.limit for bar in self.bars if bar.kind == "factor"), None)
+
+    @property
+    def spread(self) -> float:
+        """Spread of repetitions [share].  What was never repeated has the greatest of the others."""
+        return max(other.repeats or 0.0 for other in QUANTITIES.values()) if self.repeats is None else self.repeats
+
+    @property
+    def kind(self) -> Kind:
+        return {"ms": "duration", "bytes": "size"}.get(self.unit, "rate")  # type: ignore[return-value]
+
+
+_THROUGHPUT = Bar("throughput", 0.05, "median")
+
+QUANTITIES: dict[str, Quantity] = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity(
+            "end_to_end_duration",
+            "ms",
+            "checkpoint duration",
+            "trigger -> last acknowledgement, of a completed checkpoint",
+            "checkpoint",
+            repeats=0.04,
+            history="end-to-end",
+            bars=(Bar("checkpoint duration", 0.10, runs="back-pressured"),),
+            measured_bars=(
+                Bar("checkpoint duration, p50", 0.15, "median"),
+                Bar("checkpoint duration, p90", 0.30, "median", level="p90"),
+            ),
+            in_envelope=True,
+        ),
+        Quantity(
+            "start_delay",
+            "ms",
+            "start delay",
+            "trigger -> first barrier at a subtask",
+            "subtask",
+            history="start-delay",
+            bars=(Bar("start delay", 0.10, runs="back-pressured"),),
+            in_envelope=True,
+        ),
+        Quantity(
+            "alignment_duration",
+            "ms",
+            "alignment",
+            "first -> last barrier",
+            "subtask",
+            history="alignment",
+            bars=(Bar("alignment of symmetric stages", 2.0, "factor", vertices="symmetric"),),
+        ),
+        Quantity(
+            "sync_duration",
+            "ms",
+            "synchronous part",
+            "synchronous phase of the snapshot",
+            "subtask",
+            history="sync",
+            measured_bars=(Bar("synchronous phase", 0.25, "median"),),
+        ),
+        Quantity(
+            "async_duration",
+            "ms",
+            "asynchronous part",
+            "asynchronous phase of the snapshot",
+            "subtask",
+            history="async",
+            bars=(Bar("async phase and state writes", 0.10),),
+            measured_bars=(Bar("asynchronous phase", 0.25, "median"),),
+        ),
+        Quantity(
+            "persisted_data",
+            "bytes",
+            "in-flight data stored",
+            "in-flight data stored in a completed checkpoint",
+            "checkpoint",
+            repeats=0.035,
+            history="in-flight-persisted",
+            bars=(Bar("in-flight data persisted, whole checkpoint", 0.10),),
+            measured_bars=(Bar("in-flight data persisted", 0.15, "median"),),
+            in_envelope=True,
+        ),
+        Quantity(
+            "processed_data",
+            "bytes",
+            "in-flight data processed",
+            "read by the subtasks of a completed checkpoint while they aligned",
+            "checkpoint",
+            history="in-flight-processed",
+            is_judged=False,
+            bars=(Bar("processed bytes", 2.0, "factor"),),
+        ),
+        Quantity(
+            "checkpointed_size",
+            "bytes",
+            "written per checkpoint",
+            "written for a completed checkpoint, state and in-flight data",
+            "checkpoint",
+            history="checkpointed",
+            measured_bars=(Bar("written per checkpoint", 0.15, "median"),),
+            in_envelope=True,
+        ),
+        Quantity(
+            "state_size",
+            "bytes",
+            "size of the checkpoint",
+            "all bytes that a completed checkpoint refers to",
+            "checkpoint",
+            history="full-size",
+            measured_bars=(Bar("full size", 0.15, "median"),),
+        ),
+        Quantity(
+            "alignment_persisted",
+            "bytes",
+            "in-flight data stored by a vertex",
+            "in-flight data stored by a subtask",
+            "subtask",
+            bars=(Bar("in-flight data persisted, per vertex", 0.10),),
+        ),
+        Quantity(
+            "alignment_processed",
+            "bytes",
+            "in-flight data processed by a vertex",
+            "read by a subtask while it aligned",
+            "subtask",
+        ),
+        Quantity(
+            "numRecordsInPerSecond",
+            "1/s",
+            "records in per second",
+            "of a vertex that reads, the sum of its subtasks",
+            repeats=0.027,
+            history="throughput",
+            bars=(Bar("sink throughput", 0.03, vertices="ends"),),
+            measured_bars=(_THROUGHPUT,),
+            in_envelope=True,
+        ),
+        Quantity(
+            "numRecordsOutPerSecond",
+            "1/s",
+            "records out per second",
+            "of a source, the sum of its subtasks",
+            history="throughput",
+            measured_bars=(_THROUGHPUT,),
+        ),
+        Quantity("busyTimeMsPerSecond", "ms/s", "busy time", "mean of the subtasks of a vertex"),
+        Quantity("idleTimeMsPerSecond", "ms/s", "idle time", "mean of the subtasks of a vertex"),
+        Quantity(
+            "backPressuredTimeMsPerSecond",
+            "ms/s",
+            "back-pressured time",
+            "mean of the subtasks of a vertex (soft, hard)",
+        ),
+        Quantity(
+            "latency",
+            "ms",
+            "record latency",
+            "a record leaves its source -> a vertex without readers has served it; mean of each second",
+            repeats=0.046,
+            bars=(Bar("record latency", 0.08),),
+            in_envelope=True,
+        ),
+        Quantity(
+            "outputQueueLength",
+            "buffers",
+            "output queue length",
+            "in result partitions, mean of the subtasks, sample by sample",
+        ),
+        Quantity(
+            "outputQueueSize",
+            "bytes",
+            "output queue size",
+            "in result partitions, mean of the subtasks, sample by sample",
+        ),
+        Quantity(
+            "inputQueueLength", "buffers", "input queue length", "received and not consumed, mean of the subtasks"
+        ),
+        Quantity("inputQueueSize", "bytes", "input queue size", "received and not consumed, mean of the subtasks"),
+        Quantity(
+            "completed",
+            "count",
+            "completed checkpoints",
+            "of the run, without savepoints",
+            bars=(Bar("completed checkpoints", 1.0, "count"),),
+            measured_bars=(Bar("completed checkpoints", 0.0, "count"),),
+            in_envelope=True,
+        ),
+        Quantity("failed", "count", "failed checkpoints", "that got an id and failed, for any reason"),
+        Quantity("expired", "count", "expired checkpoints", "failed because of their timeout"),
+        Quantity(
+            "savepoint_duration",
+            "ms",
+            "savepoint duration",
+            "trigger -> last acknowledgement (also of one that stops the job)",
+        ),
+        Quantity(
+            "checkpoints_to_commit",
+            "count",
+            "checkpoints to commit",
+            "completed from the end of a vertex's input (without drain: from the request to stop) to the one that commits its last records",
+            bars=(Bar("checkpoint that commits the tail", 0.0, "exact"),),
+        ),
+        Quantity(
+            "tail_checkpoint",
+            "id",
+            "tail checkpoint",
+            "checkpoint or savepoint that commits the last records of a vertex",
+        ),
+        Quantity(
+            "tail_commit_delay",
+            "ms",
+            "tail commit delay",
+            "end of input -> the last subtask hears of that checkpoint's completion",
+        ),
+        Quantity("job_end_delay", "ms", "job end delay", "last end of input of any vertex -> the last task is closed"),
+        Quantity(
+            "committed",
+            "count",
+            "committed",
+            "records that a completed checkpoint confirmed, per vertex that commits; all attempts",
+        ),
+        Quantity(
+            "downtime",
+            "ms",
+            "downtime",
+            "failure -> all tasks run again, with their in-flight data restored",
+            bars=(Bar("downtime", 0.15),),
+        ),
+        Quantity(
+            "time_to_first_record",
+            "ms",
+            "time to first record",
+            "failure -> any task serves a record again",
+            bars=(Bar("time to first record", 0.15),),
+        ),
+        Quantity(
+            "recovery_time",
+            "ms",
+            "recovery time",
+            "failure -> vertices without readers have served the lost records, and all that arrived since",
+        ),
+        Quantity("restored_checkpoint", "id", "restored checkpoint", "number of the one that the job restored"),
+        Quantity(
+            "replayed_records",
+            "count",
+            "replayed records",
+            "that the sources had emitted since that checkpoint, summed over subtasks",
+        ),
+    )
+}
+"""By name, in the order of reading."""
+
+
+def quantities(chosen: Callable[[Quantity], object]) -> Iterator[Quantity]:
+    """The quantities for which the condition is true, in the order of reading."""
+    return (quantity for quantity in QUANTITIES.values() if chosen(quantity))
+
+
+def of_history() -> dict[str, tuple[Quantity, ...]]:
+    """Key of a backtest -> the quantities that it stands for."""
+    found: dict[str, tuple[Quantity, ...]] = {}
+    for quantity in quantities(lambda quantity: quantity.history):
+        found[quantity.history] = (*found.get(quantity.history, ()), quantity)
+    return found
+
+
+# ---- Populations that statistics of a run are computed over.
+#
+# Each column of numbers names its population, so a planned rescale never changes what a failure is said to cost, and a savepoint never
+# changes the percentiles of checkpoints.  `tests/results/analysis/strategies/test_populations.py` holds every column to its population.
+
+PLANNED_RESTARTS = ("rescale", "instance")
+"""Kinds of restarts (column `kind` of `recoveries`) that no failure caused: a rescale, and a job that begins from a snapshot."""
+
+
+class Population(StrEnum):
+    """The rows that a statistic is computed over, in words."""
+
+    CHECKPOINTS = "periodic and final checkpoints triggered after the warm-up, without first uploads and savepoints"
+    COMPLETED = (
+        "completed periodic and final checkpoints triggered after the warm-up, without first uploads and savepoints"
+    )
+    FIRST_UPLOADS = "first uploads"
+    FAILURES = "restarts caused by a failure"
+    PLANNED = "planned restarts: rescales, and jobs that begin from a snapshot"
+    RESTARTS = "all restarts"
+    COMMITS = "commits whose checkpoint was triggered after the warm-up"
+    AFTER_WARMUP = "the run after the warm-up"
+    RUN = "the whole run"
+
+
+# ---- A price list of an object store, and what a month of requests and bytes costs by it.
+
+HOURS_PER_MONTH = 730
+"""365.25 days are 12 months of so many hours."""
+GB = 1e9
+USE = (
+    "put_requests_per_hour",
+    "list_requests_per_hour",
+    "get_requests_per_hour",
+    "stored_bytes",
+    "moved_bytes_per_hour",
+)
+"""The columns that a cost is made of."""
+COST = "storage_cost_per_month"
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices in one currency."""
+
+    put_per_1000: float  # PUT, COPY and POST requests
+    list_per_1000: float
+    get_per_1000: float  # GET and all others but DELETE, which is free
+    stored_per_gb_month: float
+    moved_per_gb: float  # into the store and out of it
+    currency: str
+    source: str  # where the prices are from, and of which day
+
+    def cost_per_month(self, use: Mapping[str, Any]) -> float:
+        """The cost of requests and bytes per hour, and of the mean of stored bytes; nan: a value is unknown."""
+        puts, lists, gets, stored, moved = (float(use[column]) for column in USE)
+        requests = puts * self.put_per_1000 + lists * self.list_per_1000 + gets * self.get_per_1000
+        return (
+            HOURS_PER_MONTH * (requests / 1000 + moved / GB * self.moved_per_gb)
+            + stored / GB * self.stored_per_gb_month
+        )
+
+    def text(self, cost: float) -> str:
+        """``12.40 USD``."""
+        return f"{cost_text(cost)} {self.currency}"
+
+
+def cost_text(cost: float) -> str:
+    """``12.40``, and from a hundred on ``1,240``."""
+    return f"{cost:,.0f}" if cost >= 99.5 else f"{cost:.2f}"
+
+
+S3_STANDARD = Prices(
+    put_per_1000=0.005,
+    list_per_1000=0.005,
+    get_per_1000=0.0004,
+    stored_per_gb_month=0.023,
+    moved_per_gb=0.0,
+    currency="USD",
+    source="Amazon S3 Standard, us-east-1, first 50 TB, transfer within the region (guides of 2022, unchecked; --prices has yours)",
+)
+"""Where the user gives no list.
+
+The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.  Stored bytes are of a
+table of July 2022, uploads and lists of a guide without a date; reads are from memory.
+"""
+
+
+# ---- The numbers about runs in tables of results, each once: its column, unit, words, and the smallest sample of its percentile.
+#
+# A percentile needs observations beyond it: one of n lies above the quantile q of the law they come from if n >= 1 / (1 - q).
+# With fewer the estimate is the maximum by another name (the median aside, which has observations on both sides from the start).
+
+_UNITS = {
+    "_ms": "ms",
+    "_per_second": "records/s",
+    "_s": "s",
+    "_bytes": "bytes",
+    "_bytes_per_hour": "bytes/h",
+    "_per_hour": "per hour",
+    "_per_month": "per month",
+}
+"""End of a column's name -> unit."""
+
+
+def smallest_sample(q: float) -> int:
+    """``smallest_sample(0.99) == 100``: observations that the quantile `q` needs; 1 for the median, the minimum and the maximum."""
+    beyond = min(q, 1 - q)
+    return 1 if beyond <= 0 or q == 0.5 else math.ceil(round(1 / beyond, 6))
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic of a strategy, a cell or a run."""
+
+    column: str  # in `sim.results.side_by_side.table`, and in the rows of sweeps
+    title: str  # in words, for axes and pages; values carry the unit
+    heading: str = ""  # of its column in a terminal; empty: it has none
+    quantile: float | None = None  # None: it is no percentile
+    counted_by: str = ""  # the column with the size of its sample
+
+    @property
+    def unit(self) -> str:
+        return unit(self.column)
+
+    @property
+    def counts(self) -> str:
+        """The unit of its sample, in words."""
+        return "checkpoints" if self.counted_by == "completed" else self.counted_by
+
+    @property
+    def smallest_sample(self) -> int:
+        return 1 if self.quantile is None else smallest_sample(self.quantile)
+
+
+def _of(observed: str, statistic: str = "") -> str:
+    """The title of a statistic of what is observed."""
+    return ", ".join(filter(None, [QUANTITIES[observed].title, statistic]))
+
+
+STATISTICS: dict[str, Statistic] = {
+    statistic.column: statistic
+    for statistic in (
+        Statistic("completed", _of("completed"), "completed (n)"),
+        Statistic("failed", _of("failed")),
+        Statistic("end_to_end_p50_ms", _of("end_to_end_duration", "median"), "p50", 0.5, "completed"),
+        Statistic("end_to_end_p90_ms", _of("end_to_end_duration", "90th percentile"), "p90", 0.9, "completed"),
+        Statistic("end_to_end_p99_ms", _of("end_to_end_duration", "99th percentile"), "p99", 0.99, "completed"),
+        Statistic("end_to_end_max_ms", _of("end_to_end_duration", "longest"), "max"),
+        Statistic("first_uploads", "checkpoints that uploaded everything at the beginning"),
+        Statistic("first_upload_ms", "duration of the first upload"),
+        Statistic("first_upload_bytes", "written by the first upload"),
+        Statistic("start_delay_ms", _of("start_delay", "median"), "start delay"),
+        Statistic("alignment_ms", _of("alignment_duration", "median"), "alignment"),
+        Statistic("path_pre_barrier_ms", "work before the barrier, median", "pre-barrier"),
+        Statistic("sync_ms", _of("sync_duration", "median"), "sync"),
+        Statistic("async_ms", _of("async_duration", "median"), "async"),
+        Statistic("checkpointed_bytes", _of("checkpointed_size"), "written"),
+        Statistic("persisted_bytes", "in-flight data per checkpoint", "in flight"),
+        Statistic("throughput_per_second", "throughput", "throughput"),
+        Statistic("emitted_per_second", "emitted by sources", "emitted"),
+        Statistic("throughput_change", "throughput against no checkpoints", "vs none"),
+        Statistic("busiest_subtask_share", "busiest vertex", "busiest"),
+        Statistic("most_backpressured_share", "most back-pressured vertex", "back-pressured"),
+        Statistic("visible_p50_ms", "time until output is visible, median", "visible p50", 0.5, "commits"),
+        Statistic("visible_p99_ms", "time until output is visible, 99th percentile", "visible p99", 0.99, "commits"),
+        Statistic("visible_max_ms", "time until output is visible, longest", "visible max"),
+        Statistic("delay_mean_s", "mean delay of records"),
+        Statistic("delay_p99_s", "delay of records, 99th percentile"),
+        Statistic("caught_up_ms", "time until caught up after a failure", "caught up after"),
+        Statistic("downtime_ms", _of("downtime"), "downtime"),
+        Statistic("put_requests_per_hour", "PUT requests to the object store"),
+        Statistic("list_requests_per_hour", "LIST requests to the object store"),
+        Statistic("get_requests_per_hour", "GET requests to the object store"),
+        Statistic("stored_bytes", "held by the object store, mean"),
+        Statistic("moved_bytes_per_hour", "moved to and from the object store"),
+        Statistic("storage_cost_per_month", "cost of the object store"),
+    )
+}
+"""By column.  `delay_p99_s` is over the seconds of a run, which are hundreds: no sample is asked for."""
+
+
+def unit(column: str) -> str:
+    """``unit("downtime_ms") == "ms"``: the end of a column's name; empty: a number, a share or a word."""
+    return next((symbol for ending, symbol in _UNITS.items() if column.endswith(ending)), "")
+
+
+def in_words(column: str) -> str:
+    """``in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"``; of others the name without its unit."""
+    if column in STATISTICS:
+        return STATISTICS[column].title
+    ending = next((ending for ending in (*_UNITS, "_share") if column.endswith(ending)), "")
+    return column.removesuffix(ending).replace("_", " ")
+
+
+def headings() -> dict[str, str]:
+    """Heading of a column in a terminal -> its words, with a capital."""
+    return {row.heading: capitalised(row.title) for row in STATISTICS.values() if row.heading}
+
+
+def has_sample(column: str, row: Mapping[str, Any]) -> bool:
+    """Whether the value of `column` in this row stands on its smallest sample."""
+    statistic = STATISTICS.get(column)
+    return statistic is None or not statistic.counted_by or row[statistic.counted_by] >= statistic.smallest_sample

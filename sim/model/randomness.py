@@ -1,0 +1,313 @@
+"""Randomness as a function of a seed: streams, distributions, quantile tables, draws from residuals."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sim.model.catalog import Catalog
+from sim.model.job import Distribution
+
+# ---- Randomness as a function: `draw(stream, k)` is the k-th number of a stream, for any caller and in any order.
+#
+# Nothing is consumed: the same workload for every strategy and engine, and a restored task repeats its draws.
+# Every product stays below 2**63, so that compiled (wrapping) and interpreted (unbounded) integers agree.
+
+MASK32 = 0xFFFFFFFF
+
+
+class Stream(NamedTuple):
+    """Key of one stream: index k is visited at `k * stride + offset` (mod 2**32)."""
+
+    stride: int  # odd, below 2**31
+    offset: int  # below 2**32
+
+
+def stream(seed: int, *names: str | int) -> Stream:
+    """The stream of a named component, e.g. ``stream(seed, "service", "map", 3)``; other components never shift it."""
+    key = hashlib.blake2b(repr((int(seed), *names)).encode(), digest_size=8).digest()
+    return Stream(int.from_bytes(key[:4], "little") & 0x7FFFFFFF | 1, int.from_bytes(key[4:], "little"))
+
+
+def mix32(x: int) -> int:
+    """A bijection of 32-bit integers whose output bits all depend on all input bits (two multiply-xorshift rounds)."""
+    x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
+    x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
+    return (x >> 16) ^ x
+
+
+def draw(key: Stream, k: int) -> int:
+    """The k-th uniform 32-bit integer of a stream (k >= 0; repeats after 2**32)."""
+    return mix32(((k & MASK32) * key.stride + key.offset) & MASK32)
+
+
+def draws(key: Stream, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The first `count` numbers of a stream."""
+    x = (np.arange(count, dtype=np.int64) * key.stride + key.offset) & MASK32
+    for _ in range(2):
+        x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
+    return (x >> 16) ^ x
+
+
+def chance(share: Fraction, key: Stream, k: int) -> bool:
+    """Whether something of this probability happens the k-th time."""
+    return draw(key, k) * share.denominator < share.numerator << 32
+
+
+# ---- How much longer threads take where more of them want to run than there are cores.
+#
+# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an operating system
+# does).
+# How many want to run is chance: each is busy for its share of the time.  With N of them the cores do the work of min(N, cores), so all
+# take E[N] / E[min(N, cores)] times as long as on idle cores.
+
+
+def slowdown(busy: Sequence[float], cores: int) -> float:
+    """How many times as long work takes as on idle cores; `busy`: the share of the time that each thread wants to run, or does."""
+    shares = [min(max(share, 0.0), 1.0) for share in busy]
+    load = sum(shares)
+    if len(shares) <= cores or load <= 0:
+        return 1.0
+    chances = np.zeros(len(shares) + 1)  # of so many threads at once
+    chances[0] = 1.0
+    for share in shares:
+        chances[1:] = chances[1:] * (1 - share) + chances[:-1] * share
+        chances[0] *= 1 - share
+    done = float(chances @ np.minimum(np.arange(len(chances)), cores))
+    return load / done
+
+
+# ---- The distributions that services, sizes and latencies may have: one record each.
+#
+# How a scenario writes them, its JSON Schema and the tables that are drawn from read the record.
+
+PartialMean = Callable[[float], float]
+"""u -> E[X; X below its u-quantile] / mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionKind:
+    """A kind of distribution with a mean."""
+
+    name: str  # as a scenario writes it
+    sentence: str
+    partial_mean: Callable[[Distribution], PartialMean]
+    of_sum: Callable[[Distribution], PartialMean] | None = None  # of several terms; None: it is computed by folding
+    most_cv: int = 0  # of standard deviation / mean, which is written beside the mean; 0: the kind decides about it
+    of_sizes: bool = True  # sizes may have it, too
+
+
+def _exponential(_: Distribution) -> PartialMean:
+    return lambda u: u + (1 - u) * math.log1p(-u)
+
+
+def _shifted_exponential(law: Distribution) -> PartialMean:
+    return lambda u: u + law.cv * (1 - u) * math.log1p(-u)
+
+
+def _uniform(_: Distribution) -> PartialMean:
+    return lambda u: u * u  # on [0, 2 mean]
+
+
+def _lognormal(law: Distribution) -> PartialMean:
+    sigma = math.sqrt(math.log1p(law.cv**2))
+    normal = NormalDist()
+    return lambda u: 0.0 if u == 0 else normal.cdf(normal.inv_cdf(u) - sigma)
+
+
+def _erlang(law: Distribution) -> PartialMean:
+    """k stages with k = round(1 / cv^2), counted as Poisson arrivals: E[X; X < q] = mean * F(k + 1, q) = mean * (F(k, q) - P(k; q))."""
+    if law.cv < _LEAST_ERLANG_CV:
+        return _lognormal(law)
+    # scipy.special.gammaincinv would be shorter, but its last digits may change between versions.
+    # Entries of the tables would move by one, and with them every result that is named by its content.
+    k = max(1, round(1 / law.cv**2))
+    guess = NormalDist(k, math.sqrt(k))
+
+    def partial(u: float) -> float:
+        if u == 0:
+            return 0.0
+        low, high, x = 0.0, math.inf, max(guess.inv_cdf(u), k * u)
+        for _ in range(100):  # Newton's steps, kept between the bounds found so far
+            below = _poisson_tail(k, x)
+            low, high = (x, high) if below < u else (low, x)
+            density = _poisson(k - 1, x)
+            step = x - (below - u) / density if density else math.inf
+            x, before = (step if low < step < high else (low + min(high, 4 * k + 2 * low)) / 2), x
+            if abs(x - before) <= 1e-14 * x:
+                break
+        return _poisson_tail(k, x) - _poisson(k, x)
+
+    return partial
+
+
+_LEAST_ERLANG_CV = 0.02
+"""With thousands of stages the law is the lognormal one to a fraction of a per cent, and its sums take seconds."""
+
+
+def _poisson(i: int, x: float) -> float:
+    """Probability of i arrivals where x are expected."""
+    return math.exp(i * math.log(x) - x - math.lgamma(i + 1))
+
+
+def _poisson_tail(k: int, x: float) -> float:
+    """Probability of k arrivals or more: the smaller side is summed, from its largest term on (exp(-x) alone would underflow)."""
+    total = 0.0
+    if x < k:
+        i, term = k, _poisson(k, x)
+        while term > total * 1e-17:
+            i, total, term = i + 1, total + term, term * x / (i + 1)
+        return total
+    i, term = k - 1, _poisson(k - 1, x)
+    while term > total * 1e-17:
+        i, total, term = i - 1, total + term, term * i / x
+    return 1 - total
+
+
+def _erlang_sum(law: Distribution) -> PartialMean:
+    """A sum of exponential or Erlang laws is an Erlang law."""
+    return _erlang(replace(law, terms=1, cv=(1.0 if law.kind == "exponential" else law.cv) / math.sqrt(law.terms)))
+
+
+def _shifted_exponential_sum(law: Distribution) -> PartialMean:
+    varying = _erlang(replace(law, terms=1, cv=1 / math.sqrt(law.terms)))
+    return lambda u: (1 - law.cv) * u + law.cv * varying(u)
+
+
+DISTRIBUTIONS: Catalog[DistributionKind] = Catalog(
+    DistributionKind("exponential", "Mean.", _exponential, _erlang_sum),
+    DistributionKind("uniform", "Mean; from 0 to twice the mean.", _uniform),
+    DistributionKind("lognormal", "A long tail.", _lognormal, most_cv=100),
+    DistributionKind("erlang", "cv in (0, 1]: 1 / cv^2 stages.", _erlang, _erlang_sum, most_cv=1),
+    DistributionKind(
+        "shifted-exponential",
+        "cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential.",
+        _shifted_exponential,
+        _shifted_exponential_sum,
+        most_cv=1,
+        of_sizes=False,
+    ),
+)
+"""A constant is none of them: it is written alone."""
+
+
+# ---- Distributions as integer quantile tables: entry i is the mean of the i-th of n equally likely slices.
+#
+# Slice means (not midpoints) keep the mean of the distribution, tail included.  The tables are what `draw` indexes.
+
+SLICES = 4096
+
+
+@lru_cache(maxsize=256)
+def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
+    """The law as `slices` integers in ascending order (one entry if it is constant); unit of the law's mean."""
+    if law.kind == "constant" or law.mean == 0:
+        return (law.mean,)
+    kind = DISTRIBUTIONS[law.kind]
+    if law.terms == 1:
+        partial_mean = kind.partial_mean(law)
+    else:
+        partial_mean = kind.of_sum(law) if kind.of_sum else folded(kind.partial_mean(replace(law, terms=1)), law.terms)
+    edges = [partial_mean(i / slices) for i in range(slices)] + [1.0]
+    return tuple(round(law.mean * slices * (b - a)) for a, b in pairwise(edges))
+
+
+def size_table(law: Distribution) -> tuple[int, ...]:
+    """Bytes of a record: every record has at least one, since an empty record cannot be seen to pass."""
+    return tuple(max(1, size) for size in quantile_table(law))
+
+
+def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, ...]:
+    """Index i fills its share of the table (rounded on the cumulative sum, so the shares add up)."""
+    total = sum(shares)
+    edges = [0] + [round(slices * part / total) for part in accumulate(shares)]
+    return tuple(i for i in range(len(shares)) for _ in range(edges[i + 1] - edges[i]))
+
+
+_SLICES = 4096
+"""Equally likely values that stand for the law of one term: as many as a table of it has."""
+_POINTS = 1 << 17
+"""The grid of the sum is so fine.  A step is less than a thousandth of the mean, and rounding to points keeps the mean."""
+
+
+def folded(partial_mean: Callable[[float], float], terms: int) -> Callable[[float], float]:
+    """u -> E[S; S below its u-quantile] / mean, of the sum S of so many; `partial_mean`: the same of one of them."""
+    edges = np.array([partial_mean(i / _SLICES) for i in range(_SLICES)] + [1.0])
+    values = np.diff(edges) * _SLICES / terms  # of one term; the mean of the sum is 1
+    step = float(values.max()) * terms / (_POINTS - terms - 1)
+    places = values / step
+    below = places.astype(np.int64)
+    above = places - below  # the share of a value that goes to the point above it: the mean stays
+    weights = np.bincount(below, 1 - above, _POINTS) + np.bincount(below + 1, above, _POINTS)
+    chances = np.maximum(np.fft.irfft(np.fft.rfft(weights / _SLICES) ** terms, _POINTS), 0.0)
+    sums = np.arange(_POINTS) * step
+    mass, part = np.cumsum(chances / chances.sum()), np.cumsum(chances * sums)
+    mass, part = mass / mass[-1], part / part[-1]
+
+    def partial(u: float) -> float:
+        at = int(np.searchsorted(mass, u, side="right"))
+        if at == 0:
+            return float(u * part[0] / mass[0]) if mass[0] else 0.0
+        if at >= _POINTS:
+            return 1.0
+        return float(part[at - 1] + (u - mass[at - 1]) * sums[at])
+
+    return partial
+
+
+# ---- Residuals: the time that real checkpoints took beyond the model, such as pauses of a process or jitter of storage.
+#
+# A simulated checkpoint draws one checkpoint of the history.  All its subtasks take what theirs took there, so what struck them together
+# strikes them together again.
+
+Part = Literal["scheduling", "sync", "async", "acknowledgement"]
+PARTS: tuple[Part, ...] = ("scheduling", "sync", "async", "acknowledgement")
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """One part of the checkpoints of a vertex: for each subtask a duration [ns] per checkpoint of the history."""
+
+    vertex: str
+    part: Part
+    subtasks: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """The residuals of all vertices."""
+
+    checkpoints: int = 0  # of the history; 0: nothing is drawn
+    of: tuple[Residual, ...] = ()
+
+
+# ---- Which checkpoint of a history a simulated one is like: drawn by its number, and the same for all its subtasks and parts.
+#
+# Each is drawn once before any is drawn again: a run of as many checkpoints as the history has shows its longest one, too.
+
+
+def drawn_ns(residuals: Residuals, part: Part, vertex: str, subtask: int, checkpoint: int, seed: int) -> int:
+    """The residual of a simulated checkpoint.  Subtasks beyond those of the history take theirs in turn."""
+    own = next(
+        (residual.subtasks for residual in residuals.of if residual.part == part and residual.vertex == vertex), ()
+    )
+    if not own:
+        return 0
+    cycle, place = divmod(checkpoint, residuals.checkpoints)
+    return own[subtask % len(own)][_order(seed, cycle, residuals.checkpoints)[place]]
+
+
+@lru_cache(maxsize=8)
+def _order(seed: int, cycle: int, checkpoints: int) -> tuple[int, ...]:
+    """The checkpoints of the history in the order in which a cycle draws them."""
+    key = stream(seed, "residuals", cycle)
+    return tuple(sorted(range(checkpoints), key=lambda row: (draw(key, row), row)))

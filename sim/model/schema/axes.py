@@ -1,0 +1,203 @@
+"""Axes of a study (a list where a value is expected), and overrides of single keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from pydantic import BaseModel
+
+from sim.model.schema.fields import AxisValues
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, compose, did_you_mean, dotted, value_at
+
+# ---- Sweep axes: lists where one value is expected.  Axes are independent; their product is the study.
+
+MAX_CELLS = 20_000
+"""Combinations of one study."""
+MAX_RUNS = 200_000
+"""Runs of all replications of all combinations: they are planned as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A list in the document: its place, and its values as they are written."""
+
+    path: DocumentPath
+    name: str  # the dotted path, e.g. ``checkpoint.barriers``
+    values: tuple[str, ...]
+
+
+def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
+    """The axes in the order of the file."""
+    found = []
+    for path, values in _lists_below(document, ()):
+        found.append(Axis(path, dotted(path), tuple(_label(value) for value in value_at(plain, path))))
+        for inner, _ in _lists_below(list(values), path):
+            reading.wrong(
+                inner, f"is a list within a value of the axis {dotted(path)}: write that value once for each of them"
+            )
+    found.sort(key=lambda axis: _position(plain, axis.path))
+    if (cells := prod(len(axis.values) for axis in found)) > MAX_CELLS:
+        axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in found)
+        reading.wrong((), f"lists {cells} combinations, at most {MAX_CELLS} are allowed: {axes}")
+    elif (runs := cells * (replications := _replications(document))) > MAX_RUNS:
+        what = f"asks for {runs} runs (combinations: {cells}, replications: {replications}), at most {MAX_RUNS} are allowed"
+        reading.wrong(("run", "replications"), f"{what}; a hundred replications tell a mean to a tenth of the spread")
+    return tuple(found)
+
+
+def _replications(document: BaseModel) -> int:
+    return getattr(getattr(document, "run", None), "replications", None) or 1
+
+
+def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, tuple[tuple[str, str], ...]]]:
+    """(document without axes, chosen values) of every combination; the last axis varies fastest."""
+    for chosen in product(*(range(len(axis.values)) for axis in axes)):
+        concrete = plain
+        for axis, index in zip(axes, chosen, strict=True):
+            concrete = _replace(concrete, axis.path, value_at(plain, axis.path)[index])
+        yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
+
+
+def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, AxisValues]]:
+    """(path, values) of each list that stands for one value.  Lists inside the values of another list are left out."""
+    if isinstance(node, AxisValues):
+        yield path, node
+    elif isinstance(node, BaseModel):
+        fields = type(node).model_fields
+        for name, value in node.__dict__.items():
+            if value is not None:  # most keys are not written
+                yield from _lists_below(value, (*path, fields[name].alias or name))
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield from _lists_below(value, (*path, key))
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from _lists_below(value, (*path, i))
+
+
+def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
+    """A copy with one value replaced; what is not on the path is shared."""
+    if not path:
+        return value
+    if isinstance(plain, list):
+        return [_replace(item, path[1:], value) if i == path[0] else item for i, item in enumerate(plain)]
+    copy = Mapping(plain).at(plain.path)
+    copy[str(path[0])] = _replace(plain[path[0]], path[1:], value)
+    return copy
+
+
+def _position(plain: Any, path: DocumentPath) -> tuple[int, ...]:
+    """Where the path stands in the file, as positions among the keys of each mapping and in each list."""
+    position: tuple[int, ...] = ()
+    for step in path:
+        position = (*position, step if isinstance(step, int) else list(plain).index(step))
+        plain = plain[step]
+    return position
+
+
+def _label(value: Any) -> str:
+    """A value as it is written: ``5 s``, ``aligned-timeout 5 s``, ``lognormal mean 1 ms, cv 2``."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_label(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_label, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# ---- ``key.path=value`` from the command line -> the document, before it is checked; values in YAML syntax.
+
+_STEP = re.compile(r'"([^"]+)"|([^.="]+)')
+_VERBATIM = ("flink", "expect")
+"""Sections whose keys contain dots: what follows is one key."""
+
+
+def key_of(path: DocumentPath) -> str:
+    """``("job", "my.sink", "state")`` -> ``job."my.sink".state``: the key of an override."""
+    return ".".join(f'"{step}"' if re.search(r'[."=\s]', str(step)) else str(step) for step in path)
+
+
+def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
+    """The document with every override in its place."""
+    for override in overrides:
+        source = Reading(f"--set {override}")
+        path, text = _split(override)
+        source.marks[path] = Mark(source.file, 1, 1)
+        if not path:
+            source.wrong((), "expected key.path=value, e.g. --set checkpoint.interval='30 s'")
+        elif isinstance(plain, Mapping):
+            value = compose(text, source, path)
+            if value is None and not source.problems:
+                source.wrong(path, "has no value: write one after the =")
+            if not source.problems:
+                _put(plain, path, value, source)
+        reading.problems.update(source.problems)
+        reading.warnings.update(source.warnings)
+        reading.marks.update({at: Mark(source.file, 1, mark.column) for at, mark in source.marks.items() if at})
+    return plain
+
+
+def path_of(key: str) -> DocumentPath:
+    """The place that the key of an override names."""
+    return _split(f"{key}=")[0]
+
+
+def _split(override: str) -> tuple[DocumentPath, str]:
+    """``a."b.c".d=text`` -> (("a", "b.c", "d"), "text")."""
+    path: list[str] = []
+    at = 0
+    while match := _STEP.match(override, at):
+        path.append((match[1] or match[2]).strip())
+        at = match.end()
+        if path[0] in _VERBATIM and len(path) == 1 and override[at : at + 1] == ".":
+            key, equals, text = override[at + 1 :].partition("=")
+            return ((path[0], key.strip().strip('"')), text) if equals and key else ((), "")
+        if override[at : at + 1] != ".":
+            break
+        at += 1
+    return (tuple(path), override[at + 1 :]) if path and override[at : at + 1] == "=" else ((), "")
+
+
+def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> None:
+    """Replace or add one value; mappings on the way are added, except vertices."""
+    node: Any = plain
+    for depth, step in enumerate(path[:-1]):
+        here = path[: depth + 1]
+        if isinstance(node, list) and str(step).isdigit() and int(step) < len(node):
+            node = node[int(step)]
+            continue
+        if not isinstance(node, Mapping):
+            source.wrong(path, f"there is no mapping at {'.'.join(map(str, here[:-1]))} to set '{step}' in")
+            return
+        if step not in node:
+            if path[0] == "job" and depth == 1:
+                source.wrong(path, f"there is no vertex '{step}'{did_you_mean(str(step), node)}")
+                return
+            node[str(step)] = Mapping().at(here)
+        node = node[str(step)]
+    if isinstance(node, list) and str(path[-1]).isdigit() and int(path[-1]) < len(node):
+        node[int(path[-1])] = value
+    elif isinstance(node, Mapping):
+        _warn_of_dropped_keys(node.get(str(path[-1])), path, value, source)
+        node[str(path[-1])] = value
+    else:
+        source.wrong(path, f"there is no mapping at {'.'.join(map(str, path[:-1]))} to set '{path[-1]}' in")
+
+
+def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: Reading) -> None:
+    """A mapping replaces the whole section of the file: warn of the keys that it had and the new one has not.  {} clears it on purpose."""
+    if (
+        isinstance(before, Mapping)
+        and isinstance(value, Mapping)
+        and value
+        and (dropped := [key for key in before if key not in value])
+    ):
+        listed, one = ", ".join(f"{key}: {before[key]}" for key in dropped), key_of(path)
+        source.warn(
+            path,
+            f"replaces the whole section and drops {{{listed}}}; to keep it, set single keys: --set {one}.KEY=VALUE",
+        )

@@ -1,0 +1,250 @@
+"""A scenario file as a whole, as it is written; sizes and placement of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Discriminator, Field, Tag
+
+from sim.model import scenario
+from sim.model import storage as model_storage
+from sim.model.job import SHIPPING
+from sim.model.schema.cluster import Cluster
+from sim.model.schema.faults import Fault, RescaleField, Restart
+from sim.model.schema.fields import Axis, Condition, Duration, Natural, Positive, choice
+from sim.model.schema.history import Backtest, Residuals
+from sim.model.schema.job import Vertex
+from sim.model.schema.options import Options, built
+from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
+from sim.model.schema.storage import Storage
+from sim.model.schema.text import Reading
+from sim.model.schema.vertex import Checkpoint
+from sim.model.state import BACKENDS, Lsm
+
+if TYPE_CHECKING:
+    from sim.model.schema.faults import Rescale
+
+
+# ---- `instances:` and `directories:`: jobs that begin from each other's snapshots, and where those lie; as written, and the model of it.
+
+
+class Instances(Options, of=(scenario.Instances,)):
+    """The run's duration is divided among job instances; each begins from a snapshot of the one before it."""
+
+    count: Axis[Positive]
+
+
+class Directories(Options, of=(model_storage.Directories,)):
+    """Where files of snapshots lie, and how metadata names them."""
+
+
+def build_instances(
+    given: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
+) -> scenario.Instances:
+    """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism, a changelog."""
+    jobs = built(scenario.Instances, given, ("instances",), reading)
+    if jobs.count == 1:
+        return jobs
+    if rescaled:
+        reading.wrong(
+            ("instances", "count"), "rescaling makes job instances of its own: write one of instances and rescale"
+        )
+    if jobs.start_from == "savepoint" and not savepoints:
+        reading.wrong(
+            ("instances", "from"), "no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]"
+        )
+    if jobs.start_from == "checkpoint" and not checkpoints:
+        reading.wrong(
+            ("instances", "from"), "there are no checkpoints to start from: write an interval under checkpoint"
+        )
+    if changelog and jobs.claim == "no-claim":
+        wrong = (
+            "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
+        )
+        reading.wrong(("instances", "claim"), wrong)
+    return jobs
+
+
+# ---- `actions:`: savepoints and the stop of the job, as they are written and as the model has them.
+
+
+class Action(Section):
+    """A savepoint or a stop, and its time.  Exactly one of the two."""
+
+    ONE_OF: ClassVar = (OneOf({"savepoint": "", "stop": ""}),)
+    ONLY_WITH: ClassVar = (
+        OnlyWith(("format",), ("stop",), "a savepoint says its format itself, {savepoint: native, at: 20 s}"),
+    )
+
+    savepoint: Axis[Annotated[str, choice("canonical", "native")]] | None = None
+    """Format of a savepoint; the job goes on."""
+    stop: Axis[Annotated[str, choice("drain", "no-drain", "savepoint-then-finish")]] | None = None
+    """The job stops with a savepoint: after its operators finished, as it stands, or (as before FLIP-147) finishing afterwards."""
+    format: Axis[Annotated[str, choice("canonical", "native")]] | None = None
+    """Format of the savepoint a job stops with; default: canonical."""
+    at: Axis[Duration]
+    """Moment of the run."""
+
+
+def build_actions(given: Sequence[Action], reading: Reading) -> tuple[scenario.Action, ...]:
+    built = [
+        scenario.Action(action.at, action.savepoint or action.format or "canonical", action.stop)  # type: ignore[arg-type]
+        for action in given
+    ]
+    for i, action in enumerate(given):
+        if action.stop is not None and any(other.at > action.at for other in given):
+            reading.wrong(("actions", i), "the job has stopped before the other actions are due")
+    return tuple(sorted(built, key=lambda action: action.at_ns))
+
+
+# ---- The size of a run, estimated from the document.  A run that no machine has room or time for is refused before anything is built.
+
+MOST_SUBTASKS = 100_000
+"""Subtasks of the whole job: 30,000 take a minute for three simulated seconds."""
+MOST_CHANNELS = 4_000_000
+"""Between subtasks: each takes 1 to 2 KB."""
+MOST_ROWS = 100_000_000
+"""Rows of subtasks per checkpoint, and of vertices per second."""
+MOST_TABLES = 1_000_000
+"""Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
+LEAST_INTERVAL_NS = 1_000_000
+"""Between two checkpoints: less is refused."""
+
+
+def check_sizes(document: Document, reading: Reading) -> None:
+    """What is too large in a document without axes goes to `reading`."""
+    counts = _parallelisms(document)
+    subtasks, channels = sum(counts.values()), _channels(document.job, counts)
+    if subtasks > MOST_SUBTASKS:
+        part = "write a part of it, with its part of the load"
+        reading.wrong(("job",), f"has {subtasks} subtasks: at most {MOST_SUBTASKS} are simulated; {part}")
+    elif channels > MOST_CHANNELS:
+        reading.wrong(
+            ("job",),
+            f"has {channels} channels between subtasks, which take about {channels // 500_000} GB: at most {MOST_CHANNELS} are simulated; "
+            "write a smaller parallelism, with its part of the load",
+        )
+    for name, vertex in document.job.items():
+        if (tables := _tables(vertex)) > MOST_TABLES:
+            fewer = "write a part of the job, or larger ones (lsm: {table: 1 GiB})"
+            reading.wrong(
+                ("job", name, "state", "size"),
+                f"is {tables} tables of RocksDB: at most {MOST_TABLES} are simulated; {fewer}",
+            )
+    duration_ns, interval_ns = document.run.duration, document.checkpoint.interval
+    every_ns = max(interval_ns or 0, LEAST_INTERVAL_NS, document.checkpoint.min_pause or 0)
+    if interval_ns and (rows := duration_ns // every_ns * subtasks) > MOST_ROWS:
+        reading.wrong(
+            ("checkpoint", "interval"),
+            f"makes up to {rows} rows of subtasks and checkpoints in this run: at most {MOST_ROWS} are kept; "
+            "write a shorter run or a longer interval",
+        )
+    if (rows := duration_ns // 1_000_000_000 * len(counts)) > MOST_ROWS:
+        reading.wrong(
+            ("run", "duration"),
+            f"makes {rows} rows of vertices and seconds: at most {MOST_ROWS} are kept; write a shorter run",
+        )
+
+
+def _tables(vertex: Vertex) -> int:
+    state = vertex.state
+    if state is None or state.backend is None or "lsm" not in BACKENDS[state.backend].sections:
+        return 0
+    table_bytes = state.lsm.table if state.lsm is not None else None
+    return int(state.size // (table_bytes or Lsm().table_bytes))
+
+
+def _parallelisms(document: Document) -> dict[str, int]:
+    """The largest of each vertex: it may change while the job runs."""
+    counts = {name: vertex.parallelism or 1 for name, vertex in document.job.items()}
+    for rescale in _rescales(document):
+        for name, parallelism in rescale.parallelism.items():
+            counts[name] = max(counts.get(name, 1), parallelism)
+    return counts
+
+
+def _rescales(document: Document) -> list[Rescale]:
+    given = document.rescale
+    return given if isinstance(given, list) else [] if given is None else [given]
+
+
+def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
+    """The channels of an edge.  Forward and rescale make as many as the larger side has subtasks; all others connect each pair."""
+    total = 0
+    for name, vertex in job.items():
+        for key, given in (vertex.input or {}).items():
+            ship = given if isinstance(given, str) else given.ship
+            writers, readers = counts.get(vertex.upstreams[key], 1), counts[name]
+            kind = SHIPPING[ship]
+            pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # forward else becomes rebalance
+            total += max(writers, readers) if pointwise else writers * readers
+    return total
+
+
+# ---- A scenario as it is written: one class per mapping of the file, one field per key (hyphens for underscores).
+#
+# Says what may be written where and what it means; `sim.model.schema.study` makes the model of it.  Defaults live in the model:
+# a key that is not given is None here.
+
+
+class Run(Options, of=(scenario.Run,), axes=False):
+    """How long, how often."""
+
+    HINTS: ClassVar[Texts] = {"seeds": "write replications: 20, or a list under seed"}
+
+    seed: Axis[Natural] | None = None
+
+
+class Overheads(Options, of=(scenario.Overheads,), axes=False):
+    """What no configuration says: constants of an environment."""
+
+
+Conditions = Annotated[
+    Annotated[Condition, Tag("one")] | Annotated[list[Condition], Tag("all")],
+    Discriminator(lambda value: "all" if isinstance(value, list) else "one"),
+]
+
+
+class Document(Section):
+    """A scenario of ckptsim: a job, its checkpoints, and the question they are asked."""
+
+    HINTS: ClassVar[Texts] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
+
+    version: Annotated[str, choice("1")] = "1"
+    """The version of the format of scenarios; default: 1."""
+    job: dict[str, Vertex] = Field(min_length=1)
+    """Vertex name -> vertex."""
+    checkpoint: Checkpoint
+    run: Run
+    cluster: Cluster | None = None
+    """Machines, network and buffers."""
+    storage: Storage | None = None
+    """Where checkpoints are kept."""
+    expect: dict[str, Conditions] | None = None
+    """Metric -> condition, or several."""
+    environment: str | None = None
+    """Whose constants hold: one that comes with ckptsim, or a file of constants."""
+    overheads: Overheads | None = None
+    """Constants that are other than there."""
+    actions: list[Action] | None = None
+    """Savepoints, and the stop of the job."""
+    faults: list[Fault] | None = None
+    """What goes wrong, and when."""
+    restart: Restart | None = None
+    """What happens after a failure."""
+    rescale: RescaleField | None = None
+    """Changes of parallelism in a run."""
+    instances: Instances | None = None
+    """Jobs that begin from each other's snapshots."""
+    directories: Directories | None = None
+    """How checkpoint storage is laid out."""
+    flink: dict[str, Any] | None = None
+    """Flink's own configuration keys, verbatim."""
+    flink_file: str | None = None
+    """A file with Flink's configuration: flink-conf.yaml, config.yaml, or a manifest of Kubernetes."""
+    history: str | None = None
+    """A file beside this one with what was seen of the job, written by `import`: tails, and how well the simulation agrees."""
+    residuals: Residuals | None = None
+    backtest: Backtest | None = None
+    """How well the simulation agrees with the history of an import."""

@@ -1,0 +1,508 @@
+"""Flink's own keys, of `flink:` and of the file that `flink-file:` names, moved to their places in the document before it is checked.
+
+A modelled key behaves as if its place had been written.  All others are named in warnings; a misspelt name of a modelled key is a mistake.
+Both ``execution.checkpointing.interval: 30s`` and Flink's nested spelling of config.yaml are read.
+
+Where several say a value, the command line wins, key by key: first --set, then the file of --flink, then the scenario.  A scenario that
+says a value twice is a mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from sim.model import units
+from sim.model.checkpoint import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
+from sim.model.faults import RESTARTS, Restart
+from sim.model.schema.flink_file import FILE, FlinkFile, flat, read_flink_file
+from sim.model.schema.flink_keys import (
+    INTERVAL,
+    OPEN,
+    UNLIMITED,
+    current_names,
+    has_key,
+    listed_keys,
+    modelled_keys,
+    similar_key,
+)
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, did_you_mean, dotted, value_at
+from sim.model.state import BACKENDS, backend_named
+
+_DEBLOAT = "taskmanager.network.memory.buffer-debloat."
+_RESTART = "restart-strategy."
+_TTL = "table.exec.state.ttl"  # of the operators of a SQL job
+_LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state", "changelog")
+_STORE, _MERGING = ("storage", "object-store"), ("storage", "file-merging")
+LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "execution.state-recovery.from-local"
+LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
+CHANGELOG = "state.changelog.enabled"
+MERGING = "execution.checkpointing.file-merging.enabled"
+_SLOTS = "taskmanager.numberOfTaskSlots"
+
+_ALIGNMENT = ("source", "watermark", "alignment")
+_OF_VERTICES: dict[str, tuple[str, ...]] = {
+    "parallelism.default": (),
+    "pipeline.max-parallelism": (),
+    "table.exec.source.idle-timeout": ("source",),
+    "pipeline.auto-watermark-interval": ("source",),
+    "pipeline.watermark-alignment.buffer-size": _ALIGNMENT,
+    "state.backend.type": ("state",),
+}
+"""Key of Flink -> the section of a vertex for which it is a default."""
+
+
+def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
+    """Move every key of `flink:` and of the file of `flink-file:` to its place in `plain`; both stay, and are checked as they are."""
+    if not isinstance(plain, Mapping):
+        return
+    move = _Move(plain, reading)
+    if isinstance(block := plain.get("flink"), Mapping):
+        for key, place, value in flat(block, ("flink",)):
+            move.add(key, place, value)
+    if isinstance(name := plain.get(FILE), str):
+        move.file = read_flink_file(Path(os.path.normpath(folder / name)))
+        about = " ".join(filter(None, (move.file.kind, move.file.resource))) or "Flink's configuration"
+        reading.marks[FILE, ""] = Mark(move.file.file, path=about)
+        for key, (value, mark) in move.file.keys.items():
+            reading.marks[FILE, key] = replace(mark, path=key)
+            move.add(key, (FILE, key), value)
+    move.all()
+
+
+class _Move:
+    """The move of Flink's keys into the document."""
+
+    def __init__(self, plain: Mapping, reading: Reading) -> None:
+        self.plain = plain
+        self.reading = reading
+        self.file: FlinkFile | None = None
+        self.entries: list[tuple[str, DocumentPath, Any]] = []  # key as it is written, its place, its value
+        self.places: dict[str, DocumentPath] = {}  # key of Flink -> where it is written
+        self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
+        self.lists: set[str] = set()
+        self.keys, self.current = modelled_keys(), current_names()
+
+    def add(self, key: str, place: DocumentPath, value: Any) -> None:
+        self.entries.append((key, place, value))
+
+    def all(self) -> None:
+        if self.file is not None:
+            for path, (value, mark) in self.file.beside.items():
+                self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
+                self._put(path, value, (FILE, path[-1]))
+        profile, others = str(value_at(self.plain, ("cluster", "profile")) or "2.x"), list[tuple[str, DocumentPath]]()
+        for written, place, value in sorted(self.entries, key=lambda entry: -self._rank(entry[1])):
+            key = self.current.get(written, written)
+            if key in self.places:
+                self._again(key, place)
+            elif key not in self.keys:
+                self._other(written, place, value, others)
+            elif not self.keys[key].flink.last and not has_key(profile, written):
+                there = next((name for name in self.keys[key].flink.older if has_key(profile, name)), None)
+                instead = f"there it is {there}" if there else f"in Flink {', '.join(listed_keys()[written])} it is one"
+                self.reading.warn(place, f"has no effect: Flink {profile} has no such key ({instead})")
+            elif value is None:
+                *section, name = self.keys[key].path
+                if (
+                    self.file is not None
+                    and self.file.is_patch
+                    and isinstance(node := value_at(self.plain, tuple(section)), Mapping)
+                ):
+                    node.pop(name, None)
+                self.reading.warn(place, "has no value: Flink does not set it")
+            else:
+                self.places[key] = place
+                self._read(key, place, value)
+        self._barriers()
+        self._buffer_timeout()
+        self._debloat()
+        self._restart()
+        self._slots()
+        for key, vertex_section in _OF_VERTICES.items():
+            self._vertices(key, vertex_section)
+        self._state()
+        self._local_recovery()
+        self._storage()
+        if self.file is not None and value_at(self.plain, ("checkpoint", "interval")) is None:
+            self._ask_for_interval()
+        self._tell(others)
+
+    def _ask_for_interval(self) -> None:
+        """Flink's default is no checkpoints; a program may set an interval of its own, so nothing is assumed."""
+        if INTERVAL not in self.places:
+            what = f"sets no {INTERVAL}, and nor does the scenario: the job takes no checkpoints, unless its program sets an interval"
+            self.reading.wrong(
+                (FILE, ""), f"{what}; write checkpoint: {{interval: off}}, or the interval, e.g. {{interval: 30 s}}"
+            )
+        self._put(("checkpoint", "interval"), "off", (FILE, ""))  # one message is enough
+
+    def _rank(self, place: DocumentPath) -> int:
+        """2: given with --set, 1: in the file of --flink, 0: in the scenario or in a file that it names."""
+        if place[0] == FILE:
+            return int(self.reading.marks[FILE,].file != self.reading.file)
+        mark = self.reading.marks.get(place)
+        return 2 if mark is not None and mark.file != self.reading.file else 0
+
+    def _again(self, key: str, place: DocumentPath) -> None:
+        """A key that was read from a place of the same or of a higher rank."""
+        first = self.places[key]
+        if self._rank(first) == self._rank(place):
+            self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
+
+    def _other(self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]) -> None:
+        """A key that is not modelled: one of Flink's or of other systems is counted, others are named; a misspelt one is a mistake."""
+        self.reading.written_keys.setdefault(key, str(value))
+        if key in listed_keys():
+            others.append((key, place))
+        elif near := similar_key(key, modelled=True):
+            self.reading.wrong(place, f"unknown configuration key of Flink (did you mean '{near}'?)")
+        elif key.startswith(OPEN):
+            others.append((key, place))
+        else:
+            near = similar_key(key, modelled=False)
+            self.reading.warn(
+                place,
+                f"is not a key of Flink: it has no effect here{f' (the nearest one is {near!r})' if near else ''}",
+            )
+
+    def _tell(self, others: list[tuple[str, DocumentPath]]) -> None:
+        """What was taken from the file, and what has no effect here: a line each."""
+        if self.file is not None:
+            taken = [f"{'.'.join(path)} {value}" for path, (value, _) in self.file.beside.items()]
+            taken += [
+                f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"
+                for key, place in self.places.items()
+                if place[0] == FILE and key in self.values
+            ]
+            self.reading.note((FILE, ""), f"{len(taken)} values taken: {', '.join(taken) or 'none'}")
+        for source in (("flink",), (FILE, "")):
+            if found := [key for key, place in others if place[0] == source[0]]:
+                more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+                count = f"{len(found)} keys" if more or len(found) > 1 else "1 key"
+                listed = f"'ckptsim explain-key {self.reading.marks[source].file}' lists all keys"
+                self.reading.warn(
+                    source, f"not modelled, no effect here: {count} of Flink: {', '.join(found[:3])}{more} ({listed})"
+                )
+
+    def _read(self, key: str, place: DocumentPath, value: Any) -> None:
+        form = self.keys[key].form
+        given = value if isinstance(value, list) else [value]
+        if isinstance(value, list) and place[0] == FILE:
+            self.reading.wrong(place, "expected one value, not a list")
+            return
+        read: list[Any] = []
+        for item in given:
+            try:
+                read.append(_READERS[form](item))
+            except units.UnitError as error:
+                is_filled_in = not re.search(r"\$\{|\{\{|^\$", str(item))
+                self.reading.wrong(
+                    place, str(error) if is_filled_in else f"'{item}' is a placeholder: fill in its value first"
+                )
+        if len(read) < len(given) or not read:
+            return
+        if key == "state.backend.type" and str(value).lower() not in BACKENDS:
+            self._tell_backend(place, value, str(read[0]))
+        self.values[key] = read
+        if isinstance(value, list):
+            self.lists.add(key)
+        if self.keys[key].is_alone:
+            self._put(self.keys[key].path, self._written(key), key)
+
+    def _tell_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
+        """An older name of a backend, or the name of a class."""
+        if any(word in str(value).lower() for word in ("jobmanager", "memory")):
+            self.reading.warn(
+                place, f"{value} is read as {backend}; that checkpoints stay in the JobManager's memory is not modelled"
+            )
+        elif not isinstance(value, list):
+            self.reading.note(place, f"{value} is read as {backend}, its present name")
+
+    def _put(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
+        """Write a value as if it stood at `path`, unless --set says another; a scenario that says it twice is a mistake."""
+        place = self.places[key] if isinstance(key, str) else key
+        node = self.plain
+        for depth, step in enumerate(path[:-1]):
+            if node.get(step) is None:
+                node[step] = Mapping().at(path[: depth + 1])
+            if not isinstance(node[step], Mapping):
+                return  # told by validation
+            node = node[step]
+        if path[-1] in node:
+            mark = self.reading.marks[path]
+            if mark.file != self.reading.file:
+                return
+            if not self._rank(place):
+                self.reading.wrong(place, f"is given too as {dotted(path)} on line {mark.line}: write it once")
+                return
+            if str(node[path[-1]]) != str(value):
+                self.reading.note(
+                    place, f"{value} replaces {node[path[-1]]}, {dotted(path)} on line {mark.line} of {mark.file}"
+                )
+        node[path[-1]] = value
+        origin = self.reading.marks.get(place, Mark(self.reading.file))
+        self.reading.marks[path] = replace(origin, path=origin.path or dotted(place))
+
+    def _barriers(self) -> None:
+        """Mode, unaligned and aligned timeout are one choice of three (CheckpointConfig)."""
+        given = [key for key in (UNALIGNED, ALIGNED_TIMEOUT, MODE) if key in self.values]
+        if not given:
+            return
+        choices: list[Any] = []
+        for unaligned, timeout, mode in product(
+            *(
+                self.values.get(key, [default])
+                for key, default in ((UNALIGNED, False), (ALIGNED_TIMEOUT, "0 s"), (MODE, "exactly_once"))
+            )
+        ):
+            choice: Any = barriers_of(
+                unaligned=bool(unaligned), has_deadline=timeout != "0 s", exactly_once=mode == "exactly_once"
+            ).name
+            if BARRIERS[choice].has_deadline:
+                choice = Mapping({choice: timeout})
+            if choice not in choices:
+                choices.append(choice)
+        if ALIGNED_TIMEOUT in given and True not in self.values.get(UNALIGNED, [False]):
+            self.reading.warn(self.places[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
+        swept = any(key in self.lists for key in given) and len(choices) > 1
+        self._put(("checkpoint", "barriers"), choices if swept else choices[0], given[0])
+
+    def _buffer_timeout(self) -> None:
+        enabled, interval = "execution.buffer-timeout.enabled", "execution.buffer-timeout.interval"
+        if self._single(enabled) is False:
+            self._put(("cluster", "network", "buffer-timeout"), "never", enabled)
+        elif interval in self.values:
+            self._put(("cluster", "network", "buffer-timeout"), self._written(interval), interval)
+
+    def _debloat(self) -> None:
+        enabled = _DEBLOAT + "enabled"
+        details = Mapping()
+        for key, name in self._below(("cluster", "network", "debloat")).items():
+            if key in self.values:
+                details[name] = self._written(key)
+        if enabled not in self.values:
+            for key in (key for key in self.values if key.startswith(_DEBLOAT)):
+                self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
+            return
+        choices: list[Any] = [(details or "on") if on else "off" for on in self.values[enabled]]
+        path = ("cluster", "network", "debloat")
+        for name, value in details.items():  # places for messages about the details
+            self.reading.marks[(*path, name)] = replace(
+                self.reading.marks[self.places[enabled]], path=f"flink: {_DEBLOAT}{name} {value}"
+            )
+        self._put(path, choices if enabled in self.lists else choices[0], enabled)
+
+    def _restart(self) -> None:
+        """Move the keys of the strategy in force; keys of the others have no effect."""
+        strategy = self._single(_RESTART + "type")
+        if strategy is None:
+            strategy = value_at(self.plain, ("restart", "strategy")) or Restart().strategy
+        else:
+            self._put(("restart", "strategy"), strategy, _RESTART + "type")
+        for name, key in self.keys.items():
+            if not key.flink.when:
+                continue
+            if name in self.values and key.flink.when != strategy:
+                self.reading.warn(self.places[name], f"has no effect with {_RESTART}type: {strategy}")
+            elif name in self.values:
+                if self.values[name] != [None]:  # without limit, as if nothing was said
+                    self._put(key.path, self._written(name), name)
+            elif (
+                _RESTART + "type" in self.values
+                and key.flink.default
+                and key.flink.when == strategy
+                and key.path[-1] not in (self.plain.get("restart") or ())
+            ):
+                self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
+
+    def _slots(self) -> None:
+        """Subtasks of one index share a slot; task managers are filled slot by slot, as in Flink."""
+        if _SLOTS not in self.values:
+            return
+        placement = value_at(self.plain, ("cluster", "placement"))
+        if placement not in (None, "spread"):
+            self.reading.warn(self.places[_SLOTS], f"has no effect with cluster.placement: {placement}")
+            return
+        self._put(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
+
+    def _vertices(self, key: str, section: tuple[str, ...]) -> None:
+        """Set a default of every vertex that has this section, and no value of its own."""
+        if (value := self._single(key)) is None:
+            return
+        inside = self.keys[key].path[2 + len(section) :]
+        known = list(self._having(section))
+        if section == _ALIGNMENT and not known:
+            self.reading.warn(self.places[key], f"has no effect: no vertex has {'.'.join(section)}")
+        replaces = key == "state.backend.type" and self._rank(self.places[key])
+        own = [vertex for vertex, body in known if value_at(body, inside) is not None]
+        for vertex, _ in known:
+            if replaces or vertex not in own:
+                self._put(("job", vertex, *section, *inside), value, key)
+        if own and len(own) == len(known) and not replaces and self.places[key][0] == FILE:
+            named = f"{', '.join(own[:3])}{' ...' * (len(own) > 3)}"
+            self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
+
+    def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
+        """(vertex, section) of those that have it."""
+        job = self.plain.get("job")
+        for vertex, body in job.items() if isinstance(job, Mapping) else ():
+            if isinstance(found := value_at(body, section), Mapping):
+                yield vertex, found
+
+    def _state(self) -> None:
+        """Move the keys of state backends to every vertex with state."""
+        given = {
+            key: self._single(key)
+            for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG)
+            if key in self.values
+        }
+        used: set[str] = set()
+        for vertex, state in self._having(("state",)):
+            for place, value, key in self._of_state(state, given):
+                self._put(("job", vertex, "state", *place), value, key)
+                used.add(key)
+        for key, value in given.items():
+            if value not in (None, False) and key not in used and key != CHANGELOG:
+                self.reading.warn(self.places[key], "has no effect: no vertex has such state")
+
+    def _of_state(self, state: Mapping, given: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+        """(place inside `state:`, value, key) of every key that says something about a vertex with this state.
+
+        A time to live is about state that records write to: any other would only vanish.
+        """
+        backend = state.get("backend")
+        if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
+            yield from ((("lsm", name), given[key], key) for key, name in self._below(_LSM).items() if key in given)
+        if _TTL in given and ("growth" in state or "update" in state):
+            yield ("ttl",), given[_TTL], _TTL
+        if given.get(CHANGELOG):
+            for key, name in self._below(_CHANGELOG).items():
+                default = self.keys[key].flink.default
+                if key in given or default:
+                    yield ("changelog", name), given.get(key, default), key if key in given else CHANGELOG
+
+    def _switched(
+        self, name: str, details: dict[str, str], given: dict[str, Any], switch: str
+    ) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+        """A section that Flink switches on: its details, or the word on."""
+        written: list[tuple[tuple[str, ...], Any, str]] = [
+            ((name, place), given[key], key) for key, place in details.items() if key in given
+        ]
+        yield from written or [((name,), "on", switch)]
+
+    def _below(self, section: tuple[str, ...]) -> dict[str, str]:
+        """Key of Flink -> key of this section."""
+        return {name: key.path[-1] for name, key in self.keys.items() if key.path[:-1] == section}
+
+    def _local_recovery(self) -> None:
+        """Copies that are kept and read (CheckpointingOptions.LOCAL_BACKUP_ENABLED, StateRecoveryOptions.LOCAL_RECOVERY)."""
+        if LOCAL_RECOVERY in self.values:
+            self._put(("checkpoint", "local-recovery"), self._single(LOCAL_RECOVERY), LOCAL_RECOVERY)
+            return
+        both = [self._single(key) for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.values]
+        if len(both) == 2 and all(both):
+            self._put(("checkpoint", "local-recovery"), True, LOCAL_BACKUP)
+        elif any(both):
+            key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if self._single(LOCAL_BACKUP) else (LOCAL_RESTORE, LOCAL_BACKUP)
+            self.reading.warn(self.places[key], f"has no effect without {other}: true")
+
+    def _storage(self) -> None:
+        """File merging is one switch and its details; an object store is told how to upload, other storage has no use for it."""
+        merging, uploads = self._below(_MERGING), self._below(_STORE)
+        given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
+        for place, value, key in self._switched("file-merging", merging, given, MERGING) if given.get(MERGING) else ():
+            self._put(("storage", *place), value, key)
+        is_object_store = isinstance(value_at(self.plain, _STORE), Mapping)
+        for key, value in given.items():
+            if key in uploads and is_object_store:
+                self._put(("storage", "object-store", uploads[key]), value, key)
+            elif key in uploads:
+                self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
+            elif key != MERGING and not given.get(MERGING):
+                self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
+
+    def _written(self, key: str) -> Any:
+        """The value, or the list of an axis."""
+        return self.values[key] if key in self.lists else self.values[key][0]
+
+    def _single(self, key: str) -> Any:
+        if key in self.lists:
+            self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
+            return None
+        return self.values[key][0] if key in self.values else None
+
+
+def _boolean(value: object) -> bool:
+    if (text := str(value).lower()) not in ("true", "false"):
+        raise units.UnitError(f"expected true or false, not '{value}'")
+    return text == "true"
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not (text := str(value).strip()).isdecimal() or len(text) > 10 or int(text) >= 2**31:
+        raise units.UnitError(f"expected a whole number, not '{value}'")
+    return int(text)
+
+
+def _one_of(*options: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        text = str(value).lower().replace("-", "_")
+        if text not in options:
+            raise units.UnitError(f"expected {' or '.join(options)}, not '{value}'{did_you_mean(text, options)}")
+        return text
+
+    return read
+
+
+def _backend(value: object) -> str:
+    if (found := backend_named(str(value))) is not None:
+        return found
+    if str(value).lower().endswith("factory"):
+        raise units.UnitError(
+            f"the class {value} is not modelled: expected {' or '.join(BACKENDS)}, or a class of theirs"
+        )
+    return _one_of(*BACKENDS)(value)
+
+
+_STRATEGIES = {spelling: kind.name for kind in RESTARTS.values() for spelling in kind.spellings}
+"""Flink's spellings of a restart strategy (RestartStrategyOptions), hyphens as underscores."""
+
+
+def _interval(value: object) -> str:
+    interval = units.parse_flink_duration(value)
+    return units.format_duration(interval) if interval else "off"
+
+
+_SCHEDULERS = {"default": "default", "ng": "default", "adaptive": "adaptive", "adaptivebatch": "default"}
+"""SchedulerType -> how a streaming job is scheduled under it."""
+_READERS: dict[str, Callable[[object], Any]] = {
+    "interval": _interval,
+    "duration": lambda value: units.format_duration(units.parse_flink_duration(value)),
+    # a number, or from 2.0 with a unit
+    "milliseconds": lambda value: units.format_duration(units.parse_flink_duration(value)),
+    "size": lambda value: units.format_size(units.parse_flink_size(value)),
+    "integer": _integer,
+    "attempts": lambda value: None if str(value).strip() == UNLIMITED else _integer(value),
+    "threshold": lambda value: 0 if str(value).strip() == "-1" else _integer(value),
+    "percent": lambda value: f"{_integer(value)} %",
+    "boolean": _boolean,
+    "finish": lambda value: "flink" if _boolean(value) else "off",  # FLIP-147's switch
+    "mode": _one_of("exactly_once", "at_least_once"),
+    "backend": _backend,
+    "changelog": _one_of("filesystem", "memory"),
+    "failover": _one_of("region", "full"),
+    "scheduler": lambda value: _SCHEDULERS[_one_of(*_SCHEDULERS)(str(value).lower())],
+    "reactive": lambda value: _one_of("reactive")(str(value).lower()) == "reactive",
+    "wait": lambda value: (
+        "0 s" if str(value).strip().startswith("-") else units.format_duration(units.parse_flink_duration(value))
+    ),
+    "number": lambda value: units.format_number(units.parse_number(value)),
+    "share": lambda value: units.format_share(units.parse_number(value)),
+    "strategy": lambda value: _STRATEGIES[_one_of(*_STRATEGIES)(value)],
+}

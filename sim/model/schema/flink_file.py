@@ -1,0 +1,320 @@
+"""A file of Flink's configuration as users have it: flink-conf.yaml, config.yaml flat or nested, or a manifest of Kubernetes.
+
+    FlinkDeployment, FlinkSessionJob   spec.flinkConfiguration, flat or nested; version, parallelism and resources of the spec
+    a patch of one                     the same without apiVersion and kind, as `kubectl patch` takes it
+    ConfigMap                          data."flink-conf.yaml" or data."config.yaml"
+    a scenario                         flink:
+
+`sim.model.schema.flink_block` moves what it says into a scenario, and an advice patches it in its own spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from sim.model.schema.flink_keys import INTERVAL, about_key, current_names, is_flink_key
+from sim.model.schema.text import (
+    DocumentPath,
+    Mapping,
+    Mark,
+    Problem,
+    Reading,
+    ScenarioError,
+    compose,
+    read_beside,
+    value_at,
+)
+
+FILE = "flink-file"
+"""The key of a scenario that names such a file."""
+_KINDS = ("FlinkSessionJob", "FlinkBlueGreenDeployment", "FlinkDeployment", "ConfigMap")
+"""The kinds that hold a configuration.  The first of them in a file is read: a session's jobs add to its deployment."""
+_FILES = ("config.yaml", "flink-conf.yaml")
+_CONFIGURATION = "flinkConfiguration"
+_NOT_MODELLED = (
+    "job.upgradeMode",
+    "jobManager.resource.cpu",
+    "jobManager.resource.memory",
+    "taskManager.resource.memory",
+)
+_OTHER_PARTS = re.compile(r"podTemplate|logConfiguration|ingress|metadata|image")
+"""Parts of a manifest that say nothing about Flink's configuration: what is odd there is Kubernetes' business."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkFile:
+    """A file of Flink's configuration.  Places of values are lines and columns of its text."""
+
+    file: str
+    text: str
+    kind: str = ""  # of the resource in Kubernetes; empty: the file is the configuration
+    resource: str = ""  # its name there
+    keys: dict[str, tuple[Any, Mark]] = field(default_factory=dict)  # dotted key -> value and place
+    beside: dict[tuple[str, ...], tuple[Any, Mark]] = field(
+        default_factory=dict
+    )  # place in a scenario -> value of the manifest and its place
+    block: DocumentPath = ()  # the mapping of Flink's keys in the document that `marks` are of
+    marks: dict[DocumentPath, Mark] = field(default_factory=dict)
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether it is a merge patch, in which null takes a key away."""
+        return self.kind == "FlinkDeployment" and not self.resource
+
+    def children(self, path: DocumentPath) -> list[Mark]:
+        """The places of the keys directly below one."""
+        return [mark for place, mark in self.marks.items() if place[:-1] == path and place]
+
+    def written(self, key: str) -> str:
+        """The name by which the file calls a key, which may be an older one."""
+        names = current_names()
+        return next((name for name in self.keys if names.get(name, name) == names.get(key, key)), key)
+
+    def place_of(self, key: str) -> DocumentPath:
+        """The place of a key in the file's own spelling, an older name of it included; a new one is in the section that is nearest."""
+        own = {
+            path: ".".join(map(str, path[len(self.block) :]))
+            for path in self.marks
+            if path[: len(self.block)] == self.block
+        }
+        if (written := self.written(key)) in own.values():
+            return next(path for path, name in own.items() if name == written and not self.children(path))
+        parallelism = (*self.block[:-1], "job", "parallelism")
+        if key == "parallelism.default" and self.block and parallelism in self.marks:
+            return parallelism
+        sections = [path for path, name in own.items() if key.startswith(f"{name}.") and name not in self.keys]
+        nearest = max((path for path in sections if self.children(path)), key=len, default=self.block)
+        return (*nearest, key.removeprefix(f"{own[nearest]}.") if len(nearest) > len(self.block) else key)
+
+
+def flink_change(file: str | Path, scenario: Path) -> str:
+    """The change of a scenario, ``key=value``, by which it is read with a file of Flink's configuration."""
+    return f"{FILE}={json.dumps(os.path.relpath(file, scenario.parent))}"
+
+
+def read_flink_file(file: Path) -> FlinkFile:
+    """Read a file, or ``FILE#NAME``: the resource of that name in it.  ScenarioError: one problem that says why it cannot be read."""
+    path, sharp, name = str(file).rpartition("#")
+    if not sharp or file.exists():
+        path, name = str(file), ""
+    return parse_flink_file(read_beside(Path(path)), path, name)
+
+
+def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
+    """`name`: of a resource in it; empty: there is one.  ScenarioError: one problem that says why it cannot be read."""
+    documents = list(_documents(text, file))
+    for plain, _ in documents:
+        if isinstance(value_at(plain, ("spec", _CONFIGURATION)), Mapping) and "kind" not in plain:
+            plain |= {"kind": "FlinkDeployment", "apiVersion": ""}
+    manifests = [(plain, reading) for plain, reading in documents if "kind" in plain and "apiVersion" in plain]
+    if manifests:
+        return _of_manifests(file, text, manifests, name)
+    if len(documents) != 1:
+        raise ScenarioError.of(
+            file, f"{'holds several documents' if documents else 'is empty'}: expected the configuration of one Flink"
+        )
+    ((plain, reading),) = documents
+    block: DocumentPath = ("flink",) if "job" in plain and isinstance(plain.get("flink"), Mapping) else ()
+    keys = {key: (value, reading.marks[place]) for key, place, value in flat(value_at(plain, block), block)}
+    if not any(is_flink_key(key) for key in keys):
+        raise ScenarioError.of(
+            file,
+            "has no key of Flink: expected flink-conf.yaml, config.yaml, or a manifest of Kubernetes with one of them",
+        )
+    return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks)
+
+
+IS_CONFIGURATION = (
+    "holds a configuration of Flink and no job: `ckptsim run SCENARIO --flink FILE` and `ckptsim advise JOB --flink FILE` read it, and "
+    "`ckptsim explain-key FILE` says what each of its keys sets"
+)
+
+
+def is_configuration(plain: Any) -> bool:
+    """Whether the document of a file is a configuration of Flink or holds one, and is no scenario."""
+    if not isinstance(plain, Mapping) or {"job", "version", "checkpoint"} & set(plain):
+        return False
+    return plain.get("kind") in _KINDS or any(is_flink_key(key) for key, _, _ in flat(plain, ()))
+
+
+def about_file(read: FlinkFile) -> dict[str, str]:
+    """Key of a file -> what it sets here; with the one without which a job takes no checkpoints, if a configuration of Flink lacks it."""
+    found, names = {key: about_key(key) for key in read.keys}, current_names()
+    if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in found}:
+        found[INTERVAL] = "not set: the job takes no checkpoints, unless its program sets an interval"
+    return found
+
+
+def flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[str, DocumentPath, Any]]:
+    """(dotted key, place, value) of every key, whether nested or not."""
+
+    def walk(node: Mapping, here: DocumentPath) -> Iterator[tuple[str, DocumentPath, Any]]:
+        for key, value in node.items():
+            if isinstance(value, Mapping):
+                yield from walk(value, (*here, key))
+            else:
+                yield ".".join(map(str, (*here, key)[len(place) :])), (*here, key), value
+
+    return walk(block, place)
+
+
+def end_of(lines: Sequence[str], start: int, column: int) -> int:
+    """The line after the last one of the block that begins at `start`, which is indented by `column` spaces."""
+    end = start
+    for number in range(start, len(lines)):
+        content = lines[number].lstrip(" ")
+        if content.strip() and not content.startswith("#"):
+            if len(lines[number]) - len(content) < column or lines[number].startswith(("---", "...")):
+                break
+            end = number + 1
+    return end
+
+
+def _documents(text: str, file: str) -> Iterator[tuple[Mapping, Reading]]:
+    """The mappings of all YAML documents, with their places in the file.  An old flink-conf.yaml is read line by line, as by Flink."""
+    lines = text.splitlines(keepends=True)
+    for start, end in pairwise(
+        [0, *(number for number, line in enumerate(lines) if re.match(r"---(\s|$)", line)), len(lines)]
+    ):
+        yield from _document(
+            "\n" * start + "".join(lines[start:end]), file, by_line=Path(file).name.startswith("flink-conf")
+        )
+
+
+def _document(text: str, file: str, *, by_line: bool) -> Iterator[tuple[Mapping, Reading]]:
+    reading = Reading(file)
+    plain = compose(text, reading)
+    reading.problems = {problem: None for problem in reading.problems if not _OTHER_PARTS.search(problem.path)}
+    if reading.problems and by_line:
+        reading = Reading(file)
+        plain = _by_line(text, reading)
+    if reading.problems and (found := re.search(r"\{\{|<#|\{%", text)):
+        line = text[: found.start()].count("\n") + 1
+        what = "is a template: render it first ('helm template', 'kustomize build') and give the result"
+        raise ScenarioError([Problem(file, line, 1, "", what)])
+    if reading.problems:
+        raise ScenarioError(list(reading.problems)[:1])
+    if plain is not None and not isinstance(plain, Mapping):
+        raise ScenarioError.of(
+            file, "is not a configuration of Flink: expected 'key: value' lines, or a manifest of Kubernetes"
+        )
+    if plain:
+        yield plain, reading
+
+
+def _by_line(text: str, reading: Reading) -> Mapping:
+    """``key: value`` lines; of several with one key the last counts (GlobalConfiguration of Flink 1.x)."""
+    plain = Mapping()
+    for number, line in enumerate(text.splitlines(), 1):
+        key, colon, value = line.partition("#")[0].strip().partition(": ")
+        if colon and value.strip():
+            plain[key.strip()] = value.strip().strip("'\"")
+            reading.marks[key.strip(),] = Mark(reading.file, number, 1)
+    return plain
+
+
+def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]], name: str) -> FlinkFile:
+    """The resource of this name, or the only one of its kind."""
+    kinds = [kind for kind in _KINDS if any(plain["kind"] == kind and _holds_keys(plain) for plain, _ in manifests)]
+    if not kinds:
+        there = ", ".join(dict.fromkeys(str(plain["kind"]) for plain, _ in manifests))
+        expected = f"expected a FlinkDeployment, a FlinkSessionJob, or a ConfigMap with {' or '.join(_FILES)}"
+        raise ScenarioError.of(file, f"holds {there}: {expected}")
+    chosen = [(plain, reading) for plain, reading in manifests if plain["kind"] == kinds[0] and _holds_keys(plain)]
+    names = [str(value_at(plain, ("metadata", "name")) or "") for plain, _ in chosen]
+    if name or len(chosen) > 1:
+        chosen = [own for own, called in zip(chosen, names, strict=True) if called == name]
+        if len(chosen) != 1:
+            raise ScenarioError.of(
+                file, f"holds the {kinds[0]}s {', '.join(names)}: name one of them, {file}#{names[0]}"
+            )
+    ((plain, reading),) = chosen
+    if plain["kind"] == "ConfigMap":
+        return _of_config_map(file, text, plain, reading)
+    session = value_at(plain, ("spec", "deploymentName"))
+    around = [
+        own
+        for own in manifests
+        if own[0]["kind"] == "FlinkDeployment" and value_at(own[0], ("metadata", "name")) == session
+    ]
+    found = FlinkFile(
+        file, text, str(plain["kind"]), name or names[0], block=(*_spec_of(plain), _CONFIGURATION), marks=reading.marks
+    )
+    for own, its in (*around, chosen[0]):
+        _add_spec(found, own, its)
+    return found
+
+
+def _holds_keys(plain: Mapping) -> bool:
+    return plain["kind"] != "ConfigMap" or _file_in(plain) is not None
+
+
+def _file_in(plain: Mapping) -> str | None:
+    data = plain.get("data")
+    return next(
+        (
+            name
+            for name in ("config.yaml", "flink-conf.yaml")
+            if isinstance(data, Mapping) and isinstance(data.get(name), str)
+        ),
+        None,
+    )
+
+
+def _spec_of(plain: Mapping) -> DocumentPath:
+    return ("spec", "template", "spec") if plain["kind"] == "FlinkBlueGreenDeployment" else ("spec",)
+
+
+def _add_spec(found: FlinkFile, plain: Mapping, reading: Reading) -> None:
+    """Add what a FlinkDeployment or a FlinkSessionJob says, in the place of what was there (FlinkConfigBuilder of the operator)."""
+    path = _spec_of(plain)
+
+    def value(dotted: str) -> tuple[Any, Mark]:
+        place = (*path, *dotted.split("."))
+        return value_at(plain, place), reading.marks.get(place, Mark(found.file))
+
+    block = (*path, _CONFIGURATION)
+    if isinstance(keys := value_at(plain, block), Mapping):
+        found.keys.update({key: (given, reading.marks[place]) for key, place, given in flat(keys, block)})
+    slots, replicas = found.keys.get("taskmanager.numberOfTaskSlots", (1, None))[0], value("taskManager.replicas")
+    if str(replicas[0]).isdecimal() and str(slots).isdecimal():
+        found.keys["parallelism.default"] = (int(replicas[0]) * int(slots), replicas[1])
+    elif (parallelism := value("job.parallelism"))[0] is not None:
+        found.keys["parallelism.default"] = parallelism
+    version, cores = value("flinkVersion"), value("taskManager.resource.cpu")
+    if match := re.fullmatch(r"v(\d+)_(\d+)", str(version[0])):
+        profile = "2.x" if match[1] != "1" else "1.15" if int(match[2]) <= 15 else "1.20"
+        found.beside["cluster", "profile"] = (profile, version[1])
+    if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
+        found.beside["cluster", "cores"] = (int(match[1]), cores[1])
+    for name in (*_NOT_MODELLED, *(() if ("cluster", "cores") in found.beside else ("taskManager.resource.cpu",))):
+        if (given := value(name))[0] is not None:
+            found.keys[f"spec.{name}"] = given
+
+
+def _of_config_map(file: str, text: str, plain: Mapping, reading: Reading) -> FlinkFile:
+    """The file in a ConfigMap: the lines of its text, which is a block of YAML."""
+    name = _file_in(plain) or ""
+    lines, first = text.splitlines(keepends=True), reading.marks["data", name].line
+    inner = next((line for line in lines[first:] if line.strip()), "")
+    column = len(inner) - len(inner.lstrip(" "))
+    body = "".join(line[column:] if line.strip() else "\n" for line in lines[first : end_of(lines, first, column)])
+    if body.split() != plain["data"][name].split():
+        raise ScenarioError(
+            [
+                Problem(
+                    file, first, 1, f"data.{name}", f"is not a block of lines: write '{name}: |' and the lines below it"
+                )
+            ]
+        )
+    ((found, places),) = _document("\n" * first + body, file, by_line=name == "flink-conf.yaml")
+    marks = {path: Mark(file, mark.line, mark.column + column) for path, mark in places.marks.items()}
+    keys = {key: (value, marks[place]) for key, place, value in flat(found, ())}
+    return FlinkFile(file, text, "ConfigMap", str(value_at(plain, ("metadata", "name"))), keys, marks=marks)

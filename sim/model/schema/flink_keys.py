@@ -1,0 +1,160 @@
+"""Flink's configuration keys as this project sees them: modelled, known but not modelled, or unknown.
+
+The modelled ones come from the records of options.  `keys.txt` has all keys of several versions, read from Flink's jars by
+`benchmarks.flink.option_keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+from sim.model.catalog import Flink, Kind, Option
+from sim.model.schema.document import Document
+from sim.model.schema.options import Options
+from sim.model.schema.sections import REBUILDS, Section
+
+_FORMS = {
+    Kind.DURATION: "duration",
+    Kind.INTERVAL: "interval",
+    Kind.SIZE: "size",
+    Kind.PERCENT: "percent",
+    Kind.NUMBER: "number",
+    Kind.SHARE: "share",
+    Kind.SWITCH: "boolean",
+    Kind.ON_OFF: "boolean",
+    **dict.fromkeys((Kind.POSITIVE, Kind.NATURAL, Kind.COUNT, Kind.PARALLELISM), "integer"),
+}
+"""How Flink writes what a kind of option is, where its key does not say another form."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkKey:
+    """A key of Flink, the option that it is about, and where that stands in a scenario."""
+
+    flink: Flink
+    record: Option
+    model: type  # the dataclass whose option it is
+    path: tuple[str, ...]  # VERTEX stands for every vertex
+    is_alone: bool  # its value goes to its place, independent of other keys
+
+    @property
+    def form(self) -> str:
+        return self.flink.form or _FORMS[self.record.kind]
+
+
+def modelled_keys() -> dict[str, FlinkKey]:
+    """By current name."""
+    return _modelled(REBUILDS[0])
+
+
+@lru_cache(maxsize=1)
+def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # other keys after each of them
+    return {
+        key.name: FlinkKey(key, record, model, path, _is_alone(path, record, inside))
+        for path, model, record, inside in document_options()
+        for key in record.flink
+    }
+
+
+def current_names() -> dict[str, str]:
+    """Older name -> current name."""
+    return {older: name for name, key in modelled_keys().items() for older in key.flink.older}
+
+
+def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
+    """Whether a key is moved alone.  Several keys of one option, a switch with its details, and keys of vertices are not."""
+    in_optional_section = inside is not None and inside.default is None
+    return (
+        len(record.flink) == 1
+        and record.kind is not Kind.OWN
+        and record.key not in ("strategy", "slots")
+        and not ("VERTEX" in path or in_optional_section)
+    )
+
+
+def document_options(
+    section: type[Section] = Document, path: tuple[str, ...] = (), *, inside: Option | None = None
+) -> Iterator[tuple[tuple[str, ...], type, Option, Option | None]]:
+    """(path, dataclass, option, option whose section holds it) of all that a scenario, or a section of it, may say."""
+    made = section.OPTIONS if issubclass(section, Options) else {}
+    records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
+    for attribute, field in section.model_fields.items():
+        here = (*path, field.alias or attribute)
+        model, record = records.get(attribute, (object, None))
+        if record is not None:
+            yield here, model, record, inside
+        for inner in _sections_of(field.annotation):
+            yield from document_options(inner, (*here, "VERTEX") if here == ("job",) else here, inside=record)
+
+
+def _sections_of(annotation: Any) -> set[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return {annotation}
+    return {found for part in get_args(annotation) for found in _sections_of(part)}
+
+
+INTERVAL = "execution.checkpointing.interval"
+UNLIMITED = "2147483647"
+"""Integer.MAX_VALUE, as Flink writes that attempts have no limit."""
+NAMES_BESIDE = {
+    "execution.state-recovery.claim-mode": ("execution.savepoint-restore-mode",),
+    "state.changelog.dstl.dfs.base-path": ("dstl.dfs.base-path",),
+}
+"""Older names of keys that advice sets and no option is about."""
+NEWEST = "2.3"
+"""The version that the profile 2.x stands for."""
+OPEN = tuple(
+    """
+$internal. internal. spec. job.autoscaler. env. containerized. metrics. traces. events. kubernetes. external-resource. security. yarn.
+flink. s3. s3a. s3n. s3: fs. presto. hive. hadoop. dfs. oss. gs. abfs. wasb. azure. gcs. log. logger. rootLogger. log4j appender. java. jvm.
+pipeline.global-job-parameters. pipeline.default-kryo-serializers. pipeline.registered- python. restart-strategy.
+high-availability. classloader. zookeeper. jmx. user. client. rest. web. historyserver. sql-client. sql-gateway. prometheus. openlineage.
+""".split()  # noqa: SIM905  # words read better without quotes
+)
+"""Beginnings of keys that take names of users' own, or belong to other systems: what comes after them is in no list."""
+
+
+@lru_cache(maxsize=1)
+def listed_keys() -> dict[str, tuple[str, ...]]:
+    """Key of Flink -> the versions that have it, of those whose keys are in `keys.txt`."""
+    found: dict[str, tuple[str, ...]] = {}
+    versions: tuple[str, ...] = ()
+    for line in Path(__file__).with_name("keys.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            versions = tuple(line[1:-1].split())
+        elif not line.startswith("#"):
+            found[line] = versions
+    return found
+
+
+def has_key(profile: str, key: str) -> bool:
+    """Whether Flink of this profile reads a key.  True for keys in no list, such as those of file systems, and for lists of profiles."""
+    return (NEWEST if profile == "2.x" else profile) in listed_keys().get(key, (profile, NEWEST)) or profile.startswith(
+        "["
+    )
+
+
+def is_flink_key(key: str) -> bool:
+    """Whether a key belongs to Flink, its operator, a file system or a metric reporter, or is a misspelling of a modelled one."""
+    return key in listed_keys() or key.startswith(OPEN) or bool(similar_key(key, modelled=True))
+
+
+@lru_cache(maxsize=1024)
+def similar_key(key: str, *, modelled: bool) -> str:
+    """A `modelled` key that this one is a misspelling of, or else the nearest of all keys of Flink.  Empty: there is none."""
+    names = [*modelled_keys(), *current_names(), *(() if modelled else listed_keys())]
+    return next(iter(get_close_matches(key, names, n=1, cutoff=0.92 if modelled else 0.6)), "")
+
+
+def about_key(key: str) -> str:
+    """What a key of Flink sets in a scenario, or why it sets nothing."""
+    if (modelled := modelled_keys().get(current_names().get(key, key))) is not None:
+        return f"sets {'.'.join(modelled.path)}"
+    if key in listed_keys():
+        return f"not modelled, no effect here (a key of Flink {', '.join(listed_keys()[key])})"
+    return "not modelled, no effect here" if key.startswith(OPEN) else "not a key of Flink, no effect here"

@@ -1,0 +1,282 @@
+"""What a real job was observed to do, as the history of an import says it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, create_model
+
+from sim.model import randomness
+from sim.model.backtest import Backtest as BacktestBacktest
+from sim.model.backtest import ComparedQuantity, Quantiles, SeenFailures
+from sim.model.backtest import OtherSettings as BacktestOtherSettings
+from sim.model.job import Vertex
+from sim.model.quantities import Kind, of_history
+from sim.model.schema.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
+from sim.model.schema.sections import Section
+from sim.model.schema.text import Reading, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+# ---- `backtest:` as it is written: one key per quantity, observed beside predicted.
+
+
+class _Quantiles(Section):
+    """Quantiles over checkpoints, or over runs."""
+
+    count: Natural
+    """Values."""
+
+
+class _Compared(Section):
+    """A quantity, observed and predicted."""
+
+    vertex: str | None = None
+    """Not given: the whole checkpoint or job."""
+    off: list[Annotated[str, choice("p50", "p90")]] | None = None
+    """Quantiles that differ by more than repetitions do."""
+    cause: str | None = None
+    """The likely cause."""
+
+
+_LEAVES: dict[Kind, Any] = {"duration": Duration, "size": Size, "rate": RecordRate}
+_LEVELS = {"p50": "Median.", "p90": "90 % are not larger.", "max": "The largest."}
+
+
+def _compared(kind: Kind) -> type[Section]:
+    """The sections of a quantity of this kind, observed beside predicted."""
+    levels: dict[str, Any] = {
+        name: (_LEAVES[kind] | None, Field(None, description=text)) for name, text in _LEVELS.items()
+    }
+    quantiles = create_model(f"{kind.capitalize()}s", __base__=_Quantiles, __doc__=_Quantiles.__doc__, **levels)
+    sides: dict[str, Any] = {
+        "observed": (quantiles, Field(description="In the history.")),
+        "predicted": (quantiles, Field(description="In simulation.")),
+    }
+    return create_model(
+        f"Compared{kind.capitalize()}s", __base__=_Compared, __doc__=f"Observed and predicted {kind}s.", **sides
+    )
+
+
+_KINDS: dict[Kind, type[Section]] = {kind: _compared(kind) for kind in _LEAVES}
+
+
+class OtherSettings(Section):
+    """Factors of end-to-end durations."""
+
+    p50: Number | None = None
+    """Factor of the median.  Not given: nothing is known."""
+    p90: Number | None = None
+    """Factor of the 90 % quantile.  Not given: nothing is known."""
+
+
+def field_of(key: str) -> str:
+    """The field of a quantity: `async` is a word of Python."""
+    return "async_" if key == "async" else key.replace("-", "_")
+
+
+_ROWS: dict[str, Any] = {
+    field_of(key): (
+        _KINDS[own[0].kind] | None,
+        Field(None, description=f"{own[0].title.capitalize()}: {own[0].meaning}."),
+    )
+    for key, own in of_history().items()
+}
+_Rows = create_model("_Rows", __base__=Section, **_ROWS)
+
+
+class Failures(Section):
+    """Checkpoints that failed, and failures of the job."""
+
+    completed: Natural
+    """Checkpoints of the history that completed."""
+    failed: Natural
+    """Checkpoints of the history that failed."""
+    reason: str | None = None
+    """Why most of them failed."""
+    predicted_completed: Natural
+    """In all simulated runs."""
+    predicted_failed: Natural
+    """In all simulated runs."""
+    job_failures: Natural | None = None
+    """Failures of the job in the history."""
+    ran: Duration | None = None
+    """In how long the job failed so often."""
+
+
+class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantities
+    """What `import` found when it simulated the job as it is.  Nothing of a run depends on it."""
+
+    runs: Positive
+    """Simulated runs."""
+    simulated: Duration
+    """Length of each run."""
+    longest: list[Duration] | None = None
+    """Recorded end-to-end durations, the longest first: the tail of the history."""
+    tail: Number | None = None
+    """The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do."""
+    other_settings: OtherSettings | None = None
+    """Factors within which other settings are predicted: chance in so short a history, the machine, and what is off."""
+    failures: Failures | None = None
+    """Not given: neither checkpoints nor the job failed."""
+
+
+# ---- `residuals:`: what checkpoints of a history took beyond the model, as it is written and as the model has it.
+
+
+class OfVertex(Section):
+    """For each subtask a list with a number per checkpoint of the history, in units of `unit`.  Further subtasks take theirs in turn."""
+
+    scheduling: list[list[Natural]] | None = None
+    """Sources only: from the call that triggers a checkpoint until their thread looks at it."""
+    sync: list[list[Natural]] | None = None
+    """Synchronous phase."""
+    async_: list[list[Natural]] | None = None
+    """Asynchronous phase."""
+    acknowledgement: list[list[Natural]] | None = None
+    """From the end of the asynchronous phase until the coordinator knows."""
+    backend: str | None = None
+    """The backend that sync and async were observed with, such as rocksdb or hashmap+changelog; with another one none are drawn."""
+
+
+class Residuals(Section):
+    """What checkpoints of a real job took beyond the model.  Each simulated checkpoint draws one of the history, for all its subtasks."""
+
+    checkpoints: Positive
+    """How many there are to draw from."""
+    unit: Duration
+    """The unit of all numbers below."""
+    of: dict[str, OfVertex]
+    """Vertex -> its residuals."""
+
+
+def build_residuals(given: Residuals | None, vertices: Iterable[Vertex], reading: Reading) -> randomness.Residuals:
+    """Mistakes go to `reading`."""
+    if given is None:
+        return randomness.Residuals()
+    found = list(vertices)
+    sources = {vertex.name: vertex.source is not None for vertex in found}
+    backends = {vertex.name: vertex.state.backend_name for vertex in found if vertex.state is not None}
+    return randomness.Residuals(given.checkpoints, tuple(_residuals(given, sources, backends, reading)))
+
+
+def _residuals(
+    given: Residuals, sources: dict[str, bool], backends: dict[str, str], reading: Reading
+) -> Iterator[randomness.Residual]:
+    for name, own in given.of.items():
+        if name not in sources:
+            reading.wrong(("residuals", "of", name), f"there is no vertex '{name}'{did_you_mean(name, list(sources))}")
+            continue
+        for part in randomness.PARTS:
+            lists = own.async_ if part == "async" else getattr(own, part)
+            if lists is None or (
+                part in ("sync", "async") and own.backend is not None and own.backend != backends.get(name)
+            ):
+                continue
+            here = ("residuals", "of", name, part)
+            if not lists:
+                reading.wrong(here, "is empty: write a list per subtask, or remove the key")
+            if part == "scheduling" and not sources[name]:
+                reading.wrong(here, "only sources are called; the others get a barrier")
+            for index, numbers in enumerate(lists):
+                if len(numbers) != given.checkpoints:
+                    message = f"has {len(numbers)} numbers for subtask {index}: expected one for each of {given.checkpoints} checkpoints"
+                    reading.wrong((*here, index), message)
+            yield randomness.Residual(
+                name, part, tuple(tuple(number * given.unit for number in numbers) for numbers in lists)
+            )
+
+
+def tail_sentence(found: randomness.Residuals) -> str:
+    """A sentence about the residuals that are drawn.  Empty: none are."""
+    if not found.checkpoints:
+        return ""
+    return f"tails are drawn from the residuals of {found.checkpoints} checkpoints of the job's own history"
+
+
+# ---- `backtest:` -> the model.
+
+_UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns, bytes and records per second
+
+
+def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
+    """Mistakes go to `reading`."""
+    longest = given.longest or []
+    if any(after > before for before, after in pairwise(longest)):
+        reading.wrong(("backtest", "longest"), "write the longest duration first")
+    compared = []
+    for quantity, (first, *_) in of_history().items():
+        section, kind = getattr(given, field_of(quantity)), first.kind
+        if section is None:
+            continue
+        for side in ("observed", "predicted"):
+            _check(getattr(section, side), ("backtest", quantity, side), reading)
+        compared.append(
+            ComparedQuantity(
+                quantity=quantity,
+                observed=_quantiles(section.observed, kind),
+                predicted=_quantiles(section.predicted, kind),
+                vertex=section.vertex or "",
+                off=tuple(section.off or ()),
+                cause=section.cause or "",
+            )
+        )
+    if given.tail is not None and not given.tail:
+        reading.wrong(("backtest", "tail"), "expected more than 0")
+    tail = 1.0 if given.tail is None else float(given.tail)
+    return BacktestBacktest(
+        tuple(compared),
+        tuple(duration / 1e6 for duration in longest),
+        tail,
+        given.runs,
+        given.simulated,
+        _other_settings(given, reading),
+        _failures(given.failures),
+    )
+
+
+def _failures(given: Failures | None) -> SeenFailures | None:
+    if given is None:
+        return None
+    return SeenFailures(
+        given.completed,
+        given.failed,
+        given.reason or "",
+        given.predicted_completed,
+        given.predicted_failed,
+        given.job_failures or 0,
+        given.ran or 0,
+    )
+
+
+def _other_settings(given: Backtest, reading: Reading) -> BacktestOtherSettings | None:
+    factors = given.other_settings
+    if factors is None:
+        return None
+    p50, p90 = (math.inf if factor is None else float(factor) for factor in (factors.p50, factors.p90))
+    if min(p50, p90) < 1:
+        reading.wrong(("backtest", "other-settings"), "expected factors of 1 and more")
+    return BacktestOtherSettings(p50, p90)
+
+
+def _check(given: Any, path: Sequence[str], reading: Reading) -> None:
+    values = [value for value in (given.p50, given.p90, given.max) if value is not None]
+    if len(values) != (3 if given.count else 0):
+        reading.wrong(tuple(path), "write p50, p90, max and count, or count: 0 alone")
+    elif "unlimited" in values or sorted(values) != values:
+        reading.wrong(tuple(path), "expected p50 <= p90 <= max")
+
+
+def _quantiles(given: Any, kind: Kind) -> Quantiles:
+    p50, p90, largest = (_number(value, kind) for value in (given.p50, given.p90, given.max))
+    return Quantiles(p50, p90, largest, given.count)
+
+
+def _number(value: Any, kind: Kind) -> float:
+    """NaN: there is none, or a mistake that is known already."""
+    return math.nan if value is None or value == "unlimited" else float(value) / _UNIT[kind]

@@ -1,0 +1,514 @@
+"""`job:`: from the document to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any
+
+from sim.model.job import (
+    SHIPPING,
+    Alignment,
+    AsyncIO,
+    Backlog,
+    Distribution,
+    Excess,
+    Input,
+    Job,
+    Rate,
+    Snapshot,
+    Source,
+    UnionState,
+    Vertex,
+    Watermark,
+    dealt,
+    default_max_parallelism,
+    key_groups,
+)
+from sim.model.schema import job as doc
+from sim.model.schema.checkpoint import build_commit, build_connector, build_flush, build_state, with_committers
+from sim.model.schema.job import build_window, upstream_of
+from sim.model.schema.options import built
+from sim.model.schema.sections import Law, law
+from sim.model.schema.text import DocumentPath, Reading
+from sim.model.schema.trace import TraceError, rates_of_trace, series_of
+from sim.model.units import MS, format_duration, format_number, format_share
+
+# ---- `weights:` of an input -> shares of the reader's subtasks, as they were counted or said.
+
+_MOST_SAID = 8
+"""Shares that a warning lists."""
+
+
+def build_weights(
+    given: doc.Input, readers: int, groups: int, here: DocumentPath, reading: Reading
+) -> tuple[Fraction, ...]:
+    """Shares that add up to 1; mistakes go to `reading`."""
+    weights = given.weights
+    if weights is None:
+        return ()
+    if not SHIPPING[given.ship].keyed:
+        reading.wrong(here, f"only hash has weights, not {given.ship}")
+        return ()
+    if isinstance(weights, doc.Skew):
+        return _skew(weights, excess_of(given), readers, max(groups, readers), here, reading)
+    if len(weights) != readers:
+        how_many = f"{len(weights)} weights for {readers} subtasks"
+        reading.wrong(
+            here,
+            f"{how_many}: write one each, or {{counted: [...]}} if they were counted at a parallelism of {len(weights)}",
+        )
+        return ()
+    return _shares(weights, here, reading)
+
+
+def excess_of(given: doc.Input) -> Excess:
+    """Where the hot keys of its weights are."""
+    return "key-groups" if isinstance(given.weights, doc.Skew) and given.weights.excess == "key-groups" else "one-key"
+
+
+def groups_of(given: doc.Vertex) -> int:
+    """The key groups of a vertex."""
+    return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
+
+
+def _skew(
+    skew: doc.Skew, excess: Excess, readers: int, groups: int, here: DocumentPath, reading: Reading
+) -> tuple[Fraction, ...]:
+    if skew.hot is not None:
+        if skew.excess is not None:
+            reading.warn((*here, "excess"), "has no effect: hot is one key already")
+        return _hot(skew.hot, readers, groups) if readers > 1 else ()
+    shares = _shares(skew.counted or [], here, reading)
+    counted = len(shares)
+    if counted > groups:
+        reading.wrong((*here, "counted"), f"{counted} weights, more than the {groups} key groups")
+        return ()
+    if shares and counted != readers:
+        kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
+        found, others = (dealt(shares, readers, groups, kind) for kind in kinds)
+        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MOST_SAID])
+        what = "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
+        most, other = (format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (found, others))
+        reading.warn(
+            here,
+            (
+                f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MOST_SAID else ''}."
+                f" What a subtask reads beyond the least {what}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
+                f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
+            ),
+        )
+    return shares
+
+
+def _shares(weights: Sequence[Fraction], here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:
+    if (total := sum(weights)) == 0:
+        reading.wrong(here, "all weights are 0: no subtask would get a record")
+        return ()
+    return tuple(Fraction(weight) / total for weight in weights)
+
+
+def _hot(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
+    """The first reader's share, and those of the others by their key groups."""
+    others = [len(key_groups(i, readers, groups)) for i in range(1, readers)]
+    return (hot, *[(1 - hot) * own / sum(others) for own in others])
+
+
+# ---- What must hold of the job's graph, read from the plain document so that it is told together with every other mistake.
+
+
+def check_graph(plain: Any, reading: Reading) -> None:
+    """Vertices have sources or inputs, inputs exist, no cycles, everything hangs on a source."""
+    job = plain.get("job") if isinstance(plain, dict) else None
+    if not isinstance(job, dict) or not job:
+        return
+    inputs: dict[str, list[str]] = {}
+    named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> where it stands
+    for name, vertex in job.items():
+        if not isinstance(vertex, dict):
+            inputs[name] = []
+            continue
+        given = vertex.get("input")
+        inputs[name] = []
+        for key, details in given.items() if isinstance(given, dict) else ():
+            upstream = upstream_of(key, details)
+            inputs[name].append(upstream)
+            here: DocumentPath = ("job", name, "input", key)
+            named.setdefault((upstream, name), here if upstream == key else (*here, "from"))
+            if upstream != key and key in job:
+                reading.wrong(here, f"reads '{upstream}', but has the name of another vertex: choose another name")
+    for name, upstreams in inputs.items():
+        for upstream in upstreams:
+            if upstream not in job:
+                reading.wrong(
+                    named[upstream, name], f"there is no vertex '{upstream}'{reading.did_you_mean(upstream, job)}"
+                )
+    sources = [name for name, vertex in job.items() if isinstance(vertex, dict) and "source" in vertex]
+    if not sources:
+        reading.wrong(("job",), "no vertex has a source: nothing would ever flow")
+    if (cycle := _cycle(inputs)) is not None:
+        reading.wrong(("job", cycle[0]), f"is part of a cycle: {' -> '.join([*cycle, cycle[0]])}")
+    elif sources:
+        reached = set(sources)
+        for name in topological(inputs):
+            if any(upstream in reached for upstream in inputs[name]):
+                reached.add(name)
+        for name in job:
+            if name not in reached and inputs[name] and all(upstream in job for upstream in inputs[name]):
+                reading.wrong(("job", name), "no source reaches this vertex")
+
+
+def topological(inputs: dict[str, list[str]]) -> list[str]:
+    """Upstream first; otherwise in the order of the file.  Vertices of a cycle and behind it are left out."""
+    sorter, names = _sorter(inputs), list(inputs)
+    position = {name: i for i, name in enumerate(names)}
+    with suppress(CycleError):
+        sorter.prepare()
+    order: list[str] = []
+    ready: list[int] = []
+    while True:
+        for name in sorter.get_ready():
+            heappush(ready, position[name])
+        if not ready:
+            return order
+        order.append(names[heappop(ready)])
+        sorter.done(order[-1])
+
+
+def _sorter(inputs: dict[str, list[str]]) -> TopologicalSorter[str]:
+    return TopologicalSorter(
+        {name: [upstream for upstream in upstreams if upstream in inputs] for name, upstreams in inputs.items()}
+    )
+
+
+def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
+    """The vertices of one cycle in the direction of the records, the first of the file first."""
+    try:
+        _sorter(inputs).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1][1:]
+        first = cycle.index(min(cycle, key=list(inputs).index))
+        return cycle[first:] + cycle[:first]
+    return None
+
+
+# ---- The `job:` section -> the model's job: vertices in topological order, rates per subtask, weights as shares.
+
+DEFAULT_SERVICE = Distribution(1000)  # ns
+DEFAULT_RECORD = Distribution(1000)  # bytes
+LEAST_FACTOR, MOST_FACTOR = Fraction(1, 100), 100
+LARGEST_RECORD_BYTES = 2**31 - 1
+"""SpanningRecordSerializer writes the length of a record as an int."""
+
+
+def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
+    """The job, its traces cut at the end of the run; mistakes go to `reading`."""
+    order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
+    built: dict[str, Vertex] = {}
+    read = {upstream for vertex in job.values() for upstream in vertex.upstreams.values()}
+    emitted: dict[str, Distribution] = {}  # size of the records of its main output
+    for name in order:
+        vertex = job[name]
+        inputs = [
+            _input(name, key, vertex, job, emitted, reading)
+            for key, upstream in vertex.upstreams.items()
+            if upstream in built
+        ]
+        emitted[name] = _record(name, vertex, inputs, name in read, reading)
+        built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
+    for name in built:
+        _check_unions(name, job[name], reading)
+    _all_read(job, reading)
+    return Job(with_committers(tuple(built.values()), reading))
+
+
+def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
+    """Gates of one input of a join follow each other."""
+    unions = {
+        key: given.union
+        for key, given in (vertex.input or {}).items()
+        if isinstance(given, doc.Input) and given.union is not None
+    }
+    before, closed = "", set[str]()
+    for key in vertex.input or {}:
+        union, here = unions.get(key, ""), ("job", name, "input", key, "union")
+        if union and vertex.combine != "join":
+            reading.warn(here, "has no effect: without combine: join all inputs are one stream")
+        elif union in closed:
+            reading.wrong(here, f"the inputs of '{union}' do not follow each other: write them one after the other")
+        if union != before and before:
+            closed.add(before)
+        before = union
+
+
+def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
+    """Warn of side outputs without readers: Flink drops their records where they arise."""
+    details = [(vertex.upstreams[key], given) for vertex in job.values() for key, given in (vertex.input or {}).items()]
+    read = {(upstream, given.output) for upstream, given in details if isinstance(given, doc.Input)}
+    for name, vertex in job.items():
+        for tag in vertex.outputs or {}:
+            if (name, tag) not in read:
+                reading.warn(("job", name, "outputs", tag), "has no effect: no input says output: " + tag)
+
+
+def _vertex(
+    name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: Path, duration_ns: int
+) -> Vertex:
+    parallelism = given.parallelism or 1
+    groups = groups_of(given)
+    if groups < parallelism:
+        reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
+    connector = build_connector(
+        given.connector, ("job", name, "connector"), is_source=given.source is not None, reading=reading
+    )
+    return built(
+        Vertex,
+        given,
+        ("job", name),
+        reading,
+        name=name,
+        max_parallelism=groups,
+        inputs=inputs,
+        joined=given.combine == "join",
+        source=None
+        if given.source is None
+        else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
+        service_factors=_service_factors(given, name, reading),
+        async_io=_async_io(given, name, reading),
+        window=build_window(given, name, reading),
+        state=build_state(given.state, name, reading),
+        union_state=_union_state(given, name, reading),
+        snapshot=built(Snapshot, given.snapshot, ("job", name, "snapshot"), reading),
+        flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
+        commit=build_commit(
+            given.commit, connector["connector"], ("job", name, "commit"), has_input=bool(inputs), reading=reading
+        ),
+        **connector,
+    )
+
+
+def _service_factors(given: doc.Vertex, name: str, reading: Reading) -> tuple[tuple[int, Fraction], ...]:
+    parallelism, factors = given.parallelism or 1, list[tuple[int, Fraction]]()
+    for subtask, factor in (given.service_factor or {}).items():
+        here: DocumentPath = ("job", name, "service-factor", subtask)
+        if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
+            reading.wrong(
+                here, f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}"
+            )
+        elif not LEAST_FACTOR <= factor <= MOST_FACTOR:
+            reading.wrong(
+                here,
+                f"is {format_number(factor)}: a factor stands between {format_number(LEAST_FACTOR)} and {MOST_FACTOR}",
+            )
+        else:
+            factors.append((int(subtask), factor))
+    return tuple(sorted(factors))
+
+
+def _input(
+    name: str,
+    key: str,
+    vertex: doc.Vertex,
+    job: dict[str, doc.Vertex],
+    emitted: dict[str, Distribution],
+    reading: Reading,
+) -> Input:
+    here: DocumentPath = ("job", name, "input", key)
+    given, upstream = (vertex.input or {})[key], vertex.upstreams[key]
+    details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
+    readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
+    ship = details.ship
+    if SHIPPING[ship].one_to_one and readers != writers:
+        reading.warn(
+            here, f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does"
+        )
+        ship = "rebalance"
+    default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
+    fan_out, size, size_place = details.fan_out, details.record, (*here, "record")
+    if (
+        details.output is not None
+        and (side := _side_output(details, job[upstream], upstream, here, reading)) is not None
+    ):
+        fan_out, size, size_place = side.fan_out, side.record, ("job", upstream, "outputs", details.output, "record")
+    return Input(
+        upstream,
+        ship,
+        weights=build_weights(details, readers, groups_of(vertex), (*here, "weights"), reading),
+        excess=excess_of(details),
+        service=_law(details.service, default, (*here, "service"), reading),
+        record_bytes=_law(size, emitted[upstream], size_place, reading),
+        union=details.union or "",
+        output=details.output or "",
+        fan_out=fan_out,
+    )
+
+
+def _side_output(
+    given: doc.Input, writer: doc.Vertex, upstream: str, here: DocumentPath, reading: Reading
+) -> doc.Output | None:
+    """The output of an edge, which has no amounts of its own then.  None: there is no such output."""
+    outputs, tag = writer.outputs or {}, given.output or ""
+    if tag not in outputs:
+        known = reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
+        reading.wrong((*here, "output"), f"'{upstream}' has no side output '{tag}'{known}")
+        return None
+    for key, value in (("fan-out", given.fan_out), ("record", given.record)):
+        if value is not None:
+            reading.wrong(
+                (*here, key), f"stands in outputs of '{upstream}': the edges of an output carry the same records"
+            )
+    return outputs[tag]
+
+
+def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool, reading: Reading) -> Distribution:
+    if given.source is not None:
+        if given.record is not None:
+            reading.wrong(("job", name, "record"), "a source says record inside source:")
+        return _law(given.source.record, DEFAULT_RECORD, ("job", name, "source", "record"), reading)
+    if given.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
+        reading.wrong(("job", name), "reads records of different sizes: say record: for those it emits")
+    return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, ("job", name, "record"), reading)
+
+
+def _source(
+    given: doc.Source, here: DocumentPath, parallelism: int, reading: Reading, folder: Path, duration_ns: int
+) -> Source:
+    silent = given.silent or 0
+    if silent >= parallelism:
+        reading.wrong(
+            (*here, "silent"),
+            f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has",
+        )
+    emitting = max(1, parallelism - silent)
+    key, shared = ("rate", emitting) if given.rate is not None else ("rate-per-subtask", 1)
+    rate = given.rate if given.rate is not None else given.rate_per_subtask
+    total = given.records_per_subtask
+    if given.records is not None:
+        total, rest = divmod(given.records, emitting)
+        if rest:
+            reading.wrong(
+                (*here, "records"),
+                f"{given.records} records do not divide by {emitting} subtasks: write records-per-subtask",
+            )
+    if total == 0:
+        reading.wrong(
+            (*here, "records" if given.records is not None else "records-per-subtask"),
+            "each subtask emits at least one record",
+        )
+    rates = _rates(rate, shared, (*here, key), reading, folder, duration_ns)
+    backlog = _backlog(given, here, emitting, total, reading)
+    return built(
+        Source,
+        given,
+        here,
+        reading,
+        rates=rates,
+        total=total,
+        watermark=_watermark(given, here, reading),
+        backlog=backlog,
+    )
+
+
+def _backlog(
+    given: doc.Source, here: DocumentPath, parallelism: int, total: int | None, reading: Reading
+) -> Backlog | None:
+    if given.backlog is None:
+        return None
+    here = (*here, "backlog")
+    if given.backlog.records is None:
+        if given.rate == "unlimited" or given.rate_per_subtask == "unlimited":
+            reading.wrong((*here, "lag"), "records of an unlimited source are never overdue: write records, or a rate")
+        return Backlog(lag_ns=given.backlog.lag)
+    records = -(-given.backlog.records // parallelism)
+    if total is not None and records > total:
+        reading.wrong(
+            (*here, "records"), f"is {given.backlog.records}, more than the source emits: {total * parallelism}"
+        )
+    return Backlog(records)
+
+
+def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Watermark:
+    here = (*here, "watermark")
+    if given.watermark is None:
+        return Watermark()
+    if given.watermark.interval == 0:
+        reading.wrong(
+            (*here, "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default"
+        )
+    alignment = given.watermark.alignment
+    if alignment is not None and alignment.update_interval == 0:
+        reading.wrong(
+            (*here, "alignment", "update-interval"), "is 0 s: limits are announced now and then, 1 s is Flink's default"
+        )
+    between = {
+        ("interval",): given.watermark.interval,
+        ("alignment", "update-interval"): alignment and alignment.update_interval,
+    }
+    for place, time_ns in between.items():
+        if time_ns is not None and 0 < time_ns < MS:
+            reading.wrong(
+                (*here, *place), f"is {format_duration(time_ns)}: Flink counts milliseconds, write 1 ms or more"
+            )
+    aligned = None if alignment is None else built(Alignment, alignment, here, reading, group=alignment.group)
+    return built(Watermark, given.watermark, here, reading, alignment=aligned)
+
+
+def _rates(
+    given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int
+) -> Sequence[Rate]:
+    """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
+    if isinstance(given, Fraction):
+        return (Rate(0, given / shared),)
+    if isinstance(given, doc.Trace):
+        try:
+            rates = rates_of_trace(given, folder, until_ns=duration_ns, shared=shared)
+            if assumed := series_of(given, folder).assumed:
+                reading.warn((*here, "trace"), f"{given.trace}: {assumed}")
+            return rates
+        except TraceError as error:
+            reading.wrong((*here, "trace"), str(error))
+    if isinstance(given, list):
+        steps: list[doc.Step] = given
+        for i, step in enumerate(steps):
+            if step.rate == "unlimited":
+                reading.wrong(
+                    (*here, i, "rate"), "a step cannot be unlimited: write a rate above what the job can serve"
+                )
+            elif i and step.at <= steps[i - 1].at:
+                reading.wrong((*here, i, "at"), "is not after the step before it")
+        return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
+    return ()
+
+
+def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
+    if given.async_io is None:
+        return None
+    here: DocumentPath = ("job", name, "async-io")
+    if given.source is not None:
+        reading.wrong(here, "a source waits for no answers: async-io stands in a vertex with an input")
+    if given.commit not in (None, "none"):
+        reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
+    return built(AsyncIO, given.async_io, here, reading)
+
+
+def _union_state(given: doc.Vertex, name: str, reading: Reading) -> UnionState | None:
+    if isinstance(given.union_state, str):
+        return UnionState() if given.union_state == "true" else None
+    return (
+        None
+        if given.union_state is None
+        else built(UnionState, given.union_state, ("job", name, "union-state"), reading)
+    )
+
+
+def _law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
+    found = law(given, default, here, reading)
+    if here[-1] == "record" and found.mean == 0:
+        reading.wrong(here, "a record has at least 1 B")
+    if here[-1] == "record" and given is not None and found.mean > LARGEST_RECORD_BYTES:
+        reading.wrong(here, "a record of Flink has less than 2 GiB: its length is an int")
+    return found

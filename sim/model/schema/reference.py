@@ -1,0 +1,310 @@
+"""Reference of keys: explanations, JSON Schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import MISSING, dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+from sim.model.catalog import ADDITIONS, Kind, Option
+from sim.model.job import Distribution
+from sim.model.randomness import DISTRIBUTIONS
+from sim.model.schema.document import Document
+from sim.model.schema.options import Options
+from sim.model.schema.sections import REBUILDS, Section, below
+from sim.model.schema.text import did_you_mean
+from sim.model.text import Readable
+from sim.model.units import format_duration, format_share, format_size
+
+# ---- The JSON Schema of scenario files, and of others like them, generated from their classes and committed beside them.
+
+
+def json_schema(document: type[Section] = Document, title: str = "ckptsim scenario") -> dict[str, Any]:
+    """The JSON Schema of scenario files, for editors and validators."""
+    schema = deepcopy(_of(document, (REBUILDS[0], ADDITIONS[0])))
+    if document is Document:
+        schema["required"].remove("checkpoint")  # flink: may say all of it
+        schema["$defs"]["Checkpoint"].pop("required")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
+
+
+def schema_text(document: type[Section] = Document, title: str = "ckptsim scenario") -> str:
+    """The committed file."""
+    return json.dumps(json_schema(document, title), indent=1, ensure_ascii=False) + "\n"
+
+
+@lru_cache(maxsize=4)
+def _of(document: type[Section], state: tuple[int, int]) -> dict[str, Any]:  # other keys and values after a change
+    """That of a class.  Pydantic takes a fifth of a second for a scenario's."""
+    schema: dict[str, Any] = _tidy(document.model_json_schema(by_alias=True))
+    return schema
+
+
+def _tidy(node: Any) -> Any:
+    """Remove what pydantic adds for Python: null for keys not given, defaults of None, titles of keys."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy = {
+        key: _tidy(value)
+        for key, value in node.items()
+        if not (key == "default" and value is None) and not _is_title(key, value)
+    }
+    branches = [branch for branch in tidy.get("anyOf", ()) if branch != {"type": "null"}]
+    if "anyOf" in tidy and len(branches) == 1:
+        del tidy["anyOf"]
+        return {**branches[0], **tidy}
+    if "anyOf" in tidy:
+        tidy["anyOf"] = branches
+    return tidy
+
+
+def _is_title(key: str, value: Any) -> bool:
+    return key == "title" and isinstance(value, str)
+
+
+# ---- What a key of a scenario means: its values, its default, Flink's key.  It comes from the schema and from the records of options.
+
+
+class UnknownKeyError(Readable, LookupError):
+    """An unknown key.  The message names similar ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReference:
+    """A key of a scenario, as the reference describes it."""
+
+    key: str  # dotted, with VERTEX for the name of a vertex: ``job.VERTEX.state.size``
+    meaning: str
+    values: str  # what may be written
+    default: str  # without the key; or "required", or "none": nothing is there then
+    flink: tuple[str, ...]  # keys of Flink's configuration that say the same
+    older: tuple[str, ...]  # names of theirs before, with the last version that had no other where that is known
+    needs: str  # what else has to be said for it to have an effect
+    excludes: tuple[str, ...]  # keys that cannot stand beside it
+    keys: tuple[str, ...]  # below it
+
+    def __str__(self) -> str:
+        parts = {
+            "meaning": self.meaning,
+            "values": self.values,
+            "default": self.default,
+            "Flink": ", ".join(self.flink),
+            "older": ", ".join(self.older),
+            "only with": self.needs,
+            "not beside": ", ".join(self.excludes),
+            "keys": ", ".join(self.keys),
+        }
+        parts = {name: text for name, text in parts.items() if text}
+        width = max(map(len, parts), default=0)
+        return "\n".join([self.key, *(f"  {name:<{width}}  {text}" for name, text in parts.items())])
+
+
+def explain_key(key: str) -> KeyReference:
+    """``explain_key("storage.dfs.slow")``; a vertex may have any name.  UnknownKeyError: there is none, and which are near."""
+    known = {reference.key: reference for reference in all_keys()}
+    steps = key.strip().strip(".").split(".")
+    if steps[0] == "job" and len(steps) > 1:
+        steps[1] = "VERTEX"
+    requested = ".".join(step for step in steps if not step.isdigit())
+    if requested in known:
+        return known[requested]
+    for reference in known.values():
+        if key in [name.partition(" (")[0] for name in (*reference.flink, *reference.older)]:
+            return reference
+    ends = [name for name in known if name.rpartition(".")[2] == steps[-1]]
+    near = f"; there is {' and '.join(sorted(ends)[:3])}" if ends else did_you_mean(requested, known)
+    raise UnknownKeyError(f"no key '{key}' in a scenario{near}")
+
+
+def all_keys() -> tuple[KeyReference, ...]:
+    """Every key, sections before what stands in them."""
+    return _all_keys((REBUILDS[0], ADDITIONS[0]))
+
+
+@lru_cache(maxsize=1)
+def _all_keys(state: tuple[int, int]) -> tuple[KeyReference, ...]:  # other keys and values after a change
+    schema = json_schema()
+    found: dict[str, KeyReference] = {}
+    for reference in _section("", schema, schema["$defs"], "", ()):
+        found.setdefault(reference.key, reference)  # a section that may stand there in two forms
+    return tuple(found.values())
+
+
+def _section(
+    prefix: str, node: dict[str, Any], definitions: dict[str, Any], title: str, around: tuple[str, ...]
+) -> Iterator[KeyReference]:
+    together, known = _together(), records()
+    for name, field in node.get("properties", {}).items():
+        key = f"{prefix}{name}"
+        inner = list(_sections_of(field, definitions))
+        entries = [
+            entry for section in inner if section not in around for entry in definitions[section].get("properties", {})
+        ]
+        meaning = _sentence(field, inner, definitions)
+        record = known.get((title, name))
+        default = default_text(field, record, is_required=name in node.get("required", ()))
+        names, older, needs, excludes = _said_of_flink(record, key) if record is not None else ((), (), "", ())
+        needed, excluded = together.get((title, name), ((), ()))
+        needs = " and ".join(
+            [*filter(None, [needs]), *(" | ".join(f"{prefix}{other}" for other in others) for others in needed)]
+        )
+        excludes = (*excludes, *(f"{prefix}{other}" for other in excluded))
+        yield KeyReference(
+            key,
+            meaning,
+            _values(field, definitions),
+            default,
+            names,
+            older,
+            needs,
+            excludes,
+            tuple(dict.fromkeys(entries)),
+        )
+        start = f"{key}.VERTEX." if key == "job" else f"{key}."
+        for section in (section for section in inner if section not in around):
+            yield from _section(start, definitions[section], definitions, section, (*around, section))
+
+
+def _sections_of(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
+    """The sections that may stand there, lists and mappings of them included."""
+    if isinstance(field, list):
+        for item in field:
+            yield from _sections_of(item, definitions)
+    elif isinstance(field, dict):
+        if "$ref" in field:
+            name = str(field["$ref"]).rpartition("/")[2]
+            yield from [name] if "properties" in definitions[name] else _sections_of(definitions[name], definitions)
+        for inner in ("anyOf", "oneOf", "allOf", "items", "additionalProperties"):
+            yield from _sections_of(field.get(inner), definitions)
+
+
+def _sentence(field: dict[str, Any], inner: list[str], definitions: dict[str, Any]) -> str:
+    """The description of the key or, of a section, that of the section."""
+    texts = [str(field.get("description", "")), *(str(definitions[name].get("description", "")) for name in inner)]
+    return " ".join(next((text for text in texts if text), "").split())
+
+
+def _values(field: Any, definitions: dict[str, Any]) -> str:
+    found = list(dict.fromkeys(_forms(field, definitions)))
+    return ", ".join(found)
+
+
+def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
+    if not isinstance(field, dict):
+        return
+    if "$ref" in field:
+        name = str(field["$ref"]).rpartition("/")[2]
+        yield from ["a mapping"] if "properties" in definitions[name] else _forms(definitions[name], definitions)
+    if "additionalProperties" in field or field.get("type") == "object":
+        yield "a mapping"
+    elif field.get("type") == "array":
+        yield "a list"
+    elif field.get("type") == "boolean":
+        yield "true | false"
+    elif "enum" in field:
+        yield " | ".join(
+            dict.fromkeys(str(value).lower() if isinstance(value, bool) else str(value) for value in field["enum"])
+        )
+    elif "examples" in field:
+        yield "e.g. " + " or ".join(map(str, field["examples"]))
+    elif field.get("type") == "integer":
+        yield f"a whole number, {field.get('minimum', 0)} or more"
+    elif field.get("type") == "number":
+        yield "a number"
+    elif field.get("type") == "string":
+        yield "text"
+    for inner in ("anyOf", "oneOf"):
+        for branch in field.get(inner, ()):
+            if branch.get("type") == "array":
+                yield "a list of them is an axis"
+            else:
+                yield from _forms(branch, definitions)
+
+
+def records() -> dict[tuple[str, str], Option]:
+    """(section, key) -> option."""
+    sections = [section for section in below(Options) if issubclass(section, Options)]
+    return {
+        (made.__name__, record.key): record
+        for made in sections
+        for found in made.OPTIONS.values()
+        for record in found.values()
+    }
+
+
+@cache
+def _together() -> dict[tuple[str, str], tuple[list[tuple[str, ...]], list[str]]]:
+    """(section, key) -> groups of keys, of each of which it needs one; and the keys that cannot stand beside it."""
+    found: dict[tuple[str, str], tuple[list[tuple[str, ...]], list[str]]] = {}
+    for section in below(Section):
+        for needed in section.ONLY_WITH:
+            for key in needed.keys:
+                found.setdefault((section.__name__, key), ([], []))[0].append(needed.others)
+        for group in section.ONE_OF:
+            for key in group.keys:
+                found.setdefault((section.__name__, key), ([], []))[1].extend(
+                    other for other in group.keys if other != key
+                )
+    return found
+
+
+def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str, ...], str, tuple[str, ...]]:
+    """Names, older names, what it needs, what it excludes."""
+    older = [f"{name} (until {last})" if last else name for flink in record.flink for name, last in flink.older.items()]
+    other, values = record.needs or ("", ())
+    needs = f"{key.rpartition('.')[0]}.{other}{': ' if values else ''}{' | '.join(values)}" if other else ""
+    return tuple(flink.name for flink in record.flink), tuple(older), needs, record.excludes
+
+
+def default_text(field: Mapping[str, Any], record: Option | None, *, is_required: bool) -> str:
+    """What holds without the key: a value as a scenario would have it, or what its sentence says; "required"; or "none"."""
+    if is_required:
+        return "required"
+    if record is not None and (default := default_of(record)):
+        return default
+    if record is not None and record.default is MISSING:
+        return "required"
+    sentence = next(
+        filter(None, (form.search(str(field.get("description", ""))) for form in _DEFAULT_IN_SENTENCE)), None
+    )
+    return " ".join(sentence["default"].split()) if sentence is not None else "none"
+
+
+def default_of(record: Option) -> str:
+    """The default as a scenario would have it; empty if it is no single value."""
+    value = record.default
+    if record.usually:
+        return record.usually
+    if (record.kind is Kind.BYTE_RATE and value is None) or record.kind is Kind.RECORD_RATE:
+        return "unlimited"
+    if value is MISSING or value is None or record.kind is Kind.OWN:
+        return ""
+    if isinstance(value, Distribution):
+        mean = format_duration(value.mean) if record.kind is Kind.DURATION_LAW else format_size(value.mean)
+        spread = f", cv {value.cv:g}" if value.kind != "constant" and DISTRIBUTIONS[value.kind].most_cv else ""
+        return mean if value.kind == "constant" else f"{value.kind}, mean {mean}{spread}"
+    text = _TEXTS.get(record.kind)
+    return text(value) if text is not None else str(value)
+
+
+_DEFAULT_IN_SENTENCE = (
+    re.compile(r"(?:\b[Dd]efault|Not given)(?:, and [^:]*)?: (?P<default>.+?)(?:\.(?:\s|$)|;|$)", re.DOTALL),
+    re.compile(r"(?P<default>[\w-]+)(?:, the default\b| \((?:the )?default\))"),
+)
+"""``...; default: the vertex's``, in the sentence of a key."""
+_TEXTS: dict[Kind, Callable[[Any], str]] = {
+    **dict.fromkeys((Kind.DURATION, Kind.INTERVAL, Kind.BUFFER_TIMEOUT, Kind.WARM_UP), format_duration),
+    Kind.SIZE: format_size,
+    Kind.BYTE_RATE: lambda value: f"{value / 1e6:g} MB/s",
+    Kind.SHARE: format_share,
+    Kind.PERCENT: "{} %".format,
+    Kind.NUMBER: lambda value: f"{float(value):g}",
+    Kind.SWITCH: lambda value: "true" if value else "false",
+    Kind.ON_OFF: lambda value: "on" if value else "off",
+}

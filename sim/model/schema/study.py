@@ -1,0 +1,283 @@
+"""From text to a study: environments, the scenarios that a file describes, validation of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, create_model
+
+from sim.model.backtest import Backtest
+from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span
+from sim.model.scenario import Overheads, Run, Scenario
+from sim.model.schema import document as doc
+from sim.model.schema.axes import Axis, apply, find_axes, variants
+from sim.model.schema.checkpoint import build_checkpoint
+from sim.model.schema.cluster import Cluster, build_cluster
+from sim.model.schema.document import build_actions, build_instances
+from sim.model.schema.faults import Restart, build_faults, build_rescale, build_restart, parallelisms
+from sim.model.schema.fields import Duration, Natural, choice
+from sim.model.schema.flink_block import apply_flink
+from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
+from sim.model.schema.history import build_backtest, build_residuals
+from sim.model.schema.history_file import put_history
+from sim.model.schema.job_builder import build_job, check_graph
+from sim.model.schema.options import attribute_of, built
+from sim.model.schema.sections import Section, Texts
+from sim.model.schema.storage import Storage, build_storage
+from sim.model.schema.text import (
+    Mapping,
+    Problem,
+    Reading,
+    ScenarioError,
+    compose,
+    did_you_mean,
+    first_comment,
+    read_text,
+)
+from sim.model.schema.trace import file_stamp
+from sim.model.schema.validation import check, validate, validate_as
+from sim.model.storage import Directories
+from sim.model.units import format_duration
+
+# ---- The constants of an environment in a file: what no configuration of Flink says, written by `python -m benchmarks.lab calibrate`.
+#
+# A file has every constant, each with its value, the interval it lies in and how many recordings tell it; a run takes the values.
+# Those that come with this package lie in `environments/` and are known by name.
+
+DEFAULT = "flink-2-loopback"
+"""The environment of a scenario that names none; `Overheads()` has its values."""
+
+_FOLDER = FilePath(__file__).parent / "environments"
+_ENDINGS = (".yaml", ".yml")
+
+
+class Constant(Section):
+    """One constant, and how sure it is."""
+
+    value: Duration
+    interval: Annotated[list[Duration], Field(min_length=2, max_length=2)] | None = None
+    recordings: Natural = 0
+
+
+_OF_ALL: dict[str, Any] = {field.name.removesuffix("_ns"): (Constant, ...) for field in fields(Overheads)}
+_Constants = create_model("_Constants", __base__=Section, **_OF_ALL)
+
+
+class _Environment(Section):
+    """The constants of an environment file."""
+
+    HINTS: ClassVar[Texts] = {"overheads": "did you mean 'constants'?"}
+
+    version: Annotated[str, choice("1")]
+    constants: _Constants  # type: ignore[valid-type]  # made of the fields of Overheads
+
+
+def names() -> list[str]:
+    """The environments that come with this package."""
+    return sorted(file.stem for file in _FOLDER.glob("*.yaml"))
+
+
+def load_environment(name_or_file: str, folder: str | FilePath = ".") -> Overheads:
+    """The constants of an environment: one of `names()`, or a file (in `folder`, if its path is relative).
+
+    Raises `ScenarioError` with all that is wrong with the file, or the names there are.
+    """
+    return Overheads(**{f"{name}_ns": constant.value for name, constant in read(name_or_file, folder).items()})
+
+
+def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]:
+    """The constants of an environment with their intervals, by field of `Overheads` without `_ns`."""
+    is_file = name_or_file.endswith(_ENDINGS) or "/" in name_or_file
+    if not is_file and name_or_file not in names():
+        guess = did_you_mean(name_or_file, names())
+        what = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(names())}, or a file (.yaml)"
+        raise ScenarioError.of("", what)
+    file = FilePath(folder) / name_or_file if is_file else _FOLDER / f"{name_or_file}.yaml"
+    reading = Reading(str(file))
+    plain = compose(read_text(file), reading)
+    if not reading.problems and not isinstance(plain, Mapping):
+        reading.wrong((), "is no environment: it begins with version: and constants:")
+    found = validate_as(_Environment, plain, reading) if isinstance(plain, Mapping) else None
+    if found is None or reading.problems:
+        raise ScenarioError(reading.problems)
+    return {name: getattr(found.constants, name) for name in _OF_ALL}
+
+
+def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
+    """The constants that `environment:` of a scenario names; mistakes go to `reading`."""
+    try:
+        return Overheads() if name_or_file is None else load_environment(name_or_file, folder)
+    except ScenarioError as error:
+        for problem in error.problems:
+            if problem.file:
+                reading.problems[problem] = None
+            else:
+                reading.wrong(("environment",), problem.message)
+        return Overheads()
+
+
+# ---- A document without axes -> the frozen model of one run, and every check that needs values.
+#
+# Each section has a builder of its own in its folder; they fill in what Flink would.
+
+
+def build(
+    document: doc.Document,
+    reading: Reading,
+    folder: FilePath,
+    *,
+    question: str,
+    name: str,
+    axes: tuple[tuple[str, str], ...],
+) -> Scenario:
+    """The scenario; mistakes go to `reading`, and the caller looks there before using it."""
+    expect = [
+        (metric, condition)
+        for metric, given in (document.expect or {}).items()
+        for condition in (given if isinstance(given, list) else [given])
+    ]
+    document = _as_of_version(document, reading)
+    check(document, reading)
+    job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
+    cluster = build_cluster(document.cluster or Cluster(), reading)
+    sinks = [vertex.name for vertex in job.vertices if vertex.commit is not None]
+    rescale = build_rescale(document.rescale, job, reading)
+    return Scenario(
+        question=question,
+        name=name,
+        axes=axes,
+        written_keys=tuple(sorted(reading.written_keys.items())),
+        expect=tuple(expect),
+        job=job,
+        cluster=cluster,
+        checkpoint=build_checkpoint(document.checkpoint, document.job, reading, profile=cluster.profile),
+        run=_run(document.run, reading),
+        storage=build_storage(document.storage or Storage(), reading, folder),
+        overheads=built(
+            Overheads, document.overheads, ("overheads",), reading, chosen(document.environment, reading, folder)
+        ),
+        actions=build_actions(document.actions or (), reading),
+        faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),
+        restart=build_restart(document.restart, reading),
+        rescale=rescale,
+        instances=build_instances(
+            document.instances,
+            reading,
+            savepoints=bool(document.actions),
+            checkpoints=bool(document.checkpoint.interval),
+            rescaled=bool(document.rescale),
+            changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
+        ),
+        directories=built(Directories, document.directories, ("directories",), reading),
+        residuals=build_residuals(document.residuals, job.vertices, reading),
+    )
+
+
+def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
+    """The document with the defaults of a Flink that is older than the oldest profile; what is written stays."""
+    version = document.cluster.version if document.cluster is not None else None
+    if version is None or version_span(version).high > version_span(OLDEST_PROFILE).low:
+        return document
+    differing = []
+    for older in older_defaults(version):
+        given = getattr(document, older.section) or Restart()
+        if getattr(given, attribute_of(older.key)) is None:
+            given = given.model_copy(update={attribute_of(older.key): older.value})
+            document = document.model_copy(update={older.section: given})
+            differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
+    but = f", but for {' and '.join(differing)}" if differing else ""
+    reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
+    return document
+
+
+def _run(given: doc.Run, reading: Reading) -> Run:
+    run = built(Run, given, ("run",), reading)
+    if run.duration_ns == 0:
+        reading.wrong(("run", "duration"), "is 0: nothing would happen")
+    elif run.warmup_ns >= run.duration_ns:
+        reading.wrong(
+            ("run", "warmup"), f"leaves nothing of the run: it must be shorter than {format_duration(run.duration_ns)}"
+        )
+    return run
+
+
+# ---- From the text of a scenario file to concrete scenarios: the order of the steps, and nothing else.
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFile:
+    """A scenario file: a question, and a concrete scenario for every combination of its axes."""
+
+    name: str
+    question: str
+    scenarios: tuple[Scenario, ...]
+    axes: tuple[Axis, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    backtest: Backtest | None = None  # of the file, however it is varied
+
+
+def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> ScenarioFile:
+    """Read a scenario file; `overrides` are ``key.path=value``.  Raises `ScenarioError` with all that is wrong."""
+    file = FilePath(path)
+    return _study(read_text(file), str(file), file.name.removesuffix(file.suffix), file.parent, overrides)
+
+
+def loads(
+    text: str,
+    name: str = "scenario",
+    *,
+    overrides: Sequence[str] = (),
+    folder: str | PathLike[str] = ".",
+    file: str | None = None,
+) -> ScenarioFile:
+    """Read a scenario from text; traces are looked for in `folder`.  Mistakes and warnings name the `file`, or else the `name`."""
+    return _study(text, file or name, name, FilePath(folder), overrides)
+
+
+def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> ScenarioFile:
+    reading = Reading(file)
+    plain = compose(text, reading)
+    if plain is None:
+        reading.stop_if_wrong()
+    if is_configuration(plain):
+        raise ScenarioError.of(file, IS_CONFIGURATION)
+    plain = apply(plain, overrides, reading)
+    apply_flink(plain, reading, folder)
+    put_history(plain, reading, folder)
+    document = validate(plain, reading)
+    check_graph(plain, reading)
+    axes = find_axes(document, plain, reading) if document is not None else ()
+    reading.stop_if_wrong()
+    given = None if document is None else document.backtest
+    backtest = None if given is None else build_backtest(given, reading)
+    question = first_comment(text)
+    scenarios: list[Scenario] = []
+    for concrete, chosen in variants(plain, axes):
+        if (variant := validate(concrete, reading) if axes else document) is not None:
+            scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
+    reading.stop_if_wrong()
+    if backtest is not None:
+        stamp = file_stamp(folder / plain["history"]) if "history" in plain else None
+        imported = _as_imported(text, file, name, folder, stamp) if overrides else scenarios[0]
+        backtest = replace(backtest, imported=imported)
+    return ScenarioFile(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)
+
+
+@lru_cache(maxsize=4)
+def _as_imported(
+    text: str,
+    file: str,
+    name: str,
+    folder: FilePath,
+    stamp: tuple[int, int] | None,
+) -> Scenario | None:
+    """The job of an imported file before any override, the first of its combinations.  None: only overrides make a scenario of it."""
+    try:
+        return _study(text, file, name, folder, ()).scenarios[0]
+    except ScenarioError:
+        return None

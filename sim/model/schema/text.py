@@ -1,0 +1,401 @@
+"""YAML text as plain values with their places, and the problems found in it with file and line."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from sim.model.text import Readable, one_line, printable
+
+# ---- Mistakes in a scenario with their places, and the error that carries all of them.
+
+DocumentPath = tuple[str | int, ...]
+"""Where in the document: keys and list positions from the top."""
+
+
+MAX_GUESSES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The place of a key: line and column from 1; line 0 means the file as a whole."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    path: str = ""  # shown instead of the path in the document, when the value came from elsewhere (`flink:`)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake (or warning) with its place; `path` is dotted, e.g. ``job.enrich.parallelism``."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+    is_note: bool = False  # it says what was done; a warning says what may be wrong
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return printable(": ".join(part for part in (place, self.path, self.message) if part))
+
+
+class ScenarioError(Readable):
+    """The mistakes of a scenario, one per line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(set(problems))
+        super().__init__(self.problems)
+
+    @classmethod
+    def of(cls, file: object, message: str) -> Self:
+        """One mistake, of a file as a whole."""
+        return cls([Problem(str(file), 0, 0, "", message)])
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+@dataclass(slots=True)
+class Reading:
+    """The reading of one document: its marks, and the problems found so far."""
+
+    file: str
+    marks: dict[DocumentPath, Mark] = field(default_factory=dict)
+    problems: dict[Problem, None] = field(default_factory=dict)  # an ordered set
+    warnings: dict[Problem, None] = field(default_factory=dict)
+    # of Flink and its operator that are not modelled, and their values
+    written_keys: dict[str, str] = field(default_factory=dict)
+
+    def wrong(self, path: DocumentPath, message: str) -> None:
+        self.problems[self._at(path, message)] = None
+
+    def warn(self, path: DocumentPath, message: str) -> None:
+        self.warnings[self._at(path, message)] = None
+
+    def note(self, path: DocumentPath, message: str) -> None:
+        self.warnings[replace(self._at(path, message), is_note=True)] = None
+
+    def stop_if_wrong(self) -> None:
+        if self.problems:
+            raise ScenarioError(self.problems)
+
+    def did_you_mean(self, word: str, known: Iterable[str]) -> str:
+        """A guess, as long as there are few problems: guessing among many words takes its time."""
+        return did_you_mean(word, known) if len(self.problems) < MAX_GUESSES else ""
+
+    def _at(self, path: DocumentPath, message: str) -> Problem:
+        """At the mark of the path, or of the nearest key above it."""
+        mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
+        named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
+        return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
+
+
+def dotted(path: DocumentPath) -> str:
+    """``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'timeout'?)`` or nothing."""
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+# ---- Scenario text -> plain mappings, lists and scalars, with the place of every key.
+#
+# Guards against files that are no scenarios or hostile ones (binary, huge, deeply nested, alias bombs); knows no key by name.
+
+MAX_BYTES = 10**6
+"""Ten thousand vertices fit; a long rate belongs into a trace file."""
+MAX_NODES = 100_000  # aliases expanded
+MAX_DEPTH = 40
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04")
+"""How files of gzip and zip begin: recordings and saved answers are kept so."""
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class Mapping(dict[str, Any]):
+    """A mapping of the document, with the place of each key."""
+
+    path: DocumentPath = ()
+
+    def at(self, path: DocumentPath) -> Mapping:
+        self.path = path
+        return self
+
+
+def read_text(file: Path) -> str:
+    """The text of a scenario file, or a `ScenarioError` that says why there is none."""
+    data = _data(file, "scenario file (.yaml)")
+    if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
+        raise ScenarioError.of(
+            file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs"
+        )
+    if len(data) > MAX_BYTES:
+        advice = "put long rates into a trace file (rate: {trace: file.csv})"
+        raise ScenarioError.of(file, f"is larger than {MAX_BYTES // 10**6} MB; {advice}")
+    text = _decoded(file, data)
+    if "\0" in text:
+        raise ScenarioError.of(file, "is a binary file; a scenario is YAML text")
+    return text
+
+
+def read_beside(file: Path) -> str:
+    """The text of a file that a scenario names, or a `ScenarioError` of one problem that says why there is none."""
+    data = _data(file, "file")
+    if len(data) > MAX_BYTES:
+        raise ScenarioError.of(file, f"is larger than {MAX_BYTES // 10**6} MB")
+    return _decoded(file, data)
+
+
+def _data(file: Path, expected: str) -> bytes:
+    """The content of a file, read one byte beyond the limit."""
+    try:
+        if file.is_dir():
+            raise ScenarioError.of(file, f"is a directory; a {expected} was expected")
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ScenarioError.of(file, "no such file") from None
+    except OSError as error:
+        raise ScenarioError.of(file, f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the name
+        raise ScenarioError.of(file, f"cannot be read: {error}") from None
+
+
+def _decoded(file: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ScenarioError([Problem(str(file), line, 1, "", "is not UTF-8 text")]) from None
+
+
+def first_comment(text: str) -> str:
+    """The question: the first comment before any key, without the line that names the schema."""
+    lines: list[str] = []
+    for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
+        if line.startswith("#") and not line.startswith("# yaml-language-server:"):
+            lines.append(line.lstrip("#").strip())
+        elif lines or (line and not line.startswith(("#", "---", "%"))):
+            break
+    return " ".join(filter(None, lines))
+
+
+def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
+    """The plain value of one YAML text; its places go to ``reading.marks``, its mistakes to ``reading.problems``."""
+    if _open_brackets(text) > 1000:  # YAML libraries take quadratic time over these
+        reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
+        return None
+    try:
+        node = _nodes(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
+        what = " ".join(str(part) for part in (error.problem, error.context) if part)
+        if "'\\t'" in what:
+            what = "a line begins with a tab: indent it by spaces"
+        reading.problems[
+            Problem(reading.file, reading.marks[()].line, reading.marks[()].column, "", f"is not YAML: {what}")
+        ] = None
+        return None
+    except YAMLError as error:
+        reading.wrong((), f"is not YAML: {' '.join(str(error).split())}")
+        return None
+    except RecursionError:
+        reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
+        return None
+    return None if node is None else _Plain(reading).value(node, path, 0)
+
+
+@lru_cache(256)
+def _nodes(text: str) -> Node | None:
+    """The nodes of a text, cached and not to be changed: sweeps read one scenario thousands of times, with few values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
+        return cast("Node | None", YAML(typ="safe", pure=True).compose(text))
+
+
+def _open_brackets(text: str) -> int:
+    """The most brackets open at once, those in quotes and comments included."""
+    depth = deepest = 0
+    for bracket in re.finditer(r"[\[{\]}]", text):
+        depth += 1 if bracket[0] in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class _Plain:
+    """A walk over a node tree.  Aliases are expanded, and counted."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.left = MAX_NODES
+
+    def value(self, node: Node, path: DocumentPath, depth: int) -> Any:
+        self.left -= 1
+        if self.left < 0 or depth > MAX_DEPTH:
+            few = f"has more than {MAX_NODES} values, aliases written out"
+            what = few if self.left < 0 else f"is nested more than {MAX_DEPTH} levels deep"
+            mark = node.start_mark
+            raise ScenarioError([Problem(self.reading.file, mark.line + 1, mark.column + 1, "", what)])
+        if isinstance(node, MappingNode):
+            return self._mapping(node, path, depth)
+        if isinstance(node, SequenceNode):
+            for i, item in enumerate(node.value):
+                self._mark(item, (*path, i))
+            return [self.value(item, (*path, i), depth + 1) for i, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: MappingNode, path: DocumentPath, depth: int) -> Mapping:
+        plain = Mapping().at(path)
+        for key_node, value_node in node.value:
+            key = self._text(key_node, path) if isinstance(key_node, ScalarNode) else ""
+            here = (*path, key)
+            if not isinstance(key_node, ScalarNode) or not key:
+                self._wrong(key_node, path, "keys are plain words")
+            elif str(key_node.tag) == _TAG + "merge":
+                self._wrong(key_node, here, "merge keys are not read: write the keys out")
+            elif key in plain:
+                first = self.reading.marks[here]
+                self._wrong(key_node, here, f"key is given twice; the first is on line {first.line}")
+            else:
+                self._mark(key_node, here)
+                plain[key] = self.value(value_node, here, depth + 1)
+        return plain
+
+    def _scalar(self, node: Node, path: DocumentPath) -> Any:
+        tag, text = str(node.tag), self._text(node, path)
+        kind = tag.removeprefix(_TAG)
+        if kind == tag or kind not in ("str", "int", "float", "bool", "null", "timestamp"):
+            self._wrong(node, path, f"tag '{tag}' is not understood: write a plain value")
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return text.lower() == "true"
+        if kind == "int" and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            return int(text)
+        if kind == "float" and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", text):
+            return Decimal(text)  # keeps 1.20 apart from 1.2
+        return text
+
+    def _text(self, node: Node, path: DocumentPath) -> str:
+        """The text of a node.  Half characters (surrogates) are refused, as no file can hold them."""
+        text = str(node.value)
+        encodable = text.encode("utf-8", "replace").decode()
+        if encodable != text:
+            self._wrong(node, path, "holds half a character (a UTF-16 surrogate): write the whole one")
+        return encodable
+
+    def _mark(self, node: Node, path: DocumentPath) -> None:
+        self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def _wrong(self, node: Node, path: DocumentPath, message: str) -> None:
+        place = self.reading.marks.get(path)
+        self._mark(node, path)
+        self.reading.wrong(path, message)
+        if place is None:
+            del self.reading.marks[path]
+        else:
+            self.reading.marks[path] = place
+
+
+def value_at(node: Any, path: DocumentPath) -> Any:
+    """What stands at this place of a document; None: nothing."""
+    for step in path:
+        try:
+            node = node[step]
+        except (LookupError, TypeError):
+            return None
+    return node
+
+
+# ---- Where a scenario file says that a value is assumed: the comments that ``ckptsim import`` marks UNKNOWN, until they are answered.
+
+_MARKED = re.compile(r"(?:^|\s)#\s*UNKNOWN:")
+LISTED_LINES = 6  # lines named in one sentence
+
+
+def assumed(text: str) -> str:
+    """``3 values are assumed, see UNKNOWN in lines 4, 9, 17``; empty if there are none."""
+    lines = [str(number) for number, line in enumerate(text.splitlines(), 1) if _MARKED.search(line)]
+    if not lines:
+        return ""
+    places = ", ".join(lines[:LISTED_LINES]) + (" ..." if len(lines) > LISTED_LINES else "")
+    plural = len(lines) > 1
+    return (
+        f"{len(lines)} value{'s are' if plural else ' is'} assumed, see UNKNOWN in line{'s' if plural else ''} {places}"
+    )
+
+
+# ---- What to write for a key that is missing, from the JSON Schema of its document: a first example, or all that its section needs.
+
+ExampleNode = dict[str, Any]
+
+
+def example_of(schema: ExampleNode, path: DocumentPath) -> str:
+    """``interval: 30 s``, ``checkpoint: {interval: 30 s}``; empty if the schema has no example of it."""
+    definitions: dict[str, ExampleNode] = schema.get("$defs", {})
+    sections, fields = [schema], [schema]
+    for step in path:
+        found = [section["properties"][step] for section in sections if step in section["properties"]]
+        if found:  # else it is the name of a vertex, or a place in a list
+            fields = found
+            sections = [section for field in fields for section in _sections(field, definitions)]
+    texts = filter(None, (_written(field, definitions) for field in fields))
+    text = next(texts, "")
+    return f"{path[-1]}: {text}" if text else ""
+
+
+def _sections(node: Any, definitions: dict[str, ExampleNode]) -> Iterator[ExampleNode]:
+    """Sections that may stand there, or below names and places there."""
+    if isinstance(node, list):
+        for inner in node:
+            yield from _sections(inner, definitions)
+    elif isinstance(node, dict):
+        if "properties" in node:
+            yield node
+        elif "$ref" in node:
+            yield from _sections(_defined(node, definitions), definitions)
+        for name in ("anyOf", "oneOf", "items", "additionalProperties"):
+            yield from _sections(node.get(name), definitions)
+
+
+def _written(node: ExampleNode, definitions: dict[str, ExampleNode]) -> str:
+    if "$ref" in node:
+        return _written(_defined(node, definitions), definitions)
+    if "examples" in node:
+        return str(node["examples"][0])
+    if "enum" in node:
+        return str(node["enum"][0])
+    if node.get("type") == "integer":
+        return str(max(1, node.get("minimum", 1)))
+    if "properties" in node:
+        inner = {name: _written(node["properties"][name], definitions) for name in node.get("required", ())}
+        return (
+            f"{{{', '.join(f'{name}: {text}' for name, text in inner.items())}}}"
+            if inner and all(inner.values())
+            else ""
+        )
+    branches = (branch for name in ("oneOf", "anyOf") for branch in node.get(name, ()))
+    return next(filter(None, (_written(branch, definitions) for branch in branches)), "")
+
+
+def _defined(node: ExampleNode, definitions: dict[str, ExampleNode]) -> ExampleNode:
+    return definitions[str(node["$ref"]).rpartition("/")[2]]

@@ -1,0 +1,261 @@
+"""Validation across sections: what contradicts, and what is hardly meant."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from sim.model import faults
+from sim.model.quantities import S3_STANDARD, Prices
+from sim.model.schema.document import Document, check_sizes
+from sim.model.schema.fields import Number
+from sim.model.schema.sections import Section, Texts
+from sim.model.schema.text import DocumentPath, Mapping, Reading, compose, example_of, read_text
+from sim.model.state import BACKENDS
+from sim.model.units import format_duration
+
+if TYPE_CHECKING:
+    from sim.model.schema.faults import Rescale, Restart
+    from sim.model.schema.vertex import State
+
+
+# Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice makes void, counts
+# no machine has room for.
+
+_MOST_NODES, _MOST_FILES, _MOST_JOBS, _MOST_SLOWER = 100_000, 10_000, 1_000, 1_000
+
+
+def check(document: Document, reading: Reading) -> None:
+    """Mistakes and warnings about a document without axes go to `reading`."""
+    _check_times(document, reading)
+    _check_rescale(document, reading)
+    _check_restart(document.restart, reading)
+    check_sizes(document, reading)
+    dfs, jobs = document.storage.dfs if document.storage else None, document.instances
+    if dfs is not None and dfs.nodes > _MOST_NODES:
+        reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MOST_NODES} are simulated")
+    if jobs is not None and jobs.count > _MOST_JOBS:
+        reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
+    cluster = document.cluster
+    is_of_manifest = any(path == ("cluster", "cores") and mark.path for path, mark in reading.marks.items())
+    if (
+        cluster
+        and cluster.cores is not None
+        and cluster.services is None
+        and not (is_of_manifest or _uses_cores(document))
+    ):
+        advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
+        reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
+    for name, vertex in document.job.items():
+        if vertex.flush is not None and (vertex.flush.files or 1) > _MOST_FILES:
+            reading.wrong(
+                ("job", name, "flush", "files"),
+                f"is {vertex.flush.files}: at most {_MOST_FILES} per subtask and snapshot",
+            )
+        if _never_changes(vertex.state, document.checkpoint.incremental):
+            advice = (
+                "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
+            )
+            reading.warn(
+                ("job", name, "state", "backend"),
+                f"state never changes, so incremental checkpoints write nothing: {advice}",
+            )
+        if vertex.state is not None and vertex.state.ttl and _is_still(vertex.state):
+            advice = "say growth: (new keys per record) or update: (share of the records that rewrite an entry), which keep keys coming"
+            reading.warn(
+                ("job", name, "state", "ttl"), f"no record writes to this state, so all of it expires: {advice}"
+            )
+
+
+def _uses_cores(document: Document) -> bool:
+    """Whether some snapshot takes processor time."""
+    serialized = any(vertex.state is not None and vertex.state.serialize for vertex in document.job.values())
+    return serialized or bool(document.actions or document.rescale or document.instances)
+
+
+def _never_changes(state: State | None, incremental: str | None) -> bool:
+    """Whether the file does not say how much state changes, where that decides the size of checkpoints."""
+    if state is None or state.backend is None or not BACKENDS[state.backend].keeps_files:
+        return False
+    return incremental == "true" and _is_still(state)
+
+
+def _is_still(state: State) -> bool:
+    """Whether no record changes the state."""
+    return state.update is None and state.growth is None
+
+
+def _check_times(document: Document, reading: Reading) -> None:
+    times: list[tuple[DocumentPath, int | None]] = [
+        (("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())
+    ]
+    times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
+    times += [((*here, "at"), rescale.at) for here, rescale in _rescales(document)]
+    for place, at in times:
+        if at is not None and at >= document.run.duration:
+            reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
+
+
+def _check_rescale(document: Document, reading: Reading) -> None:
+    stop_ns = min((action.at for action in document.actions or () if action.stop is not None), default=None)
+    for here, rescale in _rescales(document):
+        if stop_ns is not None and rescale.at >= stop_ns:
+            reading.wrong((*here, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
+        elif rescale.at == 0:
+            reading.wrong((*here, "at"), "is 0: there is nothing to go on from")
+        elif not document.checkpoint.interval and rescale.from_ != "savepoint":
+            reading.wrong(
+                (*here, "from"),
+                "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint",
+            )
+
+
+def _check_restart(given: Restart | None, reading: Reading) -> None:
+    if given is None:
+        return
+    if given.multiplier is not None and given.multiplier < 1:
+        reading.wrong(("restart", "multiplier"), "must be at least 1, as in Flink: delays do not shrink")
+    if given.initial is not None and given.max is not None and given.max < given.initial:
+        reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
+    if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MOST_SLOWER:
+        reading.wrong(
+            ("restart", "warm-up-factor"), f"must lie between 1 and {_MOST_SLOWER}: a cold task is slower, not stopped"
+        )
+    usual = faults.Restart()
+    interval_ns, timeout_ns = (
+        given.heartbeat_interval or usual.heartbeat_interval_ns,
+        given.heartbeat_timeout or usual.heartbeat_timeout_ns,
+    )
+    if interval_ns > timeout_ns and given.heartbeat_interval is not None:
+        reading.wrong(
+            ("restart", "heartbeat-interval"),
+            f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start",
+        )
+    elif interval_ns > timeout_ns:
+        more = f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both"
+        reading.wrong(("restart", "heartbeat-timeout"), more)
+
+
+def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:
+    given = document.rescale
+    if isinstance(given, list):
+        return [(("rescale", i), rescale) for i, rescale in enumerate(given)]
+    return [] if given is None else [(("rescale",), given)]
+
+
+# ---- Plain document -> `Document` or another section, every mistake in the words of this project at the place of its key.
+
+T = TypeVar("T", bound=Section)
+
+
+def validate(plain: Any, reading: Reading) -> Document | None:
+    """The document, or None and problems in `reading`."""
+    if not isinstance(plain, Mapping):
+        reading.wrong(
+            (),
+            "is empty; a scenario has at least job:, checkpoint: and run:"
+            if plain is None
+            else "is no mapping; a scenario begins with keys such as job:, checkpoint: and run:",
+        )
+        return None
+    return validate_as(Document, plain, reading)
+
+
+def validate_as(kind: type[T], plain: Mapping, reading: Reading) -> T | None:
+    """The section, or None and problems in `reading`."""
+    try:
+        return kind.model_validate(plain, context=reading)
+    except ValidationError as error:
+        mistakes = error.errors(include_url=False)
+        lacks_a_key = any(details["type"] == "missing" for details in mistakes)
+        schema = kind.model_json_schema(by_alias=True) if lacks_a_key else {}  # it takes a fifth of a second
+        for details in mistakes:
+            if details["type"] != "none_required":  # the other half of "or not given"
+                path = _place(plain, details["loc"], missing=details["type"] == "missing")
+                reading.wrong(path, _message(details) if details["type"] != "missing" else _missing(schema, path))
+        return None
+
+
+def _place(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> DocumentPath:
+    """The steps of a pydantic location that exist in the document; its tags of unions and validators do not."""
+    path: DocumentPath = ()
+    for i, step in enumerate(loc):
+        if (
+            (step in plain)
+            if isinstance(plain, dict)
+            else (isinstance(plain, list) and isinstance(step, int) and step < len(plain))
+        ):
+            plain = plain[step]
+        elif not (missing and i == len(loc) - 1):
+            continue
+        path = (*path, step)
+    return path
+
+
+def _missing(schema: dict[str, Any], path: DocumentPath) -> str:
+    example = example_of(schema, path)
+    return f"required key is missing{f', e.g. {example}' if example else ''}"
+
+
+def _message(details: ErrorDetails) -> str:
+    given = details["input"]
+    match details["type"]:
+        case "value_error":
+            return str(details["ctx"]["error"])
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"expected a mapping, not {_kind(given)}"
+        case "list_type":
+            return f"expected a list, not {_kind(given)}"
+        case "string_type":
+            return f"expected text, not {_kind(given)}"
+        case "literal_error":
+            known = str(details["ctx"]["expected"]).replace("'", "")
+            return f"expected {known}, not {_kind(given)}"
+        case "too_short" | "string_too_short":
+            return "is empty: write at least one value"
+        case _:
+            return details["msg"]
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"'{str(value)[:40]}'"
+
+
+# ---- A file of prices: ``prices.yaml`` with a currency, its source, and prices per thousand requests and per GB.
+
+
+class PriceList(Section):
+    """What an object store charges.  A price that is not written is that of S3 Standard."""
+
+    HINTS: ClassVar[Texts] = {"delete-per-1000": "deleting is free"}
+
+    source: str = Field(min_length=1)
+    currency: str | None = Field(None, min_length=1)
+    put_per_1000: Number | None = None
+    list_per_1000: Number | None = None
+    get_per_1000: Number | None = None
+    stored_per_gb_month: Number | None = None
+    moved_per_gb: Number | None = None
+
+
+def load_prices(file: Path) -> Prices:
+    """ScenarioError: all that is wrong with the file."""
+    reading = Reading(str(file))
+    plain = compose(read_text(file), reading)
+    reading.stop_if_wrong()
+    if not isinstance(plain, dict):
+        reading.wrong((), "is no price list: it begins with source:, where the prices are from")
+        reading.stop_if_wrong()
+    found = validate_as(PriceList, plain, reading)
+    reading.stop_if_wrong()
+    assert found is not None
+    given = {name: getattr(found, name) for name in PriceList.model_fields if getattr(found, name) is not None}
+    return Prices(
+        **{**asdict(S3_STANDARD), **{name: own if isinstance(own, str) else float(own) for name, own in given.items()}}
+    )

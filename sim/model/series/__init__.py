@@ -1,0 +1,1 @@
+"""Rates in tables of others: which column holds times and values, in which unit."""

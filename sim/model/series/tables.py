@@ -1,0 +1,558 @@
+"""Columns of tables from outside: which holds times, which a rate, in which unit; values that mean "unknown"."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from fractions import Fraction
+from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from sim.model.units import UnitError, billionths, format_duration, parse_number
+
+# ---- Values that stand for "unknown" in what Flink and its exporters report.  The one place that tells them from numbers.
+#
+#     -1                      no acknowledgement yet, no end, no offset committed (REST API, kafka-exporter), no metric yet
+#     Long.MIN_VALUE          no watermark yet
+#     Long.MAX_VALUE          never: an interval that is not set, the watermark after the end
+#     NaN, +Inf, -Inf, ""     a metric that cannot be computed, such as busyTimeMsPerSecond of a legacy source
+#
+# A 0 is a number, except for an epoch: no time of a job is in 1970.
+
+_FARTHEST = 2**62
+"""Values of half of a long's range and beyond: Flink divides Long.MAX_VALUE, and doubles round it."""
+
+
+def is_known(value: object) -> bool:
+    """Whether a value of a foreign source is a number, and not -1, an end of the range of longs, NaN or a text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+        return False
+    return -_FARTHEST < value < _FARTHEST and value != -1  # NaN is neither
+
+
+# ---- What the values of a metric are, by its name, by the query around it and by its samples: only records per second are a load.
+#
+#     sum(rate(kafka_topic_partition_current_offset{topic="orders"}[1m]))
+#     ^^^^^^^^ functions    ^^^^^ the row of `metrics.csv` with the longest matching end     ^^^^ window
+#
+# `metrics.csv` has the names of Flink's reporters and of common exporters.  Case and signs do not count, and what a reporter writes
+# before
+# a name does not either: `flink_taskmanager_job_task_numRecordsIn`, `flink.task.numRecordsIn` and `numRecordsIn` are one metric.
+
+TABLE = Path(__file__).with_name("metrics.csv")
+FLINK = "flink"
+
+
+class Kind(Enum):
+    """How the values of a metric relate to a rate of records."""
+
+    RATE = "rate"  # records per second
+    COUNTER = "counter"  # records since the start
+    PERIOD = "period"  # records since the sample before
+    OTHER = "other"  # no number of records, or not of those that arrive
+    UNKNOWN = "unknown"
+
+
+QUERIES = {
+    FLINK: "numRecordsInPerSecond or numRecordsOutPerSecond of the source",
+    "flink-autoscaler": "numRecordsInPerSecond or numRecordsOutPerSecond of the source",
+    "kafka-exporter": 'sum(rate(kafka_topic_partition_current_offset{topic="..."}[1m]))',
+    "kafka-lag-exporter": 'sum(rate(kafka_partition_latest_offset{topic="..."}[1m]))',
+    "burrow": 'sum(rate(kafka_burrow_topic_partition_offset{topic="..."}[1m]))',
+    "kminion": 'sum(rate(kminion_kafka_topic_high_water_mark_sum{topic_name="..."}[1m]))',
+    "strimzi": 'sum(rate(kafka_server_brokertopicmetrics_messagesin_total{topic="..."}[1m]))',
+    "cloudwatch": "MessagesInPerSec (Kafka) or the Sum of IncomingRecords (Kinesis)",
+    "datadog": "per_second(sum:kafka.broker_offset{topic:...})",
+    "confluent": 'sum(confluent_kafka_server_received_records{topic="..."}) / 60',
+    "pulsar": 'sum(pulsar_rate_in{topic="..."})',
+    "host": "numRecordsInPerSecond or numRecordsOutPerSecond of the source",
+}
+"""System -> the query that gives the rate of records."""
+
+
+NEVER_RECORDS = (
+    "per cent",
+    "a size in bytes",
+    "a count of bytes",
+    "a rate of bytes",
+    "bits",
+    "a time",
+    "a point in time",
+    "a share",
+    "a temperature",
+)
+
+
+class Metric(NamedTuple):
+    """What the values of a metric are."""
+
+    kind: Kind
+    what: str = ""  # of OTHER: what its values are instead
+    query: str = QUERIES[FLINK]  # that gives the rate instead
+    window_s: Fraction | None = None  # of PERIOD; None: from sample to sample
+    is_listed: bool = False  # a row of the table has it
+
+    def refusal(self, name: str, override: str = "") -> str:
+        """Why it is no load, and what to query.  `override`: how to take it as one, which is said unless it surely is none."""
+        more = "" if self.what.startswith(NEVER_RECORDS) else override
+        return f"'{name}' is {self.what}, not a rate of records: query {self.query}{more}"
+
+
+_RATES = r"rate|irate|per_second|deriv|derivative|non_negative_derivative"
+_RATE_FUNCTION = re.compile(rf"\b(?:{_RATES})\s*\(|\.as_rate\(\)", re.IGNORECASE)
+_PERIOD_FUNCTION = re.compile(
+    r"\b(?:increase|delta|idelta|difference|non_negative_difference|diff|monotonic_diff)\s*\(|\.as_count\(\)",
+    re.IGNORECASE,
+)
+_WINDOW = re.compile(r"\[(\d+)(s|m|h|d)(?::[^\]]*)?\]")
+_PER_SECOND_SIGN = re.compile(r"/ ?s(ec(onds?)?)?(?!\w)")
+_PER_MINUTE = re.compile(r"\)?\s*/\s*60(?:\.0*)?\s*\)?\s*$")
+_METRIC_NAME = re.compile(r"""__name__\s*=\s*["']([^"']+)["']""")
+_LABELS = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\b(?:by|without|on|ignoring)\s*\([^()]*\)")
+_IDENTIFIER = re.compile(r"[A-Za-z_][\w.:/ %-]*[\w%]|[A-Za-z%]")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_STATISTICS = {
+    "average",
+    "avg",
+    "mean",
+    "maximum",
+    "max",
+    "minimum",
+    "min",
+    "sum",
+    "samplecount",
+    "value",
+    "last",
+    "median",
+    "current",
+}
+"""What CloudWatch exporters, Datadog, InfluxDB and JMX write after the name of a metric."""
+
+_PER_SECOND = re.compile(r"rates?|rps|tps|qps|eps|throughput|\w*per_?s(ec(onds?)?)?")
+_UNITS = (
+    ("per cent", r"percent(age)?|pct|cpu|utili[sz]ation|ratio|share|usage|load1|idle|saturation|cfus?|kpus?"),
+    ("a size in bytes", r"bytes?|octets|[kmgt]i?b|b|memory|heap|disk|sizes?"),
+    ("bits", r"bits?|[kmgt]?bps|[kmg]?bits?"),
+    (
+        "a time",
+        r"ms|millis|milliseconds|nanos|latency|latencies|duration|delay|age|uptime|downtime|timestamps?|watermarks?|lagtime|timelag",
+    ),
+    ("a temperature", r"temperature|celsius"),
+    ("a count of errors", r"errors?|failures?|failed|fails|exceptions?|dropped|rejected|retries|timeouts?"),
+    ("a count of restarts", r"restarts?"),
+    ("per minute", r"min|mins|minutes?|[0-9]+m(in)?|rpm"),
+    ("per hour", r"hours?|hourly"),
+    ("per day", r"days?|daily"),
+)
+"""What a word in a name tells about its values, if they are no records; in a rate as well."""
+_LEVELS = (
+    ("a backlog", r"lags?|backlog|pending|behind|unconsumed|unacked|lagging"),
+    ("the length of a queue", r"queues?|depth|queued|inflight"),
+    (
+        "a count of things, not of records",
+        r"connections?|threads?|partitions?|replicas?|consumers?|producers?|members?|brokers?|pods?|slots?|parallelism|checkpoints?|keys|files",
+    ),
+)
+"""What a word tells if no other one says that it is a rate."""
+_COUNTERS = re.compile(r"total|counter|offsets?|numrecords(in|out|send)|watermark_sum")
+
+
+class _Row(NamedTuple):
+    system: str
+    kind: Kind
+    what: str
+
+
+@cache
+def rows() -> Mapping[str, _Row]:
+    """Joined name -> row of the table.  A name of several systems is that of the first."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        written = [
+            (_joined(row["metric"])[0], _Row(row["system"], Kind(row["kind"]), row["what"]))
+            for row in csv.DictReader(file)
+        ]
+    return dict(reversed(written))
+
+
+@lru_cache(maxsize=4096)
+def metric_of(name: str) -> Metric:
+    """What the values of a column or a series are by its name, which may be a query around it."""
+    selected = _METRIC_NAME.search(name)
+    bare = _LABELS.sub(" ", name)
+    found = [
+        _by_name(text.strip())
+        for text in ([selected[1]] if selected else _IDENTIFIER.findall(_without_functions(bare)))
+    ]
+    metric = next(
+        (metric for metric in found if metric.is_listed), next((m for m in found if m.kind is not Kind.UNKNOWN), None)
+    )
+    metric = metric or Metric(Kind.UNKNOWN)
+    if "%" in bare and not metric.is_listed:
+        return Metric(Kind.OTHER, "per cent")
+    if metric.kind is Kind.OTHER:
+        return metric
+    if metric.kind is Kind.UNKNOWN and _PER_SECOND_SIGN.search(bare):
+        return Metric(Kind.RATE)
+    if _RATE_FUNCTION.search(name):
+        is_slope = metric.kind is Kind.RATE and metric.is_listed
+        return (
+            metric._replace(kind=Kind.OTHER, what="the change of a rate")
+            if is_slope
+            else metric._replace(kind=Kind.RATE)
+        )
+    if _PERIOD_FUNCTION.search(name):
+        window = _WINDOW.search(name)
+        return metric._replace(
+            kind=Kind.PERIOD, window_s=Fraction(int(window[1]) * _SECONDS[window[2]]) if window else None
+        )
+    if metric.window_s is not None and _PER_MINUTE.search(bare):
+        return metric._replace(kind=Kind.RATE, window_s=None)
+    return metric
+
+
+def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
+    """What a series is taken as: by its name or, where that leaves it open, by its first values.  OTHER is refused."""
+    metric, known = metric_of(name), [value for value in values if value is not None]
+    if metric.kind is Kind.PERIOD and metric.window_s is None:
+        return metric._replace(kind=Kind.OTHER, what="a count of records in periods whose length is not known")
+    if metric.is_listed or metric.kind not in (Kind.UNKNOWN, Kind.COUNTER):
+        return metric
+    falls = [(before, after) for before, after in itertools.pairwise(known) if after < before]
+    grown = [after - before for before, after in itertools.pairwise(known) if after > before]
+    if any(after > before * _RESET for before, after in falls):
+        is_rate = metric.kind is Kind.UNKNOWN
+        return (
+            metric._replace(kind=Kind.RATE)
+            if is_rate
+            else metric._replace(kind=Kind.OTHER, what="a counter by its name, but falls")
+        )
+    if metric.kind is Kind.COUNTER:
+        return metric
+    if len(grown) < LEAST_GROWN or len(set(grown)) == 1 or len(falls) * LEAST_GROWN > len(grown):
+        return metric._replace(kind=Kind.RATE)
+    if falls or known[0] > sum(grown):
+        return metric._replace(kind=Kind.COUNTER)
+    return metric._replace(
+        kind=Kind.OTHER, what="a series that only grows, as counters do", query=f"rate({name}[1m]) if it is a counter"
+    )
+
+
+LEAST_GROWN = 15
+"""Samples that are larger than the one before: after fewer nobody can say that a series counts.
+
+A counter falls only when it starts again.  One that began long ago is far above what it grows by, which a load that rises is not.
+A load may rise for as long as well, so without a fall or a high beginning it stays open.
+"""
+_RESET = Fraction(1, 10)
+"""A counter that was reset falls below this part of its value."""
+
+
+def _without_functions(text: str) -> str:
+    return re.sub(r"\b[A-Za-z_]\w*\(", "(", re.sub(r"^\s*(?:avg|sum|max|min|count):", "", text))
+
+
+def _by_name(name: str) -> Metric:
+    """Of the table, else by its words."""
+    joined, starts = _joined(name)
+    if (metric := _of_table(joined, starts, "")) is not None:
+        return metric
+    words = _words(name)
+    for cut in (1, 2):
+        statistic = "".join(words[-cut:])
+        if len(words) > cut and statistic in _STATISTICS | {"rate", "count", "samplecount", "meanrate"}:
+            head = joined[: len(joined) - len(statistic)]
+            if (metric := _of_table(head, starts, statistic)) is not None:
+                return metric
+    return _by_words(words)
+
+
+def _of_table(joined: str, starts: Sequence[int], statistic: str) -> Metric | None:
+    """The row with the longest end of the name that begins with a word."""
+    found = next(
+        (row for start in starts if (row := rows().get(joined[start:])) and (start == 0 or row.system != "host")), None
+    )
+    if found is None:
+        return None
+    minute = Fraction(60) if found.kind is Kind.PERIOD and found.system == "confluent" else None
+    metric = Metric(found.kind, found.what, QUERIES[found.system], minute, is_listed=True)
+    if statistic == "count" and found.kind is Kind.RATE:  # of a meter
+        return metric._replace(kind=Kind.COUNTER)
+    if statistic == "rate" and found.kind is Kind.COUNTER:
+        return metric._replace(kind=Kind.RATE)
+    if found.kind is Kind.PERIOD and statistic in ("average", "avg", "mean", "maximum", "max", "minimum", "min"):
+        return metric._replace(kind=Kind.OTHER, what="a statistic of single requests")
+    return metric
+
+
+def _by_words(words: Sequence[str]) -> Metric:
+    spoken = [*words, *("_".join(pair) for pair in itertools.pairwise(words))]
+
+    def told(table: tuple[tuple[str, str], ...]) -> str | None:
+        return next((what for what, word in table if any(re.fullmatch(word, text) for text in spoken)), None)
+
+    if (what := told(_UNITS)) is not None:
+        return Metric(Kind.OTHER, f"{what} by its name")
+    if any(_PER_SECOND.fullmatch(text) for text in spoken):
+        return Metric(Kind.RATE)
+    if (what := told(_LEVELS)) is not None:
+        return Metric(Kind.OTHER, f"{what} by its name")
+    return Metric(
+        Kind.COUNTER if any(_COUNTERS.fullmatch(text) for text in [*spoken, "".join(words)]) else Kind.UNKNOWN
+    )
+
+
+def _words(name: str) -> list[str]:
+    """Its words in lower case: ``numRecordsIn`` has three."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
+
+
+def _joined(name: str) -> tuple[str, list[int]]:
+    """(letters and digits in lower case, where its words begin)."""
+    starts, at = list[int](), 0
+    for word in _words(name):
+        starts.append(at)
+        at += len(word)
+    return "".join(_words(name)), starts
+
+
+# ---- The names of columns: which one has the times, which one the rates, what unit a name tells, and the texts of their cells.
+
+TIMES = (
+    "epoch_s",
+    "timestamp",
+    "datetime",
+    "date",
+    "time",
+    "t",
+    "t_s",
+    "epoch",
+    "epoch_ms",
+    "epoch_us",
+    "epoch_ns",
+    "ts",
+    "ts_ms",
+    "timestamp_s",
+    "timestamp_ms",
+    "timestamp_us",
+    "timestamp_ns",
+    "time_s",
+    "time_ms",
+    "time_us",
+    "time_ns",
+    "t_ms",
+    "t_us",
+    "t_ns",
+    "date_time",
+    "time_utc",
+    "timestamp_utc",
+    "unix_time",
+)
+"""The names of columns of times, the surest first; as `first_of` writes them."""
+RATES = (
+    "offered_rec_s",
+    "rate",
+    "throughput_rec_s",
+    "throughput",
+    "messages",
+    "requests",
+    "value",
+    "records_per_second",
+    "records_per_s",
+    "events_per_second",
+    "events_per_s",
+    "messages_per_second",
+    "messages_per_s",
+    "requests_per_second",
+    "requests_per_s",
+    "rps",
+    "tps",
+    "qps",
+    "numrecordsinpersecond",
+    "numrecordsoutpersecond",
+)
+"""The names of columns of rates, the surest first."""
+
+GRAFANA_TIME = "Time"
+"""The column of times in a CSV file that Grafana exports from a panel; each other one has the name of a series."""
+
+_UNITS_IN_HEADERS = {
+    Fraction(1): ("s", "sec", "secs", "second", "seconds"),
+    Fraction(1, 10**3): ("ms", "msec", "msecs", "milli", "millis", "millisecond", "milliseconds"),
+    Fraction(1, 10**6): ("us", "usec", "micro", "micros", "microsecond", "microseconds"),
+    Fraction(1, 10**9): ("ns", "nsec", "nano", "nanos", "nanosecond", "nanoseconds"),
+}
+
+
+def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
+    """The first of the names that is a column.  Case and signs do not count: ``Time (ms)`` is ``time_ms``."""
+    written = {"_".join(_parts(column)): column for column in reversed(columns)}
+    return next((written[name] for name in names if name in written), None)
+
+
+def rate_of(columns: Sequence[str]) -> str | None:
+    """The column of rates: one with such a name, else the other one of two.  None: there are several."""
+    return first_of(RATES, columns) or (columns[1] if len(columns) == 2 else None)
+
+
+def unit_of_times(column: str) -> Fraction | None:
+    """The unit [s] that the name of a column of times tells: ``t_ms`` is of milliseconds.  None: it tells none."""
+    parts = _parts(column)
+    return next((unit for unit, endings in _UNITS_IN_HEADERS.items() if len(parts) > 1 and parts[-1] in endings), None)
+
+
+def _parts(column: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", column.lower())
+
+
+def cell_number(cell: str | None) -> Fraction | None:
+    """The number in a cell.  None: there is none, or it stands for an unknown one."""
+    try:
+        number = parse_number((cell or "")[:_LONGEST_NUMBER])
+    except UnitError:
+        return None
+    return number if is_known(number) else None
+
+
+_LONGEST_NUMBER = 60  # characters
+
+
+def cell_text(value: object) -> str:
+    """The text of a cell; empty: it has no value, or is not a number."""
+    return "" if value is None or value != value else str(value)
+
+
+# ---- How a column of times is read: numbers whose unit is told or seen by their size, or ISO 8601.  Its first rows settle it for all.
+
+SAMPLE = 1000
+"""So many cells that are not blank settle how a column is read."""
+DATE = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ](?P<hour>[0-9]{2})(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<digits>[0-9]{1,9})[0-9]*)?)?)?"
+    r" ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+"""ISO 8601 as it is accepted: the day first, year-month-day; decimals after a point or a comma; a zone or none."""
+EXPECTED = "seconds, milliseconds since 1970, or ISO 8601 such as 2023-11-14T12:00:00Z"
+
+_BY_SIZE = ((1e17, Fraction(1, 10**9)), (1e14, Fraction(1, 10**6)), (1e11, Fraction(1, 10**3)))
+"""(least number, unit): times since 1970, from the year 1973 (in ms) to 5138 (in s), can be of one unit only."""
+_SINCE_1970 = 1e8
+"""Seconds: fewer are three years at most, and count from a beginning of their own."""
+_UNIT_NAMES = {
+    Fraction(1): "seconds",
+    Fraction(1, 10**3): "milliseconds",
+    Fraction(1, 10**6): "microseconds",
+    Fraction(1, 10**9): "nanoseconds",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The reader of one column of times."""
+
+    unit_s: Fraction | None = Fraction(1)  # of numbers; None: the cells are dates
+    epoch: bool = False  # numbers count from 1970
+    zoneless: bool = False  # some dates name no zone, and are taken as those of `zone`
+    unread: str = ""  # a cell, if none was a time
+    zone: str = "UTC"  # of dates that name none, such as Europe/Berlin
+
+    def seconds(self, text: str, after: Fraction | None = None) -> Fraction | None:
+        """A cell as seconds, exact; None: it is no time of this clock.
+
+        `after`: the time of the row before.  It tells the two passes of an hour apart in which clocks were set back.
+        """
+        if self.unit_s is None:
+            return _date(text, self.zone, after)
+        number = _number(text)
+        return None if number is None else number * self.unit_s
+
+    def nanoseconds(self, text: str) -> int | None:
+        """A cell as nanoseconds, if it is a plain decimal and they are whole.  None: `seconds` says what it is, in ten times as long."""
+        if self.unit_s is None or (number := billionths(text)) is None:
+            return None
+        ns, rest = divmod(number * self.unit_s.numerator, self.unit_s.denominator)
+        return None if rest else ns
+
+    def __str__(self) -> str:
+        if self.unit_s is None:
+            return f"ISO 8601 without a zone, taken as {self.zone}" if self.zoneless else "ISO 8601"
+        return ("epoch " if self.epoch else "") + _UNIT_NAMES.get(
+            self.unit_s, f"units of {format_duration(round(self.unit_s * 10**9))}"
+        )
+
+
+def clock_of(column: str, cells: Iterable[str], unit_s: Fraction | None = None, zone: str | None = None) -> Clock:
+    """The clock of a column by its first cells.  The unit of numbers is the one given, else told by the column's name, else by their size.
+
+    `zone`: of dates that name none; None: UTC.
+
+    A name that says seconds is no promise: numbers of 10^11 and more are no seconds.
+    """
+    sample = list(islice((stripped for cell in cells if (stripped := cell.strip())), SAMPLE))
+    numbers = [float(number) for cell in sample if (number := _number(cell)) is not None]
+    dates = [found for cell in sample if (found := DATE.fullmatch(cell)) is not None]
+    if len(dates) > len(numbers):
+        return Clock(None, zoneless=any(found["zone"] is None for found in dates), zone=zone or "UTC")
+    if not numbers:
+        return Clock(unit_s or unit_of_times(column) or Fraction(1), unread=sample[0] if sample else "")
+    usual, known = median(numbers), unit_s or unit_of_times(column)
+    unit = known if known is not None and (unit_s is not None or known != 1) else _unit_by_size(usual)
+    return Clock(unit, epoch=usual * unit >= _SINCE_1970)
+
+
+def is_zone(name: str) -> bool:
+    """Whether it is the name of a time zone, such as Europe/Berlin."""
+    return name in available_timezones()
+
+
+def _unit_by_size(usual: float) -> Fraction:
+    return next((unit for least, unit in _BY_SIZE if usual >= least), Fraction(1))
+
+
+def _number(text: str) -> Fraction | None:
+    try:
+        return parse_number(text)
+    except UnitError:
+        return None
+
+
+def _date(text: str, zone: str, after: Fraction | None) -> Fraction | None:
+    found = DATE.fullmatch(text.strip())
+    if found is None:
+        return None
+    try:
+        day = datetime.fromisoformat(found["day"]).replace(tzinfo=UTC)
+    except ValueError:  # the 30th of February
+        return None
+    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    digits = found["digits"] or "0"
+    within = second + Fraction(int(digits), 10 ** len(digits))
+    if found["zone"] is None and zone != "UTC":
+        return _in_zone(day + timedelta(hours=hour, minutes=minute), zone, within, after)
+    return int(day.timestamp()) + hour * 3600 + minute * 60 + within - _offset_s(found["zone"])
+
+
+def _in_zone(minute: datetime, zone: str, within: Fraction, after: Fraction | None) -> Fraction:
+    """A local minute as seconds since 1970: in an hour that comes twice the first one that is not before `after`."""
+    local = minute.replace(tzinfo=ZoneInfo(zone))
+    first, second = (int(local.replace(fold=fold).timestamp()) + within for fold in (0, 1))
+    return second if after is not None and first <= after < second else first
+
+
+def _offset_s(zone: str | None) -> int:
+    """Seconds by which the clocks of a zone are ahead of UTC."""
+    if zone in (None, "Z", "UTC"):
+        return 0
+    assert zone is not None
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    return (int(digits[:2]) * 3600 + int(digits[2:]) * 60) * (-1 if zone[0] == "-" else 1)

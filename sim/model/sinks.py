@@ -1,0 +1,300 @@
+"""Sinks: how each kind commits, and what it flushes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from sim.model.catalog import Catalog, Kind, option
+
+# ---- What jobs write to: one record per sink, with what it does at a checkpoint and whether barriers may overtake data in front of it.
+#
+# A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data, and `commit:` begins with its
+# options.  Each fact has its source.
+
+Overtaking = Literal["safe", "aligned inside", "loses", "refused"]
+"""What happens if barriers may overtake data: nothing; Flink keeps barriers aligned inside the sink; records are lost; no job starts."""
+
+_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkKind:
+    """A sink, with its facts."""
+
+    name: str  # as a scenario and --sink write it
+    title: str
+    at_checkpoint: str  # what it does then, and when its output is visible
+    overtaking: Overtaking
+    source: str  # of the two facts above
+    why: str = ""  # why barriers must not overtake, or what to look at
+    instead: str = ""  # a sink or a setting without this problem
+    timeout: str = ""  # option that bounds how long a transaction stays open, with its default
+    component: str = ""  # of the catalogue of known defects
+    committer: Literal["none", "chained", "global"] = "none"  # none: its output is visible at once
+    exchange: Literal["aligned", "as-job", "aligns-job"] = "aligned"  # these are options of Commit
+    late: Literal["commits", "replaces"] = "commits"
+    transaction_timeout_ns: int | None = None
+    retries: int = 0
+    gives_up: Literal["restart", "drop"] = "restart"
+    failed_commit: str = ""  # source of these two
+    readers: str = ""  # what they have to set, so that output counts once
+    answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
+
+    @property
+    def verdict(self) -> str:
+        """What it does if barriers overtake data, as a verb; empty: no harm."""
+        return {"loses": "loses records", "refused": "does not start"}.get(self.overtaking, "")
+
+
+ALIGNED_INSIDE = (
+    "Flink keeps barriers aligned between writer and committer (FLINK-36287, Flink 2.0; not before). "
+    "Where FLINK-37870 is not fixed (1.20: before 1.20.2; 2.0.0), such a sink switches unaligned off in the whole job"
+)
+"""Sinks whose committer is not chained.  Sources: release notes of Flink 2.0 and 1.20.2; apache/flink#26619."""
+
+_HOUR_NS = 3600 * 10**9
+
+SINKS: Catalog[SinkKind] = Catalog(
+    SinkKind(
+        "kafka-exactly-once",
+        "KafkaSink, exactly once",
+        "a transaction per checkpoint and subtask: output is visible to readers of committed records when the checkpoint completes",
+        "safe",
+        f"{_DOCS}/kafka",
+        why="a transaction that is open for longer than transaction.timeout.ms is lost: it has to exceed the longest checkpoint "
+        "and the longest downtime",
+        timeout="transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min",
+        committer="chained",
+        transaction_timeout_ns=_HOUR_NS,
+        component="flink-connector-kafka",
+        retries=10,
+        readers="readers need isolation.level=read_committed: by default they also see records of transactions that were aborted",
+        failed_commit="KafkaCommitter: a RetriableException is tried again (sink.committer.retries, FLINK-36455), others restart the job; "
+        "a fenced or aborted transaction is logged and lost",
+    ),
+    SinkKind(
+        "kafka-at-least-once",
+        "KafkaSink, at least once",
+        "a flush: output is visible at once, and twice after a restart",
+        "safe",
+        f"{_DOCS}/kafka",
+        component="flink-connector-kafka",
+    ),
+    SinkKind(
+        "file-sink",
+        "FileSink",
+        "files of the checkpoint are renamed when it completes: only then readers see them",
+        "safe",
+        f"{_DOCS}/filesystem",
+        committer="chained",
+        failed_commit="FileCommitter: commitAfterRecovery throws",
+    ),
+    SinkKind(
+        "file-sink-compaction",
+        "FileSink with compaction",
+        "as FileSink, after a compactor between writer and committer",
+        "aligned inside",
+        "apache/flink#18916 (FLINK-26314); FLINK-36287",
+        why="its compactor cannot work with unaligned checkpoints",
+        committer="global",
+        failed_commit="FileCommitter: commitAfterRecovery throws",
+    ),
+    SinkKind(
+        "iceberg-v1",
+        "Iceberg's FlinkSink",
+        "a committer of parallelism 1 behind an exchange commits all files of the checkpoint",
+        "loses",
+        "apache/iceberg#15846, #15913",
+        answers_to=("icebergfilescommitter", "icebergstreamwriter"),
+        why="its committer keeps one list of files per checkpoint. If the barrier overtakes some and that checkpoint fails, they replace "
+        "the list that is there; after a restore, lists older than the table's newest commit are dropped: their records are lost",
+        instead="IcebergSink (iceberg-v2)",
+        committer="global",
+        exchange="as-job",
+        late="replaces",
+        component="iceberg",
+        failed_commit="IcebergFilesCommitter#notifyCheckpointComplete throws, after the retries of the table (commit.retry.num-retries)",
+    ),
+    SinkKind(
+        "iceberg-v2",
+        "Iceberg's IcebergSink",
+        "an aggregator and a committer behind the writers commit all files of the checkpoint; of checkpoints without any, every tenth in a "
+        "row commits an empty snapshot (flink.max-continuous-empty-commits), which is not simulated",
+        "aligned inside",
+        "apache/iceberg#10179; FLINK-36287",
+        why="before FLINK-36287 a file may arrive after the commit",
+        committer="global",
+        component="iceberg",
+        failed_commit="IcebergCommitter#commit throws, after the retries of the table",
+    ),
+    SinkKind(
+        "jdbc-xa",
+        "JdbcSink, exactly once",
+        "an XA transaction per checkpoint and subtask, prepared and then committed",
+        "safe",
+        f"{_DOCS}/jdbc; FLINK-22311",
+        why="prepared transactions hold locks until the checkpoint completes; maxRetries has to be 0",
+        timeout="the database's own; PostgreSQL needs max_prepared_transactions > 0",
+        committer="chained",
+        component="flink-connector-jdbc",
+        failed_commit="JdbcCommitter#commit throws",
+    ),
+    SinkKind(
+        "jdbc",
+        "JdbcSink, at least once",
+        "a batch is written: output is visible at once",
+        "safe",
+        f"{_DOCS}/jdbc",
+        component="flink-connector-jdbc",
+    ),
+    SinkKind(
+        "paimon",
+        "Paimon",
+        "a committer of parallelism 1 commits a snapshot of the table",
+        "refused",
+        "apache/paimon#352 (FLINK-29876), #9451",
+        answers_to=("paimon",),
+        why="the job does not start: FlinkSink checks that unaligned checkpoints are off, unless its coordinator commits (#9451)",
+        instead="aligned checkpoints, with buffer debloating",
+        committer="global",
+        component="paimon",
+        failed_commit="CommitterOperator#notifyCheckpointComplete throws; having committed again, the job fails once more on purpose "
+        "(RestoreAndFailCommittableStateManager), which is not simulated",
+    ),
+    SinkKind(
+        "hudi",
+        "Hudi",
+        "writers flush their buckets, a coordinator commits the instant",
+        "loses",
+        "apache/hudi#19763",
+        answers_to=("hoodie", "hudi"),
+        why="its protocol relies on aligned barriers behind the shuffle: after a recovery from an unaligned checkpoint records of "
+        "copy-on-write tables may be hidden, which is not simulated",
+        instead="aligned checkpoints, with buffer debloating",
+        committer="global",
+        component="hudi",
+        failed_commit="StreamWriteOperatorCoordinator fails the whole job (exceptionHook); that its restart may lose the instant "
+        "(apache/hudi#19215) is not simulated",
+    ),
+    SinkKind(
+        "pulsar-exactly-once",
+        "PulsarSink, exactly once",
+        "a transaction per checkpoint and subtask",
+        "safe",
+        f"{_DOCS}/pulsar",
+        why="a transaction that is open for longer than its timeout is lost",
+        timeout="pulsar.sink.transactionTimeoutMillis, 3 h",
+        committer="chained",
+        transaction_timeout_ns=3 * _HOUR_NS,
+        component="pulsar",
+        retries=5,
+        gives_up="drop",
+        failed_commit="PulsarCommitter: pulsar.sink.maxRecommitTimes attempts, then signalFailedWithKnownReason: logged and lost",
+    ),
+    SinkKind(
+        "delta",
+        "Delta Lake's DeltaSink",
+        "a global committer behind the writers commits all files of the checkpoint to the table's log",
+        "aligned inside",
+        "delta-io/connectors#467; FLINK-36287",
+        why="before FLINK-36287 a file may arrive after the commit",
+        committer="global",
+        component="delta",
+        failed_commit="an exception of a committer restarts the job (CommitRequestImpl)",
+    ),
+    SinkKind(
+        "at-least-once",
+        "a sink that writes at once",
+        "a flush at most: output is visible at once, and twice after a restart",
+        "safe",
+        "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream/guarantees",
+    ),
+)
+
+
+def recognised(vertex: str) -> SinkKind | None:
+    """The sink whose operators give a vertex this name; None: its name tells of none."""
+    plain = "".join(letter for letter in vertex.lower() if letter.isalnum())
+    return next((kind for kind in SINKS.values() for part in kind.answers_to if part in plain), None)
+
+
+# ---- Output of operators beside their state: files per snapshot, and their transactions.  Frozen.
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """The files that a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink).  None without a record since the last."""
+
+    bytes: int = option(Kind.SIZE, 0, "Bytes of one subtask and snapshot, all files together.")
+    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the bytes read since the last flush.")
+    files: int = option(Kind.POSITIVE, 1, "Files that hold it.")
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Transactional output: it becomes visible when its checkpoint is complete (TwoPhaseCommittingSink).
+
+    `committer`: chained = every writer is followed by its own in the same task; global = one subtask behind all writers.
+    """
+
+    committer: Literal["chained", "global"] = option(
+        Kind.WORD, "chained", "chained: each writer has its own, in its task; global: one subtask behind all writers."
+    )
+    time_ns: int = option(Kind.DURATION, 0, "On the committer's task thread, per commit.")
+    transaction_timeout_ns: int | None = option(
+        Kind.DURATION,
+        None,
+        "The external system forgets a transaction that is open longer: its records are lost.",
+        usually="never",
+    )
+    exchange: Literal["aligned", "as-job", "aligns-job"] = option(
+        Kind.WORD,
+        "aligned",
+        "To a global committer: aligned = its barriers never overtake (FLINK-36287), as-job = they overtake committables as they do "
+        "data (Flink before), aligns-job = no barrier of the whole job overtakes (FLINK-37870).",
+        needs=("committer", ("global",)),
+    )
+    late: Literal["commits", "replaces"] = option(
+        Kind.WORD,
+        "commits",
+        "A committable behind its own barrier: commits = it is committed on its own (CommitterOperator), "
+        "replaces = it takes the place of its checkpoint's earlier ones (Iceberg's FlinkSink).",
+        needs=("committer", ("global",)),
+    )
+    retries: int = option(
+        Kind.NATURAL,
+        0,
+        "Further attempts at a commit that fails (faults: commit).\n"
+        "With Flink 1.x there is one each second, without limit unless gives-up is drop.",
+        usually="as the connector has it, else 0",
+    )
+    gives_up: Literal["restart", "drop"] = option(
+        Kind.WORD,
+        "restart",
+        "What follows on the last failed attempt: the job restarts and commits again, or the records are lost.",
+        usually="as the connector has it, else restart",
+    )
+    holds_back: int = option(
+        Kind.COUNT, 0, "Records per input channel it keeps in its state until finish(), e.g. an open window."
+    )
+    emits: Literal["at-once", "on-commit"] = option(
+        Kind.WORD,
+        "at-once",
+        "When records go on downstream: as they are served (the default), or all of an epoch when they are committed.",
+    )
+
+
+def commit_of(kind: SinkKind) -> Commit | None:
+    """The default commit options of a sink; None: it commits nothing."""
+    if kind.committer == "none":
+        return None
+    return Commit(
+        kind.committer,
+        transaction_timeout_ns=kind.transaction_timeout_ns,
+        exchange=kind.exchange,
+        late=kind.late,
+        retries=kind.retries,
+        gives_up=kind.gives_up,
+    )

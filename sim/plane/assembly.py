@@ -1,0 +1,529 @@
+"""The rows of a plane, assembled from its specification; tables that stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+
+from sim.model.randomness import draw, stream
+from sim.plane.interface import MOST_LOOKS, ThreadState, channels_in, channels_out
+from sim.plane.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
+from sim.plane.spec import Law, Layout, PlaneSpec, Ship, Wait, layout
+from sim.plane.text.basics import (
+    BITS,
+    COUNT_HEAD,
+    COUNTS,
+    EDGE_SUMS,
+    NEVER,
+    NOTE_WORDS,
+    SERIES,
+    TIMED,
+    UNTIMED,
+    VERTEX_SUMS,
+)
+
+# ---- The rows of a plane's state as tables: copies, with the columns the interface names.
+
+Column = np.ndarray[Any, np.dtype[np.int64]]
+TASK_COLUMNS = (
+    "state",
+    "served",
+    "records_out",
+    "bytes_in",
+    "bytes_out",
+    "buffers_in",
+    "buffers_out",
+    "busy_ns",
+    "idle_ns",
+    "soft_ns",
+    "hard_ns",
+    "digest",
+)
+CHANNEL_COLUMNS = (
+    "written",
+    "sent",
+    "arrived",
+    "taken",
+    "consumed",
+    "records_in",
+    "records_out",
+    "credit",
+    "blocked",
+    "queued",
+    "received",
+    "buffer_bytes",
+    "cap_in",
+    "cap_out",
+    "digest",
+)
+TOTALS = {  # column: (of the task's earlier attempts, end of the channel, of the channel)
+    "records_out": ("earlier_records", "writer", "records_out"),
+    "bytes_in": ("earlier_in", "reader", "taken"),
+    "bytes_out": ("earlier_out", "writer", "written"),
+}
+# column: the states in which its time runs; as plain numbers, which NumPy compares ten times faster than members
+CLOCKS = {
+    "idle_ns": (int(ThreadState.IDLE),),
+    "busy_ns": (int(ThreadState.BUSY), int(ThreadState.HELD)),
+    "soft_ns": (int(ThreadState.SOFT),),
+    "hard_ns": (int(ThreadState.HARD),),
+}
+
+
+def column(rows: Any, name: str) -> Column:
+    """One field of all rows, whichever way they are kept."""
+    if isinstance(rows, General):
+        rows = [rows]
+    if isinstance(rows, list):
+        return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
+    return np.array(rows[name], np.int64)
+
+
+def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Column:
+    """One field of some rows."""
+    if isinstance(rows, list):
+        places = range(len(rows))[places] if isinstance(places, slice) else places
+        return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
+    values: Column = rows[name][places].astype(np.int64, copy=isinstance(places, slice))
+    return values
+
+
+def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:
+    """Set one field of some rows, to one value or to one each."""
+    if not isinstance(rows, list):
+        rows[name][places] = values
+        return
+    one_each = values.tolist() if isinstance(values, np.ndarray) else [values] * len(places)
+    for place, value in zip(places, one_each, strict=True):
+        setattr(rows[place], name, value)
+
+
+@cache
+def _row(names: tuple[str, ...]) -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in names])
+
+
+def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
+    n = len(next(iter(columns.values())))
+    rows = np.empty(n, _row(tuple(columns)))
+    for name, values in columns.items():
+        rows[name] = values
+    return rows
+
+
+def summed(n: int, owner: Column, values: Column) -> Column:
+    """The values added up by owner."""
+    total = np.zeros(n, np.int64)
+    np.add.at(total, owner, values)
+    return total
+
+
+def total(state: PlaneState, name: str) -> Column:
+    """What each task has written or taken in all its attempts (P3)."""
+    earlier, end, of_channel = TOTALS[name]
+    return column(state.tasks, earlier) + summed(
+        len(state.tasks), column(state.channels, end), column(state.channels, of_channel)
+    )
+
+
+def totals(state: PlaneState) -> dict[str, Column]:
+    return {name: total(state, name) for name in TOTALS}
+
+
+def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+    """All columns, or some: those that sum over channels take longest where there are many."""
+    tasks = state.tasks
+    thread_states, running = column(tasks, "state"), now - column(tasks, "since")
+
+    def values(name: str) -> Column:
+        if name in TOTALS:
+            return total(state, name)
+        if name == "buffers_out":
+            return summed(len(tasks), column(state.partitions, "task"), column(state.partitions, name))
+        spent = column(tasks, name)
+        for member in CLOCKS.get(name, ()):
+            spent += (thread_states == member) * running
+        return spent
+
+    return table({name: values(name) for name in columns or TASK_COLUMNS})
+
+
+def channel_table(state: PlaneState, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+    return table({name: column(state.channels, name) for name in columns or CHANNEL_COLUMNS})
+
+
+def partition_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = state.partitions
+    used, pool = column(rows, "used"), column(rows, "pool")
+    available = (used < pool) & (column(rows, "full") == 0)
+    edge = np.array([e for _, e, _ in layout.partitions], np.int64)
+    return table(
+        {
+            "task": column(rows, "task"),
+            "edge": edge,
+            "used": used,
+            "size": pool,
+            "available": available.astype(np.int64),
+        }
+    )
+
+
+def gate_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = state.gates
+    edge = np.array([e for _, e, _ in layout.gates], np.int64)
+    return table(
+        {
+            "task": column(rows, "task"),
+            "edge": edge,
+            "idle_floating": column(rows, "idle"),
+            "buffer_bytes": column(rows, "announced_bytes"),
+        }
+    )
+
+
+# ---- From a specification to the rows of a plane's state: numbering, lists, tables, bounds.
+#
+# Everything is laid out as arrays of records; `as_objects` turns them into the interpreter's lists.
+
+Rows = np.ndarray[Any, np.dtype[np.void]]
+LINE_OF_CACHE = 64
+FIT_INTO_CACHE = 4096  # channels; those of a larger job are fetched ahead
+NOTES = 512  # a step reports at most one number per open count and two more
+
+
+ROWS = {
+    "g": General,
+    "tasks": Task,
+    "partitions": Partition,
+    "gates": Gate,
+    "channels": Channel,
+    "elements": Element,
+    "lines": DelayLine,
+}
+
+
+dtype_of = cache(record_dtype)
+"""The same for every plane; reading the hints of a row takes longer than making a small table of them."""
+
+
+def new_rows(row: type, n: int) -> Rows:
+    """n fresh rows that begin on a cache line."""
+    dtype = dtype_of(row)
+    raw = np.zeros(n * dtype.itemsize + LINE_OF_CACHE, np.uint8)
+    begin = -raw.ctypes.data % LINE_OF_CACHE
+    rows = raw[begin : begin + n * dtype.itemsize].view(dtype)
+    if row is not Element:  # the pool stays untouched memory until it is used
+        for field in fields(row):
+            if field.default != 0:
+                rows[field.name] = field.default
+    return rows
+
+
+def as_objects(arrays: PlaneState) -> PlaneState:
+    """The state of the plane for the interpreter."""
+    lists = [
+        [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist()
+        for name, array in arrays._asdict().items()
+    ]
+    return PlaneState(lists[0][0], *lists[1:])
+
+
+def grown(state: PlaneState, n: int) -> PlaneState:
+    """The state of the plane with n more elements in the pool."""
+    elements: Any = state.elements
+    if isinstance(elements, list):
+        return state._replace(elements=elements + [Element() for _ in range(n)])
+    rows = new_rows(Element, len(elements) + n)
+    rows[: len(elements)] = elements
+    return state._replace(elements=cast(list[Element], rows))
+
+
+class WordTable:
+    """The tables of the kernel, one behind the other.  Equal tables are stored once."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[int, np.ndarray[Any, Any]]] = []  # where they stand; zeros between them
+        self.n = 0
+        self.known: dict[Law, int] = {}
+
+    def add(self, values: Any) -> int:
+        """Where the values stand."""
+        part = np.asarray(values, np.int64)
+        at = self.zeros(len(part))
+        self.parts.append((at, part))
+        return at
+
+    def zeros(self, n: int) -> int:
+        """Where n zeros stand.  They take no memory until the table is whole."""
+        at = self.n
+        self.n += n
+        return at
+
+    def table(self, values: Law) -> int:
+        if values not in self.known:
+            self.known[values] = self.add(values)
+        return self.known[values]
+
+    def all(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        words = np.zeros(self.n + 1, np.int64)
+        for at, part in self.parts:
+            words[at : at + len(part)] = part
+        return words
+
+
+def power_of_two(n: int) -> int:
+    """The smallest that is not below n."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
+    """The state at the beginning, before `START`, with room for so many markers, or for one per channel if that is more."""
+    plan = layout(spec)
+    words = WordTable()
+    lines = sorted(set(spec.hosts)) if spec.nic else [0]
+    tasks = task_rows(spec, plan, words)
+    tasks["line"] = 1 + np.searchsorted(lines, spec.hosts) if spec.nic else 1
+    partitions = partition_rows(spec, plan, words)
+    gates = gate_rows(spec, plan, words)
+    channels = channel_rows(spec, plan)
+    g = general_rows(spec, plan, 1 + len(lines), words)
+    n = power_of_two(len(tasks) + len(channels))
+    g["work_mask"] = n - 1
+    arrays: tuple[Any, ...] = (
+        g,
+        tasks,
+        partitions,
+        gates,
+        channels,
+        new_rows(Element, elements_bound(spec, plan, partitions) + max(marker_room, len(channels))),
+        new_rows(DelayLine, 1 + len(lines)),
+        np.full(2 * int(g["leaf0"][0]), NEVER, np.int64),
+        np.zeros(n, np.int64),
+        words.all(),
+        np.zeros(NOTES * NOTE_WORDS, np.int64),
+    )
+    return PlaneState(*arrays), plan
+
+
+def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
+    """Data and messages: a segment or a credit each, a resume per channel, the size messages on their way."""
+    # a shared segment stands in all of them
+    queues = np.where(partitions["ship"] == Ship.BROADCAST, partitions["channels"], 1)
+    n = (
+        int((partitions["limit"] * queues).sum())
+        + len(plan.writer) * (spec.exclusive + 1)
+        + len(plan.gates) * spec.floating
+    )
+    if spec.debloating and spec.latency_ns:
+        n += len(plan.writer) * (spec.latency_ns // spec.debloating.period_ns + 2)
+    return n
+
+
+def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
+    rows = new_rows(Task, len(plan.vertex))
+    rows["since"], rows["runs_ahead"] = spec.begin_ns, runs_ahead(spec, plan)
+    segments = []
+    for vertex in spec.vertices:
+        begin = words.n
+        for segment in vertex.source.segments if vertex.source else ():
+            words.add(
+                (
+                    segment.first,
+                    segment.start_ns,
+                    segment.num,
+                    segment.den_ns // segment.num,
+                    segment.den_ns % segment.num,
+                )
+            )
+        segments.append((begin, words.n))
+    for t, v in enumerate(plan.vertex):
+        vertex = spec.vertices[v]
+        row = rows[t]
+        row["first_partition"], row["last_partition"] = plan.task_partitions[t].start, plan.task_partitions[t].stop
+        row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
+        row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
+        row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
+        if vertex.lag is not None:
+            row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else UNTIMED, vertex.lag.capacity
+            row["firing_ns"], row["yields"] = vertex.lag.firing_ns, vertex.lag.yields
+            row["fired_num"], row["fired_den"] = vertex.lag.outputs
+            row["lag_stride"], row["lag_offset"] = stream(spec.seed, "lag", vertex.name, plan.subtask[t])
+            if vertex.lag.times:
+                row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)
+                row["lag_ring"] = words.zeros(vertex.lag.capacity)
+        if not plan.task_gates[t]:
+            log = vertex.log(plan.subtask[t])
+            row["source"] = log.waits if log else Wait.MAILBOX
+            if log and log.waits == Wait.LOCK:
+                row["lock_stride"], row["lock_offset"] = stream(spec.seed, "lock", vertex.name, plan.subtask[t])
+                row["lock_wins"] = log.wins
+            row["total"] = log.total if log else -1
+            row["service_table"], row["service_n"] = words.table(vertex.service[0]), len(vertex.service[0])
+            if log and log.segments:
+                row["first_segment"], row["last_segment"] = segments[v]
+                row["segment"] = row["first_segment"]
+                row["due"] = log.segments[0].start_ns
+    return rows
+
+
+def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
+    """Which tasks may serve records ahead of their time: a buffer holds several, and a record makes one copy at most."""
+    small = [2 * min(edge.record_bytes) <= spec.segment_bytes for edge in spec.edges]
+
+    def unseen(t: int) -> bool:
+        vertex = spec.vertices[plan.vertex[t]]
+        log = vertex.log(plan.subtask[t])
+        outputs = [plan.partitions[p][1] for p in plan.task_partitions[t]]
+        inputs = [plan.gates[g][1] for g in plan.task_gates[t]]
+        copying = [
+            e
+            for e in outputs
+            if spec.edges[e].ship == Ship.BROADCAST or spec.edges[e].fan_out[0] > spec.edges[e].fan_out[1]
+        ]
+        visible = (
+            vertex.joined,
+            vertex.lag is not None,
+            log is not None and log.waits == Wait.LOCK,
+            len(outputs) > 1,
+            len(copying) > 0,
+            len(outputs) > 0 and spec.buffer_timeout_ns == 0,  # every record is flushed
+        )
+        return all(small[e] for e in (*inputs, *outputs)) and not any(visible)
+
+    return [unseen(t) for t in range(len(plan.vertex))]
+
+
+def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
+    rows = new_rows(Partition, len(plan.partitions))
+    for p, (t, e, channels) in enumerate(plan.partitions):
+        edge, row = spec.edges[e], rows[p]
+        row["task"], row["ship"], row["first_channel"], row["channels"] = t, edge.ship, channels.start, len(channels)
+        row["pool"] = len(channels) * spec.exclusive + spec.floating
+        row["limit"] = row["pool"] + spec.overdraft * spec.vertices[edge.upstream].borrows
+        row["fan_num"], row["fan_den"] = edge.fan_out
+        row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
+        if edge.ship == Ship.HASH:
+            row["stride"], row["offset"] = stream(spec.seed, "route", edge.name, plan.subtask[t])
+            if edge.weights:
+                row["weights"], row["weights_n"] = words.table(edge.weights), len(edge.weights)
+        elif edge.ship == Ship.REBALANCE:
+            row["turn"] = (draw(stream(spec.seed, "start", edge.name, plan.subtask[t]), 0) * len(channels)) >> 32
+    return rows
+
+
+def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
+    rows = new_rows(Gate, len(plan.gates))
+    for i, (t, e, channels) in enumerate(plan.gates):
+        edge, row = spec.edges[e], rows[i]
+        vertex = spec.vertices[plan.vertex[t]]
+        bit_words = -(-len(channels) // BITS)
+        row["task"], row["place"] = t, i - plan.task_gates[t].start
+        row["input_end"] = plan.task_gates[t].start + vertex.input_of(row["place"]).stop
+        row["first_channel"], row["channels"] = words.add(channels), len(channels)
+        row["idle"] = spec.floating
+        service = vertex.service[row["place"]]
+        row["service_table"], row["service_n"] = words.table(service), len(service)
+        row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
+        row["settled"] = words.zeros(SERIES)
+        row["closed_bits"] = words.zeros(bit_words)
+        row["count_words"] = COUNT_HEAD + bit_words
+        row["counts"] = words.zeros(COUNTS * (COUNT_HEAD + bit_words))
+        row["last_size"], row["announced_bytes"] = spec.starting_buffer_bytes << 32, spec.starting_buffer_bytes
+    return rows
+
+
+def channel_rows(spec: PlaneSpec, plan: Layout) -> Rows:
+    rows = new_rows(Channel, len(plan.writer))
+    local = np.array(plan.local, np.int64)
+    rows["writer"], rows["reader"] = plan.writer, plan.reader
+    rows["partition"], rows["gate"], rows["local"] = plan.partition, plan.gate, local
+    rows["buffer_bytes"] = spec.starting_buffer_bytes
+    for name in ("credit", "required", "ex_free"):
+        rows[name] = np.where(local, 0, spec.exclusive)
+    for _, _, channels in plan.gates:
+        rows["place"][list(channels)] = np.arange(len(channels))
+    drawn = [edge.name if len(edge.record_bytes) > 1 else "" for edge in spec.edges]
+    if not any(drawn):
+        return rows
+    for c, (w, r, e) in enumerate(zip(plan.writer, plan.reader, plan.edge, strict=True)):
+        if drawn[e]:
+            reader = 0 if spec.edges[e].ship == Ship.BROADCAST else plan.subtask[r]
+            rows["stride"][c], rows["offset"][c] = stream(spec.seed, "size", drawn[e], plan.subtask[w], reader)
+    return rows
+
+
+def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) -> Rows:
+    n = len(plan.vertex)
+    rows = new_rows(General, 1)
+    shift = (n + lines + 1).bit_length()
+    values: dict[str, int] = {
+        "now": spec.begin_ns,
+        "flush_base": spec.begin_ns,
+        "debloat_base": spec.begin_ns,
+        "tasks": n,
+        "channels": len(plan.writer),
+        "vertices": len(spec.vertices),
+        "edges": len(spec.edges),
+        "first_tasks": words.add((*plan.first_task, n)),
+        "first_channels": words.add([number for pair in first_channels(spec, plan) for number in pair]),
+        "sums": words.add(np.zeros(len(spec.vertices) * VERTEX_SUMS + len(spec.edges) * EDGE_SUMS)),
+        "copied": words.zeros(max(n, *map(len_of_position(plan), range(n)))),
+        "looks": words.zeros(MOST_LOOKS * n),
+        "shift": shift,
+        "leaf0": 1 << shift,
+        "horizon": (1 << (63 - shift)) - 2,
+        "latency": spec.latency_ns,
+        "segment_bytes": spec.segment_bytes,
+        "exclusive": spec.exclusive,
+        "max_per_channel": spec.max_per_channel,
+        "stretching": int(spec.stretching),
+        "opens_at_once": int(spec.opens_at_once),
+        "timeout": spec.buffer_timeout_ns,
+        "digests": int(spec.digests),
+        "fetches": int(len(plan.writer) > FIT_INTO_CACHE),
+        "flush_rank": n + lines,
+        "debloat_rank": n + lines + 1,
+    }
+    if spec.nic:
+        values["nic_num"], values["nic_den"] = spec.nic
+    if spec.buffer_timeout_ns > 0:
+        writers = [t for t in range(n) if plan.task_partitions[t]]
+        names = {t: ("flush", spec.vertices[plan.vertex[t]].name, plan.subtask[t]) for t in writers}
+        values["flush_n"], values["flush_from"] = len(writers), words.add(circle(spec, names, spec.buffer_timeout_ns))
+    if spec.debloating:
+        bloat = spec.debloating
+        gates = {i: ("debloat", spec.edges[e].name, plan.subtask[t]) for i, (t, e, _) in enumerate(plan.gates)}
+        values["debloat_n"], values["debloat_from"] = len(gates), words.add(circle(spec, gates, bloat.period_ns))
+        values |= {
+            "period": bloat.period_ns,
+            "target": bloat.target_ns,
+            "samples": bloat.samples,
+            "threshold": bloat.threshold_percent,
+            "min_bytes": bloat.min_bytes,
+        }
+    for name, value in values.items():
+        rows[name] = value
+    return rows
+
+
+def len_of_position(plan: Layout) -> Callable[[int], int]:
+    """How many words the position of a task takes."""
+    return lambda t: 1 + 2 * (len(channels_in(plan, t)) + len(channels_out(plan, t)))
+
+
+def first_channels(spec: PlaneSpec, plan: Layout) -> list[tuple[int, int]]:
+    """(its first channel, the vertex that writes it) of each edge, and what is behind the last: their channels stand together (N3)."""
+    first = np.searchsorted(np.array(plan.edge, np.int64), np.arange(len(spec.edges))).tolist()
+    return [*zip(first, (edge.upstream for edge in spec.edges), strict=True), (len(plan.edge), 0)]
+
+
+def circle(spec: PlaneSpec, names: Mapping[int, tuple[str | int, ...]], period: int) -> list[int]:
+    """(phase, member) of a timer, by phase, flat."""
+    phases = sorted(
+        (1 + ((draw(stream(spec.seed, *name), 0) * period) >> 32), member) for member, name in names.items()
+    )
+    return [number for pair in phases for number in pair]

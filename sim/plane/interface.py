@@ -1,0 +1,263 @@
+"""The interface of the data plane: verbs, notices, positions, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum, IntFlag
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sim.plane.spec import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+# ---- Counts of a task since its plane was built.  They only grow, also through restarts (rule P8).
+
+
+class Counted(NamedTuple):
+    """Records over all attempts of a task; the channels stand in the order of its position."""
+
+    served: int
+    read: np.ndarray  # by input channel
+    written: np.ndarray  # by output channel
+
+
+# ---- The seam: the verbs, notices and tables of the data plane.
+#
+# This page holds signatures, with units and shapes.  What each of them does stands in ``sim/plane/RULES.md``; letters and numbers here
+# (``# M1``) are the rules of that page.  All times are int64 nanoseconds, all volumes int64 bytes.
+
+BARRIERS = 0
+"""The series whose markers bound captures; the control plane numbers its checkpoints in it."""
+SINGLES = 2
+"""Markers of this series and those above it are reported one by one (M4)."""
+MAX_SERIES = 5
+ANY_NUMBER = 1 << 62
+"""Above every number."""
+OF_VERTICES = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+"""What `sums` adds up of the tasks of a vertex."""
+OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
+"""What `sums` adds up of the channels of an edge.
+
+To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
+"""
+MOST_LOOKS = 8
+"""Rows that `look` returns at a time."""
+OPEN_COUNTS = 50
+"""Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
+
+
+class ThreadState(IntEnum):
+    """The state of a task's thread."""
+
+    IDLE = 0  # output available, nothing to read
+    BUSY = 1  # serving a record
+    SOFT = 2  # between records, output not available
+    HARD = 3  # inside a record, waiting for a segment
+    HELD = 4  # working for the control plane
+    HALTED = 5  # failed, cancelled or finished: nothing happens any more (P1)
+
+
+class Trait(IntFlag):
+    """A trait of a marker: how it travels."""
+
+    NONE = 0
+    PRIORITY = 1  # overtakes data, captures what it overtakes
+    BLOCKING = 2  # nothing follows it out of the sender's queue before a resume
+    ANNOUNCED = 4  # the receiver is told when it arrives, the sender when the last one has left
+    FINAL = 8  # nothing ever follows: the channel is closed and counts for every later number
+
+
+class Marker(NamedTuple):
+    """A marker: a number that travels in the byte streams."""
+
+    number: int  # > 0
+    traits: Trait = Trait.NONE
+    series: int = BARRIERS
+
+
+class NoticeKind(IntEnum):
+    """The kind of a notice."""
+
+    QUIET = 0  # `until` is reached
+    ARRIVED = 1  # first and / or last marker of a number processed on a gate
+    ANNOUNCED = 2  # an announced marker lies in a receive queue
+    SAFE = 3  # an interrupted task is between records
+    LEFT = 4  # all watched markers of a number have left the task's queues
+    EXHAUSTED = 5  # a bounded source served its last record
+    RECOVERED = 6  # a task that was started anew has read all of its recovered input (P7)
+    NONE_LATE = 7  # a task that waited for its late outputs has written the last of them (L6)
+    WRITTEN = 8  # a task has written the outputs that were let go (L9)
+
+
+class Notice(NamedTuple):
+    """Something that needs judgement.  Fields that do not apply are -1 (False)."""
+
+    time: int  # ns
+    kind: NoticeKind
+    task: int = -1
+    gate: int = -1  # position among the task's gates
+    series: int = -1
+    number: int = -1
+    channel: int = -1  # the channel of the marker that caused it
+    first: bool = False
+    last: bool = False
+
+
+class Position(NamedTuple):
+    """The position of a task in its streams (P2).  Arrays are int64 copies, one entry per channel."""
+
+    served: int  # records served: the index of all its draws
+    consumed: np.ndarray  # bytes up to the end of the last record whose service began
+    records_out: np.ndarray  # records that came out of the channel, so were read: the index of the next one
+    captured: np.ndarray  # bytes captured on the receiver's side, beyond `consumed`
+    written: np.ndarray  # bytes written
+    records_in: np.ndarray  # records that went into the channel, so were written: the index of the next one
+    overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
+    late: int = 0  # of the records served, the last so many have not written their outputs yet (L5)
+
+
+class DataPlane(Protocol):
+    """Moves buffers and markers between tasks.  Decides nothing about them.  The comment behind a verb names its rule."""
+
+    now: int
+    layout: Layout
+
+    def advance(self, until: int) -> Notice: ...  # E3
+    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int: ...  # M1
+    def convert_output(self, task: int, number: int) -> int: ...  # M2
+    def prioritise(self, task: int, number: int) -> None: ...  # M3
+    def resume(self, task: int, number: int = ANY_NUMBER) -> None: ...  # M5
+    def settle(self, task: int, number: int, series: int = BARRIERS) -> None: ...  # M5
+    def capture(self, task: int, number: int) -> None: ...  # C1
+    def captured(self, task: int) -> tuple[int, int]: ...  # C5
+    def release_capture(self, task: int) -> None: ...  # C4
+    def interrupt(self, task: int) -> None: ...  # E4
+    def interrupt_behind(self, task: int) -> None: ...  # E4: behind one element, if there is one
+    def hold(self, task: int) -> None: ...  # E4
+    def release(self, task: int) -> None: ...  # E4
+    def scale(self, task: int, num: int, den: int) -> None: ...  # E4
+    def let_go(self, task: int, until: int) -> None: ...  # L5
+    def wait_for_late(self, task: int) -> None: ...  # L6
+    def report_written(self, task: int) -> None: ...  # L9
+    def pause(self, task: int, on: bool) -> None: ...  # T6
+    def halt(self, tasks: Iterable[int]) -> None: ...  # P1
+    def position(self, task: int) -> Position: ...  # P2
+    def bare_position(self, task: int) -> Position: ...  # P2 without captures: `captured` and `overtaken` are 0
+    def start(self, positions: Mapping[int, Position]) -> None: ...  # P3
+    def counted(self, task: int) -> Counted: ...  # P8
+
+    def polled(self, task: int) -> int: ...  # bytes taken from all gates of the task so far (bytes_in of its row)
+    def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
+
+    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
+        """E3: `advance` to `first` and on by `every`, up to a notice; `served()` at each of these times that is reached, a row each.
+
+        It looks `times` times, and at most `MOST_LOOKS`."""
+
+    def in_flight(self) -> np.ndarray:
+        """int64, by task: records written into its channels, less those it has read.  Tasks at both ends add up to what is between them."""
+
+    def sums(self) -> np.ndarray:
+        """int64, flat: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
+
+    def tasks(self, *columns: str) -> np.ndarray:
+        """One row per task, of these columns or all.
+
+        They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken),
+        buffers_out (sent; local: polled), busy_ns,
+        idle_ns, soft_ns, hard_ns (all up to now), digest."""
+
+    def channels(self, *columns: str) -> np.ndarray:
+        """One row per channel, of these columns or all.
+
+        They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked,
+        queued (elements in the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
+
+    def partitions(self) -> np.ndarray:
+        """One row per partition, by task then edge: task, edge, used, size, available."""
+
+    def gates(self) -> np.ndarray:
+        """One row per gate, by task then edge: task, edge, idle_floating, buffer_bytes (last announced)."""
+
+    def check(self) -> None:
+        """Raise AssertionError with the story of the violation if credits, buffers, segments or bytes are not conserved."""
+
+
+# ---- Whether tasks can be started at positions (P3, P5): closed under channels, one entry per channel, no more in flight than written.
+
+ChannelPlaces = slice | np.ndarray[Any, Any]
+"""A slice if the channels are equally far apart, as most tasks' are: NumPy reads it in half of the time."""
+
+
+@cache
+def nothing(channels: int) -> np.ndarray[Any, Any]:
+    """No bytes in so many channels; all callers share one column, which is never written to."""
+    column = np.zeros(channels, np.int64)
+    column.flags.writeable = False
+    return column
+
+
+def is_bare(position: Position) -> bool:
+    """Whether nothing was captured on either side, as it is known without adding up."""
+    captured, overtaken = position.captured, position.overtaken
+    return captured is nothing(len(captured)) and overtaken is nothing(len(overtaken))
+
+
+def bytes_in_flight(position: Position) -> int:
+    """What was captured, on both sides."""
+    return 0 if is_bare(position) else int(position.captured.sum() + position.overtaken.sum())
+
+
+def channels_in(plan: Layout, task: int) -> list[int]:
+    """The channels of all gates of a task, in the order of a position."""
+    return [c for g in plan.task_gates[task] for c in plan.gates[g][2]]
+
+
+def channels_out(plan: Layout, task: int) -> list[int]:
+    """The channels of all partitions of a task, in the order of a position."""
+    return [c for p in plan.task_partitions[task] for c in plan.partitions[p][2]]
+
+
+def places(channels: Sequence[int]) -> ChannelPlaces:
+    """The places of channels in a column."""
+    if len(channels) < 2:
+        return slice(channels[0], channels[0] + 1) if channels else slice(0)
+    evenly = range(channels[0], channels[-1] + 1, max(channels[1] - channels[0], 1))
+    return (
+        slice(evenly.start, evenly.stop, evenly.step)
+        if list(evenly) == list(channels)
+        else np.array(channels, np.int32)
+    )
+
+
+def require_closed(plan: Layout, positions: Mapping[int, Position]) -> None:
+    """Raise ValueError with what is wrong."""
+    left: dict[int, int] = {}  # by channel: what the writer has not overtaken
+    for t, position in positions.items():
+        outputs, inputs = channels_out(plan, t), channels_in(plan, t)
+        lengths = [len(column) for column in position[1:7]]
+        expected = [len(inputs)] * 3 + [len(outputs)] * 3
+        if lengths != expected:
+            raise ValueError(f"start of task {t}: its position has columns of {lengths} channels, the task {expected}")
+        if not 0 <= position.late <= position.served or any(column.min(initial=0) < 0 for column in position[1:7]):
+            raise ValueError(
+                f"start of task {t}: nothing in a position is below 0, nor more late than served, {position}"
+            )
+        missing = {plan.reader[c] for c in outputs} | {plan.writer[c] for c in inputs}
+        missing -= positions.keys()
+        if missing:
+            raise ValueError(
+                f"start of task {t}: tasks {sorted(missing)} at the other end of its channels are not started with it"
+            )
+        left |= dict(zip(outputs, (position.written - position.overtaken).tolist(), strict=True))
+    for t, position in positions.items():
+        for c, captured in zip(channels_in(plan, t), position.captured.tolist(), strict=True):
+            if captured > left[c]:
+                raise ValueError(
+                    f"start of channel {c}: more is in flight than was written, by {captured - left[c]} bytes"
+                )

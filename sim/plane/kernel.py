@@ -1,0 +1,598 @@
+"""The compiled data plane: its verbs, and restarts of tasks."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from sim.plane import machine_code
+from sim.plane.assembly import (
+    Column,
+    as_objects,
+    assemble,
+    assign,
+    channel_table,
+    column,
+    gate_table,
+    grown,
+    partition_table,
+    picked,
+    task_table,
+    totals,
+)
+from sim.plane.conservation import check_state
+from sim.plane.interface import (
+    ANY_NUMBER,
+    BARRIERS,
+    MAX_SERIES,
+    MOST_LOOKS,
+    OF_EDGES,
+    OF_VERTICES,
+    ChannelPlaces,
+    Counted,
+    Marker,
+    Notice,
+    NoticeKind,
+    Position,
+    Trait,
+    channels_in,
+    channels_out,
+    nothing,
+    places,
+    require_closed,
+)
+from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task
+from sim.plane.spec import Layout, PlaneSpec
+from sim.plane.text import basics
+from sim.plane.text.basics import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
+from sim.plane.text.loop import door
+
+# ---- Positions of a kernel's tasks, read from its rows and written into them (P2-P6).
+#
+# A start has three steps.  The kernel sweeps out what belongs to the tasks.  Here every field becomes what it was at the beginning,
+# except those that last.  Then the kernel has the tasks stand at their positions.
+
+KEPT_BY_RESTART: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
+    Task: {
+        "state",
+        "held",
+        "joined",
+        "stride",
+        "offset",
+        "slow_num",
+        "slow_den",
+        "first_partition",
+        "last_partition",
+        "since",
+        "busy_ns",
+        "idle_ns",
+        "soft_ns",
+        "hard_ns",
+        "digest",
+        "first_gate",
+        "last_gate",
+        "buffers_in",
+        "line",
+        "source",
+        "total",
+        "lock_stride",
+        "lock_offset",
+        "lock_wins",
+        "service_table",
+        "service_n",
+        "first_segment",
+        "last_segment",
+        "earlier_in",
+        "earlier_out",
+        "earlier_records",
+        "earlier_served",
+        "lag",
+        "lag_capacity",
+        "lag_table",
+        "lag_n",
+        "lag_stride",
+        "lag_offset",
+        "lag_ring",
+        "firing_ns",
+        "fired_num",
+        "fired_den",
+        "yields",
+        "runs_ahead",
+    },
+    Partition: {
+        "pool",
+        "limit",
+        "first_channel",
+        "channels",
+        "task",
+        "ship",
+        "copies",
+        "turn",
+        "fan_num",
+        "fan_den",
+        "size_table",
+        "size_n",
+        "weights",
+        "weights_n",
+        "stride",
+        "offset",
+        "buffers_out",
+    },
+    Gate: {
+        "task",
+        "place",
+        "input_end",
+        "first_channel",
+        "channels",
+        "service_table",
+        "service_n",
+        "size_table",
+        "size_n",
+        "settled",
+        "closed_bits",
+        "counts",
+        "count_words",
+    },
+    Channel: {
+        "stride",
+        "offset",
+        "local",
+        "writer",
+        "reader",
+        "partition",
+        "gate",
+        "place",
+        "digest",
+        "earlier_read",
+        "earlier_written",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of the rows of some tasks."""
+
+    tasks: list[int]
+    partitions: list[int]
+    gates: list[int]
+    channels: list[int]
+
+    @classmethod
+    def of(cls, plan: Layout, tasks: Iterable[int]) -> Places:
+        every = sorted(tasks)
+        return cls(
+            every,
+            [p for t in every for p in plan.task_partitions[t]],
+            [g for t in every for g in plan.task_gates[t]],
+            [c for t in every for c in channels_out(plan, t)],
+        )
+
+
+def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position:
+    """P2 without captures, whose fields lie on lines of memory that are seldom touched; `cells` as the kernel's text copies them."""
+    read, written = cells[1 : 1 + 2 * inputs], cells[1 + 2 * inputs :]
+    return Position(
+        int(cells[0]),
+        consumed=read[:inputs],
+        records_out=read[inputs:],
+        captured=nothing(inputs),
+        written=written[:outputs],
+        records_in=written[outputs:],
+        overtaken=nothing(outputs),
+        late=late,
+    )
+
+
+def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
+    """P2; the places of the channels of the task."""
+    rows = state.channels
+    so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
+    return bare._replace(
+        captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
+        overtaken=picked(rows, "cap_out", outputs),
+    )
+
+
+def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
+    """Segments in use beyond what the pools may grant, once the tasks stand at these positions."""
+    used = column(state.partitions, "used")
+    for t, position in positions.items():
+        segments = iter((-(-position.overtaken // segment_bytes)).tolist())
+        for p in plan.task_partitions[t]:
+            used[p] = sum(next(segments) for _ in plan.partitions[p][2])
+    return int(np.maximum(used - column(state.partitions, "limit"), 0).sum())
+
+
+def place(
+    state: PlaneState, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]
+) -> None:
+    """P3: the tasks stand at their positions; `do` runs an operation of the kernel."""
+    where = Places.of(plan, positions)
+    before, stood = totals(state), standing(state, where)
+    assign(state.tasks, "held", where.tasks, FORGETTING)
+    do(SWEEP, 0)
+    renew(state, spec, where)
+    captured = np.zeros(len(plan.reader), np.int64)
+    for t, position in positions.items():
+        captured[channels_in(plan, t)] = position.captured
+    for t, position in positions.items():
+        outputs = channels_out(plan, t)
+        write(state, t, position, outputs, captured[outputs])
+        count_copies(state, plan.task_partitions[t], position)
+        seek_due(state, t, position.served)
+    for t in where.tasks:
+        do(STAND, t)
+    after = totals(state)
+    for total, field in (("bytes_in", "earlier_in"), ("bytes_out", "earlier_out"), ("records_out", "earlier_records")):
+        earlier = column(state.tasks, field) + before[total] - after[total]
+        assign(state.tasks, field, where.tasks, earlier[where.tasks])
+    stands = standing(state, where)
+    for rows, places, field in (  # noqa: F402
+        (state.tasks, where.tasks, "earlier_served"),
+        (state.channels, where.channels, "earlier_read"),
+        (state.channels, where.channels, "earlier_written"),
+    ):
+        assign(rows, field, places, picked(rows, field, places) + stood[field] - stands[field])
+
+
+def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]]:
+    """Where the tasks and channels stand, by the field that keeps what a start takes back (P8)."""
+    return {
+        "earlier_served": picked(state.tasks, "served", where.tasks),
+        "earlier_read": picked(state.channels, "records_in", where.channels),
+        "earlier_written": picked(state.channels, "records_out", where.channels),
+    }
+
+
+def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
+    """Every field as it was at the beginning, except those kept."""
+    for row, rows, places in (  # noqa: F402
+        (Task, state.tasks, where.tasks),
+        (Partition, state.partitions, where.partitions),
+        (Gate, state.gates, where.gates),
+        (Channel, state.channels, where.channels),
+    ):
+        for field in fields(row):
+            if field.name not in KEPT_BY_RESTART[row]:
+                assign(rows, field.name, places, field.default)
+    assign(state.tasks, "last_used", where.tasks, picked(state.tasks, "last_gate", where.tasks) - 1)
+    assign(state.gates, "idle", where.gates, spec.floating)
+    assign(state.gates, "last_size", where.gates, spec.starting_buffer_bytes << 32)
+    assign(state.gates, "announced_bytes", where.gates, spec.starting_buffer_bytes)
+    assign(state.channels, "buffer_bytes", where.channels, spec.starting_buffer_bytes)
+    own = np.where(picked(state.channels, "local", where.channels) == 1, 0, spec.exclusive)
+    for name in ("credit", "required", "ex_free"):
+        assign(state.channels, name, where.channels, own)
+    for settled, closed, counts in zip(
+        *(picked(state.gates, n, where.gates) for n in ("settled", "closed_bits", "counts")), strict=True
+    ):
+        for i in (*range(settled, settled + SERIES), *range(closed, counts)):
+            state.words[i] = 0
+
+
+def write(state: PlaneState, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
+    """P5: the records a task has served, the offsets of its output channels."""
+    assign(state.tasks, "served", [task], position.served)
+    assign(state.tasks, "late", [task], position.late)
+    sent = position.written - position.overtaken
+    for name, values in (
+        ("written", position.written),
+        ("sent", sent),
+        ("arrived", sent),
+        ("taken", sent - captured),
+        ("consumed", sent - captured),
+        ("records_out", position.records_in),
+    ):
+        assign(state.channels, name, outputs, values)
+
+
+def count_copies(state: PlaneState, partitions: Sequence[int], position: Position) -> None:
+    """P4: the copies made of the records whose outputs are written, and the channel of the next one."""
+    columns = (
+        picked(state.partitions, name, partitions).tolist()
+        for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels")
+    )
+    first = 0
+    for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
+        made = (position.served - position.late) * num // den
+        assign(state.partitions, "copies", [p], made)
+        counted = position.records_in[first : first + (1 if ship == BROADCAST else channels)]
+        assign(state.partitions, "uncounted", [p], made - int(counted.sum()))
+        first += channels
+        if ship in (REBALANCE, RESCALE):
+            assign(state.partitions, "turn", [p], (turn + made - copies) % channels)
+
+
+def seek_due(state: PlaneState, task: int, served: int) -> None:
+    """W1: when the next record of a source is due, and by which segment."""
+    begin, end = (int(picked(state.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
+    segments = range(begin, end, SEGMENT)
+    at = (
+        segments[max(bisect_right(segments, served, key=lambda place: state.words[place]) - 1, 0)]
+        if segments
+        else begin
+    )
+    assign(state.tasks, "segment", [task], at)
+    if begin < end:
+        first, start, num, quotient, rest = (int(word) for word in state.words[at : at + SEGMENT])
+        parts = (served - first) * rest
+        assign(state.tasks, "due", [task], start + (served - first) * quotient + parts // num)
+        assign(state.tasks, "due_part", [task], parts % num)
+
+
+# ---- The kernel behind the seam: verbs become operations on its state, rows become tables.
+#
+# One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the kernel's.
+
+KINDS = tuple(sorted(NoticeKind))  # by number: cheaper than to ask the enumeration for each notice
+MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
+
+
+class KernelPlane:
+    """The data plane as a compiled (or interpreted) kernel over rows of integers."""
+
+    def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
+        self.spec = spec
+        arrays: Any
+        arrays, self.layout = assemble(spec, MARKER_ROOM)
+        enter = machine_code.compiled_door() if backend == "compiled" else None
+        self.backend = "interpreted" if enter is None else "compiled"
+        self._enter = enter or door
+        sums = int(arrays.g["sums"][0])
+        self._sums = slice(sums, sums + len(spec.vertices) * len(OF_VERTICES) + len(spec.edges) * len(OF_EDGES))
+        self._horizon = int(arrays.g["horizon"][0])
+        self._settle_in(as_objects(arrays) if enter is None else arrays)
+        self._notices: deque[Notice] = deque()
+        self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint puts a marker on every channel
+        self._excess_room = 0
+        self._copied_to, self._looks_at = int(arrays.g["copied"][0]), int(arrays.g["looks"][0])
+        self._channels: dict[int, tuple[int, int]] = {}  # read and written by each task, as far as they were asked for
+        self._partitions: dict[tuple[int, int | None], tuple[int, int]] = {}
+        self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}  # of them
+        self._unseen = np.zeros((0, len(self.layout.vertex)), np.int64)  # no look
+        self._started = 0  # 1: some task has had several attempts
+        self.now = spec.begin_ns
+        self._do(basics.START)
+
+    def _settle_in(self, state: PlaneState) -> None:
+        """From now on operations act on this state."""
+        self._state = state
+        self._handle: Any = state
+        if self.backend == "compiled":
+            self._addresses = machine_code.addresses(state)
+            self._handle = self._addresses.ctypes.data
+
+    def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        return self._enter(self._handle, op, task, a, b, c, d)
+
+    def _collect(self, n: int) -> None:
+        """Move n pending notices out of the kernel."""
+        words: Any = self._state.notes[: n * basics.NOTE_WORDS]
+        numbers = words.tolist() if self.backend == "compiled" else words
+        for i in range(0, len(numbers), basics.NOTE_WORDS):
+            time, kind, task, gate, series, number, channel, first, last = numbers[i : i + basics.NOTE_WORDS]
+            self._notices.append(Notice(time, KINDS[kind], task, gate, series, number, channel, first == 1, last == 1))
+
+    def advance(self, until: int) -> Notice:
+        if self._notices:
+            return self._notices.popleft()
+        if until == self.now:  # several control events of an instant
+            return Notice(until, NoticeKind.QUIET)
+        self._require_to_come(until, until)
+        noted = self._do(basics.ADVANCE, 0, until)
+        if noted == 0:
+            self.now = until
+            return Notice(until, NoticeKind.QUIET)
+        return self._first_notice(noted)
+
+    def _require_to_come(self, first: int, last: int) -> None:
+        if not self.now <= first <= last <= self._horizon:
+            raise ValueError(
+                f"advance to {last} ns: now is {self.now}, the last possible time of this job {self._horizon}"
+            )
+
+    def _first_notice(self, noted: int) -> Notice:
+        """So many notices are pending: the first of them."""
+        self._collect(noted)
+        notice = self._notices.popleft()
+        self.now = notice.time
+        return notice
+
+    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
+        if marker.number <= 0 or not 0 <= marker.series < MAX_SERIES:
+            raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
+        only, channels = self._written_by(task, edge)
+        self._make_room(1 + channels)
+        captured = self._do(basics.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
+        if not channels and Trait.ANNOUNCED in marker.traits:
+            self._collect(self._general("noted"))
+        return captured
+
+    def _written_by(self, task: int, edge: int | None) -> tuple[int, int]:
+        """The partition of a task on an edge (None: -1, all of them), and how many channels all of them have."""
+        if (task, edge) not in self._partitions:
+            of_edge = {self.layout.partitions[p][1]: p for p in self.layout.task_partitions[task]}
+            if edge is not None and edge not in of_edge:
+                raise ValueError(f"task {task} does not write edge {edge}")
+            self._partitions[task, edge] = -1 if edge is None else of_edge[edge], self._ends(task)[1]
+        return self._partitions[task, edge]
+
+    def _general(self, name: str) -> int:
+        """One field of the plane as a whole."""
+        g: Any = self._state.g
+        return int(g[name][0]) if self.backend == "compiled" else int(getattr(g, name))
+
+    def _make_room(self, markers: int) -> None:
+        """Before a verb adds markers: the pool grows by doubling."""
+        needed = self._general("markers") + markers
+        if needed > self._marker_room:
+            extra = max(needed, 2 * self._marker_room) - self._marker_room
+            self._settle_in(grown(self._state, extra))
+            self._marker_room += extra
+
+    def _make_excess_room(self, segments: int) -> None:
+        """Before recovered output takes more segments than the pools have (P6)."""
+        if segments > self._excess_room:
+            self._settle_in(grown(self._state, segments - self._excess_room))
+            self._excess_room = segments
+
+    def convert_output(self, task: int, number: int) -> int:
+        return self._do(basics.CONVERT, task, number)
+
+    def prioritise(self, task: int, number: int) -> None:
+        self._do(basics.PRIORITISE, task, number)
+
+    def resume(self, task: int, number: int = ANY_NUMBER) -> None:
+        self._do(basics.RESUME_ALL, task, number)
+
+    def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
+        self._do(basics.SETTLE, task, series, number)
+
+    def capture(self, task: int, number: int) -> None:
+        if number <= 0:
+            raise ValueError(f"capture of number {number}: numbers are positive")
+        self._do(basics.CAPTURE, task, number)
+
+    def captured(self, task: int) -> tuple[int, int]:
+        return self._do(basics.CAPTURED_IN, task), self._do(basics.CAPTURED_OUT, task)
+
+    def release_capture(self, task: int) -> None:
+        self._do(basics.RELEASE_CAPTURE, task)
+
+    def interrupt(self, task: int) -> None:
+        self._do(basics.INTERRUPT, task)
+
+    def interrupt_behind(self, task: int) -> None:
+        self._do(basics.INTERRUPT, task, 1)
+
+    def hold(self, task: int) -> None:
+        if not self._do(basics.HOLD, task):
+            raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")
+
+    def release(self, task: int) -> None:
+        if not self._do(basics.RELEASE, task):
+            raise ValueError(f"release of task {task} at {self.now} ns: it is not held")
+
+    def scale(self, task: int, num: int, den: int) -> None:
+        if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
+            raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
+        self._do(basics.SCALE, task, num, den)
+
+    def let_go(self, task: int, until: int) -> None:
+        self._do(basics.LET_GO, task, until)
+
+    def wait_for_late(self, task: int) -> None:
+        self._do(basics.WAIT_FOR_LATE, task)
+
+    def report_written(self, task: int) -> None:
+        self._do(basics.REPORT_WRITTEN, task)
+
+    def pause(self, task: int, on: bool) -> None:
+        self._do(basics.PAUSE, task, int(on))
+
+    def halt(self, tasks: Iterable[int]) -> None:
+        halted = set(tasks)
+        for task in halted:
+            self._do(basics.HALT, task)
+        self._drop_notices(halted)
+
+    def _drop_notices(self, tasks: Iterable[int]) -> None:
+        self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
+
+    def _present(self) -> PlaneState:
+        """The state, no task ahead of this moment."""
+        self._do(basics.CATCH_UP)
+        return self._state
+
+    def position(self, task: int) -> Position:
+        if task not in self._places:
+            self._places[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
+        return with_captures(self._state, self._stands(task), *self._places[task])
+
+    def bare_position(self, task: int) -> Position:
+        return self._stands(task)
+
+    def _stands(self, task: int) -> Position:
+        late = self._do(basics.POSITION, task)
+        inputs, outputs = self._ends(task)
+        return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
+
+    def counted(self, task: int) -> Counted:
+        served = self._do(basics.COUNTED, task, self._started)
+        inputs, outputs = self._ends(task)
+        records = self._copied(inputs + outputs)
+        return Counted(served, records[:inputs], records[inputs:])
+
+    def _ends(self, task: int) -> tuple[int, int]:
+        """How many channels it reads, and how many it writes."""
+        if task not in self._channels:
+            self._channels[task] = len(channels_in(self.layout, task)), len(channels_out(self.layout, task))
+        return self._channels[task]
+
+    def _copied(self, n: int) -> np.ndarray[Any, Any]:
+        """The first n words of what the operation before has copied."""
+        return np.array(self._state.words[self._copied_to : self._copied_to + n], np.int64)
+
+    def start(self, positions: Mapping[int, Position]) -> None:
+        require_closed(self.layout, positions)
+        self._drop_notices(positions)
+        self._started = 1
+        self._make_excess_room(excess_of(self._state, self.layout, self.spec.segment_bytes, positions))
+        place(self._present(), self.spec, self.layout, positions, self._do)
+
+    def polled(self, task: int) -> int:
+        return self._do(basics.POLLED, task)
+
+    def served(self) -> np.ndarray[Any, Any]:
+        return column(self._present().tasks, "served")
+
+    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray[Any, Any], Notice]:
+        times = min(times, MOST_LOOKS)
+        last = first + every * (times - 1)
+        if self._notices:
+            return self._unseen, self._notices.popleft()
+        self._require_to_come(first, last)
+        seen = self._do(basics.LOOK, 0, first, every, times)
+        rows = self._looks(seen) if seen else self._unseen
+        if seen == times:
+            self.now = last
+            return rows, Notice(last, NoticeKind.QUIET)
+        return rows, self._first_notice(self._general("noted"))
+
+    def _looks(self, n: int) -> np.ndarray[Any, Any]:
+        """The first n of them."""
+        begin, tasks = self._looks_at, len(self.layout.vertex)
+        return np.array(self._state.words[begin : begin + n * tasks], np.int64).reshape(n, tasks)
+
+    def in_flight(self) -> np.ndarray[Any, Any]:
+        self._do(basics.FLYING)
+        return self._copied(len(self.layout.vertex))
+
+    def sums(self) -> np.ndarray[Any, Any]:
+        self._do(basics.SUM_UP, 0, self.now)
+        return np.array(self._state.words[self._sums], np.int64)
+
+    def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
+        return task_table(self._present(), self.now, columns)
+
+    def channels(self, *columns: str) -> np.ndarray[Any, Any]:
+        return channel_table(self._present(), columns)
+
+    def partitions(self) -> np.ndarray[Any, Any]:
+        return partition_table(self._state, self.layout)
+
+    def gates(self) -> np.ndarray[Any, Any]:
+        return gate_table(self._state, self.layout)
+
+    def check(self) -> None:
+        state = self._present()
+        used = self._general("fresh")
+        if used > len(state.elements):
+            raise AssertionError(f"{used} elements used of a pool of {len(state.elements)}, at {self.now} ns")
+        check_state(state._replace(elements=state.elements[:used]), self.spec)  # the rest of the pool was never touched

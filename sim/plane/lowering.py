@@ -1,0 +1,494 @@
+"""The kernel's text as LLVM's intermediate representation: the front end of its compiler.
+
+The text is a language of integers, rows and calls in which every type is written, so a kind of node takes a few lines here.  The state of
+the plane is a pointer to a table of base addresses.  Rows and words are plain memory behind it; a row is the
+address of its first field.  Thus a call inside the kernel passes one register and nothing counts references.  What a field or a word
+stands for cannot overlap with any other: the loads and stores say so (TBAA), which is how C++ treats members of structures.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, get_args, get_type_hints
+
+from llvmlite import ir
+
+from sim.plane.rows import Channel, PlaneState, record_dtype
+from sim.plane.text.basics import fetch
+from sim.plane.text.loop import door
+
+COLD = frozenset(
+    {  # functions not worth inlining: seldom run, or long and called from several places
+        "add_to_count",
+        "announce",
+        "arrive",
+        "bare_position",
+        "be_late_again",
+        "become_late",
+        "begin_firing",
+        "buffers_in_use",
+        "capture",
+        "captured_in",
+        "captured_out",
+        "catch_up",
+        "catch_up_all",
+        "close",
+        "close_channel",
+        "convert_channel",
+        "convert_output",
+        "count_closed",
+        "count_marker",
+        "count_shared",
+        "counted",
+        "debloat",
+        "debloat_event",
+        "deliver_marker",
+        "door",
+        "drop_count",
+        "drop_event",
+        "end_firing",
+        "enlarge_shared",
+        "expect_late",
+        "find_count",
+        "first_ready",
+        "flush_event",
+        "forgotten",
+        "forward",
+        "free_chain",
+        "go_on_waiting",
+        "go_on_writing",
+        "halt",
+        "hold",
+        "inputs",
+        "insert",
+        "interrupt",
+        "let_go",
+        "measure",
+        "miss",
+        "open_count",
+        "open_gates",
+        "open_shared",
+        "outputs",
+        "pause",
+        "pin_for",
+        "pin_output",
+        "poll_local",
+        "poll_recovered",
+        "polled",
+        "prioritise",
+        "prioritise_channel",
+        "process_marker",
+        "read_joined",
+        "recover_output",
+        "recycle_current",
+        "release",
+        "release_capture",
+        "release_input",
+        "release_output",
+        "report",
+        "report_written",
+        "resume",
+        "rounded",
+        "run_ahead",
+        "scale",
+        "seek_record",
+        "send_local",
+        "send_marker",
+        "set_ready",
+        "settle",
+        "settle_gate",
+        "stand",
+        "start",
+        "sweep",
+        "take_back",
+        "wait_for_late",
+        "watch",
+        "write_late",
+        "write_shared",
+        "yields_now",
+    }
+)
+HOT_LINES = 3
+"""Lines of cache at the beginning of a channel that most steps touch."""
+
+Kind = Any
+"""The hint of a value: int, bool, None, PlaneState, the class of one row, ``list[Task]`` of rows, ``list[int]`` of words."""
+Value = tuple[Any, Kind]
+Place = tuple[Any, Any, str]
+"""(pointer, type of the integer there, name of what no other name overlaps with; empty: a variable)."""
+
+_WORD, _TRUTH, _POINTER = ir.IntType(64), ir.IntType(1), ir.PointerType()
+_TABLE: dict[str, tuple[int, Kind]] = {
+    name: (i, hint) for i, (name, hint) in enumerate(get_type_hints(PlaneState).items())
+}
+
+_ARITHMETIC = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "ashr",
+}
+_COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+
+
+class NotInTheLanguageError(TypeError):
+    """A node that the text may not have, with its file and line."""
+
+
+def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
+    """All functions of the files.  The door is the only one to be called from outside, by the name `entry` and with integers."""
+    module = ir.Module("kernel")
+    known = {node.name: _Function(module, node, file) for file in files for node in _definitions(file)}
+    for function in known.values():
+        _Body(function, known).write()
+    inner = known[door.__name__].made
+    outer = ir.Function(module, ir.FunctionType(_WORD, [_WORD] * len(inner.args)), entry)
+    code = ir.IRBuilder(outer.append_basic_block())
+    state, *words = outer.args
+    code.ret(code.call(inner, [code.inttoptr(state, _POINTER), *words]))
+    return module
+
+
+def _definitions(file: ModuleType) -> list[ast.FunctionDef]:
+    nodes = ast.parse(inspect.getsource(file)).body
+    return [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name != fetch.__name__]
+
+
+class _Function:
+    """A function of the text: its node, its types, and the empty function that is made of it."""
+
+    def __init__(self, module: ir.Module, node: ast.FunctionDef, file: ModuleType) -> None:
+        self.node, self.file = node, file
+        *self.arguments, self.result = get_type_hints(getattr(file, node.name)).values()
+        self.made = ir.Function(
+            module, ir.FunctionType(_type(self.result), [_type(kind) for kind in self.arguments]), node.name
+        )
+        self.made.linkage = "internal"
+        if node.name not in COLD:
+            self.made.attributes.add("alwaysinline")  # a call costs more than what most of these do
+
+
+def _type(kind: Kind) -> Any:
+    return {int: _WORD, bool: _TRUTH, type(None): ir.VoidType()}.get(kind, _POINTER)
+
+
+_columns = cache(record_dtype)
+
+
+def _fields(kind: Kind) -> Mapping[str, Any]:
+    """The columns of a row; no other kind has any."""
+    return _columns(kind).fields or {} if isinstance(kind, type) and is_dataclass(kind) else {}
+
+
+class _Body:
+    """The body of a function, written node by node.  Variables are places on the stack; LLVM makes registers of them."""
+
+    def __init__(self, function: _Function, known: Mapping[str, _Function]) -> None:
+        self._function, self._known, self._module = function, known, function.made.module
+        self._stack = ir.IRBuilder(function.made.append_basic_block())
+        self._code = ir.IRBuilder(function.made.append_basic_block())
+        self._begin = self._code.block
+        self._variables: dict[str, tuple[Any, Kind]] = {}
+        self._loops: list[tuple[Any, Any]] = []  # (where `continue` goes, where `break` goes)
+
+    def write(self) -> None:
+        function = self._function
+        for argument, value, kind in zip(function.node.args.args, function.made.args, function.arguments, strict=True):
+            self._set_variable(argument.arg, value, kind, argument)
+        self._suite(function.node.body)
+        if not self._code.block.is_terminated:
+            if function.result is type(None):
+                self._code.ret_void()
+            else:
+                self._code.unreachable()
+        self._stack.branch(self._begin)
+
+    # statements
+
+    def _suite(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            if self._code.block.is_terminated:
+                return  # behind a return or a break
+            self._statement(statement)
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Expr(ast.Constant()):
+                pass  # the docstring
+            case ast.Expr(ast.Call() as call):
+                self._call(call)
+            case ast.Return(None):
+                self._code.ret_void()
+            case ast.Return(ast.expr() as value):
+                self._code.ret(self._as(self._function.result, value))
+            case ast.Assign([ast.Name(name)], value):
+                self._set_variable(name, *self._value(value), node)
+            case ast.Assign([target], value):
+                place = self._place(target)
+                self._store(place, self._as(int, value))
+            case ast.AugAssign(target, operator, value):
+                place = self._place(target)
+                self._store(place, self._arithmetic(node, operator, self._load(place), self._as(int, value)))
+            case ast.If(test, body, orelse):
+                self._if(test, body, orelse)
+            case ast.While(test, body, []):
+                self._while(test, body)
+            case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body, []):
+                self._for(name, bounds, body)
+            case ast.Break():
+                self._code.branch(self._loops[-1][1])
+            case ast.Continue():
+                self._code.branch(self._loops[-1][0])
+            case _:
+                raise self._refused(node)
+
+    def _if(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        then, other, after = self._block(), self._block(), self._block()
+        self._code.cbranch(self._truth(test), then, other)
+        is_reached = False
+        for block, suite in ((then, body), (other, orelse)):
+            self._code.position_at_end(block)
+            self._suite(suite)
+            is_reached |= self._go(after)
+        self._code.position_at_end(after)
+        if not is_reached:
+            self._code.unreachable()
+
+    def _while(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:
+        head, inside, after = self._block(), self._block(), self._block()
+        self._code.branch(head)
+        self._code.position_at_end(head)
+        self._code.cbranch(self._truth(test), inside, after)
+        self._loop(inside, body, head, after)
+        self._go(head)
+        self._code.position_at_end(after)
+
+    def _for(self, name: str, bounds: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
+        """The number of rounds is known at the beginning, whatever the body does with the variable."""
+        *begin, end = (self._as(int, bound) for bound in bounds)
+        count = self._stack.alloca(_WORD)
+        self._code.store(begin[0] if begin else _WORD(0), count)
+        head, inside, following, after = self._block(), self._block(), self._block(), self._block()
+        self._code.branch(head)
+        self._code.position_at_end(head)
+        now = self._code.load(count, typ=_WORD)
+        self._code.cbranch(self._code.icmp_signed("<", now, end), inside, after)
+        self._code.position_at_end(inside)
+        self._set_variable(name, now, int, bounds[0])
+        self._loop(inside, body, following, after)
+        self._go(following)
+        self._code.position_at_end(following)
+        self._code.store(self._code.add(now, _WORD(1)), count)
+        self._code.branch(head)
+        self._code.position_at_end(after)
+
+    def _loop(self, inside: Any, body: Sequence[ast.stmt], following: Any, after: Any) -> None:
+        self._code.position_at_end(inside)
+        self._loops.append((following, after))
+        self._suite(body)
+        self._loops.pop()
+
+    def _block(self) -> Any:
+        return self._function.made.append_basic_block()
+
+    def _go(self, block: Any) -> bool:
+        """Whether the end of a suite is reached: it may return before."""
+        if is_reached := not self._code.block.is_terminated:
+            self._code.branch(block)
+        return is_reached
+
+    # expressions
+
+    def _value(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Constant(bool(value)):
+                return _TRUTH(value), bool
+            case ast.Constant(int(value)):
+                return _WORD(value), int
+            case ast.Name(name) if name in self._variables:
+                place, kind = self._variables[name]
+                return self._code.load(place, typ=_type(kind)), kind
+            case ast.Name(name) if type(constant := getattr(self._function.file, name, None)) is int:
+                return _WORD(constant), int
+            case ast.Attribute() | ast.Subscript():
+                return self._element(node)
+            case ast.BinOp(left, operator, right):
+                return self._arithmetic(node, operator, self._as(int, left), self._as(int, right)), int
+            case ast.UnaryOp(ast.USub(), operand):
+                return self._code.neg(self._as(int, operand)), int
+            case ast.UnaryOp(ast.Invert(), operand):
+                return self._code.not_(self._as(int, operand)), int
+            case ast.UnaryOp(ast.Not(), operand):
+                return self._code.not_(self._truth(operand)), bool
+            case ast.Compare(left, [operator], [right]):
+                return self._code.icmp_signed(
+                    _COMPARISONS[type(operator)], self._as(int, left), self._as(int, right)
+                ), bool
+            case ast.BoolOp(operator, operands):
+                return self._short_circuit(operands, ends_with=isinstance(operator, ast.Or)), bool
+            case ast.Call():
+                return self._call(node)
+        raise self._refused(node)
+
+    def _as(self, kind: Kind, node: ast.expr) -> Any:
+        """The value as this kind: a truth is 0 or 1 where an integer is meant."""
+        return self._converted(*self._value(node), kind, node)
+
+    def _converted(self, value: Any, found: Kind, kind: Kind, node: ast.AST) -> Any:
+        if kind is int and found is bool:
+            return self._code.zext(value, _WORD)
+        if kind != found:
+            raise self._refused(node, f"is {found}, where {kind} is meant")
+        return value
+
+    def _truth(self, node: ast.expr) -> Any:
+        value, kind = self._value(node)
+        if kind is bool:
+            return value
+        if kind is not int:
+            raise self._refused(node, "is neither true nor false")
+        return self._code.icmp_signed("!=", value, _WORD(0))
+
+    def _short_circuit(self, operands: Sequence[ast.expr], *, ends_with: bool) -> Any:
+        *first, last = operands
+        after, ends = self._block(), []
+        for operand in first:
+            value, following = self._truth(operand), self._block()
+            ends.append(self._code.block)
+            self._code.cbranch(value, *((after, following) if ends_with else (following, after)))
+            self._code.position_at_end(following)
+        value = self._truth(last)
+        behind = self._code.block
+        self._code.branch(after)
+        self._code.position_at_end(after)
+        result = self._code.phi(_TRUTH)
+        for block in ends:
+            result.add_incoming(_TRUTH(ends_with), block)
+        result.add_incoming(value, behind)
+        return result
+
+    def _arithmetic(self, node: ast.AST, operator: ast.operator, left: Any, right: Any) -> Any:
+        code = self._code
+        if name := _ARITHMETIC.get(type(operator)):
+            return getattr(code, name)(left, right)
+        if not isinstance(operator, ast.FloorDiv | ast.Mod):
+            raise self._refused(node)
+        is_zero = code.icmp_signed("==", right, _WORD(0))  # the processor would stop the process
+        divisor = code.select(is_zero, _WORD(1), right)
+        rest = code.srem(left, divisor)
+        signs_differ = code.icmp_signed("<", code.xor(rest, divisor), _WORD(0))
+        goes_down = code.and_(code.icmp_signed("!=", rest, _WORD(0)), signs_differ)
+        if isinstance(operator, ast.Mod):
+            found = code.add(rest, code.select(goes_down, divisor, _WORD(0)))
+        else:
+            found = code.sub(code.sdiv(left, divisor), code.zext(goes_down, _WORD))
+        return code.select(is_zero, _WORD(0), found)
+
+    def _call(self, node: ast.Call) -> Value:
+        match node.func:
+            case ast.Name(fetch.__name__):
+                return self._fetch(node)
+            case ast.Name(name) if name in self._known:
+                called = self._known[name]
+                arguments = [
+                    self._as(kind, argument) for kind, argument in zip(called.arguments, node.args, strict=True)
+                ]
+                return self._code.call(called.made, arguments), called.result
+        raise self._refused(node)
+
+    def _fetch(self, node: ast.Call) -> Value:
+        """The processor is asked for the lines of a channel that most steps touch."""
+        state, number = self._as(PlaneState, node.args[0]), self._as(int, node.args[1])
+        half = ir.IntType(32)
+        prefetch = self._module.declare_intrinsic(
+            "llvm.prefetch", [_POINTER], ir.FunctionType(ir.VoidType(), [_POINTER, half, half, half])
+        )
+        channel = self._row(self._table(state, "channels")[0], Channel, number)
+        for line in range(HOT_LINES):
+            place = self._code.gep(channel, [_WORD(8 * line)], source_etype=_WORD)
+            self._code.call(prefetch, [place, half(1), half(3), half(1)])  # to write, to keep, data
+        return None, type(None)
+
+    # memory
+
+    def _table(self, state: Any, name: str) -> Value:
+        """The address of what the state has under this name.  It stays where it is during an operation."""
+        at, kind = _TABLE[name]
+        address = self._code.load(
+            self._code.gep(state, [_WORD(at)], inbounds=True, source_etype=_POINTER), typ=_POINTER
+        )
+        address.set_metadata("invariant.load", self._module.add_metadata([]))
+        return address, kind
+
+    def _row(self, table: Any, row: type, index: Any) -> Any:
+        return self._code.gep(
+            table, [self._code.mul(index, _WORD(_columns(row).itemsize // 8))], inbounds=True, source_etype=_WORD
+        )
+
+    def _element(self, node: ast.Attribute | ast.Subscript) -> Value:
+        """A table or a row by its address; else the integer that stands there."""
+        base, kind = self._value(node.value)
+        match node:
+            case ast.Attribute(_, name) if kind is PlaneState and name in _TABLE:
+                return self._table(base, name)
+            case ast.Subscript(_, index) if kind != list[int] and (row := get_args(kind)):
+                return self._row(base, row[0], self._as(int, index)), row[0]
+        return self._load(self._place_in(node, base, kind)), int
+
+    def _place(self, node: ast.expr) -> Place:
+        match node:
+            case ast.Name(name) if name in self._variables and self._variables[name][1] is int:
+                return self._variables[name][0], _WORD, ""
+            case ast.Attribute() | ast.Subscript():
+                return self._place_in(node, *self._value(node.value))
+        raise self._refused(node)
+
+    def _place_in(self, node: ast.Attribute | ast.Subscript, base: Any, kind: Kind) -> Place:
+        match node:
+            case ast.Attribute(_, name) if name in (columns := _fields(kind)):
+                dtype, offset = columns[name][:2]
+                place = self._code.gep(base, [_WORD(offset)], inbounds=True, source_etype=ir.IntType(8))
+                return place, ir.IntType(8 * dtype.itemsize), f"{kind.__name__}.{name}"
+            case ast.Subscript(_, index) if kind == list[int]:
+                return self._code.gep(base, [self._as(int, index)], inbounds=True, source_etype=_WORD), _WORD, "word"
+        raise self._refused(node)
+
+    def _load(self, place: Place) -> Any:
+        pointer, width, name = place
+        found = self._tagged(self._code.load(pointer, typ=width), name)
+        return found if width is _WORD or width.width == _WORD.width else self._code.sext(found, _WORD)
+
+    def _store(self, place: Place, value: Any) -> None:
+        pointer, width, name = place
+        if width.width < _WORD.width:
+            value = self._code.trunc(value, width)
+        self._tagged(self._code.store(value, pointer), name)
+
+    def _tagged(self, instruction: Any, name: str) -> Any:
+        """No access under this name overlaps with one under another."""
+        if name:
+            root = self._module.add_metadata(["plane"])
+            kind = self._module.add_metadata([name, root, _WORD(0)])
+            instruction.set_metadata("tbaa", self._module.add_metadata([kind, kind, _WORD(0)]))
+        return instruction
+
+    def _set_variable(self, name: str, value: Any, kind: Kind, node: ast.AST) -> None:
+        if kind is type(None):
+            raise self._refused(node, "has no value")
+        if name not in self._variables:
+            self._variables[name] = self._stack.alloca(_type(kind)), kind
+        place, before = self._variables[name]
+        self._code.store(self._converted(value, kind, before, node), place)
+
+    def _refused(self, node: ast.AST, why: str = "is not in the language") -> NotInTheLanguageError:
+        line = getattr(node, "lineno", self._function.node.lineno)
+        return NotInTheLanguageError(f"{self._function.file.__file__}, line {line}: {ast.unparse(node)} {why}")

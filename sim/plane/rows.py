@@ -1,0 +1,363 @@
+"""The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields integers.
+
+Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with the
+same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together stands
+together, 64 bytes to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those of
+``sim/plane/RULES.md``.  A missing index is -1.  Building the rows of a specification is left to `build`.
+
+A field has 64 bits.  Of channels and elements there are millions: their places, amounts and switches have 32 and 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Annotated, NamedTuple, get_args, get_type_hints
+
+import numpy as np
+
+Half = Annotated[int, np.int32]
+"""Places of rows, and amounts below the number of elements."""
+Byte = Annotated[int, np.int8]
+"""Switches and small codes."""
+
+
+@dataclass(slots=True)
+class Channel:
+    """A channel, in five lines of cache: sender's side, both sides, receiver's side, and two that are seldom read."""
+
+    # written at every record
+    written: int = 0
+    full_at: int = 0  # offset at which the open buffer is full; 0: none is open
+    records_out: int = 0  # completely written
+    sent: int = 0
+    out_to: int = 0  # captures: bytes in (out_from, out_to] are pinned
+    # the sender's queue
+    head: Half = -1
+    tail: Half = -1
+    queued: Half = 0  # elements
+    buffers: Half = 0  # ... of which data
+    credit: Half = 0
+    count: Half = 0  # segments of this channel (O1)
+    # both sides
+    buffer_bytes: int = 0  # capacity of the next buffer (D4)
+    opened_at: int = 0  # where the open buffer begins
+    recovered: int = 0  # offset behind the input recovered at the start (P6)
+    partition: Half = 0
+    gate: Half = 0
+    reader: Half = 0  # task
+    required: Half = 0
+    ex_free: Half = 0
+    fl_free: Half = 0
+    received_buffers: Half = 0  # elements of the receive queue that are data
+    ready_before: Half = -1  # its neighbours in its gate's ready list
+    ready_after: Half = -1
+    flush: Byte = 0
+    blocked: Byte = 0
+    listed: Byte = 0  # SEND is on the work list
+    local: Byte = 0
+    # the receiver's side
+    arrived: int = 0
+    taken: int = 0
+    consumed: int = 0
+    record_end: int = 0  # of the record after `consumed`
+    records_in: int = 0  # whose service began
+    in_to: int = 0  # captures: bytes in (in_from, in_to] are pinned
+    first: Half = -1  # receive queue
+    last: Half = -1
+    received: Half = 0  # elements
+    ready: Byte = 0  # stands in its gate's ready list
+    # its buffer being read: READING, with FLOATING (remote), LOOSE (remote, recovered: in no pool), or OWNED (local:
+    current: Byte = 0
+    # recycling it gives the segment back)
+    waiting: Byte = 0  # stands in its gate's list of listeners, before `next_listener`
+    held_back: Byte = 0
+    # seldom touched
+    stride: int = 0  # the stream of record sizes
+    offset: int = 0
+    digest: int = 1
+    earlier_read: int = 0  # records of earlier attempts, beyond where the present one began (P8)
+    earlier_written: int = 0
+    mark: int = 0
+    mark_at: int = 0
+    place: Half = 0  # among the channels of its gate
+    writer: Half = 0  # task
+    next_listener: Half = -1
+    owed_exclusive: Half = 0  # captures: recycled while pinned
+    owed_floating: Half = 0
+    owed_segments: Half = 0
+    # more of captures
+    capturing: int = 0  # the number awaited (C1)
+    captured_from: int = 0
+    cap_in: int = 0
+    in_from: int = 0
+    cap_out: int = 0
+    out_from: int = 0
+
+
+@dataclass(slots=True)
+class Element:
+    """A buffer or marker, from the sender's queue over the wire to the receive queue; also a message on the reverse line."""
+
+    end: int = 0  # data: offset behind the last byte
+    number: int = 0  # of the marker; credits or bytes of a message
+    time: int = 0  # of arrival, on a line
+    next: Half = -1
+    channel: Half = 0
+    backlog: Half = 0  # S3, on the way; a watch: markers still to leave
+    kind: Byte = 0  # >= 0: a marker of this series; else DATA, CREDIT, RESUME, RESIZE, WATCH
+    traits: Byte = 0  # of the marker; of received data: 1 = in a floating buffer
+
+
+@dataclass(slots=True)
+class Task:
+    """A task and its thread."""
+
+    state: int = 0
+    serving: int = 0  # 1: a record; FIRING: the outputs of a late one (L7)
+    runs_ahead: int = 0  # it serves records ahead of their time where that is not seen
+    ahead: int = 0  # records served so
+    listed: int = 0  # TURN is on the work list
+    held: int = 0
+    interrupted: int = 0
+    behind: int = 0  # an element comes before it is told of (T3)
+    recovering: int = 0  # started anew, RECOVERED is not reported yet (P7)
+    current: int = -1  # channel of the current buffer (joined inputs: each gate's own)
+    joined: int = 0
+    last_used: int = 0  # gate a joined task read last (T9)
+    served: int = 0
+    stride: int = 0  # the stream of service times
+    offset: int = 0
+    slow_num: int = 1
+    slow_den: int = 1
+    first_partition: int = 0
+    last_partition: int = 0  # behind
+    since: int = 0  # time of the last change of state
+    busy_ns: int = 0
+    idle_ns: int = 0
+    soft_ns: int = 0
+    hard_ns: int = 0
+    digest: int = 1
+    first_gate: int = 0
+    last_gate: int = 0  # behind
+    buffers_in: int = 0
+    # the emission under way (O5)
+    emitting: int = 0
+    cursor: int = 0  # partition
+    copies: int = 0  # still to come
+    target: int = 0  # channel
+    rest: int = 0  # bytes of the record still to be written to it
+    line: int = 0
+    pinning: int = 0  # the number something may be pinned for; 0: nothing is
+    # lists
+    gate_head: int = -1
+    gate_tail: int = -1
+    urgent_head: int = -1  # the priority list
+    urgent_tail: int = -1
+    watches: int = -1  # S7
+    prioritised: int = 0
+    # late outputs (L1-L10)
+    late: int = 0  # records served whose outputs are not written, one in hand too
+    in_hand: int = 0
+    lag: int = 0  # TIMED or UNTIMED; 0: outputs leave at once
+    lag_capacity: int = 0
+    lag_table: int = 0
+    lag_n: int = 0
+    lag_stride: int = 0
+    lag_offset: int = 0
+    lag_ring: int = 0  # in `words`: when the late records are ready, a ring of lag_capacity
+    lag_first: int = 0  # ... and where the first of them stands in it
+    lag_last: int = 0  # when the last one is ready
+    let_go: int = 0
+    waits_for_late: int = 0  # 1: takes nothing before (L6); 2: reports what was let go (L9)
+    firing_ns: int = 0  # of one output (L7); 0: none is fired
+    fired_num: int = 1  # outputs fired per record, as a ratio
+    fired_den: int = 1
+    yields: int = 0  # L8
+    # a source
+    source: int = 0  # where it waits (W3)
+    passed_over: int = 0
+    lock_stride: int = 0
+    lock_offset: int = 0
+    lock_wins: int = 0
+    total: int = -1
+    exhausted: int = 0  # reported
+    paused: int = 0  # T6
+    service_table: int = 0
+    service_n: int = 0
+    due: int = 0  # of record `served`
+    due_part: int = 0  # ... and the fraction beyond it, in 1 / num
+    segment: int = 0  # rate segment in force, as a place in `words`
+    first_segment: int = 0
+    last_segment: int = 0
+    # where it stood when it began to run ahead
+    ahead_end: int = 0  # of the service under way
+    ahead_since: int = 0  # of a source: its fields of these names
+    ahead_busy: int = 0
+    ahead_idle: int = 0
+    ahead_digest: int = 0
+    ahead_due: int = 0
+    ahead_due_part: int = 0
+    ahead_segment: int = 0
+    # what earlier attempts add to the totals (P3)
+    earlier_in: int = 0  # bytes taken
+    earlier_out: int = 0  # bytes written
+    earlier_records: int = 0  # written
+    earlier_served: int = 0  # records (P8)
+
+
+@dataclass(slots=True)
+class Partition:
+    """The partition of one output edge of a task, with its pool of segments."""
+
+    used: int = 0
+    pool: int = 0  # O1: size
+    limit: int = 0  # ... and overdraft
+    full: int = 0  # channels at max_per_channel
+    first_channel: int = 0
+    channels: int = 0
+    task: int = 0
+    ship: int = 0
+    copies: int = 0  # ever made: m of O5
+    uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
+    turn: int = 0  # rebalance: the channel of the next copy, counted from the first
+    fan_num: int = 1
+    fan_den: int = 1
+    size_table: int = 0
+    size_n: int = 0
+    weights: int = 0
+    weights_n: int = 0
+    stride: int = 0  # the stream of routes
+    offset: int = 0
+    buffers_out: int = 0
+    touched_from: int = 0  # channels written since the last flush of an emission (timeout 0)
+    touched_to: int = 0
+    recovered: int = 0  # segments in use at the start: they may exceed the limit (P6)
+
+
+@dataclass(slots=True)
+class Gate:
+    """The gate of one input edge of a task."""
+
+    task: int = 0
+    place: int = 0  # among the gates of its task
+    input_end: int = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
+    first_channel: int = 0  # in `words`: its channels by writer
+    channels: int = 0
+    ready_head: int = -1
+    ready_tail: int = -1
+    listed: int = 0  # stands in its task's gate list, between these:
+    before: int = -1
+    after: int = -1
+    current: int = -1  # channel of the buffer polled last, while it is read
+    shut: int = 0  # has not requested its partitions since the task was started anew (P7)
+    idle: int = 0  # floating buffers
+    listener_head: int = -1
+    listener_tail: int = -1
+    service_table: int = 0
+    service_n: int = 0
+    size_table: int = 0
+    size_n: int = 0
+    records_in: int = 0  # of all its channels
+    announced: int = 0
+    settled: int = 0  # in `words`: by series
+    closed: int = 0  # channels
+    closed_bits: int = 0  # in `words`: which
+    open_counts: int = 0
+    counts: int = 0  # in `words`: COUNT_HEAD words and a bit per channel each, oldest first
+    count_words: int = 0
+    # debloating
+    active: int = 0
+    active_since: int = 0
+    active_ns: int = 0
+    polled_bytes: int = 0
+    rate_bytes: int = 0  # the last rate measured, as a pair
+    rate_ns: int = 1
+    last_size: int = 0  # smoothed, in 2**-32 bytes
+    announced_bytes: int = 0
+
+
+@dataclass(slots=True)
+class DelayLine:
+    """A line on which elements travel, in order."""
+
+    head: int = -1
+    tail: int = -1
+    free_at: int = 0
+
+
+@dataclass(slots=True)
+class General:
+    """The fields of the plane as a whole."""
+
+    now: int = 0
+    work_head: int = 0
+    work_n: int = 0
+    work_mask: int = 0
+    noted: int = 0  # notices pending
+    free: int = -1  # elements given back, linked
+    fresh: int = 0  # elements from here on were never used
+    markers: int = 0  # elements that are markers or watches: their number has no bound of its own
+    reached: int = 0  # events with keys below this one have happened
+    stale: int = -1  # rank of the event being handled, while its leaf still shows the past
+    leaf0: int = 0
+    shift: int = 0
+    horizon: int = 0  # later than any event that can happen
+    tasks: int = 0
+    channels: int = 0
+    vertices: int = 0
+    edges: int = 0
+    first_tasks: int = 0  # in `words`: by vertex, and behind the last
+    first_channels: int = 0  # in `words`: (first, vertex that writes it) by edge, and behind the last
+    sums: int = 0  # in `words`: by vertex, then by edge
+    copied: int = 0  # in `words`: what an operation says of each task, or of each channel of a task
+    looks: int = 0  # in `words`: records served by each task, look by look
+    latency: int = 0
+    nic_num: int = 0  # 0: no NIC
+    nic_den: int = 0
+    segment_bytes: int = 0
+    exclusive: int = 0
+    max_per_channel: int = 0
+    stretching: int = 0
+    opens_at_once: int = 0
+    timeout: int = 0
+    digests: int = 0
+    fetches: int = 0  # 1: the channels do not fit into the processor's cache
+    flush_rank: int = 0
+    flush_from: int = 0  # in `words`: (phase, task), by phase
+    flush_n: int = 0
+    flush_at: int = 0  # next, counted from flush_from
+    flush_base: int = 0  # start of the running period
+    debloat_rank: int = 0
+    debloat_from: int = 0  # in `words`: (phase, gate)
+    debloat_n: int = 0
+    debloat_at: int = 0
+    debloat_base: int = 0
+    period: int = 0
+    target: int = 0
+    samples: int = 0
+    threshold: int = 0
+    min_bytes: int = 0
+
+
+class PlaneState(NamedTuple):
+    """The state of a plane: all that a kernel function may read or write.  Sequences are lists when interpreted, arrays when compiled."""
+
+    g: General
+    tasks: list[Task]
+    partitions: list[Partition]
+    gates: list[Gate]
+    channels: list[Channel]
+    elements: list[Element]
+    lines: list[DelayLine]  # 0: the reverse line; then the forward lines
+    tree: list[int]  # tournament of packed keys
+    ring: list[int]  # the work list
+    words: list[int]  # tables, bit sets and lists of no fixed length
+    notes: list[int]  # pending notices, NOTE_WORDS each
+
+
+def record_dtype(row: type) -> np.dtype[np.void]:
+    """The same fields in the same order, laid out as C does, for an array of records."""
+    hints = get_type_hints(row, include_extras=True)
+    return np.dtype(
+        [(field.name, (get_args(hints[field.name]) or (int, np.int64))[1]) for field in fields(row)], align=True
+    )

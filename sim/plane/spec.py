@@ -1,0 +1,288 @@
+"""The specification of a data plane, and the layout of its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from sim.model.cluster import Debloating
+from sim.model.packed_records import PackedRecords
+
+# ---- The specification of a plane: vertices, edges, laws, sources, sizes.  All times are int64 nanoseconds, all volumes int64 bytes.
+#
+# What the plane does with them stands in ``sim/plane/RULES.md``; letters and numbers here are the rules of that page.
+
+
+class Ship(IntEnum):
+    """A ship strategy of Flink: how records of an edge choose their channel."""
+
+    FORWARD = 0
+    RESCALE = 1
+    REBALANCE = 2
+    HASH = 3
+    BROADCAST = 4
+    GLOBAL = 5
+
+
+class Wait(IntEnum):
+    """The place where a source waits for its next record (W3)."""
+
+    MAILBOX = 1
+    POLL = 2
+    LOCK = 3
+
+
+Law = tuple[int, ...]
+"""An integer quantile table; one entry = a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateSegment:
+    """From record ordinal `first` on, records are due every den_ns / num ns, beginning at start_ns."""
+
+    first: int
+    start_ns: int
+    num: int
+    den_ns: int
+
+
+FIRST, START = 0, 1
+"""Columns of packed segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """The log that each subtask of a source reads."""
+
+    # per subtask; empty: unlimited.  Any sequence may be given
+    segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)
+    total: int = -1  # records per subtask; -1: unbounded
+    silent: int = 0  # the last so many subtasks have no records (T6)
+    waits: Wait = Wait.MAILBOX
+    wins: int = 1 << 32  # of 2**32: how often a mail gets the lock when an emission is complete that waited for output
+
+    def __post_init__(self) -> None:
+        """Segments are packed: there may be one per second of a day."""
+        if not isinstance(self.segments, PackedRecords):
+            rows = [(row.first, row.start_ns, row.num, row.den_ns) for row in self.segments]
+            object.__setattr__(self, "segments", PackedRecords(RateSegment, rows))
+
+    def due(self, i: int) -> int:
+        """W1: when record i may be read."""
+        place = self.segments.last_until(FIRST, i)
+        if place < 0:
+            return 0
+        segment = self.segments[place]
+        return segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Outputs leave some time after the service of their record (L1-L5), or are fired when they are let go (L7, L8)."""
+
+    times: Law = ()  # ns; empty: they wait until they are let go
+    # with times: late records at most, at least 1; without: with so many all are let go (L10), 0: no bound
+    capacity: int = 0
+    firing_ns: int = 0  # without times: what each output takes the thread, before it is written; 0: nothing
+    outputs: tuple[int, int] = (1, 1)  # fired per served record, as a ratio
+    yields: bool = False  # mails and markers with priority pass between two firings
+
+    def __post_init__(self) -> None:
+        """Two ways to leave would be in each other's way (L7)."""
+        if self.times and (self.firing_ns or self.yields):
+            raise ValueError("outputs that leave after a time are not fired")
+
+
+@dataclass(frozen=True, slots=True)
+class VertexSpec:
+    """A vertex, as the plane needs it."""
+
+    name: str
+    parallelism: int
+    service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
+    source: SourceSpec | None = None
+    joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
+    lag: Lag | None = None
+    gates_of_inputs: tuple[int, ...] = ()  # joined: how many each input has, in their order; empty: one each
+
+    def __post_init__(self) -> None:
+        """Every gate belongs to one input."""
+        if self.gates_of_inputs and (sum(self.gates_of_inputs) != len(self.service) or min(self.gates_of_inputs) < 1):
+            raise ValueError(
+                f"vertex {self.name}: inputs of {self.gates_of_inputs} gates, and {len(self.service)} gates"
+            )
+
+    @property
+    def borrows(self) -> bool:
+        """Whether its outputs may use overdraft segments: not those of a legacy source (SourceStreamTask#init, FLINK-27789)."""
+        return self.source is None or self.source.waits != Wait.LOCK
+
+    def input_of(self, gate: int) -> range:
+        """The gates of the input that a gate is one of (T9)."""
+        begin = 0
+        for gates in self.gates_of_inputs:
+            if gate < begin + gates:
+                return range(begin, begin + gates)
+            begin += gates
+        return range(gate, gate + 1)
+
+    def log(self, subtask: int) -> SourceSpec | None:
+        """What a subtask of a source reads: a silent one nothing."""
+        if self.source is None or subtask < self.parallelism - self.source.silent:
+            return self.source
+        return SourceSpec(total=0)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSpec:
+    """An edge, as the plane needs it."""
+
+    name: str
+    upstream: int  # index into vertices
+    downstream: int
+    ship: Ship
+    record_bytes: Law  # size on the wire, at least 1
+    # hash only: the reader subtask of each key group, or of each slice of the records; empty: uniform
+    weights: Law = ()
+    fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
+
+    def __post_init__(self) -> None:
+        """A record without bytes would leave no trace in its stream (B1)."""
+        if min(self.record_bytes) < 1:
+            raise ValueError(f"edge {self.name}: a record of {min(self.record_bytes)} B; every record has at least 1 B")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneSpec:
+    """Everything the plane is told.  Vertices in topological order; an edge goes from an earlier to a later vertex."""
+
+    vertices: tuple[VertexSpec, ...]
+    edges: tuple[EdgeSpec, ...]
+    hosts: tuple[int, ...]  # host of each task; channels between tasks of one host are local
+    seed: int = 0
+    latency_ns: int = 0
+    nic: tuple[int, int] | None = None  # (bytes, per ns) of a host's outgoing line
+    segment_bytes: int = 32768
+    starting_buffer_bytes: int = 32768
+    exclusive: int = 2
+    floating: int = 8
+    max_per_channel: int = 10
+    overdraft: int = 20
+    stretching: bool = True  # whether a shrunk buffer may grow (O4)
+    buffer_timeout_ns: int = 100_000_000
+    debloating: Debloating | None = None
+    digests: bool = False
+    opens_at_once: bool = False  # a started task requests its partitions before it reads its recovered input (P9)
+    begin_ns: int = 0  # the time of the start: a plane built in mid-run begins later (E2)
+
+
+# ---- Which channels exist, and where each task, partition, gate and channel stands (rules N1-N4).
+
+
+def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
+    """Reader subtasks of one writer subtask.
+
+    Forward and rescale follow Flink's pointwise map (VertexInputInfoComputationUtils), everything else is all-to-all.
+    """
+    if ship not in (Ship.FORWARD, Ship.RESCALE):
+        return range(p_down)
+    if p_up >= p_down:  # consumer j reads producers [j*p_up/p_down, (j+1)*p_up/p_down)
+        reader = next(j for j in range(writer * p_down // p_up, p_down) if (j + 1) * p_up // p_down > writer)
+        return range(reader, reader + 1)
+    return range((writer * p_down + p_up - 1) // p_up, ((writer + 1) * p_down + p_up - 1) // p_up)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Plain lists, indexed by the numbers of N1-N3."""
+
+    first_task: tuple[int, ...]  # by vertex
+    vertex: tuple[int, ...]  # by task
+    subtask: tuple[int, ...]
+    partitions: tuple[tuple[int, int, range], ...]  # (task, edge, channels), by task then edge
+    gates: tuple[tuple[int, int, Sequence[int]], ...]  # (task, edge, channels by writer), by task then edge
+    task_partitions: tuple[range, ...]  # by task: its numbers in `partitions`
+    task_gates: tuple[range, ...]
+    writer: tuple[int, ...]  # by channel: task
+    reader: tuple[int, ...]
+    edge: tuple[int, ...]
+    partition: tuple[int, ...]  # by channel: number in `partitions`
+    gate: tuple[int, ...]
+    local: tuple[bool, ...]
+
+
+def layout(spec: PlaneSpec) -> Layout:
+    """Number the tasks, partitions, gates and channels of a specification."""
+    first_task: list[int] = []
+    vertex: list[int] = []
+    subtask: list[int] = []
+    for v, stage in enumerate(spec.vertices):
+        first_task.append(len(vertex))
+        vertex += [v] * stage.parallelism
+        subtask += range(stage.parallelism)
+    outputs: list[list[tuple[int, range]]] = [[] for _ in vertex]
+    inputs: list[list[tuple[int, Sequence[int]]]] = [[] for _ in vertex]
+    every = list(range(len(vertex)))  # each number once: there are many channels per task
+    writer: list[int] = []
+    reader: list[int] = []
+    edge: list[int] = []
+    for e, row in enumerate(spec.edges):
+        up, down = spec.vertices[row.upstream], spec.vertices[row.downstream]
+        first = len(writer)
+        readers = range(first_task[row.downstream], first_task[row.downstream] + down.parallelism)
+        numbers = every[readers.start : readers.stop]
+        for i in range(up.parallelism):
+            w, begin = first_task[row.upstream] + i, len(writer)
+            reached = targets(row.ship, i, up.parallelism, down.parallelism)
+            reader += numbers[reached.start : reached.stop]
+            writer += [w] * len(reached)
+            outputs[w].append((e, range(begin, len(writer))))
+        edge += [e] * (len(writer) - first)
+        for j, members in enumerate(_inputs(reader, first, readers)):
+            inputs[readers[j]].append((e, members))
+    partitions: list[tuple[int, int, range]] = []
+    task_partitions, partition = [], [0] * len(writer)
+    for t, rows in enumerate(outputs):
+        task_partitions.append(range(len(partitions), len(partitions) + len(rows)))
+        for e, channels in rows:
+            partition[channels.start : channels.stop] = [len(partitions)] * len(channels)
+            partitions.append((t, e, channels))
+    gates: list[tuple[int, int, Sequence[int]]] = []
+    task_gates, gate = [], [0] * len(writer)
+    for t, gate_rows in enumerate(inputs):
+        task_gates.append(range(len(gates), len(gates) + len(gate_rows)))
+        for e, members in gate_rows:
+            number = len(gates)
+            for c in members:
+                gate[c] = number
+            gates.append((t, e, members))
+    local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
+    return Layout(
+        tuple(first_task),
+        tuple(vertex),
+        tuple(subtask),
+        tuple(partitions),
+        tuple(gates),
+        tuple(task_partitions),
+        tuple(task_gates),
+        tuple(writer),
+        tuple(reader),
+        tuple(edge),
+        tuple(partition),
+        tuple(gate),
+        local,
+    )
+
+
+def _inputs(reader: list[int], first: int, readers: range) -> list[Sequence[int]]:
+    """The channels of each reader, by writer, among those from `first` on; all-to-all they are evenly spaced, and need no list."""
+    n = len(reader) - first
+    if n % len(readers) == 0 and all(
+        reader[begin : begin + len(readers)] == list(readers) for begin in range(first, first + n, len(readers))
+    ):
+        return [range(first + j, first + n, len(readers)) for j in range(len(readers))]
+    members: list[list[int]] = [[] for _ in readers]
+    for c in range(first, len(reader)):
+        members[reader[c] - readers.start].append(c)
+    return [tuple(channels) for channels in members]

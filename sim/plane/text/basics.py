@@ -1,0 +1,393 @@
+"""Constants, random numbers, digests, the queue of events, the work list, buffers and markers."""
+
+from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, NoticeKind, ThreadState, Trait
+from sim.plane.rows import PlaneState
+from sim.plane.spec import Ship, Wait
+
+# ---- Constants of the kernel: plain integers, equal to the interface's enumerations where those exist.
+
+IDLE = int(ThreadState.IDLE)
+BUSY = int(ThreadState.BUSY)
+SOFT = int(ThreadState.SOFT)
+HARD = int(ThreadState.HARD)
+HELD = int(ThreadState.HELD)
+HALTED = int(ThreadState.HALTED)
+
+MAILBOX = int(Wait.MAILBOX)
+POLL = int(Wait.POLL)
+LOCK = int(Wait.LOCK)
+
+PRIORITY = int(Trait.PRIORITY)
+BLOCKING = int(Trait.BLOCKING)
+ANNOUNCED = int(Trait.ANNOUNCED)
+FINAL = int(Trait.FINAL)
+
+REBALANCE = int(Ship.REBALANCE)
+HASH = int(Ship.HASH)
+RESCALE = int(Ship.RESCALE)
+BROADCAST = int(Ship.BROADCAST)
+
+NOTE_ARRIVED = int(NoticeKind.ARRIVED)
+NOTE_ANNOUNCED = int(NoticeKind.ANNOUNCED)
+NOTE_SAFE = int(NoticeKind.SAFE)
+NOTE_LEFT = int(NoticeKind.LEFT)
+NOTE_EXHAUSTED = int(NoticeKind.EXHAUSTED)
+NOTE_RECOVERED = int(NoticeKind.RECOVERED)
+NOTE_NONE_LATE = int(NoticeKind.NONE_LATE)
+NOTE_WRITTEN = int(NoticeKind.WRITTEN)
+NOTE_WORDS = 9  # the fields of a notice
+
+MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)
+SERIES = MAX_SERIES
+COUNTS = OPEN_COUNTS
+ONE_BY_ONE = SINGLES
+COUNT_HEAD = 3  # series, number, channels counted; then the bits
+BITS = 32  # per word of a bit set
+
+# what an element is, if not a marker
+DATA = -1
+CREDIT = -2
+RESUME = -3
+RESIZE = -4
+WATCH = -5
+
+NEVER = 0x7FFFFFFFFFFFFFFF  # key of a leaf without an event
+READING = 1  # bits of a channel's `current`
+FLOATING = 2
+OWNED = 4
+LOOSE = 8
+FORGETTING = 2  # `held` of a task while it starts anew
+SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
+VERTEX_SUMS = 6  # the interface's OF_VERTICES
+EDGE_SUMS = 4  # the interface's OF_EDGES
+TIMED = 1  # `lag` of a task
+UNTIMED = 2
+FIRING = 2  # `serving` of a task
+FARTHEST = 64  # records a task serves ahead of its time: to take back so many costs no more than a verb
+FETCHED = 4  # copies: so far ahead asks for its channels who serves ahead
+MASK31 = 0x7FFFFFFF
+MASK32 = 0xFFFFFFFF
+
+
+# operations of the door
+ADVANCE = 0
+START = 1
+FORWARD = 2
+CONVERT = 3
+PRIORITISE = 4
+RESUME_ALL = 5
+SETTLE = 6
+CAPTURE = 7
+CAPTURED_IN = 8
+CAPTURED_OUT = 9
+RELEASE_CAPTURE = 10
+INTERRUPT = 11
+HOLD = 12
+RELEASE = 13
+SCALE = 14
+POLLED = 40
+HALT = 16
+SWEEP = 17
+STAND = 18
+LET_GO = 19
+WAIT_FOR_LATE = 20
+REPORT_WRITTEN = 21
+PAUSE = 22
+CATCH_UP = 23
+SUM_UP = 24
+FLYING = 25
+POSITION = 26
+COUNTED = 27
+LOOK = 28
+
+
+# ---- Numbers out of streams: the restricted twin of ``sim.model.randomness``, quantile tables (W2), digests (G1), an exact product.
+#
+# Every intermediate value stays below 2**63: the compiled integers wrap, the interpreted ones would not.
+
+
+def draw(stride: int, offset: int, k: int) -> int:
+    """The k-th uniform 32-bit integer of a stream."""
+    x = ((k & MASK32) * stride + offset) & MASK32
+    x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
+    x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
+    return (x >> 16) ^ x
+
+
+def law(w: PlaneState, table: int, n: int, stride: int, offset: int, k: int) -> int:
+    """The k-th value of a quantile table of n entries; one entry is a constant."""
+    if n == 1:
+        return w.words[table]
+    return w.words[table + ((draw(stride, offset, k) * n) >> 32)]
+
+
+def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
+    """Bytes of the k-th record of a channel, whose stream is read only where sizes are drawn."""
+    if n == 1:
+        return w.words[table]
+    ch = w.channels[c]
+    return law(w, table, n, ch.stride, ch.offset, k)
+
+
+def fold(digest: int, x: int) -> int:
+    """One number into a digest (G1)."""
+    return (((digest ^ (x & MASK31)) * 48271) + ((x >> 31) & MASK31)) & MASK31
+
+
+def scaled(a: int, b: int, c: int) -> int:
+    """``a * b // c`` for non-negative a, b < 2**61 and 0 < c < 2**61, though a * b may be too large: long division, bit by bit.
+
+    The quotient stops growing beyond 2**31: no caller needs more.
+    """
+    multiple = a // c
+    part = a - multiple * c
+    quotient = 0
+    rest = 0
+    for i in range(61):
+        bit = (b >> (60 - i)) & 1
+        quotient = quotient * 2
+        rest = rest * 2
+        if bit == 1:
+            quotient += multiple
+            rest += part
+        while rest >= c:
+            rest -= c
+            quotient += 1
+        if quotient > MASK31:
+            quotient = MASK31
+    return quotient
+
+
+# ---- Which event is next (E1): a tournament tree over one leaf per rank.
+#
+# A leaf holds the packed key ``time << shift | rank``, so the smallest key is the next event and ties fall by rank.
+
+
+def set_leaf(w: PlaneState, rank: int, key: int) -> None:
+    """Play the matches from one leaf to the root."""
+    tree = w.tree
+    i = w.g.leaf0 + rank
+    tree[i] = key
+    while i > 1:
+        other = tree[i ^ 1]
+        if other < key:
+            key = other
+        i >>= 1
+        tree[i] = key
+
+
+def schedule(w: PlaneState, rank: int, time: int) -> None:
+    """The rank's only event happens at `time`."""
+    g = w.g
+    if time > g.horizon:
+        time = g.horizon
+    if g.stale == rank:
+        g.stale = -1
+    set_leaf(w, rank, (time << g.shift) | rank)
+
+
+def cancel(w: PlaneState, rank: int) -> None:
+    """The rank has no event."""
+    set_leaf(w, rank, NEVER)
+
+
+# ---- The work list (E2), pending notices (E3), and what a task's thread is doing (T12).
+
+
+def append_work(w: PlaneState, item: int) -> None:
+    """At the end of the work list: TURN t is t, SEND c is tasks + c."""
+    g = w.g
+    w.ring[(g.work_head + g.work_n) & g.work_mask] = item
+    g.work_n += 1
+
+
+def append_turn(w: PlaneState, t: int) -> None:
+    """TURN t, unless it is there already."""
+    task = w.tasks[t]
+    if task.listed == 0:
+        task.listed = 1
+        append_work(w, t)
+
+
+def wake(w: PlaneState, t: int) -> None:
+    """TURN t, unless the task is in service or held."""
+    task = w.tasks[t]
+    if task.serving == 0 and task.held == 0:
+        append_turn(w, t)
+
+
+def wake_if(w: PlaneState, t: int, state: int) -> None:
+    if w.tasks[t].state == state:
+        wake(w, t)
+
+
+def wake_between_records(w: PlaneState, t: int) -> None:
+    """Priority markers and interruptions do not wait for output."""
+    state = w.tasks[t].state
+    if state == IDLE or state == SOFT:
+        wake(w, t)
+
+
+def report(
+    w: PlaneState, kind: int, task: int, gate: int, series: int, number: int, channel: int, first: int, last: int
+) -> None:
+    """A notice, in the order of the interface's fields; a halted task has nothing to say (P1)."""
+    if w.tasks[task].state == HALTED:
+        return
+    i = w.g.noted * NOTE_WORDS
+    notes = w.notes
+    notes[i] = w.g.now
+    notes[i + 1] = kind
+    notes[i + 2] = task
+    notes[i + 3] = gate
+    notes[i + 4] = series
+    notes[i + 5] = number
+    notes[i + 6] = channel
+    notes[i + 7] = first
+    notes[i + 8] = last
+    w.g.noted += 1
+
+
+def become(w: PlaneState, t: int, state: int) -> None:
+    """Enter a state now."""
+    enter(w, t, state, w.g.now)
+
+
+def enter(w: PlaneState, t: int, state: int, now: int) -> None:
+    """Enter a state; the time since the last change belongs to the old one."""
+    task = w.tasks[t]
+    old = task.state
+    if old != state:
+        ns = now - task.since
+        if old == BUSY or old == HELD:
+            task.busy_ns += ns
+        elif old == IDLE:
+            task.idle_ns += ns
+        elif old == SOFT:
+            task.soft_ns += ns
+        elif old == HARD:
+            task.hard_ns += ns
+        task.since = now
+        task.state = state
+        if w.g.digests == 1:
+            task.digest = fold(fold(task.digest, now), state)
+
+
+def fold_channel(w: PlaneState, c: int, end: int, length: int) -> None:
+    """Sending, arrival or taking of a data element (G1)."""
+    ch = w.channels[c]
+    ch.digest = fold(fold(fold(ch.digest, w.g.now), end), length)
+
+
+# ---- Buffers, markers and messages as linked elements out of one pool, and the sender's queue made of them.
+#
+# The pool is bounded by segments and credits; the markers in it are counted, so that the owner of the pool can make room before a
+# verb adds more.
+
+
+def fetch(w: PlaneState, c: int) -> None:
+    """Channel c is needed soon: compiled, its hot lines are on their way from memory; the interpreter has no use for that."""
+    return
+
+
+def new_element(w: PlaneState, c: int, kind: int) -> int:
+    """An element of channel c out of the pool."""
+    g = w.g
+    e = g.free
+    if e >= 0:
+        g.free = w.elements[e].next
+    else:
+        e = g.fresh
+        g.fresh += 1
+    element = w.elements[e]
+    element.next = -1
+    element.channel = c
+    element.kind = kind
+    return e
+
+
+def free_element(w: PlaneState, e: int) -> None:
+    w.elements[e].next = w.g.free
+    w.g.free = e
+
+
+def new_marker(w: PlaneState, c: int, series: int, number: int, traits: int) -> int:
+    e = new_element(w, c, series)
+    element = w.elements[e]
+    element.number = number
+    element.traits = traits
+    w.g.markers += 1
+    return e
+
+
+def free_marker(w: PlaneState, e: int) -> None:
+    free_element(w, e)
+    w.g.markers -= 1
+
+
+def append_element(w: PlaneState, c: int, e: int) -> None:
+    """At the end of the sender's queue."""
+    ch = w.channels[c]
+    if ch.head < 0:
+        ch.head = e
+    else:
+        w.elements[ch.tail].next = e
+    ch.tail = e
+    ch.queued += 1
+
+
+def remove_after(w: PlaneState, c: int, before: int, e: int) -> None:
+    """Out of the sender's queue; `before` is the element ahead of e, -1 if e is the head."""
+    ch = w.channels[c]
+    after = w.elements[e].next
+    if before < 0:
+        ch.head = after
+    else:
+        w.elements[before].next = after
+    if after < 0:
+        ch.tail = before
+    w.elements[e].next = -1
+    ch.queued -= 1
+
+
+def take_head(w: PlaneState, c: int) -> int:
+    """The head leaves the sender's queue; an emptied queue has nothing to flush (S2)."""
+    ch = w.channels[c]
+    e = ch.head
+    remove_after(w, c, -1, e)
+    if ch.queued == 0:
+        ch.flush = 0
+    return e
+
+
+def insert_priority(w: PlaneState, c: int, e: int) -> None:
+    """Before all ordinary elements, behind priority markers already there (M1)."""
+    ch = w.channels[c]
+    before = -1
+    i = ch.head
+    while i >= 0 and is_priority(w, i):
+        before = i
+        i = w.elements[i].next
+    w.elements[e].next = i
+    if before < 0:
+        ch.head = e
+    else:
+        w.elements[before].next = e
+    if i < 0:
+        ch.tail = e
+    ch.queued += 1
+
+
+def is_priority(w: PlaneState, e: int) -> bool:
+    return w.elements[e].kind >= 0 and (w.elements[e].traits & PRIORITY) != 0
+
+
+def append_urgent(w: PlaneState, t: int, e: int) -> None:
+    """At the end of the task's priority list."""
+    task = w.tasks[t]
+    w.elements[e].next = -1
+    if task.urgent_head < 0:
+        task.urgent_head = e
+    else:
+        w.elements[task.urgent_tail].next = e
+    task.urgent_tail = e

@@ -1,0 +1,390 @@
+"""Timers, the loop, and the door, the only way in."""
+
+from sim.plane.rows import PlaneState
+from sim.plane.text.basics import (
+    ADVANCE,
+    CAPTURE,
+    CAPTURED_IN,
+    CAPTURED_OUT,
+    CATCH_UP,
+    CONVERT,
+    COUNTED,
+    FIRING,
+    FLYING,
+    FORWARD,
+    HALT,
+    HALTED,
+    HELD,
+    HOLD,
+    INTERRUPT,
+    LET_GO,
+    LOCK,
+    LOOK,
+    NEVER,
+    PAUSE,
+    POLLED,
+    POSITION,
+    PRIORITISE,
+    RELEASE,
+    RELEASE_CAPTURE,
+    REPORT_WRITTEN,
+    RESIZE,
+    RESUME_ALL,
+    SCALE,
+    SETTLE,
+    STAND,
+    START,
+    SUM_UP,
+    SWEEP,
+    WAIT_FOR_LATE,
+    append_turn,
+    become,
+    record_size,
+    scaled,
+    schedule,
+    set_leaf,
+    wake,
+    wake_between_records,
+)
+from sim.plane.text.channels import flush, reverse_line_event, tell_sender
+from sim.plane.text.late import end_firing, let_go, report_written, wait_for_late
+from sim.plane.text.records import catch_up, catch_up_all
+from sim.plane.text.task import end_service, turn
+from sim.plane.text.transfer import forward_line_event, send
+from sim.plane.text.verbs import (
+    bare_position,
+    capture,
+    captured_in,
+    captured_out,
+    convert_output,
+    counted,
+    drop_event,
+    flying,
+    forward,
+    halt,
+    prioritise,
+    release_capture,
+    resume,
+    settle,
+    stand,
+    sum_up,
+    sweep,
+)
+
+# ---- The two timers: flushing a task's outputs (F1, O6) and sizing a gate's buffers (D1-D4).
+#
+# All members of a timer share its period, so their order by (time, number) is a circle: sorted once, walked forever.
+
+
+def flush_event(w: PlaneState) -> None:
+    g = w.g
+    t = w.words[g.flush_from + 2 * g.flush_at + 1]
+    g.flush_at += 1
+    if g.flush_at == g.flush_n:
+        g.flush_at = 0
+        g.flush_base += g.timeout
+    schedule(w, g.flush_rank, g.flush_base + w.words[g.flush_from + 2 * g.flush_at])
+    if w.tasks[t].state != HALTED:
+        catch_up(w, t)
+        flush(w, t)
+
+
+def debloat_event(w: PlaneState) -> None:
+    g = w.g
+    i = w.words[g.debloat_from + 2 * g.debloat_at + 1]
+    g.debloat_at += 1
+    if g.debloat_at == g.debloat_n:
+        g.debloat_at = 0
+        g.debloat_base += g.period
+    schedule(w, g.debloat_rank, g.debloat_base + w.words[g.debloat_from + 2 * g.debloat_at])
+    if w.tasks[w.gates[i].task].state != HALTED:
+        debloat(w, i)
+
+
+def debloat(w: PlaneState, i: int) -> None:
+    """Buffers of a gate are as large as it drains within the target time (D2-D4)."""
+    g = w.g
+    gate = w.gates[i]
+    measure(w, i)
+    desired = scaled(gate.rate_bytes, g.target, gate.rate_ns)
+    if desired > 1 << 30:
+        desired = 1 << 30
+    inst = (desired << 32) // buffers_in_use(w, i)
+    if inst > 2 * gate.last_size:
+        inst = 2 * gate.last_size
+    size = gate.last_size + ((inst - gate.last_size) * 2) // (g.samples + 1)
+    if size < g.min_bytes << 32:
+        size = g.min_bytes << 32
+    if size > g.segment_bytes << 32:
+        size = g.segment_bytes << 32
+    gate.last_size = size
+    announce(w, i, rounded(size))
+
+
+def measure(w: PlaneState, i: int) -> None:
+    """Bytes and active time since the last run; without active time the rate stays what it was."""
+    gate = w.gates[i]
+    if gate.active == 1:
+        gate.active_ns += w.g.now - gate.active_since
+        gate.active_since = w.g.now
+    if gate.active_ns > 0:
+        gate.rate_bytes = gate.polled_bytes
+        gate.rate_ns = gate.active_ns
+    gate.polled_bytes = 0
+    gate.active_ns = 0
+
+
+def buffers_in_use(w: PlaneState, i: int) -> int:
+    """D3."""
+    gate = w.gates[i]
+    total = 0
+    for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        ch = w.channels[w.words[k]]
+        if ch.local == 1:
+            total += ch.buffers
+        else:
+            total += ch.received_buffers
+            if ch.required > w.g.exclusive:
+                total += ch.required - w.g.exclusive
+    if total < 1:
+        return 1
+    return total
+
+
+def rounded(size: int) -> int:
+    """2**-32 bytes to bytes, half to even."""
+    integer = size >> 32
+    part = size - (integer << 32)
+    half = 1 << 31
+    if part > half or (part == half and (integer & 1) == 1):
+        integer += 1
+    return integer
+
+
+def announce(w: PlaneState, i: int, size: int) -> None:
+    """D4."""
+    g = w.g
+    gate = w.gates[i]
+    old = gate.announced_bytes
+    change = size - old
+    if change < 0:
+        change = -change
+    if change == 0:
+        return
+    if size <= g.min_bytes or size >= g.segment_bytes or change >= old * g.threshold // 100:
+        gate.announced_bytes = size
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            tell_sender(w, w.words[k], RESIZE, size)
+
+
+# ---- The loop: work items, then the next event, up to a notice or a time (E1-E3).
+
+
+def advance(w: PlaneState, until: int) -> int:
+    """Work items, then data events before `until`, up to the first step that leaves notices pending (E3); returns how many."""
+    g = w.g
+    while g.now < until and g.noted == 0:
+        if g.work_n > 0:
+            item = w.ring[g.work_head]
+            g.work_head = (g.work_head + 1) & g.work_mask
+            g.work_n -= 1
+        else:
+            item = next_event(w, until)
+        if item >= g.tasks:
+            send(w, item - g.tasks)
+        elif item >= 0:
+            turn(w, item)
+    return g.noted
+
+
+def look(w: PlaneState, first: int, every: int, times: int) -> int:
+    """Advance to `first` and further, as many `times`, and note the records served by each task; up to a notice.  Returns the looks."""
+    g = w.g
+    for n in range(times):
+        if advance(w, first + n * every) > 0:
+            return n
+        catch_up_all(w)
+        at = g.looks + n * g.tasks
+        for t in range(g.tasks):
+            w.words[at + t] = w.tasks[t].served
+    return times
+
+
+def next_event(w: PlaneState, until: int) -> int:
+    """The next event happens, or it is `until` (E1).  Returns the work it leaves at the head of the list, -1: that is on the list, or none.
+
+    The leaf of a task is left as it is for a moment: most often its next service overwrites it.
+    """
+    g = w.g
+    if g.stale >= 0:
+        set_leaf(w, g.stale, NEVER)
+        g.stale = -1
+    key = w.tree[1]
+    time = key >> g.shift
+    if time >= until:
+        g.now = until
+        g.reached = until << g.shift
+        return -1
+    g.now = time
+    if key > g.reached:
+        g.reached = key
+    rank = key - (time << g.shift)
+    if rank < g.tasks:
+        g.stale = rank
+        serving = w.tasks[rank].serving
+        if serving == 1:
+            end_service(w, rank)
+            if g.work_n == 0:
+                return rank
+        elif serving == FIRING:
+            end_firing(w, rank)
+        wake(w, rank)
+    elif rank == g.tasks:
+        reverse_line_event(w)
+    elif rank == g.flush_rank:
+        flush_event(w)
+    elif rank == g.debloat_rank:
+        debloat_event(w)
+    else:
+        forward_line_event(w, rank - g.tasks)
+    return -1
+
+
+# ---- The only door into the kernel: one function with one signature for every operation, so that the compiler makes one.
+
+
+def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
+    """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0.
+
+    The notices of the operation before have been read.
+    """
+    w.g.noted = 0
+    if op == ADVANCE:
+        return advance(w, a)
+    if op == LOOK:
+        return look(w, a, b, c)
+    if op == CATCH_UP or op == SWEEP or op == SUM_UP or op == FLYING:
+        catch_up_all(w)
+    else:
+        catch_up(w, t)
+    if op == START:
+        start(w)
+    elif op == FORWARD:
+        return forward(w, t, a, b, c, d)
+    elif op == CONVERT:
+        return convert_output(w, t, a)
+    elif op == PRIORITISE:
+        prioritise(w, t, a)
+    elif op == RESUME_ALL:
+        resume(w, t, a)
+    elif op == SETTLE:
+        settle(w, t, a, b)
+    elif op == CAPTURE:
+        capture(w, t, a)
+    elif op == CAPTURED_IN:
+        return captured_in(w, t)
+    elif op == CAPTURED_OUT:
+        return captured_out(w, t)
+    elif op == POLLED:
+        return polled(w, t)
+    elif op == POSITION:
+        return bare_position(w, t)
+    elif op == COUNTED:
+        return counted(w, t, a)
+    elif op == RELEASE_CAPTURE:
+        release_capture(w, t)
+    elif op == INTERRUPT:
+        interrupt(w, t, a)
+    elif op == HOLD:
+        return hold(w, t)
+    elif op == RELEASE:
+        return release(w, t)
+    elif op == SCALE:
+        scale(w, t, a, b)
+    elif op == LET_GO:
+        let_go(w, t, a)
+    elif op == WAIT_FOR_LATE:
+        wait_for_late(w, t)
+    elif op == REPORT_WRITTEN:
+        report_written(w, t)
+    elif op == PAUSE:
+        pause(w, t, a)
+    elif op == HALT:
+        halt(w, t)
+    elif op == SWEEP:
+        sweep(w)
+    elif op == SUM_UP:
+        sum_up(w, a)
+    elif op == FLYING:
+        flying(w)
+    elif op == STAND:
+        stand(w, t)
+    return 0
+
+
+def interrupt(w: PlaneState, t: int, behind: int) -> None:
+    """The thread says when it is between records, or behind its next element (E4)."""
+    task = w.tasks[t]
+    task.interrupted = 1
+    if behind == 1 and task.source != LOCK:
+        task.behind = 1
+    wake_between_records(w, t)
+
+
+def scale(w: PlaneState, t: int, num: int, den: int) -> None:
+    """Services that begin later take num / den of their time (E4)."""
+    w.tasks[t].slow_num = num
+    w.tasks[t].slow_den = den
+
+
+def pause(w: PlaneState, t: int, on: int) -> None:
+    """A source begins no record before it is paused no more (T6)."""
+    w.tasks[t].paused = on
+    wake_between_records(w, t)
+
+
+def polled(w: PlaneState, t: int) -> int:
+    """Bytes taken from all gates so far."""
+    task = w.tasks[t]
+    total = task.earlier_in
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            total += w.channels[w.words[k]].taken
+    return total
+
+
+def start(w: PlaneState) -> None:
+    """Every channel learns the end of its first record, every task gets its first turn, the timers are set."""
+    g = w.g
+    for c in range(g.channels):
+        ch = w.channels[c]
+        gate = w.gates[ch.gate]
+        ch.record_end = record_size(w, c, gate.size_table, gate.size_n, 0)
+    for t in range(g.tasks):
+        append_turn(w, t)
+    if g.flush_n > 0:
+        schedule(w, g.flush_rank, g.flush_base + w.words[g.flush_from])
+    if g.debloat_n > 0:
+        schedule(w, g.debloat_rank, g.debloat_base + w.words[g.debloat_from])
+
+
+def hold(w: PlaneState, t: int) -> int:
+    """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
+    task = w.tasks[t]
+    if task.serving > 0 or task.emitting == 1 or task.in_hand > 0 or task.state == HALTED:
+        return 0
+    task.held = 1
+    become(w, t, HELD)
+    drop_event(w, t)
+    return 1
+
+
+def release(w: PlaneState, t: int) -> int:
+    """The thread is free again; its state counts as held until its turn.  0: it was not held."""
+    task = w.tasks[t]
+    if task.held == 0 or task.state == HALTED:
+        return 0
+    task.held = 0
+    append_turn(w, t)
+    return 1

@@ -1,0 +1,608 @@
+"""Verbs: capture, markers, positions, restarts, sums."""
+
+from sim.plane.rows import PlaneState
+from sim.plane.text.basics import (
+    ANNOUNCED,
+    BLOCKING,
+    BROADCAST,
+    BUSY,
+    DATA,
+    EDGE_SUMS,
+    FORGETTING,
+    HALTED,
+    HARD,
+    HELD,
+    IDLE,
+    MARKER_SERIES,
+    NEVER,
+    NOTE_LEFT,
+    PRIORITY,
+    SOFT,
+    VERTEX_SUMS,
+    WATCH,
+    append_element,
+    append_urgent,
+    append_work,
+    become,
+    cancel,
+    free_element,
+    free_marker,
+    insert_priority,
+    is_priority,
+    new_element,
+    new_marker,
+    record_size,
+    remove_after,
+    report,
+    wake_between_records,
+)
+from sim.plane.text.channels import (
+    append_ready,
+    close,
+    count_shared,
+    give_back,
+    offer,
+    pollable,
+    put_on_line,
+    resume_sender,
+    withdraw,
+)
+from sim.plane.text.counting import settle_gate
+from sim.plane.text.late import be_late_again
+from sim.plane.text.transfer import finish_capture, recycle_exclusive, recycle_floating
+
+# ---- In-flight data: what a capture counts and what it pins (C1-C5).
+
+
+def capture(w: PlaneState, t: int, number: int) -> None:
+    """C1: on every input channel, until the marker of this number arrives; what waits or arrives before it is pinned."""
+    pin_for(w, t, number)
+    task = w.tasks[t]
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            c = w.words[k]
+            ch = w.channels[c]
+            ch.capturing = number
+            ch.captured_from = ch.consumed
+            ch.cap_in = 0
+            ch.in_from = ch.taken
+            ch.in_to = NEVER
+            if ch.mark == number:
+                finish_capture(w, c)
+
+
+def pin_for(w: PlaneState, t: int, number: int) -> None:
+    """What is pinned of an earlier number goes back before anything is pinned for this one (C4)."""
+    task = w.tasks[t]
+    if task.pinning != number:
+        release_capture(w, t)
+    task.pinning = number
+
+
+def captured_in(w: PlaneState, t: int) -> int:
+    """Input bytes; a channel whose marker is missing counts what has arrived so far (C5)."""
+    task = w.tasks[t]
+    total = 0
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            ch = w.channels[w.words[k]]
+            total += ch.cap_in
+            if ch.capturing > 0:
+                total += ch.arrived - ch.captured_from
+    return total
+
+
+def captured_out(w: PlaneState, t: int) -> int:
+    """Output bytes."""
+    task = w.tasks[t]
+    total = 0
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            total += w.channels[c].cap_out
+    return total
+
+
+def pin_output(w: PlaneState, c: int, end: int) -> int:
+    """The data of the sender's queue up to `end` is captured and pinned (C3, C4); returns the bytes."""
+    ch = w.channels[c]
+    ch.cap_out = end - ch.sent
+    if ch.out_to <= ch.sent:
+        ch.out_from = ch.sent
+    if end > ch.out_to:
+        ch.out_to = end
+    return ch.cap_out
+
+
+def release_capture(w: PlaneState, t: int) -> None:
+    """Buffers that were recycled or sent while pinned go back now (C4)."""
+    task = w.tasks[t]
+    if task.pinning == 0:
+        return
+    task.pinning = 0
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            release_input(w, i, w.words[k])
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            release_output(w, c)
+
+
+def release_input(w: PlaneState, i: int, c: int) -> None:
+    ch = w.channels[c]
+    ch.in_from = NEVER
+    while ch.owed_exclusive > 0:
+        ch.owed_exclusive -= 1
+        recycle_exclusive(w, c)
+    while ch.owed_floating > 0:
+        ch.owed_floating -= 1
+        recycle_floating(w, i)
+
+
+def release_output(w: PlaneState, c: int) -> None:
+    ch = w.channels[c]
+    ch.out_from = 0
+    ch.out_to = 0
+    while ch.owed_segments > 0:
+        ch.owed_segments -= 1
+        give_back(w, c)
+
+
+# ---- What the control plane does with markers: forward, convert, prioritise, resume, settle (M1-M3, M5).
+
+
+def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: int) -> int:
+    """A marker into every channel of the task, or of partition `only` (-1: all); returns captured bytes (M1)."""
+    task = w.tasks[t]
+    captured = 0
+    sent = 0
+    if (traits & PRIORITY) != 0:
+        pin_for(w, t, number)
+    for p in range(task.first_partition, task.last_partition):
+        if only < 0 or p == only:
+            part = w.partitions[p]
+            sent += part.channels
+            for c in range(part.first_channel, part.first_channel + part.channels):
+                captured += insert(w, c, new_marker(w, c, series, number, traits))
+    if (traits & ANNOUNCED) != 0:
+        if sent > 0:
+            watch(w, t, number, sent)
+        else:
+            report(w, NOTE_LEFT, t, -1, -1, number, -1, 0, 0)
+    return captured
+
+
+def insert(w: PlaneState, c: int, e: int) -> int:
+    """The marker into the sender's queue; a priority marker captures what it overtakes."""
+    close(w, c)
+    captured = 0
+    if is_priority(w, e):
+        insert_priority(w, c, e)
+        captured = pin_output(w, c, w.channels[c].written)
+    else:
+        append_element(w, c, e)
+    offer(w, c)
+    return captured
+
+
+def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
+    """So many more markers of this number have to leave before LEFT (S7)."""
+    task = w.tasks[t]
+    e = task.watches
+    while e >= 0 and w.elements[e].number != number:
+        e = w.elements[e].next
+    if e < 0:
+        e = new_element(w, -1, WATCH)
+        w.g.markers += 1
+        w.elements[e].number = number
+        w.elements[e].backlog = 0
+        w.elements[e].next = task.watches
+        task.watches = e
+    w.elements[e].backlog += markers
+
+
+def convert_output(w: PlaneState, t: int, number: int) -> int:
+    """Ordinary markers of this number still in the task's queues overtake; returns captured bytes (M2)."""
+    task = w.tasks[t]
+    captured = 0
+    pin_for(w, t, number)
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            w.channels[c].cap_out = 0
+            captured += convert_channel(w, c, number)
+    return captured
+
+
+def convert_channel(w: PlaneState, c: int, number: int) -> int:
+    ch = w.channels[c]
+    captured = 0
+    end = ch.sent
+    before = -1
+    e = ch.head
+    while e >= 0:
+        element = w.elements[e]
+        after = element.next
+        if element.kind == DATA:
+            end = element.end
+            before = e
+        elif (
+            element.kind == MARKER_SERIES
+            and element.number == number
+            and (element.traits & (PRIORITY | ANNOUNCED)) == ANNOUNCED
+        ):
+            remove_after(w, c, before, e)
+            element.traits = (element.traits | PRIORITY) & ~BLOCKING
+            insert_priority(w, c, e)
+            captured = pin_output(w, c, end)
+            if before < 0 or w.elements[before].next == e:
+                before = e
+            offer(w, c)
+        else:
+            before = e
+        e = after
+    return captured
+
+
+def prioritise(w: PlaneState, t: int, number: int) -> None:
+    """Markers of this number in the task's receive queues, and those still to arrive, become urgent (M3)."""
+    task = w.tasks[t]
+    task.prioritised = number
+    moved = False
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            c = w.words[k]
+            if w.channels[c].received > w.channels[c].received_buffers and prioritise_channel(w, t, c, number):
+                moved = True
+    if moved:
+        wake_between_records(w, t)
+
+
+def prioritise_channel(w: PlaneState, t: int, c: int, number: int) -> bool:
+    ch = w.channels[c]
+    moved = False
+    before = -1
+    e = ch.first
+    while e >= 0:
+        element = w.elements[e]
+        after = element.next
+        if element.kind == MARKER_SERIES and element.number == number:
+            if before < 0:
+                ch.first = after
+            else:
+                w.elements[before].next = after
+            if after < 0:
+                ch.last = before
+            ch.received -= 1
+            append_urgent(w, t, e)
+            moved = True
+        else:
+            before = e
+        e = after
+    if moved and not pollable(w, c):
+        withdraw(w, c)
+    return moved
+
+
+def resume(w: PlaneState, t: int, number: int) -> None:
+    """M5: the senders that wait behind a blocking marker go on."""
+    task = w.tasks[t]
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            if w.channels[w.words[k]].mark <= number:
+                resume_sender(w, w.words[k])
+
+
+def settle(w: PlaneState, t: int, series: int, number: int) -> None:
+    task = w.tasks[t]
+    for i in range(task.first_gate, task.last_gate):
+        settle_gate(w, i, series, number)
+
+
+# ---- Where a task stands in its channels, copied column by column behind `words[g.copied]` (P2, P8).
+
+
+def bare_position(w: PlaneState, t: int) -> int:
+    """Records served; by input channel bytes and records read; by output channel bytes and records written.  Returns the late ones."""
+    task = w.tasks[t]
+    w.words[w.g.copied] = task.served
+    at = w.g.copied + 1
+    n = inputs(w, t)
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            ch = w.channels[w.words[k]]
+            w.words[at] = ch.consumed
+            w.words[at + n] = ch.records_in
+            at += 1
+    at += n
+    n = outputs(w, t)
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            w.words[at] = w.channels[c].written
+            w.words[at + n] = w.channels[c].records_out
+            at += 1
+    return task.late
+
+
+def counted(w: PlaneState, t: int, earlier: int) -> int:
+    """Records read by input channel, and written by output channel; returns those served.  `earlier`: there were other attempts."""
+    task = w.tasks[t]
+    at = w.g.copied
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            ch = w.channels[w.words[k]]
+            w.words[at] = ch.records_in
+            if earlier == 1:
+                w.words[at] += ch.earlier_read
+            at += 1
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            w.words[at] = w.channels[c].records_out
+            if earlier == 1:
+                w.words[at] += w.channels[c].earlier_written
+            at += 1
+    return task.served + task.earlier_served
+
+
+def inputs(w: PlaneState, t: int) -> int:
+    """How many channels the task reads."""
+    n = 0
+    for i in range(w.tasks[t].first_gate, w.tasks[t].last_gate):
+        n += w.gates[i].channels
+    return n
+
+
+def outputs(w: PlaneState, t: int) -> int:
+    """How many channels the task writes."""
+    n = 0
+    for p in range(w.tasks[t].first_partition, w.tasks[t].last_partition):
+        n += w.partitions[p].channels
+    return n
+
+
+# ---- Threads that stop, and what a task leaves behind and finds when it starts anew (P1, P3-P6).
+#
+# Between `sweep` and `stand` the owner of the state (`PlaneState`) resets the rows of the tasks marked FORGETTING, but for what lasts.
+# It writes their positions, too.
+
+
+def halt(w: PlaneState, t: int) -> None:
+    """P1: nothing the thread was doing ends."""
+    task = w.tasks[t]
+    task.serving = 0
+    if task.emitting == 1:
+        w.partitions[task.cursor].uncounted += 1
+    task.emitting = 0
+    task.held = 1
+    drop_event(w, t)
+    become(w, t, HALTED)
+
+
+def drop_event(w: PlaneState, t: int) -> None:
+    cancel(w, t)
+    if w.g.stale == t:
+        w.g.stale = -1
+
+
+def sweep(w: PlaneState) -> None:
+    """P3: all entries of a task that forgets leave the work list, the lines, its queues and lists."""
+    g = w.g
+    for _ in range(g.work_n):
+        item = w.ring[g.work_head]
+        g.work_head = (g.work_head + 1) & g.work_mask
+        g.work_n -= 1
+        if not forgotten(w, item):
+            append_work(w, item)
+    for i in range(g.flush_rank - g.tasks):
+        line = w.lines[i]
+        e = line.head
+        line.head = -1
+        line.tail = -1
+        cancel(w, g.tasks + i)
+        while e >= 0:
+            element = w.elements[e]
+            after = element.next
+            element.next = -1
+            if forgotten(w, g.tasks + element.channel):
+                free_chain(w, e)
+            else:
+                put_on_line(w, i, e, element.time)
+            e = after
+    for c in range(g.channels):
+        if forgotten(w, g.tasks + c):
+            ch = w.channels[c]
+            free_chain(w, ch.head)
+            free_chain(w, ch.first)
+    for t in range(g.tasks):
+        if forgotten(w, t):
+            free_chain(w, w.tasks[t].urgent_head)
+            free_chain(w, w.tasks[t].watches)
+            drop_event(w, t)
+            become(w, t, HELD)
+
+
+def forgotten(w: PlaneState, item: int) -> bool:
+    """Does this item of work belong to a task that forgets?  Both ends of a channel do or none."""
+    if item >= w.g.tasks:
+        return w.tasks[w.channels[item - w.g.tasks].reader].held == FORGETTING
+    return w.tasks[item].held == FORGETTING
+
+
+def free_chain(w: PlaneState, first: int) -> None:
+    """Linked elements of any kind back into the pool."""
+    e = first
+    while e >= 0:
+        after = w.elements[e].next
+        if w.elements[e].kind >= 0 or w.elements[e].kind == WATCH:
+            free_marker(w, e)
+        else:
+            free_element(w, e)
+        e = after
+
+
+def stand(w: PlaneState, t: int) -> None:
+    """P5, P6: the channels of the task have their offsets; the rest follows."""
+    task = w.tasks[t]
+    task.held = 1
+    task.recovering = 1
+    be_late_again(w, t)
+    for p in range(task.first_partition, task.last_partition):
+        part = w.partitions[p]
+        for c in range(part.first_channel, part.first_channel + part.channels):
+            recover_output(w, c)
+        if part.ship == BROADCAST:
+            count_shared(w, p)
+            part.recovered = part.used
+    for i in range(task.first_gate, task.last_gate):
+        gate = w.gates[i]
+        gate.shut = 1
+        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            c = w.words[k]
+            w.channels[c].blocked = 1
+            w.channels[c].recovered = w.channels[c].arrived
+            seek_record(w, c)
+            if w.channels[c].arrived > w.channels[c].taken:
+                append_ready(w, c)
+
+
+def seek_record(w: PlaneState, c: int) -> None:
+    """The reader's next record, counted back from the end of the stream (P5)."""
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    i = ch.records_out
+    at = ch.written
+    while i > 0:
+        size = record_size(w, c, gate.size_table, gate.size_n, i - 1)
+        if at - size < ch.consumed:
+            break
+        at -= size
+        i -= 1
+    ch.records_in = i
+    gate.records_in += i
+    ch.record_end = at + record_size(w, c, gate.size_table, gate.size_n, i)
+
+
+def recover_output(w: PlaneState, c: int) -> None:
+    """Closed buffers from `sent` to `written` (P6)."""
+    ch = w.channels[c]
+    part = w.partitions[ch.partition]
+    end = ch.sent
+    while end < ch.written:
+        end += w.g.segment_bytes
+        if end > ch.written:
+            end = ch.written
+        e = new_element(w, c, DATA)
+        w.elements[e].end = end
+        append_element(w, c, e)
+        ch.buffers += 1
+        ch.count += 1
+        if part.ship != BROADCAST:
+            if ch.count == w.g.max_per_channel:
+                part.full += 1
+            part.used += 1
+            part.recovered += 1
+
+
+# ---- Sums over the tasks of each vertex and the channels of each edge: what a sample is made of, without a copy of every row.
+
+
+def sum_up(w: PlaneState, now: int) -> None:
+    """Write the sums behind `words[g.sums]`: those of all vertices, then those of all edges."""
+    g = w.g
+    for v in range(g.vertices):
+        sum_tasks(w, w.words[g.first_tasks + v], w.words[g.first_tasks + v + 1], g.sums + v * VERTEX_SUMS, now)
+    for e in range(g.edges):
+        at = g.first_channels + 2 * e
+        written = sum_channels(w, w.words[at], w.words[at + 2], g.sums + g.vertices * VERTEX_SUMS + e * EDGE_SUMS)
+        w.words[g.sums + w.words[at + 1] * VERTEX_SUMS + 1] += written
+
+
+def flying(w: PlaneState) -> None:
+    """Write behind `words[g.copied]`, by task: records written into its channels, less those that it read."""
+    for t in range(w.g.tasks):
+        task = w.tasks[t]
+        records = 0
+        for p in range(task.first_partition, task.last_partition):
+            records += written_into(w, p)
+        for i in range(task.first_gate, task.last_gate):
+            records -= w.gates[i].records_in
+        w.words[w.g.copied + t] = records
+
+
+def written_into(w: PlaneState, p: int) -> int:
+    """Records that the channels of a partition count: its copies, but for those that are cut off or being written."""
+    part = w.partitions[p]
+    task = w.tasks[part.task]
+    copies = part.copies - part.uncounted
+    if task.emitting == 1 and task.cursor == p:
+        copies -= 1
+    if part.ship == BROADCAST:
+        copies *= part.channels
+    return copies
+
+
+def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
+    """Served, bytes out of earlier attempts, busy, idle, soft and hard up to now."""
+    served = 0
+    earlier = 0
+    busy = 0
+    idle = 0
+    soft = 0
+    hard = 0
+    for t in range(first, last):
+        task = w.tasks[t]
+        served += task.served
+        earlier += task.earlier_out
+        busy += task.busy_ns
+        idle += task.idle_ns
+        soft += task.soft_ns
+        hard += task.hard_ns
+        running = now - task.since
+        if task.state == BUSY or task.state == HELD:
+            busy += running
+        elif task.state == IDLE:
+            idle += running
+        elif task.state == SOFT:
+            soft += running
+        elif task.state == HARD:
+            hard += running
+    w.words[at] = served
+    w.words[at + 1] = earlier
+    w.words[at + 2] = busy
+    w.words[at + 3] = idle
+    w.words[at + 4] = soft
+    w.words[at + 5] = hard
+
+
+def sum_channels(w: PlaneState, first: int, last: int, at: int) -> int:
+    """Bytes and buffers at the reader, bytes and buffers at the writer; returns the bytes ever written."""
+    written = 0
+    at_reader = 0
+    to_read = 0
+    at_writer = 0
+    to_send = 0
+    for c in range(first, last):
+        ch = w.channels[c]
+        written += ch.written
+        at_reader += ch.arrived - ch.taken
+        at_writer += ch.written - ch.sent
+        to_send += ch.queued
+        if ch.local == 1:
+            to_read += ch.queued
+        else:
+            to_read += ch.received
+    w.words[at] = at_reader
+    w.words[at + 1] = to_read
+    w.words[at + 2] = at_writer
+    w.words[at + 3] = to_send
+    return written

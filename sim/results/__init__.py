@@ -1,0 +1,1 @@
+"""What a run produces: journal, tables, summaries, verdicts, charts."""

@@ -1,0 +1,507 @@
+"""Charts as values, and their two forms: interactive, and still (SVG)."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sim.model.text import one_line, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# ---- A figure of matplotlib as SVG inside a page: its colours are the page's variables, so that it is dark when the page is.
+
+SVG_INK, GRID, PAPER = "#010203", "#c0c1c2", "#fdfefd"
+"""Stand for the text, the lines behind the data and the background of the page."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5f00", "#8a8a8a")
+"""Okabe-Ito: told apart with any colour vision.  The page has a lighter set for dark screens."""
+_WIDTH = 5.2
+"""Inches: on a phone, text is shrunk to three quarters and can still be read."""
+
+
+def figure(height: float) -> Figure:
+    """An empty figure in the style of reports."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(_WIDTH, height), layout="constrained")
+
+
+def label(text: object, longest: int = 40) -> str:
+    """A name in a figure: no formula, and no entry that a legend leaves out."""
+    name = one_line(text, longest).replace("$", r"\$")
+    return f" {name}" if name.startswith("_") else name
+
+
+def svg(drawn: Figure, name: str) -> str:
+    """`name` sets its ids apart from those of other figures on the page."""
+    import matplotlib as mpl
+
+    file = io.StringIO()
+    style = mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif"})
+    with style, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has it
+        drawn.savefig(
+            file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", text)
+    text = re.sub(
+        r'(<svg [^>]*?)width="[^"]*" height="[^"]*"',
+        r'\1aria-hidden="true"',
+        re.sub(r'(<svg) height="([^"]*)"', r"\1", text),
+        count=1,
+    )
+    text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text)
+    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    for i, colour in enumerate(COLOURS):
+        text = text.replace(colour, f"var(--c{i})")
+    return text.replace(SVG_INK, "var(--ink)").replace(GRID, "var(--line)").replace(PAPER, "var(--paper)").strip()
+
+
+# ---- A tidy table -> the description of a chart, from which a browser and a printer draw the same.
+
+SHAPES = ("band", "box", "cell", "edge", "line", "node", "point", "ring", "rule", "span", "tick", "words")
+"""What a mark is drawn as.
+
+band: a shaded rectangle behind the others; a side that is not known reaches the edge.  box: a filled rectangle.  cell: one with its words,
+darker for more.  edge: an arrow.  line: the marks of a series, joined.  node: a rectangle with several lines of words.  point: a symbol.
+ring: a large one around a point.  rule: a vertical line.  span: a line between two places.  tick: a short line on the axis.  words: a note.
+"""
+_TEXTS = ("series", "shape", "text", "words")
+_NUMBERS = ("x", "y", "x2", "y2", "shade")
+_COLUMNS = ("panel", *_TEXTS, *_NUMBERS)
+INK = -1
+"""A colour: that of text."""
+_DIGITS = 6
+"""Significant ones of a number in a page."""
+_MAX_NAME_CHARS, _MAX_TOOLTIP_CHARS = 80, 400
+"""Characters of a name, and of what is read when a mark is pointed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartAxis:
+    """An axis; its numbers are in the unit of its title, or of `ending`, which stands behind each."""
+
+    title: str = ""
+    ending: str = ""
+    low: float | None = None  # None: where the marks begin
+    high: float | None = None
+    names: tuple[str, ...] = ()  # of rows; the first is place 0, at the top or at the left
+    is_log: bool = False
+    is_hidden: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The title, with where the axis begins if that is above zero."""
+        is_cut = self.low is not None and self.low > 0 and not (self.is_log or self.is_hidden or self.names)
+        return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.ending}"])) if is_cut else self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Axes with a title; panels stand below each other."""
+
+    title: str
+    x: ChartAxis
+    y: ChartAxis
+    height: float = 0.0  # pixels; 0: by its rows
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What a chart shows.  `marks`: a row per mark, with the columns of `chart`; numbers are in units of their axes."""
+
+    panels: tuple[Panel, ...]
+    marks: pd.DataFrame
+    colours: Mapping[str, int]  # by series
+    linked: str = ""  # charts of one name are zoomed and read together
+    scrub: Mapping[str, Any] = field(default_factory=dict)  # what a slider moves through, for the browser
+
+    @property
+    def series(self) -> list[str]:
+        return list(self.colours)
+
+    def of(self, panel: int, shape: str) -> pd.DataFrame:
+        """The marks of one shape in a panel."""
+        return self.marks[(self.marks["panel"] == panel) & (self.marks["shape"] == shape)]
+
+
+def chart(
+    marks: pd.DataFrame | Iterable[Mapping[str, object]],
+    panels: Sequence[Panel],
+    *,
+    colours: Mapping[str, int] | None = None,
+    linked: str = "",
+    scrub: Mapping[str, Any] | None = None,
+) -> Chart:
+    """The description of a chart.  `marks`: a row per mark, with any of these columns.
+
+    panel: its number.  series: what it belongs to, as the legend has it.  shape: one of SHAPES.  x, y: where it stands, or begins;
+    x2, y2: where it ends.  shade: 0 to 1.  text: what is read when it is pointed at.  words: what stands in it.
+    ValueError: another shape.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(marks if isinstance(marks, pd.DataFrame) else list(marks))
+    table = table.reindex(columns=list(_COLUMNS))
+    table["panel"] = table["panel"].fillna(0).astype(int)
+    table["shape"] = table["shape"].fillna("point")
+    for name in _TEXTS:
+        table[name] = table[name].fillna("")
+    for name in _NUMBERS:
+        table[name] = table[name].astype(float)
+    if other := set(table["shape"]) - set(SHAPES):
+        raise ValueError(f"{', '.join(sorted(other))}: no shape; there are {', '.join(SHAPES)}")
+    for name in ("series", "text", "words"):
+        table[name] = [_one_line_or_more(str(text), name) for text in table[name]]
+    names = dict.fromkeys(table["series"])
+    given = {one_line(name, _MAX_NAME_CHARS): number for name, number in (colours or {}).items()}
+    drawn = {name: given.get(name, number) for number, name in enumerate(names)}
+    return Chart(tuple(panels), table, drawn, linked, scrub or {})
+
+
+def _one_line_or_more(text: str, column: str) -> str:
+    if column == "words":  # several lines
+        return printable(text)
+    return one_line(text, _MAX_TOOLTIP_CHARS if column == "text" else _MAX_NAME_CHARS)
+
+
+def described(drawn: Chart) -> dict[str, Any]:
+    """The chart for a browser, as JSON can carry it."""
+    groups = drawn.marks.groupby(["panel", "series", "shape"], sort=False)
+    series = [
+        {
+            "panel": int(str(panel)),
+            "name": str(name),
+            "shape": str(shape),
+            "colour": drawn.colours[str(name)],
+            "order": drawn.series.index(str(name)),
+            "marks": [_mark(row) for row in rows.to_dict("records")],
+        }
+        for (panel, name, shape), rows in groups
+    ]
+    panels = [{"title": row.title, "height": row.height, "x": _axis(row.x), "y": _axis(row.y)} for row in drawn.panels]
+    return {"panels": panels, "series": series, "linked": drawn.linked, "scrub": dict(drawn.scrub)}
+
+
+def _mark(row: Mapping[Any, Any]) -> list[Any]:
+    """Numbers, the text, and the words inside; what is empty at the end is left out."""
+    values: list[Any] = [_rounded(row[name]) for name in _NUMBERS] + [row["text"], row["words"]]
+    while values and values[-1] in (None, ""):
+        values.pop()
+    return values
+
+
+def _axis(axis: ChartAxis) -> dict[str, Any]:
+    return {
+        "title": axis.heading,
+        "ending": axis.ending,
+        "low": _rounded(axis.low),
+        "high": _rounded(axis.high),
+        "names": list(axis.names),
+        "log": axis.is_log,
+        "hidden": axis.is_hidden,
+    }
+
+
+def _rounded(value: float | None) -> float | int | None:
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{_DIGITS}g}")
+    return int(short) if short == int(short) else short
+
+
+# ---- The picture of a chart that stands still: for paper, for a browser without scripts, and for notebooks.
+
+SMALL_TEXT_POINTS = 9
+"""Points: the size of text in figures."""
+MARKERS = "os^Dv<>P"
+DASHES = ("-", "--", "-.", ":")
+_LONG_LABEL = 28
+"""Characters: two columns of longer labels are wider than the figure."""
+_LONG_NAME = 26
+"""Characters: longer names of rows stand above their row, as there would be no room beside it."""
+_PIXELS = 96.0
+"""In an inch."""
+
+
+def still(drawn: Chart) -> Figure:
+    """A figure of matplotlib, in the colours that a page replaces by its own."""
+    heights = [_height(panel) for panel in drawn.panels]
+    named = _legend(drawn)
+    columns = 1 if max(map(len, named), default=0) > _LONG_LABEL else 2
+    picture = figure(sum(heights) + 0.4 + 0.18 * math.ceil(len(named) / columns))
+    grid = picture.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for number, (axes, panel) in enumerate(zip(grid, drawn.panels, strict=True)):
+        _draw_panel(axes, drawn, number, panel)
+    handles = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if len(named) > 1 or any(shape in _SIGNS for shape in drawn.marks["shape"]):
+        listed = {label(name, 60): handles[label(name, 60)] for name in named if label(name, 60) in handles}
+        picture.legend(
+            list(listed.values()),
+            list(listed),
+            loc="outside lower left",
+            ncols=columns,
+            frameon=False,
+            fontsize=SMALL_TEXT_POINTS,
+            labelcolor=SVG_INK,
+        )
+    return picture
+
+
+def is_above(axis: ChartAxis) -> bool:
+    """Whether names of rows stand above them."""
+    return max(map(len, axis.names), default=0) > _LONG_NAME
+
+
+_SIGNS = {"rule", "tick", "band"}
+"""Shapes that nothing but a legend names."""
+_UNNAMED = {"cell", "node", "edge", "words"}
+"""Shapes that say themselves what they are."""
+
+
+def _legend(drawn: Chart) -> list[str]:
+    found = drawn.marks[~drawn.marks["shape"].isin(_UNNAMED) & (drawn.marks["series"] != "")]
+    return list(dict.fromkeys(found["series"]))
+
+
+def _height(panel: Panel) -> float:
+    """Inches, with its title and the axis below."""
+    around = (0.22 if panel.title else 0.05) + (0.1 if panel.x.is_hidden else 0.5 if panel.x.heading else 0.3)
+    if panel.height:
+        return around + panel.height / _PIXELS
+    rows = len(panel.y.names)
+    return around + ((0.36 if is_above(panel.y) else 0.2) * max(rows, 2) if rows else 1.35)
+
+
+def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
+    own = drawn.marks[drawn.marks["panel"] == number]
+    if panel.x.is_log:
+        axes.set_xscale("log")
+    if panel.y.is_log:
+        axes.set_yscale("log")
+    names: set[str] = set()
+    for (name, shape), rows in own.groupby(["series", "shape"], sort=False):
+        order = drawn.series.index(str(name))
+        colour = SVG_INK if drawn.colours[str(name)] == INK else COLOURS[drawn.colours[str(name)] % len(COLOURS)]
+        text = label(name, 60) if str(name) and name not in names and shape not in _UNNAMED else None
+        names.add(str(name))
+        _DRAW[str(shape)](axes, rows, colour, text, order)
+    _style(axes, panel)
+
+
+def _style(axes: Axes, panel: Panel) -> None:
+    axes.set_title(label(panel.title, 90), loc="left", fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
+    axes.tick_params(labelsize=SMALL_TEXT_POINTS, colors=SVG_INK, labelcolor=SVG_INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_color(SVG_INK)
+    axes.set_axisbelow(True)
+    axes.set_xlim(panel.x.low, panel.x.high)
+    axes.set_ylim(panel.y.low, panel.y.high)
+    axes.set_xlabel(label(panel.x.heading, 60), fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
+    axes.set_ylabel(label(panel.y.heading, 40), fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
+    axes.grid(
+        visible=True,
+        axis="x" if panel.y.names else "both" if panel.x.is_log or panel.y.is_log else "y",
+        color=GRID,
+        lw=0.6,
+    )
+    _ticks(axes, panel)
+    if panel.x.is_hidden:
+        axes.set_axis_off()
+
+
+def _ticks(axes: Axes, panel: Panel) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    for axis, own, most in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
+        if own.names:
+            continue
+        if own.is_log:
+            low, high = axis.get_view_interval()
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,), numticks=7))
+            axis.set_minor_locator(NullLocator())
+        else:
+            axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _, ending=own.ending: f"{value:g}{ending}"))
+    if panel.x.names:
+        axes.set_xlim(-0.5, len(panel.x.names) - 0.5)
+        axes.set_xticks(range(len(panel.x.names)), [label(name, 20) for name in panel.x.names])
+    if not panel.y.names:
+        return
+    above = is_above(panel.y)
+    axes.set_ylim(len(panel.y.names) - 0.45, -0.9 if above else -0.6)
+    if above:
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        for place, name in enumerate(panel.y.names):
+            axes.text(
+                0,
+                place - 0.27,
+                label(name, 62),
+                transform=axes.get_yaxis_transform(),
+                fontsize=SMALL_TEXT_POINTS,
+                color=SVG_INK,
+                va="bottom",
+            )
+    else:
+        axes.set_yticks(range(len(panel.y.names)), [label(name, _LONG_NAME) for name in panel.y.names])
+
+
+# ---------------------------------------------------------------------------------- a function per shape
+
+
+def _line(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    dash = DASHES[(order + order // len(COLOURS)) % len(DASHES)]  # no pair of colour and dash comes twice among 32
+    axes.plot(rows["x"], rows["y"], dash, color=colour, lw=1.4, label=text)
+
+
+def _point(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    marker = MARKERS[order % len(MARKERS)]
+    axes.plot(rows["x"], rows["y"], marker, color=colour, ms=6, mfc="none", mew=1.6, label=text)
+
+
+def _ring(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    axes.plot(rows["x"], rows["y"], "so"[order % 2], color=colour, ms=12, mfc="none", mew=1.4, ls="none", label=text)
+
+
+def _box(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    del order
+    axes.bar(
+        rows["x"],
+        rows["y2"] - rows["y"],
+        rows["x2"] - rows["x"],
+        rows["y"],
+        align="edge",
+        color=colour,
+        lw=0,
+        label=text,
+    )
+
+
+def _span(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    del order
+    axes.hlines(rows["y"], rows["x"], rows["x2"], color=colour, lw=2, label=text or "")
+
+
+def _band(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    del colour, order
+    for row in rows.to_dict("records"):
+        is_across = math.isnan(row["x"])
+        span, low, high = (axes.axhspan, row["y"], row["y2"]) if is_across else (axes.axvspan, row["x"], row["x2"])
+        edge = axes.get_ylim()[1] if is_across else axes.get_xlim()[1]
+        span(low, max(edge, low) * 1e3 if math.isnan(high) else high, color=GRID, alpha=0.35, lw=0, label=text)
+
+
+def _rule(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    del order
+    for number, x in enumerate(rows["x"]):
+        axes.axvline(x, color=colour, lw=1, ls=(0, (2, 2)), label=text if number == 0 else None)
+
+
+def _tick(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    del order
+    axes.plot(rows["x"], rows["y"].fillna(0.0), "|", color=colour, ms=7, mew=1.5, clip_on=False, label=text)
+
+
+def _cell(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    """Faint colours: text stands on them."""
+    from matplotlib.patches import Rectangle
+
+    del text, order
+    for row in rows.to_dict("records"):
+        width, height = row["x2"] - row["x"], row["y2"] - row["y"]
+        alpha = 0.0 if math.isnan(row["shade"]) else 0.06 + 0.4 * row["shade"]
+        axes.add_patch(
+            Rectangle((row["x"], row["y"]), width, height, facecolor=colour, alpha=alpha, edgecolor=PAPER, lw=1)
+        )
+        axes.text(
+            row["x"] + width / 2,
+            row["y"] + height / 2,
+            label(row["words"]),
+            fontsize=SMALL_TEXT_POINTS,
+            color=SVG_INK,
+            ha="center",
+            va="center",
+        )
+
+
+def _node(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    del text, order
+    for row in rows.to_dict("records"):
+        width, height = row["x2"] - row["x"], row["y2"] - row["y"]
+        alpha = 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"]
+        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=colour, alpha=alpha, lw=0))
+        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor="none", edgecolor=SVG_INK, lw=1))
+        lines = "\n".join(label(line, 50) for line in row["words"].split("\n"))
+        axes.text(
+            row["x"] + width / 2,
+            row["y"] + height / 2,
+            lines,
+            fontsize=SMALL_TEXT_POINTS,
+            color=SVG_INK,
+            ha="center",
+            va="center",
+        )
+
+
+def _edge(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
+    del text, order
+    for row in rows.to_dict("records"):
+        start, end = (row["x"], row["y"]), (row["x2"], row["y2"])
+        axes.annotate(
+            "",
+            xy=end,
+            xytext=start,
+            arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1, "shrinkA": 0, "shrinkB": 0},
+        )
+
+
+def _note(axes: Axes, rows: pd.DataFrame, colour: str, name: str | None, order: int) -> None:
+    """At the right edge where no place is given."""
+    del colour, name, order
+    for row in rows.to_dict("records"):
+        text = label(row["words"], 60)
+        if math.isnan(row["x"]):
+            axes.text(
+                0.99,
+                row["y"],
+                text,
+                transform=axes.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                fontsize=SMALL_TEXT_POINTS,
+                color=SVG_INK,
+            )
+        else:
+            axes.text(row["x"], row["y"], text, ha="left", va="center", fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
+
+
+_DRAW: dict[str, Callable[[Axes, pd.DataFrame, str, str | None, int], None]] = {
+    "band": _band,
+    "box": _box,
+    "cell": _cell,
+    "edge": _edge,
+    "line": _line,
+    "node": _node,
+    "point": _point,
+    "ring": _ring,
+    "rule": _rule,
+    "span": _span,
+    "tick": _tick,
+    "words": _note,
+}

@@ -1,0 +1,663 @@
+"""What a setting means for the job: failures, replay, visibility of output, the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sim.model.quantities import PLANNED_RESTARTS, Population, has_sample
+from sim.results.estimates import Duration, median_of_few, quantiles
+from sim.results.formats import MISSING, TextTable, count_text, ms_text
+from sim.results.rates import Tables
+
+# ---- The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
+#
+# The first upload of a job writes everything, where later checkpoints write what is new.  It writes nearly all that it refers to, and
+# more
+# than twice what a later one usually writes; later ones usually refer to more than twice what they write.  State that is written in full
+# each time has no such checkpoint.
+
+EVERYTHING = 0.9
+"""Share of what a checkpoint refers to that it writes, at least."""
+TIMES = 2.0
+"""So many times the median of what later ones write."""
+
+
+def is_periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """By row of the table `checkpoints`: whether it is a periodic or final checkpoint, and not a savepoint."""
+    return (checkpoints["savepointFormat"] == "").to_numpy()
+
+
+def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """By row of the table `checkpoints` of one run: whether it is the first upload of its job.
+
+    A checkpoint that no other follows is none: nothing says that later ones would be smaller.
+    """
+    found = np.zeros(len(checkpoints), dtype=bool)
+    job = checkpoints["x_job"].to_numpy() if "x_job" in checkpoints else np.zeros(len(checkpoints), dtype=int)
+    candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
+    trigger = checkpoints["trigger_timestamp"].to_numpy(dtype=float)
+    in_flight = checkpoints["persisted_data"].to_numpy(dtype=float)
+    written = checkpoints["checkpointed_size"].to_numpy(dtype=float) - in_flight
+    referred = checkpoints["state_size"].to_numpy(dtype=float) - in_flight
+    for number in np.unique(job[candidates]):
+        rows = np.flatnonzero(candidates & (job == number))
+        first, *later = rows[np.argsort(trigger[rows], kind="stable")]
+        if not later or written[first] <= 0:
+            continue
+        usual, usually_referred = np.median(written[later]), np.median(referred[later])
+        found[first] = (
+            written[first] >= EVERYTHING * referred[first] and min(written[first], usually_referred) > TIMES * usual
+        )
+    return found
+
+
+# ---- Sentences about when snapshots are triggered: later than the interval says, and while a savepoint is under way.
+
+_LATER = 1.05
+"""A median distance of triggers beyond so many intervals is named."""
+_SHORTEST_MS = 1000.0
+"""Shorter intervals are those of benchmarks and tests: messages, restarts and savepoints decide when the next one begins."""
+_MIN_GAPS_FOR_MEDIAN = 3
+"""Distances that a median takes."""
+_LONGER = 2.0
+"""A savepoint is named if it takes so many times the longest checkpoint, but for first uploads."""
+
+
+class LateTriggers(NamedTuple):
+    """Checkpoints are further apart than their interval."""
+
+    apart_ms: float  # median distance of triggers
+    interval_ms: float
+    why: str
+
+
+class LongSavepoint(NamedTuple):
+    """The longest savepoint, where it outlasts all checkpoints."""
+
+    number: int
+    kind: str  # canonical or native
+    duration_ms: float
+    is_alone: bool  # no checkpoint is triggered meanwhile, though the interval is shorter
+
+
+def late_triggers(
+    runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
+) -> LateTriggers | None:
+    """None: the interval is kept, or too few checkpoints show whether it is.  `runs`: replications."""
+    apart, durations = [], []
+    for run in runs:
+        rows = run["checkpoints"][is_periodic(run["checkpoints"])].sort_values("trigger_timestamp")
+        jobs = rows["x_job"] if "x_job" in rows else pd.Series(0, rows.index)
+        own = rows["trigger_timestamp"].diff()
+        apart.append(own[jobs == jobs.shift()])
+        durations.append(rows["end_to_end_duration"])
+    between = pd.concat(apart).dropna()
+    if (
+        interval_ms < _SHORTEST_MS
+        or len(between) < _MIN_GAPS_FOR_MEDIAN
+        or (median := float(between.median())) <= _LATER * interval_ms
+    ):
+        return None
+    if min_pause_ms:
+        why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
+    elif max_concurrent == 1 and float(pd.concat(durations).median()) > interval_ms:
+        why = "each waits for the one before, as max-concurrent is 1"
+    else:
+        why = ""
+    return LateTriggers(median, interval_ms, why)
+
+
+def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
+    """``Checkpoints are triggered every 13 s instead of every 10 s (min-pause, 5 s, ...).``; empty: all keep their interval."""
+    parts = []
+    for name, late in found:
+        why = f" ({late.why})" if late.why else ""
+        where = f" with {name}" if several else ""
+        parts.append(f"every {ms_text(late.apart_ms)}{where} instead of every {ms_text(late.interval_ms)}{why}")
+    return f" Checkpoints are triggered {'; '.join(parts)}." if parts else ""
+
+
+def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
+    """None: there is none, or a checkpoint takes as long."""
+    rows = run["checkpoints"]
+    done = rows[(rows["status"] == "COMPLETED").to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
+    if done.empty:
+        return None
+    row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
+    others = rows.loc[is_periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
+    if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONGER * others.max() if len(others) else 0.0):
+        return None
+    began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
+    is_alone = (
+        0 < interval_ms < ended - began
+        and not ((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).any()
+    )
+    return LongSavepoint(
+        int(row["id"]), str(row["savepointFormat"]).lower(), float(row["end_to_end_duration"]), is_alone
+    )
+
+
+def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
+    """Of the longest one.  Empty: none outlasts the checkpoints."""
+    if not found:
+        return ""
+    name, savepoint = max(found, key=lambda item: item[1].duration_ms)
+    of = f" ({name})" if several else ""
+    text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} takes {ms_text(savepoint.duration_ms)}"
+    return f"{text}, and no checkpoint is triggered meanwhile." if savepoint.is_alone else f"{text}."
+
+
+# ---- The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
+#
+# Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.  Failures and planned
+# restarts
+# are populations of their own: a rescale of an idle job is quick, and would make failures look cheap.
+# A recovery or a transaction that did not end within its run counts with the time it had taken: its column is then "more than".
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """The costs of a strategy beyond its checkpoints.  NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
+
+    commits: Annotated[float, "per run", Population.COMMITS]
+    committed_records: Annotated[float, "per run", Population.COMMITS]
+    visible_p50_ms: Annotated[float, "first write of a transaction -> its output visible, median", Population.COMMITS]
+    visible_p99_ms: Annotated[
+        float, "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest", Population.COMMITS
+    ]
+    visible_max_ms: Annotated[float, "likewise, the longest", Population.COMMITS]
+    lost_records: Annotated[
+        float, "per run: of transactions that timed out, or whose files are not there", Population.COMMITS
+    ]
+    restarts: Annotated[float, "per run", Population.RESTARTS]
+    failures: Annotated[float, "per run", Population.FAILURES]
+    downtime_ms: Annotated[float, "failure -> all tasks run again, median", Population.FAILURES]
+    replayed_records: Annotated[float, "emitted again by sources, median", Population.FAILURES]
+    caught_up_ms: Annotated[float, "failure -> as much waits as usual, median", Population.FAILURES]
+    planned_restarts: Annotated[float, "per run", Population.PLANNED]
+    planned_downtime_ms: Annotated[float, "start of the restart -> all tasks run again, median", Population.PLANNED]
+    planned_replayed_records: Annotated[float, "emitted again by sources, median", Population.PLANNED]
+    planned_caught_up_ms: Annotated[float, "start of the restart -> as much waits as usual, median", Population.PLANNED]
+    disturbed_share: Annotated[
+        float, "share of the run between a restart and being caught up again", Population.RESTARTS
+    ]
+    lag_s: Annotated[
+        float, "largest time a record is due and not emitted; a job that failed for good has none", Population.RUN
+    ]
+    delay_mean_s: Annotated[
+        float, "due -> served by a vertex without readers, mean of samples once a second", Population.AFTER_WARMUP
+    ]
+    delay_p99_s: Annotated[float, "likewise, 99 % quantile", Population.AFTER_WARMUP]
+    ended_s: Annotated[float, "end of the run: the job was over, or it was cut off", Population.RUN]
+    unfinished: Annotated[
+        str, "columns whose value is a bound, 'more than': what they measure had not ended when the run did"
+    ]
+
+    def restart_cost(self, population: Population) -> RestartCost:
+        """Return what a restart of this population costs (FAILURES or PLANNED)."""
+        prefix, count = ("planned_", self.planned_restarts) if population is Population.PLANNED else ("", self.failures)
+        downtime, replayed, caught_up = (float(getattr(self, prefix + column)) for column in _COST_COLUMNS)
+        bounds = frozenset(column for column in _COST_COLUMNS if prefix + column in self.unfinished.split())
+        return RestartCost(count, downtime, replayed, caught_up, bounds)
+
+    @property
+    def nothing_happened(self) -> bool:
+        return not self.commits and not self.restarts
+
+
+_COST_COLUMNS = ("downtime_ms", "replayed_records", "caught_up_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class RestartCost:
+    """Medians over the restarts of one population."""
+
+    count: float  # per run
+    downtime_ms: float
+    replayed_records: float
+    caught_up_ms: float
+    bounds: frozenset[str]  # columns whose value is "more than"
+
+    def text(self, column: str) -> str:
+        """``more than 40 s``: it had not ended when the run did."""
+        return _bounded(getattr(self, column), is_bound=column in self.bounds)
+
+
+def consequences(
+    runs: Sequence[Tables],
+    durations_ms: Sequence[float],
+    *,
+    warmup_ms: float = 0.0,
+    committers: Collection[str] = (),
+    died: bool = False,
+    behind: Sequence[bool] = (),
+) -> Consequences:
+    """Consequences from the `commits` and `recoveries` of replications; `durations_ms`: the length of each run.
+
+    Like checkpoints, commits count from the end of the warm-up: the trigger of their checkpoint decides.
+    `committers`: vertices that commit, also those that never did.  `died`: some job failed for good; its lag then has no end.
+    `behind`: by run, whether its backlog grows whatever happens (`falls_behind`): no restart of it is caught up with.
+    """
+    runs = [
+        _never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
+    ]
+    commits = _pooled(runs, "commits")
+    # the trigger decides, as for checkpoints
+    commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
+    fresh = commits[~commits["again"].astype(bool)]
+    restarts = [
+        restart
+        for run, end_ms in zip(runs, durations_ms, strict=True)
+        for restart in _restarts(run["recoveries"], end_ms)
+    ]
+    planned = [restart for restart in restarts if restart.is_planned]
+    failures = [restart for restart in restarts if not restart.is_planned]
+    late = np.array(
+        [age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)]
+    )
+    visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
+    p50, p99, longest = quantiles(visible, late, 0.5, 0.99, 1.0)
+    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "visible_max_ms": longest}
+    bounds |= _duration_columns("", failures) | _duration_columns("planned_", planned)
+    delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
+    return Consequences(
+        commits=len(fresh) / len(runs),
+        committed_records=fresh["records"].sum() / len(runs),
+        visible_p50_ms=p50.value,
+        visible_p99_ms=p99.value,
+        visible_max_ms=longest.value,
+        lost_records=fresh["lost_records"].sum() / len(runs),
+        restarts=len(restarts) / len(runs),
+        failures=len(failures) / len(runs),
+        downtime_ms=bounds["downtime_ms"].value,
+        replayed_records=_replayed(failures),
+        caught_up_ms=bounds["caught_up_ms"].value,
+        planned_restarts=len(planned) / len(runs),
+        planned_downtime_ms=bounds["planned_downtime_ms"].value,
+        planned_replayed_records=_replayed(planned),
+        planned_caught_up_ms=bounds["planned_caught_up_ms"].value,
+        disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if restarts else math.nan,
+        lag_s=math.nan if died else max(float(run["series"]["lag"].max()) for run in runs),
+        delay_mean_s=float(delays.mean()),
+        delay_p99_s=float(delays.quantile(0.99)),
+        ended_s=sum(durations_ms) / len(runs) / 1e3,
+        unfinished=" ".join(column for column, duration in bounds.items() if duration.is_bound),
+    )
+
+
+def _never_caught_up(run: Tables) -> Tables:
+    """The run without the moments at which a growing backlog was as small as before."""
+    return {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)}
+
+
+def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
+    """The rows of all runs.  Empty tables are left out: pandas warns of them."""
+    tables = [run[name] for run in runs if len(run[name])]
+    return pd.concat(tables, ignore_index=True) if tables else runs[0][name]
+
+
+_Lasted = tuple[float, bool]
+"""How long something took [ms], and whether it ended."""
+
+
+class _Restart(NamedTuple):
+    """A row of `recoveries`."""
+
+    is_planned: bool
+    down: _Lasted
+    catching_up: _Lasted
+    ran: bool  # all tasks ran again before a later restart took them over
+    replayed_records: float
+
+
+def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
+    """Restarts of a run, the last one first.
+
+    A later failure may take a restart over.  The job is then down until that one runs.  When that one has caught up, the backlog is what it
+    was at the later failure: the earlier one has not caught up by then.
+    """
+    down: _Lasted = (end_ms, False)
+    known_until_ms = end_ms
+    for row in rows.sort_values("failed")[["kind", "failed", "running", "caught_up", "replayed_records"]].to_dict(
+        "records"
+    )[::-1]:
+        failed, running, caught_up = float(row["failed"]), float(row["running"]), float(row["caught_up"])
+        down = (running, True) if running >= 0 else down
+        known_until_ms = caught_up if caught_up >= 0 else known_until_ms
+        catching_up = (known_until_ms - failed, caught_up >= 0)
+        yield _Restart(
+            row["kind"] in PLANNED_RESTARTS,
+            (down[0] - failed, down[1]),
+            catching_up,
+            running >= 0,
+            float(row["replayed_records"]),
+        )
+
+
+def _duration_columns(prefix: str, restarts: Sequence[_Restart]) -> dict[str, Duration]:
+    """Column -> median."""
+    return {
+        f"{prefix}downtime_ms": _median([restart.down for restart in restarts]),
+        f"{prefix}caught_up_ms": _median([restart.catching_up for restart in restarts]),
+    }
+
+
+def _replayed(restarts: Sequence[_Restart]) -> float:
+    """The median over restarts that ran again; the others have not come to replay anything."""
+    ran = [restart.replayed_records for restart in restarts if restart.ran] or [
+        restart.replayed_records for restart in restarts
+    ]
+    return float(np.median(ran)) if ran else math.nan
+
+
+def _median(lasted: Sequence[_Lasted]) -> Duration:
+    times, ended = (
+        np.array([time for time, _ in lasted], dtype=float),
+        np.array([over for _, over in lasted], dtype=bool),
+    )
+    return median_of_few(times[ended], times[~ended])
+
+
+def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
+    """How long output has waited that was not visible when the run ended: what was lost, and what no completed checkpoint covers."""
+    commits, checkpoints = run["commits"], run["checkpoints"]
+    yield from [end_ms] * int((commits["lost_records"] > 0).sum())
+    if len(commits) or committers:
+        completed = checkpoints.loc[
+            (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints), "trigger_timestamp"
+        ]
+        answered, visible = commits["commit_latency"] >= 0, commits["visible_latency"] >= 0
+        # a task ended without waiting for a checkpoint
+        at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]
+        last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]
+        yield end_ms - max(last_ms)
+
+
+def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
+    """Delays by second: the waiting time of the oldest record at its source, plus the transit time of those served."""
+    worst = (
+        series.loc[series["time"] > warmup_s, ["time", "lag", "x_latency"]].groupby("time")[["lag", "x_latency"]].max()
+    )
+    return worst["lag"] + worst["x_latency"].clip(lower=0.0) / 1e3
+
+
+def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
+    """Time from failures until the job has caught up.  Overlapping ones count once: the next recovery works off the same backlog."""
+    total = 0.0
+    for run, duration_ms in zip(runs, durations_ms, strict=True):
+        rows = run["recoveries"].sort_values("failed")
+        failures = [*rows["failed"], duration_ms]
+        for caught_up, failed, following in zip(rows["caught_up"], failures, failures[1:], strict=False):
+            total += min(following, caught_up if caught_up >= 0 else following) - failed
+    return total
+
+
+def consequences_texts(
+    labels: Sequence[str],
+    statuses: Sequence[str],
+    rows: Sequence[Consequences],
+    runs: Sequence[int] = (),
+    at_once: Sequence[bool] = (),
+    behind: Collection[str] = (),
+) -> tuple[list[str], list[list[str]]]:
+    """(header, rows) for a terminal; columns about commits or failures only if there were any.
+
+    `runs`: of each strategy, one if not given.  `at_once`: whether its output is visible at once, as no vertex commits.
+    `behind`: labels of those whose backlog grows.
+    A percentile of commits stands there with its sample only (`sim.model.quantities`).
+    """
+    counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
+    p99 = [
+        _visible_text(row, "visible_p99_ms") if has_sample("visible_p99_ms", {"commits": count}) else MISSING
+        for row, count in zip(rows, counts, strict=True)
+    ]
+    columns = [("strategy", list(labels)), ("job", list(statuses))]
+    if any(row.commits for row in rows):
+        columns += [
+            ("commits", [count_text(row.commits) for row in rows]),
+            ("committed", [count_text(row.committed_records) for row in rows]),
+            ("visible p50", _visible(rows, "visible_p50_ms", at_once)),
+            *([("visible p99", p99)] if set(p99) != {MISSING} else []),
+            ("visible max", _visible(rows, "visible_max_ms", at_once)),
+        ]
+    if any(row.lost_records for row in rows):
+        columns.append(("lost", [count_text(row.lost_records) for row in rows]))
+    costs = [row.restart_cost(Population.FAILURES) for row in rows]
+    if any(row.failures for row in rows):
+        columns += [
+            ("failures", [count_text(cost.count) for cost in costs]),
+            (
+                "downtime",
+                [
+                    "for good" if _died(row) and not row.failures else cost.text("downtime_ms")
+                    for row, cost in zip(rows, costs, strict=True)
+                ],
+            ),
+            (
+                "replayed",
+                [MISSING if math.isnan(cost.replayed_records) else count_text(cost.replayed_records) for cost in costs],
+            ),
+            (
+                "caught up after",
+                [
+                    "never" if _died(row) and not row.failures else _caught_up(label, cost, behind)
+                    for label, row, cost in zip(labels, rows, costs, strict=True)
+                ],
+            ),
+        ]
+    if any(row.restarts for row in rows):
+        lag = [status if _died(row) else ms_text(1e3 * row.lag_s) for status, row in zip(statuses, rows, strict=True)]
+        columns += [
+            ("largest lag", lag),
+            (
+                "disturbed",
+                [MISSING if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows],
+            ),
+        ]
+    return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
+
+
+def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool]) -> list[str]:
+    return [
+        "at once" if waits_for_nothing else _visible_text(row, column)
+        for row, waits_for_nothing in zip_longest(rows, at_once)
+    ]
+
+
+def _caught_up(label: str, cost: RestartCost, behind: Collection[str]) -> str:
+    return "not in this run" if label in behind and "caught_up_ms" in cost.bounds else cost.text("caught_up_ms")
+
+
+def planned_restarts_table(
+    labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()
+) -> TextTable | None:
+    """What planned restarts cost, a row per strategy that has any; None: no strategy has."""
+    costs = [
+        (label, cost)
+        for label, row in zip(labels, rows, strict=True)
+        if (cost := row.restart_cost(Population.PLANNED)).count
+    ]
+    if not costs:
+        return None
+    header = ["strategy", "restarts", "downtime", "replayed", "caught up after"]
+    return TextTable(
+        "Planned restarts (rescales, and jobs that begin from a snapshot)",
+        header,
+        [
+            [
+                label,
+                count_text(cost.count),
+                cost.text("downtime_ms"),
+                count_text(cost.replayed_records),
+                _caught_up(label, cost, behind),
+            ]
+            for label, cost in costs
+        ],
+    )
+
+
+def consequences_sentence(
+    labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()
+) -> str:
+    """Compare what a failure costs, or a planned restart where nothing fails; empty: neither differs.
+
+    A job that failed for good is not compared.  `overloaded`: labels of those that do not keep up before they restart.
+    """
+    alive = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
+    population = Population.FAILURES if any(row.failures for _, row in alive) else Population.PLANNED
+    compared = [(label, row, row.restart_cost(population)) for label, row in alive]
+    compared = [line for line in compared if line[2].count]
+    if len(compared) < 2:
+        return ""
+    what = "failure" if population is Population.FAILURES else "planned restart"
+    ranked = sorted(compared, key=lambda line: (line[1].disturbed_share, line[2].replayed_records))
+    best, worst = ranked[0], _most_alike(ranked)
+    if (
+        worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01
+        and worst[2].replayed_records < 1.1 * best[2].replayed_records
+    ):
+        return (
+            ""
+            if _may_differ([cost for *_, cost in compared])
+            else f"A {what} stops the job and replays as much under all of them."
+        )
+    also = " and ".join(label for label, *_ in (worst, best) if label in overloaded)
+    also = (
+        f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone."
+        if also
+        else ""
+    )
+    return f"After a {what} {_cost_sentence(*worst, population)}; {_cost_sentence(*best, population)}.{also}"
+
+
+def _most_alike(ranked: Sequence[tuple[str, Consequences, RestartCost]]) -> tuple[str, Consequences, RestartCost]:
+    """The last one; of equals the one with most values of the first: what makes no difference is no contrast."""
+    last, parts = ranked[-1], set(ranked[0][0].split(", "))
+    equals = [line for line in ranked if (line[1].disturbed_share, line[2]) == (last[1].disturbed_share, last[2])]
+    return max(equals, key=lambda line: len(parts & set(line[0].split(", "))))
+
+
+def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population: Population) -> str:
+    """Medians over the restarts of the population, then what all restarts did to the run."""
+    replayed, lag = count_text(cost.replayed_records), ms_text(1e3 * row.lag_s)
+    others = row.planned_restarts if population is Population.FAILURES else 0
+    counted = f" by {_counted(row.failures, 'failure')} and {_counted(others, 'planned restart')}" if others else ""
+    return f"{label} replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time{counted}"
+
+
+def _counted(number: float, noun: str) -> str:
+    return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _died(row: Consequences) -> bool:
+    return math.isnan(row.lag_s)
+
+
+def _may_differ(costs: Sequence[RestartCost]) -> bool:
+    """Whether a bound hides the cost of one of them, or their downtimes differ by more than noise (a tenth, or 100 ms)."""
+    down = [cost.downtime_ms for cost in costs]
+    return any(cost.bounds for cost in costs) or max(down) - min(down) >= max(100.0, 0.1 * max(down))
+
+
+def _visible_text(row: Consequences, column: str) -> str:
+    return _bounded(getattr(row, column), is_bound=column in row.unfinished.split())
+
+
+def _bounded(ms: float, *, is_bound: bool) -> str:
+    """``more than 40 s``: it had not ended when the run did."""
+    return ("more than " if is_bound else "") + ms_text(ms)
+
+
+# ---- When a job with an end comes to it, what that takes beyond its last record, and whether checkpoints end before the job does.
+
+_SILENT = 3
+"""So many intervals without a trigger: checkpoints have ended."""
+_ROUNDED = 0.5
+"""Rates are rounded: less than a record is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The end of jobs that finish; means over the runs of a strategy."""
+
+    at_s: float
+    idle_s: float  # after the last second in which a record was served
+    checkpoints: float  # completed that were triggered in that time
+    final: int | None  # id of the checkpoint that holds the end of all tasks, in the first run; None: none does
+    of: str  # which run or job counts it: `` of job 1``; empty: there is only one
+    final_ms: float  # from its trigger until it is complete
+    committed: float  # records
+
+
+def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) -> Finish:
+    """`runs`: of jobs that finished; `ends_s`: when."""
+    late = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
+    holding = _holding_the_end(runs[0])
+    final = None if holding.empty else holding.iloc[-1]
+    return Finish(
+        at_s=sum(ends_s) / len(runs),
+        idle_s=sum(idle_s for idle_s, _ in late) / len(runs),
+        checkpoints=sum(len(rows) for _, rows in late) / len(runs),
+        final=None if final is None else int(final["id"]),
+        of="" if final is None else _of_run(final, several=len(runs) > 1),
+        final_ms=math.nan if final is None else float(final["end_to_end_duration"] + final["x_finalization"]),
+        committed=committed,
+    )
+
+
+def _holding_the_end(run: Tables) -> pd.DataFrame:
+    """Completed checkpoints that hold the end of all tasks, at most one: the latest of the tasks' final checkpoints."""
+    tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
+    found: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & (rows["id"] == tasks["x_finalCheckpoint"].max())]
+    return found
+
+
+def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last job of a chain."""
+    last: pd.DataFrame = table[table["x_job"] == table["x_job"].max()] if "x_job" in table.columns else table
+    return last
+
+
+def _of_run(row: pd.Series[Any], *, several: bool) -> str:
+    """The words behind the id of a checkpoint of the first run."""
+    return (f" of job {int(row['x_job'])}" if "x_job" in row.index else "") + (" of replication 0" if several else "")
+
+
+def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
+    """(seconds without a record at the end, completed checkpoints that were triggered then)."""
+    series, rows = run["series"], run["checkpoints"]
+    served = series.loc[series["numRecordsInPerSecond"] > 0, "time"]
+    last_s = min(end_s, float(served.max())) if len(served) else 0.0
+    late = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)]
+    if _served_after_samples(run):
+        # a last second that is not whole has no sample, so the time of its records is not known
+        return 0.0, late.tail(1)
+    return end_s - last_s, late
+
+
+def _served_after_samples(run: Tables) -> bool:
+    """Whether tasks of the last job served more records than samples saw: a sample is taken once a second."""
+    tasks, series = _of_last_job(run["tasks"]), _of_last_job(run["series"])
+    return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDED)
+
+
+def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:
+    """When the last checkpoint was triggered if none follows for three intervals, in any run; NaN: they go on, or one is under way."""
+    found = -math.inf
+    for run, end_s in zip(runs, ends_s, strict=True):
+        rows, restarts = run["checkpoints"], run["recoveries"]
+        last_s = float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0
+        down = len(restarts) and float(restarts["running"].iloc[-1]) < 0
+        begun_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
+        if down or (rows["status"] == "IN_PROGRESS").any() or end_s - max(last_s, begun_s) <= _SILENT * interval_s:
+            return math.nan
+        found = max(found, last_s)
+    return found

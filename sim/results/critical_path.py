@@ -1,0 +1,449 @@
+"""The critical path of a checkpoint: the search, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from sim.results.journal import Entry, Happening
+from sim.results.tables import CheckpointStats
+
+# ---- The critical path of one checkpoint: the chain of waits that ends with its last acknowledgement, each begun by the end of the one
+# before.
+#
+# It is found backwards, from the journal: what ended last is followed to what it had waited for, until the trigger is reached.
+# The parts lie end to end, so they sum to the duration to the nanosecond.
+
+
+class PathKind(StrEnum):
+    """The kind of a part of the path: what its time is spent on."""
+
+    TRIGGER = "trigger"  # the coordinator prepares, and its calls set out
+    TASK_THREAD = "task thread"  # the call waits for the thread of a task that begins
+    QUEUE = "behind data"  # the barrier is in a channel
+    # the barrier is in a channel and waits there until the alignment timeout lets it overtake
+    TIMEOUT = "until the timeout"
+    ALIGNMENT = "alignment"  # the first barrier of a task is there, its last is in a channel
+    END_OF_INPUT = "end of input"  # a task waits for an input that ends instead of sending a barrier
+    FLUSH = "file before barrier"
+    PRE_BARRIER = "work before barrier"
+    SYNC = "sync"
+    ASYNC_QUEUE = "async queue"  # the one asynchronous thread of the task is at work for an older checkpoint
+    ASYNC_WORK = "async work"
+    UPLOAD = "upload"
+    OUTPUT = "own output"  # its own barriers must leave the output queues before channel state is complete
+    CHANNEL_STATE = "channel state"
+    ACKNOWLEDGEMENT = "acknowledgement"
+    FINALISATION = "finalisation"
+    NOTIFICATION = "notification"  # the committer hears of the completion when its thread has time
+    COMMIT = "commit"
+
+
+class Graph(NamedTuple):
+    """The channels and tasks that a path can lead along."""
+
+    writers: Sequence[int]  # by channel: task
+    readers: Sequence[int]  # by channel: task
+    groups: Sequence[int]  # by task: tasks of one number share their files of channel state
+    timeout_ns: int | None = None  # of the alignment, from the trigger on
+
+
+class FileSpan(NamedTuple):
+    """A file that a snapshot waits for, from its first byte until it is durable."""
+
+    id: int
+    created_ns: int
+    durable_ns: int | None  # None: it never was
+
+
+class PathPart(NamedTuple):
+    """A part of a critical path."""
+
+    kind: PathKind
+    begin_ns: int
+    end_ns: int
+    task: int = -1  # -1: the coordinator
+    channel: int = -1  # the channel that the barrier came through
+    file: int = -1
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """The critical path of a checkpoint.
+
+    `parts` reach from the trigger to the last acknowledgement, or to the failure; `after` from there to the last commit.
+    """
+
+    checkpoint: int
+    parts: tuple[PathPart, ...]
+    after: tuple[PathPart, ...] = ()
+    is_open: bool = False  # the checkpoint was given up: the last part would have been longer, by an unknown time
+
+    @property
+    def begin_ns(self) -> int:
+        """When the first part begins.  ValueError: there is none.
+
+        `parts` is empty where all tasks acknowledge in the instant of the trigger.
+        """
+        return min(part.begin_ns for part in (*self.parts[:1], *self.after[:1]))
+
+    @property
+    def duration_ns(self) -> int:
+        """The time from the first part to the last, which is `end_to_end_duration` in the table of checkpoints."""
+        return self.parts[-1].end_ns - self.parts[0].begin_ns if self.parts else 0
+
+
+def file_parts(
+    files: Sequence[FileSpan], begin_ns: int, end_ns: int, task: int, work: PathKind, upload: PathKind
+) -> list[PathPart]:
+    """The files of one task that make a phase as long as it is, the last one first; between files it does other work.
+
+    Found backwards: the file that ends last, then the latest file that ended before it began.
+    """
+    parts: list[PathPart] = []
+    spans = [
+        (min(file.durable_ns if file.durable_ns is not None else end_ns, end_ns), file)
+        for file in files
+        if file.created_ns < end_ns
+    ]
+    while end_ns > begin_ns:
+        earlier = [
+            (end, -file.created_ns, file) for end, file in spans if begin_ns < end <= end_ns and file.created_ns < end
+        ]
+        end, _, file = max(earlier, default=(begin_ns, 0, None), key=lambda row: row[:2])
+        if end < end_ns or file is None:
+            parts.append(PathPart(work, end, end_ns, task))
+            end_ns = end
+        else:
+            created_ns = max(begin_ns, file.created_ns)
+            parts.append(PathPart(upload, created_ns, end_ns, task, file=file.id))
+            end_ns = created_ns
+    return parts
+
+
+# ---- The journal of one checkpoint -> its critical path, followed from the end to the trigger.
+
+FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
+"""(task, from, until): the files of a task that were open between these times."""
+
+_STAGES = (
+    Happening.ASYNC_FINISHED,
+    Happening.STATE_WRITTEN,
+    Happening.SYNC_FINISHED,
+    Happening.BARRIER_FORWARDED,
+    Happening.SNAPSHOT_BEGUN,
+)
+"""What happens to a task, the latest stage first."""
+
+
+def critical_path(
+    stats: CheckpointStats,
+    story: Iterable[Entry],
+    graph: Graph,
+    files: FilesOf = lambda *_: (),
+    commits: Mapping[int, int] | None = None,
+) -> CriticalPath:
+    """`story`: all entries about the checkpoint, in order; `commits`: by task, what a commit takes [ns]."""
+    search = _Search(stats, story, graph, files)
+    match stats.status:
+        case "COMPLETED":
+            return CriticalPath(stats.number, search.completed(), search.after(commits or {}))
+        case "FAILED":
+            return CriticalPath(stats.number, search.given_up(), is_open=True)
+        case _:
+            return CriticalPath(stats.number, ())
+
+
+class _Search:
+    """The search for the path of one checkpoint, from its end backwards."""
+
+    def __init__(self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf) -> None:
+        self.stats = stats
+        self._subtasks = stats.subtasks
+        self.graph = graph
+        self.files = files
+        self._parts: list[PathPart] = []  # the last one first
+        self._times: dict[tuple[Happening, int], int] = {}  # when it first happened to a task
+        self._arrivals: dict[int, list[tuple[int, int]]] = {}  # by task: (time, channel)
+        self._beginnings: dict[int, int] = {}  # by task: how many barriers had arrived when its snapshot began
+        self._acknowledged = self._committed = (-1, 0)  # the last one: (task, time)
+        self._upstream: dict[int, set[int]] | None = None
+        # the writer that is looked at next, and when it sent its barrier
+        self._upstream_of_barrier: tuple[int, int] | None = None
+        for entry in story:
+            if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
+                continue  # a task may go on, and acknowledge too late: the failure was not because of that
+            self._times.setdefault((entry.happening, entry.task), entry.time_ns)
+            match entry.happening:
+                case Happening.BARRIER_ARRIVED:
+                    self._arrivals.setdefault(entry.task, []).append((entry.time_ns, entry.number))
+                case Happening.SNAPSHOT_BEGUN:
+                    self._beginnings[entry.task] = len(self._arrivals.get(entry.task, ()))
+                case Happening.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
+                    self._acknowledged = entry.task, entry.time_ns
+                case Happening.COMMITTED:
+                    self._committed = entry.task, entry.time_ns
+
+    # ------------------------------------------------------------------------------------------ from the ends
+
+    def completed(self) -> tuple[PathPart, ...]:
+        """Back from the last acknowledgement."""
+        task, end_ns = self._acknowledged
+        finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
+        self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
+        self._before_acknowledgement(task, finished_ns)
+        return self._in_order()
+
+    def after(self, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
+        """Finalisation, and the last commit that answers this checkpoint."""
+        begin_ns, end_ns = self.stats.latest_ack_ns, self.stats.completed_ns
+        parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
+        committer, visible_ns = self._committed
+        if committer >= 0:
+            working_ns = max(end_ns, visible_ns - commits.get(committer, 0))
+            parts += [
+                PathPart(PathKind.NOTIFICATION, end_ns, working_ns, committer),
+                PathPart(PathKind.COMMIT, working_ns, visible_ns, committer),
+            ]
+        return tuple(part for part in parts if part.duration_ns > 0)
+
+    def given_up(self) -> tuple[PathPart, ...]:
+        """Back from the failure: to the task that declined, or the one that kept the others waiting for longest."""
+        end_ns = self.stats.failed_ns
+        declined = [
+            task
+            for happening, task in self._times
+            if happening is Happening.DECLINED and self._times[happening, task] <= end_ns
+        ]
+        late = [task for task in range(len(self.graph.groups)) if (Happening.ACKNOWLEDGED, task) not in self._times]
+        blocking = declined or [task for task in late if not self._waits_for_another(task)] or late
+        if not blocking:  # metadata was being written
+            acknowledged_ns = self._acknowledged[1]
+            self._add(PathKind.FINALISATION, acknowledged_ns, end_ns)
+            self.completed()
+        elif self._subtasks or self._times:
+            self._unfinished(min(blocking, key=lambda task: (self._stands_since(task), task)), end_ns)
+        return self._in_order()
+
+    def _waits_for_another(self, task: int) -> bool:
+        """Whether this task waits for another component."""
+        late = {writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times}
+        if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
+            return bool(late)
+        if (Happening.STATE_WRITTEN, task) not in self._times or (Happening.ASYNC_FINISHED, task) in self._times:
+            return False
+        if (Happening.IN_FLIGHT_COMPLETE, task) not in self._times:
+            return bool(late)
+        return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
+
+    def _stands_since(self, task: int) -> int:
+        """The time at which the task entered its present stage."""
+        if (stage := self._stage(task)) is not None:
+            return self._times[stage, task]
+        sent = [
+            self._times[Happening.BARRIER_FORWARDED, writer]
+            for writer in self._writers_of(task)
+            if self._forwarded(writer)
+        ]
+        return max(sent, default=self._dispatched_ns)
+
+    def _unfinished(self, task: int, end_ns: int) -> None:
+        """The part that the failure cut off, and what came before."""
+        stage = self._stage(task)
+        arrivals = self._arrivals.get(task, [])
+        match stage:
+            case None if self._writers_of(task):
+                writer, channel = self._latest_sender(task)
+                self._travelled(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
+            case None:
+                self._before_trigger(task, end_ns)
+            case Happening.SNAPSHOT_BEGUN:
+                self._before_forward(task, end_ns)
+            case Happening.BARRIER_FORWARDED:
+                self._before_sync_end(task, end_ns)
+            case Happening.SYNC_FINISHED:
+                self._before_state_written(task, end_ns)
+            case Happening.STATE_WRITTEN if (Happening.IN_FLIGHT_COMPLETE, task) in self._times:
+                self._before_channel_state(task, end_ns)
+            case Happening.STATE_WRITTEN:
+                self._before_in_flight_complete(task, end_ns)
+            case _:
+                finished_ns = self._times[Happening.ASYNC_FINISHED, task]
+                self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
+                self._before_acknowledgement(task, finished_ns)
+
+    # ------------------------------------------------------------------------------------------ one step back
+
+    def _before_acknowledgement(self, task: int, end_ns: int) -> None:
+        """The state or the channel state, whichever was later."""
+        channel_state_ns = self._at(Happening.CHANNEL_STATE_WRITTEN, task, -1)
+        if channel_state_ns == end_ns and self._at(Happening.STATE_WRITTEN, task, end_ns) < end_ns:
+            self._before_channel_state(task, end_ns)
+        else:
+            self._before_state_written(task, end_ns)
+
+    def _before_state_written(self, task: int, end_ns: int) -> None:
+        begun_ns = self._at(Happening.SYNC_FINISHED, task, end_ns)
+        row = self._subtasks.get(task)
+        free_ns = min(end_ns, begun_ns + (row.async_queue_ns if row is not None else 0))
+        self._parts += file_parts(
+            self.files(task, free_ns, end_ns), free_ns, end_ns, task, PathKind.ASYNC_WORK, PathKind.UPLOAD
+        )
+        self._add(PathKind.ASYNC_QUEUE, begun_ns, free_ns, task)
+        self._before_sync_end(task, begun_ns)
+
+    def _before_sync_end(self, task: int, end_ns: int) -> None:
+        forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
+        self._add(PathKind.SYNC, forwarded_ns, end_ns, task)
+        self._before_forward(task, forwarded_ns)
+
+    def _before_forward(self, task: int, end_ns: int) -> None:
+        begun_ns = self._at(Happening.SNAPSHOT_BEGUN, task, end_ns)
+        self._parts += file_parts(
+            self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, PathKind.PRE_BARRIER, PathKind.FLUSH
+        )
+        self._before_beginning(task, begun_ns)
+
+    def _before_beginning(self, task: int, end_ns: int) -> None:
+        """A snapshot begins with a barrier, at the timeout, with a call, or because the last input without its barrier has ended."""
+        arrivals = self._arrivals.get(task, [])[: self._beginnings.get(task)]
+        if arrivals and arrivals[-1][0] == end_ns:
+            self._through(task, arrivals[-1][1], end_ns)
+        elif self._at(Happening.TRIGGER_RECEIVED, task, -1) == end_ns:
+            self._before_trigger(task, end_ns)
+        elif arrivals and self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns:
+            self._before_timeout(task, end_ns, arrivals)
+        elif arrivals:
+            time_ns, channel = arrivals[-1]
+            self._add(PathKind.END_OF_INPUT, time_ns, end_ns, task)
+            self._through(task, channel, time_ns)
+        else:
+            self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task)
+            self._before_dispatch(min(end_ns, self._dispatched_ns))
+
+    def _before_timeout(self, task: int, end_ns: int, arrivals: Sequence[tuple[int, int]]) -> None:
+        """The timeout counts from the trigger, whenever the first barrier came: one that was on its way then is what was waited for."""
+        came = {channel for _, channel in arrivals}
+        sent = {
+            channel: self._at(Happening.BARRIER_FORWARDED, self.graph.writers[channel], end_ns)
+            for channel, reader in enumerate(self.graph.readers)
+            if reader == task and channel not in came
+        }
+        missing = [channel for channel, sent_ns in sent.items() if sent_ns < end_ns]
+        if missing:
+            latest = max(missing, key=lambda channel: (sent[channel], -channel))
+            self._travelled(task, latest, self.graph.writers[latest], end_ns, end_ns)
+        else:  # those that are missing had not set out
+            time_ns, channel = arrivals[0]
+            self._add(PathKind.TIMEOUT, time_ns, end_ns, task)
+            self._through(task, channel, time_ns)
+
+    def _before_channel_state(self, task: int, end_ns: int) -> None:
+        """The file of the whole group is closed when its last member has nothing to add."""
+        complete = {member: self._at(Happening.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
+        # none, if the file was closed because it was given up
+        done = [member for member in complete if complete[member] <= end_ns]
+        last = max(done, key=lambda member: (complete[member], member == task), default=task)
+        begun_ns = complete[last] if 0 <= complete[last] <= end_ns else end_ns
+        self._add(PathKind.CHANNEL_STATE, begun_ns, end_ns, last)
+        self._before_in_flight_complete(last, begun_ns)
+
+    def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
+        """The last barrier came in, or its own barriers went out."""
+        forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
+        arrivals = [arrival for arrival in self._arrivals.get(task, []) if arrival[0] <= end_ns]
+        if forwarded_ns == end_ns:
+            self._before_forward(task, end_ns)
+        elif self._at(Happening.OUTPUT_CONVERTED, task, -1) == end_ns:
+            self._add(PathKind.TIMEOUT, forwarded_ns, end_ns, task)
+            self._before_forward(task, forwarded_ns)
+        elif arrivals and arrivals[-1][0] == end_ns:
+            self._through(task, arrivals[-1][1], end_ns)
+        else:
+            self._add(PathKind.OUTPUT, forwarded_ns, end_ns, task)
+            self._before_forward(task, forwarded_ns)
+
+    def _through(self, task: int, channel: int, end_ns: int) -> None:
+        """A barrier came through a channel; its writer may have ended meanwhile, which counts as its barrier."""
+        self._travelled(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
+
+    def _travelled(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
+        """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
+        if not self._forwarded(writer):
+            self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
+            self._before_dispatch(min(end_ns, self._dispatched_ns))
+            return
+        sent_ns = min(end_ns, self._times[Happening.BARRIER_FORWARDED, writer])
+        overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
+        overtook_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
+        allowed_ns = self._until_timeout(sent_ns, overtook_ns)
+        first_ns = min(max(first_ns, allowed_ns), end_ns)
+        self._add(PathKind.ALIGNMENT, first_ns, end_ns, task, channel)
+        self._add(PathKind.QUEUE, allowed_ns, first_ns, task, channel)
+        self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, task, channel)
+        self._upstream_of_barrier = writer, sent_ns
+
+    def _until_timeout(self, begin_ns: int, overtook_ns: int) -> int:
+        """When the timeout let a barrier overtake: it then waits for a thread that does it, as any barrier that overtakes."""
+        if self.graph.timeout_ns is None:
+            return overtook_ns
+        return min(overtook_ns, max(begin_ns, self.stats.trigger_ns + self.graph.timeout_ns))
+
+    def _before_trigger(self, task: int, end_ns: int) -> None:
+        dispatched_ns = min(end_ns, self._dispatched_ns)
+        self._add(PathKind.TASK_THREAD, dispatched_ns, end_ns, task)
+        self._before_dispatch(dispatched_ns)
+
+    def _before_dispatch(self, end_ns: int) -> None:
+        self._add(PathKind.TRIGGER, self.stats.trigger_ns, end_ns)
+
+    # ------------------------------------------------------------------------------------------ what the journal says
+
+    def _add(self, kind: PathKind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
+        if end_ns > begin_ns:
+            self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
+
+    def _in_order(self) -> tuple[PathPart, ...]:
+        """The parts, first to last, once the way has been followed through all tasks: a loop, as a job may be a chain of thousands."""
+        while self._upstream_of_barrier is not None:
+            writer, sent_ns = self._upstream_of_barrier
+            self._upstream_of_barrier = None
+            self._before_forward(writer, sent_ns)
+        return tuple(reversed(self._parts))
+
+    def _at(self, happening: Happening, task: int, default_ns: int) -> int:
+        return self._times.get((happening, task), default_ns)
+
+    @property
+    def _dispatched_ns(self) -> int:
+        return self._at(Happening.TASKS_TRIGGERED, -1, self.stats.trigger_ns)
+
+    def _stage(self, task: int) -> Happening | None:
+        return next((stage for stage in _STAGES if (stage, task) in self._times), None)
+
+    def _forwarded(self, task: int) -> bool:
+        return (Happening.BARRIER_FORWARDED, task) in self._times
+
+    def _writers_of(self, task: int) -> set[int]:
+        if self._upstream is None:
+            self._upstream = {}
+            for writer, reader in zip(self.graph.writers, self.graph.readers, strict=True):
+                self._upstream.setdefault(reader, set()).add(writer)
+        return self._upstream.get(task, set())
+
+    def _latest_sender(self, task: int) -> tuple[int, int]:
+        """The task before this one whose barrier set out last, and its channel."""
+        channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
+        seen = {channel for _, channel in self._arrivals.get(task, ())}
+        sent = [(self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in seen, -c) for c in channels]
+        _, _, negative = max(sent)
+        return self.graph.writers[-negative], -negative
+
+    def _group(self, task: int) -> list[int]:
+        return [member for member, group in enumerate(self.graph.groups) if group == self.graph.groups[task]]

@@ -1,0 +1,134 @@
+"""Numbers and tables as text, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from sim.model.quantities import Kind
+
+
+# ---- Values as JSON has them, which knows neither NaN nor infinity.
+
+
+def json_ready(value: Any) -> Any:
+    """The same with null for numbers that are none; keys are texts, tuples are lists."""
+    if isinstance(value, dict):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# ---- A table for a terminal, a notebook or a file: a title, names of columns, and cells as text.
+
+
+class TextTable(NamedTuple):
+    """A table of texts with a title."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+# ---- Numbers as short texts: rounded, with a unit.  For exact texts that can be parsed again see `sim.model.units`.
+
+MISSING = "-"
+"""In place of a missing number."""
+NOT_ENDED = "not ended"
+"""In place of an infinite time: what it measures had not ended when the run did."""
+
+_MOST_DIGITS = 7
+
+
+def apart_text(value: float, bound: float, text: Callable[[float, int], str]) -> str:
+    """A value with as many digits as tell it from a bound beside it: ``1.04 s`` for 1,041 ms and a limit of 1 s.
+
+    `text`: (number, digits) -> text.  Equal numbers have equal texts.
+    """
+    if value == bound:
+        return text(value, 2)
+    texts = (text(value, digits) for digits in range(2, _MOST_DIGITS) if text(value, digits) != text(bound, 2))
+    return next(texts, text(value, _MOST_DIGITS))
+
+
+def ms_text(ms: float, digits: int = 2) -> str:
+    """``ms_text(5743.2) == "5.7 s"``: repeated runs of a configuration agree on two digits."""
+    if math.isnan(ms):
+        return MISSING
+    if math.isinf(ms):
+        return NOT_ENDED
+    if ms < 0.95:
+        return "0 ms" if ms < 0.05 else f"{ms:.{digits - 1}f} ms"
+    if ms < 995:
+        return f"{_rounded(ms, digits)} ms"
+    if ms < 119_500:
+        return f"{_rounded(ms / 1e3, digits)} s"
+    return f"{_rounded(ms / 6e4, digits)} min" if ms < 7.15e6 else f"{_rounded(ms / 3.6e6, digits)} h"
+
+
+def bytes_text(count: float) -> str:
+    """``bytes_text(7_612_000) == "7.6 MB"``; decimal units, as in rates."""
+    if math.isnan(count):
+        return MISSING
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= 0.995 * scale:
+            return f"{_rounded(count / scale)} {unit}"
+    return f"{count:.0f} B"
+
+
+def per_second_text(rate: float) -> str:
+    """``per_second_text(19_834) == "19.8k/s"``: three digits, since throughputs differ by little."""
+    if math.isnan(rate):
+        return MISSING
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= 0.9995 * scale:
+            return f"{rate / scale:.3g}{unit}/s"
+    return f"{rate:.3g}/s"
+
+
+def count_text(count: float) -> str:
+    """``count_text(52_340) == "52.3k"``: three digits, but all of a whole number below 10,000; means have a decimal below 100."""
+    if math.isnan(count):
+        return MISSING
+    if count < 9_999.5:
+        return f"{count:.1f}".removesuffix(".0") if count < 99.95 else f"{count:.0f}"
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= 0.9995 * scale:
+            return f"{count / scale:.3g}{unit}"
+    return f"{count:.0f}"
+
+
+def bare_text(number: float) -> str:
+    """``bare_text(1234.5) == "1,234"``: of a table whose unit stands beside it; two digits below 10."""
+    if not math.isfinite(number):
+        return MISSING
+    return f"{number:,.0f}" if abs(number) >= 10 or number == int(number) else f"{number:.2g}"
+
+
+def share_text(share: float) -> str:
+    """``share_text(0.987) == "99 %"``."""
+    return MISSING if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def amount_text(value: float, kind: Kind) -> str:
+    """``amount_text(1500, "duration") == "1.5 s"``: of ms, bytes, or records per second."""
+    texts: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
+    return texts[kind](value)
+
+
+def change_text(change: float) -> str:
+    """``change_text(-0.003) == "-0.3 %"``; the sign is always shown."""
+    if math.isnan(change):
+        return MISSING
+    text = f"{100 * change:+.1f}" if abs(change) < 0.0995 else f"{100 * change:+.0f}"
+    return "±0 %" if float(text) == 0 else f"{text} %"
+
+
+def _rounded(number: float, digits: int = 2) -> str:
+    """A number with some digits, but never fewer than its integer part has."""
+    decimals = max(digits - max(math.floor(math.log10(number)) + 1, 1), 0) if number > 0 else 0
+    text = f"{number:.{decimals}f}"
+    return text.rstrip("0").removesuffix(".") if decimals else text

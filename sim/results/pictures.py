@@ -1,0 +1,369 @@
+"""Pictures of runs and sweeps for notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sim.model import units
+from sim.model.quantities import in_words
+from sim.model.text import one_line
+from sim.results.consequences import first_uploads
+from sim.results.rates import Tables
+from sim.results.side_by_side import StrategyRow
+from sim.results.sweep_answers import Limit, means, unit_of_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+
+# ---- Ticks of an axis of values: round numbers of one unit, which every tick carries.
+
+
+def set_ticks(axis: Axis, column: str, most: int = 6) -> None:
+    """Set at most `most` + 1 ticks, to be called when everything is drawn.
+
+    Values are kept in the unit of `column`, where round numbers are odd ones for a reader: 150 s are 2.5 min.
+    Rounded texts would repeat themselves where values lie close together.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = sorted(axis.get_view_interval())
+    ending, size = unit_of_ticks(column, max(abs(low), abs(high)))
+    places = [
+        place
+        for place in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low / size, high / size)
+        if low <= place * size <= high
+    ]
+    axis.set_ticks([place * size for place in places], [f"{place:.6g}{ending}" for place in places])
+
+
+# ---- Pictures of strategies: over time (durations of checkpoints, queues, back-pressure), and by the parts of their durations.
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+"""Okabe-Ito: distinguishable with any colour vision."""
+_MAX_NAMES_CHARS = 110
+"""Characters of the names above a row."""
+_LOG_FROM = 12.0
+"""Durations that differ by a larger factor have a logarithmic axis."""
+
+
+def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) -> Figure:
+    """A row of panels per strategy over simulated time, each column on one scale; `runs`: strategy -> its first run.
+
+    Strategies whose runs are identical share a row.
+    """
+    from matplotlib.figure import Figure
+
+    drawn = {name: _drawn(tables) for name, tables in runs.items()}
+    rows = alike(drawn)
+    figure = Figure(figsize=(11, 1.1 + 1.35 * len(rows)), dpi=120, layout="constrained")
+    panels = figure.subplots(len(rows), 3, sharex=True, sharey="col", squeeze=False)
+    for (name, names), axes in zip(rows.items(), panels, strict=True):
+        _durations(axes[0], runs[name])
+        axes[1].plot(drawn[name].loc["queue"], color=COLOURS[0], lw=1.1)
+        axes[2].plot(drawn[name].loc["waiting"], color=COLOURS[0], lw=1.1)
+        head = one_line(" = ".join(names) + (" (identical)" if len(names) > 1 else ""), _MAX_NAMES_CHARS)
+        axes[0].set_title(head.replace("$", r"\$"), loc="left", fontsize="small", fontweight="bold")
+        axes[2].set_title(f"of {label}" if (label := _most_pressed(runs[name])) else "", loc="left", fontsize="small")
+        for axis in axes:
+            axis.grid(visible=True, alpha=0.3)
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.tick_params(labelsize="small")
+            if warmup_s:
+                axis.axvspan(0, warmup_s, color="#000000", alpha=0.08, lw=0)
+    _scales(panels[0], [_seconds(tables) for tables in runs.values()])
+    for axis in panels[-1]:
+        axis.set_xlabel("simulated time [s]", fontsize="small")
+    for row in panels:
+        for axis, what in zip(row, ("checkpoint [s]", "in queues [MB]", "back-pressure [%]"), strict=True):
+            axis.set_ylabel(what, fontsize="small")
+    notes = ["× failed"] if any((tables["checkpoints"]["status"] == "FAILED").any() for tables in runs.values()) else []
+    notes += ["◇ first upload"] if any(first_uploads(tables["checkpoints"]).any() for tables in runs.values()) else []
+    notes += ["grey: warm-up"] if warmup_s else []
+    figure.suptitle(
+        "\n".join([title.replace("$", r"\$"), *([", ".join(notes)] if notes else [])]),
+        x=0.01,
+        ha="left",
+        fontsize="medium",
+        wrap=True,
+    )
+    return figure
+
+
+def alike(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
+    """Name -> names of the same curve, itself first: a line that lies below another is invisible."""
+    found: dict[str, list[str]] = {}
+    for name, curve in curves.items():
+        same = next((other for other in found if curves[other].equals(curve)), name)
+        found.setdefault(same, []).append(name)
+    return found
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG.  It is drawn once: `savefig` draws one of constrained layout twice, for the same bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for this
+    canvas.print_png(path)
+
+
+def _drawn(tables: Tables) -> pd.Series[float]:
+    """The curves of a strategy, one after the other."""
+    import pandas as pd
+
+    series, checkpoints = tables["series"], tables["checkpoints"].set_index("trigger_timestamp")
+    total = series.assign(queue=(series["inputQueueSize"] + series["outputQueueSize"]) / 1e6).groupby("time")
+    most = series[series["vertex"] == _most_pressed(tables)].groupby("time")["backPressured"].max()
+    parts = {
+        "checkpoint": checkpoints["end_to_end_duration"],
+        "failed": checkpoints["status"].eq("FAILED").astype(float),
+        "queue": total["queue"].sum(),
+        "waiting": 100 * most,
+    }
+    found: pd.Series[float] = pd.concat(parts)
+    return found
+
+
+def _most_pressed(tables: Tables) -> str:
+    """The vertex that waits for its readers longest."""
+    means = tables["series"].groupby("vertex", sort=False)["backPressured"].mean()
+    return str(means.idxmax()) if len(means) else ""
+
+
+def _seconds(tables: Tables) -> pd.Series[float]:
+    """Durations of all checkpoints that are over."""
+    rows = tables["checkpoints"]
+    found: pd.Series[float] = rows["end_to_end_duration"][rows["status"].isin(("COMPLETED", "FAILED"))] / 1e3
+    return found
+
+
+def _durations(axes: Axes, tables: Tables) -> None:
+    """A dot per completed checkpoint at its trigger, a diamond for a first upload, a cross for a failed one."""
+    rows = tables["checkpoints"]
+    is_first = first_uploads(rows)
+    kinds = (
+        ((rows["status"] == "COMPLETED") & ~is_first, "o", COLOURS[0], 3.5),
+        (is_first, "D", COLOURS[2], 6),
+        (rows["status"] == "FAILED", "x", COLOURS[1], 6),
+    )
+    for of_kind, mark, colour, size in kinds:
+        chosen = rows[of_kind]
+        axes.plot(chosen["trigger_timestamp"] / 1e3, chosen["end_to_end_duration"] / 1e3, mark, color=colour, ms=size)
+
+
+def _scales(panels: Sequence[Axes], seconds: Sequence[pd.Series[float]]) -> None:
+    """Durations on a logarithmic axis where they differ by far, with ticks that can be told apart."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    durations, queues, waiting = panels
+    positive = [value for values in seconds for value in values if value > 0]
+    least, most = (min(positive), max(positive)) if positive else (1.0, 1.0)
+    if most > _LOG_FROM * least:
+        durations.set_yscale("log")
+        durations.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if most < 100 * least else (1.0,), numticks=6))
+        durations.yaxis.set_minor_formatter(NullFormatter())
+        durations.set_ylim(least / 1.6, most * 1.6)
+        durations.yaxis.set_major_formatter("{x:g}")
+    else:
+        durations.set_ylim(0, 1.15 * most)
+    queues.set_ylim(bottom=0)
+    waiting.set_ylim(-4, 104)
+
+
+PARTS = (
+    ("waiting behind data", "queue_ms"),
+    ("until the timeout", "timeout_ms"),
+    ("alignment", "alignment_ms"),
+    ("before the barrier", "pre_barrier_ms"),
+    ("synchronous", "sync_ms"),
+    ("asynchronous", "async_ms"),
+    ("messages", "messages_ms"),
+)
+
+
+def where_time_goes(strategies: Sequence[StrategyRow], title: str = "") -> Figure:
+    """A bar per strategy: the parts of a checkpoint along the path of its slowest barrier (`sim.results.not_completed`)."""
+    from matplotlib.figure import Figure
+
+    lines = [line for line in strategies if line.summary.completed][::-1]
+    figure = Figure(figsize=(9, 1.2 + 0.5 * len(lines)), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    ends = [0.0] * len(lines)
+    for (name, field), colour in zip(PARTS, COLOURS, strict=False):
+        widths = [getattr(line.summary.path, field) / 1e3 for line in lines]
+        axes.barh([line.label for line in lines], widths, left=ends, color=colour, label=name, height=0.6)
+        ends = [end + width for end, width in zip(ends, widths, strict=True)]
+    axes.set_xlabel("median checkpoint [s]")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    axes.set_title(title, loc="left", fontsize="medium", wrap=True)
+    return figure
+
+
+# ---- The picture of a sweep's answer: measured values over settings, with confidence and limits.
+
+_MARKERS = "os^Dv<>P"
+_LABEL = 28  # characters of a label's line
+_DODGE = 0.02  # of the axis; lines are shifted so that bars of confidence don't hide each other
+
+
+class _Scale(NamedTuple):
+    """The horizontal axis: a setting."""
+
+    name: str
+    at: int  # index of the setting
+    places: dict[str, float]  # value as written -> position on the axis
+    is_log: bool
+    is_quantity: bool
+
+    def place(self, key: Sequence[str]) -> float:
+        return self.places[key[self.at]]
+
+    def without(self, key: Sequence[str]) -> tuple[str, ...]:
+        """The values of the other settings."""
+        return (*key[: self.at], *key[self.at + 1 :])
+
+    def moved(self, place: float, i: int, count: int) -> float:
+        share = _DODGE * (i - (count - 1) / 2)
+        low, high = min(self.places.values()), max(self.places.values())
+        return place * (high / low) ** share if self.is_log else place + share * ((high - low) or 1)
+
+
+def answer_picture(
+    groups: Mapping[str, pd.DataFrame],
+    settings: Sequence[str],
+    columns: Sequence[str],
+    limits: Sequence[Limit] = (),
+    title: str = "",
+) -> Figure:
+    """Panels: a row per column, a column per group of rows.
+
+    The setting with most quantities (``10 s``, ``1 min``) is the horizontal axis; every combination of the others is a line.
+    `groups`: name -> rows of a sweep, as for `answers.means`.  Bars are 95 % confidence intervals, dashed lines limits; an arrow
+    upwards means more than this: not everything had ended.
+    """
+    from matplotlib.figure import Figure
+
+    tables = {name: means(rows, settings, columns) for name, rows in groups.items()}
+    keys = list(dict.fromkeys(key for table in tables.values() for key in _keys(table)))
+    scale = _scale(settings, keys)
+    lines = list(dict.fromkeys(scale.without(key) for key in keys))
+    size = (4.5 + 4.5 * len(tables), 1.2 + 2.6 * len(columns))
+    figure = Figure(figsize=size, dpi=120, layout="constrained")
+    panels = figure.subplots(len(columns), len(tables), sharex=True, sharey="row", squeeze=False)
+    for column, row in zip(columns, panels, strict=True):
+        bounds = [limit for limit in limits if limit.column == column]
+        for (name, table), axes in zip(tables.items(), row, strict=True):
+            for i in range(len(lines)):
+                _line(axes, table, column, scale, i, lines)
+            _dressed(axes, column if axes is row[0] else "", bounds)
+            axes.set_title(name if column == columns[0] else "", fontsize="medium")
+        set_ticks(row[0].yaxis, column)  # the panels of a row share it
+    for axes in panels[-1]:
+        _ticks(axes, scale)
+    if len(lines) > 1:
+        names = ", ".join(scale.without(settings))
+        panels[0, -1].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small", title=names)
+    figure.suptitle(title, x=0.01, ha="left", fontsize="medium", wrap=True)
+    return figure
+
+
+def _keys(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The values of the settings, row by row."""
+    return [tuple(map(str, index if isinstance(index, tuple) else (index,))) for index in table.index]
+
+
+def _line(
+    axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, lines: Sequence[tuple[str, ...]]
+) -> None:
+    """Draw a line: the i-th combination of the settings that are not on the axis."""
+    keys = _keys(table)
+    chosen = sorted(
+        (k for k, key in enumerate(keys) if scale.without(key) == lines[i]), key=lambda k: scale.place(keys[k])
+    )
+    places = [scale.moved(scale.place(keys[k]), i, len(lines)) for k in chosen]
+    colour, values = COLOURS[i % len(COLOURS)], table[column].iloc[chosen]
+    spread = table[f"{column} ±"].iloc[chosen].replace(np.inf, np.nan).fillna(0.0)
+    axes.errorbar(
+        places,
+        values,
+        yerr=spread,
+        label=", ".join(lines[i]),
+        capsize=3,
+        ms=5,
+        lw=1.2,
+        color=colour,
+        marker=_MARKERS[(i + i // len(COLOURS)) % len(_MARKERS)],
+        ls="-" if scale.is_quantity else "",
+    )
+    for place, value, unfinished in zip(places, values, table[f"{column} unfinished"].iloc[chosen], strict=True):
+        if unfinished:  # the mean is more than this
+            axes.annotate(
+                "",
+                (place, value),
+                (0, 14),
+                textcoords="offset points",
+                arrowprops={"arrowstyle": "<-", "color": colour},
+            )
+
+
+def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
+    """The axis: the setting with most values that are quantities of a kind; else the first setting, value by value."""
+    values = {name: list(dict.fromkeys(row[i] for row in rows)) for i, name in enumerate(settings)}
+    quantities = {name: places for name in settings if (places := _places(values[name]))}
+    if not quantities:
+        places = {value: float(i) for i, value in enumerate(values[settings[0]])}
+        return _Scale(settings[0], 0, places, is_log=False, is_quantity=False)
+    name = max(quantities, key=lambda name: len(quantities[name]))
+    places = quantities[name]
+    is_log = min(places.values()) > 0 and max(places.values()) > 5 * min(places.values())
+    return _Scale(name, settings.index(name), places, is_log, is_quantity=True)
+
+
+def _places(values: Sequence[str]) -> dict[str, float]:
+    """Value -> position; empty: fewer than two quantities of a kind."""
+    try:
+        read = {value: units.parse_quantity(value) for value in values}
+    except units.UnitError:
+        return {}
+    if (
+        len({kind for kind, _ in read.values()}) > 1
+        or len(values) < 2
+        or any(number is None for _, number in read.values())
+    ):
+        return {}
+    return {value: float(number) for value, (_, number) in read.items() if number is not None}
+
+
+def _dressed(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
+    for limit in limits:
+        bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
+        axes.axhline(bound, color="#555555", ls="--", lw=1)
+    axes.set_ylabel("\n".join(wrap(in_words(column), _LABEL)) if column else "")
+    axes.grid(visible=True, alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _ticks(axes: Axes, scale: _Scale) -> None:
+    from matplotlib.ticker import NullLocator
+
+    if scale.is_log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+    turned = sum(map(len, scale.places)) > 90
+    axes.set_xticks(
+        list(scale.places.values()),
+        list(scale.places),
+        rotation=30 if turned else 0,
+        ha="right" if turned else "center",
+    )
+    axes.set_xlabel(scale.name)

@@ -1,0 +1,127 @@
+"""Records per second: served by the sinks, emitted by the sources, due at them; and whether a job keeps up before anything disturbs it.
+
+A job that goes back to a checkpoint serves records again.  They are served once by the definition here, so that a failure adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+Tables = Mapping[str, pd.DataFrame]
+"""Name -> result table of a run."""
+FALLS_SHORT = 0.015
+"""Sources emit less than they are due to: by so large a share it is no noise."""
+_MIN_BACKLOG_SECONDS = 8
+"""Seconds that tell whether a backlog grows, at least."""
+WORKED_OFF = 0.1
+"""A backlog that grew has been worked off when so small a share of it is left."""
+_FEWEST_TRIGGERS = 3
+"""Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
+
+
+class KeepingUp(NamedTuple):
+    """The rates of a job that does not keep up: emitted and due records/s, in the time before anything went wrong."""
+
+    emitted_per_second: float
+    due_per_second: float
+    until_s: float  # the first failure or fault; NaN: there was none
+
+    @property
+    def falls_short(self) -> bool:
+        return self.emitted_per_second < (1 - FALLS_SHORT) * self.due_per_second
+
+
+def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
+    """By vertices without readers.  `load`: means by vertex; `without_records`: vertices that read no records."""
+    read = {up for up, down in edges if down not in without_records}
+    sinks = [name for name in load.index if name not in read]
+    return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
+
+
+def emitted_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
+    """By vertices that read nothing."""
+    sources = [name for name in load.index if name not in {down for _, down in edges}]
+    return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
+
+
+def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> float:
+    """What failures after the warm-up made the job do again: a column of `recoveries` that counts records."""
+    seconds, records = 0.0, 0.0
+    for run in runs:
+        times = run["series"]["time"]
+        seconds += max(0.0, float(times.max()) - warmup_s) if len(times) else 0.0
+        restarts = run.get("recoveries")
+        if restarts is not None and len(restarts):
+            records += float(restarts.loc[restarts["failed"] >= warmup_s * 1e3, column].sum())
+    return records / seconds if seconds else 0.0
+
+
+def backlog_per_second(series: pd.DataFrame, warmup_s: float) -> float:
+    """Records that became due and were not emitted, per second observed; below zero: a backlog was worked off."""
+    waiting = series["backlog"].groupby(series["time"]).sum()
+    counted = waiting[waiting.index > warmup_s]
+    if counted.empty:
+        return 0.0
+    before = waiting[waiting.index <= warmup_s]
+    return float(counted.iloc[-1] - (before.iloc[-1] if len(before) else 0.0)) / float(counted.index[-1] - warmup_s)
+
+
+def keeping_up(
+    runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, faults_s: Sequence[float] = ()
+) -> KeepingUp | None:
+    """The rates of the run that falls short most, if its backlog grows; None: all keep up, or too little is undisturbed.
+
+    `faults_s`: when something is planned to go wrong, by run.  Failures in `recoveries` count, too.
+    """
+    found = [
+        _keeping_up(run, edges, warmup_s, fault_s)
+        for run, fault_s in zip(runs, faults_s or [np.inf] * len(runs), strict=True)
+    ]
+    short = [rates for rates in found if rates is not None and rates.falls_short]
+    return min(short, key=lambda rates: rates.emitted_per_second / rates.due_per_second, default=None)
+
+
+def falls_behind(
+    run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf
+) -> bool:
+    """Whether the backlog of a job grows for good: before anything goes wrong, and is not worked off later; or after its last restart."""
+    restarts, begun = run["recoveries"], run["checkpoints"]["trigger_timestamp"] / 1e3
+    waiting = run["series"]["backlog"].groupby(run["series"]["time"]).sum()
+    before = _keeping_up(run, edges, warmup_s, fault_s)
+    if before is not None and before.falls_short:
+        is_before = waiting.index <= before.until_s
+        return not waiting[~is_before].min() <= WORKED_OFF * waiting[is_before].max()
+    if not (restarts["caught_up"] >= 0).any():
+        return False
+    since_s = float(restarts["caught_up"].max()) / 1e3
+    quarters = np.array(
+        [part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)]
+    )
+    steps = np.diff(quarters)
+    is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
+    if not is_steady or (len(begun) > 0 and (begun > since_s).sum() < _FEWEST_TRIGGERS):
+        return False  # it may be one slow checkpoint
+    after = _keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf)
+    return after is not None and after.falls_short
+
+
+def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:
+    series, restarts = run["series"], run.get("recoveries")
+    if restarts is not None and len(restarts):
+        fault_s = min(fault_s, float(restarts["failed"].min()) / 1e3)
+    calm = series[(series["time"] <= fault_s).to_numpy()]
+    waiting = calm["backlog"].groupby(calm["time"]).sum()
+    waiting = waiting[waiting.index > warmup_s]
+    if (
+        len(waiting) < _MIN_BACKLOG_SECONDS
+        or waiting.iloc[-len(waiting) // 4 :].min() <= waiting.iloc[: len(waiting) // 2].max()
+    ):
+        return None  # it is worked off now and then
+    sources = ~calm["vertex"].isin([down for _, down in edges]) & (calm["time"] > warmup_s)
+    emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
+    due = emitted + backlog_per_second(calm, warmup_s)
+    return KeepingUp(emitted, due, fault_s if fault_s < float(series["time"].max()) else np.nan)

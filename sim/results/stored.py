@@ -1,0 +1,264 @@
+"""What a run stores: bytes, files, requests, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+
+from sim.model.quantities import Population, Prices
+from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
+from sim.results.rates import Tables
+
+# ---- What a strategy asks of an object store: requests and bytes, per hour, after the warm-up.
+
+_QUICK_BYTES = 8_000_000
+"""A stream of 80 MB/s, as of an object store, writes so much within the noise of durations (`sim.results.estimates`)."""
+
+
+def unlimited_text(unlimited_bytes: float) -> str:
+    """A clause: which time durations of checkpoints leave out; empty: storage has a bandwidth, or little is written."""
+    if unlimited_bytes < _QUICK_BYTES:
+        return ""
+    written = f"writing up to {bytes_text(unlimited_bytes)} per subtask takes no time here"
+    return f"{written}, as storage has no limit: how long it takes is unknown until you write storage.bandwidth"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """Requests and bytes of an object store.  NaN: checkpoints are kept elsewhere."""
+
+    put_requests_per_hour: Annotated[
+        float,
+        "PUT and POST requests that the object store answered, parts of large files among them",
+        Population.AFTER_WARMUP,
+    ]
+    list_requests_per_hour: Annotated[float, "LIST requests, likewise", Population.AFTER_WARMUP]
+    get_requests_per_hour: Annotated[float, "GET and HEAD requests, likewise", Population.AFTER_WARMUP]
+    stored_bytes: Annotated[
+        float,
+        "held by the object store, mean over time: retained checkpoints and shared files",
+        Population.AFTER_WARMUP,
+    ]
+    moved_bytes_per_hour: Annotated[float, "written to the object store and read from it", Population.AFTER_WARMUP]
+
+    @property
+    def has_requests(self) -> bool:
+        return not np.isnan(self.put_requests_per_hour)
+
+
+def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float = 0.0) -> StorageUse:
+    """The mean over runs, from the warm-up to their ends."""
+    found = [_of_run(run["requests"], warmup_s, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
+    return StorageUse(*np.mean(found, axis=0).tolist())
+
+
+def _of_run(requests: pd.DataFrame, begin_s: float, end_s: float) -> list[float]:
+    if requests.empty or end_s <= begin_s:
+        return [np.nan] * 5
+    rows = requests[requests["time"] >= begin_s]
+    puts, lists, gets = (rows[name].sum() for name in ("put", "list", "get"))
+    per_hour = 3600 / (end_s - begin_s)
+    moved = rows["written"].sum() + rows["read"].sum()
+    return [
+        puts * per_hour,
+        lists * per_hour,
+        gets * per_hour,
+        _mean_stored(requests, begin_s, end_s),
+        moved * per_hour,
+    ]
+
+
+def _mean_stored(requests: pd.DataFrame, begin_s: float, end_s: float) -> float:
+    """A second without requests has what the second before had."""
+    times = np.append(requests["time"].to_numpy(dtype=float), end_s)
+    lasts = np.clip(times[1:], begin_s, end_s) - np.clip(times[:-1], begin_s, end_s)
+    return float((requests["stored"].to_numpy(dtype=float) * lasts).sum() / (end_s - begin_s))
+
+
+def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
+    """A row per strategy, with the cost of a month; None: none is kept in an object store."""
+    known = {name: use for name, use in found.items() if use.has_requests}
+    if not known:
+        return None
+    rows = [
+        [
+            name,
+            *(
+                count_text(value)
+                for value in (use.put_requests_per_hour, use.list_requests_per_hour, use.get_requests_per_hour)
+            ),
+            bytes_text(use.stored_bytes),
+            bytes_text(use.moved_bytes_per_hour),
+            prices.text(prices.cost_per_month(asdict(use))),
+        ]
+        if use.has_requests
+        else [name, *[MISSING] * 6]
+        for name, use in found.items()
+    ]
+    header = ["strategy", "PUT per hour", "LIST per hour", "GET per hour", "stored", "moved per hour", "cost per month"]
+    return TextTable(f"What the object store is asked for; prices: {prices.source}", header, rows)
+
+
+# ---- The content of checkpoint storage, for people: the cost of each snapshot, its dependencies, the consequences of deletions.
+#
+# It reads the tables `checkpoints`, `series`, `snapshots`, `restores` and `files` of a run per strategy.
+
+
+def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[TextTable]:
+    """Tables per strategy, if it has savepoints, or jobs that began from a snapshot."""
+    reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
+    if not reporting:
+        return []
+    snapshots = TextTable(
+        "What snapshots take",
+        ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"],
+        [],
+    )
+    restored = TextTable(
+        "Jobs that began from a snapshot",
+        [
+            "strategy",
+            "job",
+            "from",
+            "its first checkpoint",
+            "written",
+            "took",
+            "old one free after",
+            "user may delete it",
+        ],
+        [],
+    )
+    kept = TextTable(
+        "What is kept, and what it depends on",
+        [
+            "strategy",
+            "snapshot",
+            "size",
+            "files",
+            "elsewhere",
+            "of other jobs",
+            "copy of own dir",
+            "of job's dir",
+            "of all",
+            "if disposed of, lost too",
+        ],
+        [],
+    )
+    losses = TextTable("Directories others depend on", ["strategy", "rm -r", "lost"], [])
+    for name, run in reporting.items():
+        snapshots.rows.extend([name, *row] for row in _snapshot_rows(run, edges))
+        restored.rows.extend([name, *row] for row in _restore_rows(run["restores"]))
+        kept.rows.extend([name, *row] for row in _kept_rows(run["snapshots"]))
+        losses.rows.extend([name, *row] for row in _loss_rows(run))
+    return [section for section in (snapshots, restored, kept, losses) if section.rows]
+
+
+def _savepoints(run: Tables) -> pd.Series[bool]:
+    return run["checkpoints"]["savepointFormat"] != ""
+
+
+def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
+    """A row per kind of snapshot."""
+    done = _completed_by_kind(run)
+    for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
+        name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
+        yield [
+            name,
+            str(len(rows)),
+            ms_text(rows["end_to_end_duration"].median()),
+            ms_text(rows["end_to_end_duration"].max()),
+            bytes_text(rows["checkpointed_size"].median()),
+            bytes_text(rows["state_size"].median()),
+            per_second_text(_throughput(run["series"], edges, rows))
+            if (rows["savepointFormat"] != "").all()
+            else MISSING,
+        ]
+
+
+def _completed_by_kind(run: Tables) -> pd.DataFrame:
+    """The completed snapshots with their `end` and `kind`; the first checkpoint after a savepoint is one of its own (FLINK-23949)."""
+    done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
+    done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
+    done["kind"] = done["savepointFormat"].str.lower().where(done["savepointFormat"] != "", "checkpoint")
+    job = done["x_job"] if "x_job" in done else pd.Series(0, done.index)
+    full = {(row["job"], row["first_id"]) for row in _rows(run["restores"]) if row["first_type"] == "full"}
+    for i in done.index:
+        if (job[i], done.loc[i, "id"]) in full:
+            done.loc[i, "kind"] = "full checkpoint"
+    for i in done.index[done["savepointFormat"] != ""]:
+        after = done[
+            (done["trigger_timestamp"] >= done.loc[i, "end"]) & (done["kind"] == "checkpoint") & (job == job[i])
+        ]
+        if len(after):
+            done.loc[after["trigger_timestamp"].idxmin(), "kind"] = "checkpoint after a savepoint"
+    return done
+
+
+def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
+    """Records served by the sinks in the seconds between the triggers and ends of these snapshots."""
+    sinks = series[~series["vertex"].isin({upstream for upstream, _ in edges})]
+    inside = pd.Series(data=False, index=sinks.index)
+    for begin, end in during[["trigger_timestamp", "end"]].itertuples(index=False, name=None):
+        inside |= (sinks["time"] - 1 >= begin / 1e3) & (sinks["time"] <= end / 1e3)
+    seconds = sinks.loc[inside, "time"].nunique()
+    return float(sinks.loc[inside, "numRecordsInPerSecond"].sum()) / seconds if seconds else math.nan
+
+
+def _restore_rows(restores: pd.DataFrame) -> Iterator[list[str]]:
+    """A row per job that began from a snapshot: what its first checkpoint cost, and when the old snapshot may go."""
+    for row in _rows(restores):
+        first, free_ms = row["first_id"] >= 0, row["time_until_old_snapshot_deletable"]
+        yield [
+            str(row["job"]),
+            f"{row['restored_job']}/{row['restored_id']} {row['restored_type']}",
+            f"{row['first_id']} {row['first_type']}" if first else MISSING,
+            bytes_text(row["first_checkpointed_size"]) if first else MISSING,
+            ms_text(row["first_duration"]) if first else MISSING,
+            "never" if free_ms < 0 else ms_text(free_ms),
+            "yes" if row["deletable"] else "no: it is the job's" if row["claim"] == "claim" else "no",
+        ]
+
+
+def _kept_rows(snapshots: pd.DataFrame) -> Iterator[list[str]]:
+    """A row per snapshot that is kept: its size, and whether a copy of a directory is enough to restore it."""
+    for row in _rows(snapshots):
+        broken = "" if row["restorable"] else ", broken"
+        owners = f" ({row['owners']})" if row["chain_length"] else ""
+        yield [
+            f"{row['job']}/{row['id']} {row['type']}{broken}",
+            bytes_text(row["bytes_total"]),
+            str(row["files_total"]),
+            str(row["files_outside_chk_dir"]),
+            f"{row['files_outside_job_dir']}{owners}",
+            _works(row["relocatable_own_dir"]),
+            row["relocatable_job_dir"],
+            _works(row["relocatable_root"]),
+            row["would_break"] or MISSING,
+        ]
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _loss_rows(run: Tables) -> Iterator[list[str]]:
+    """A row per job with the snapshots of other jobs that are lost if its directory is deleted."""
+    there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
+    for owner, files in there.groupby("owner"):
+        needed = {
+            name for names in files["needed_by"] for name in names.split() if name.partition("/")[0] != str(owner)
+        }
+        if needed:
+            yield [
+                f"directory of job {owner}",
+                " ".join(sorted(needed, key=lambda name: [int(part) for part in name.split("/")])),
+            ]
+
+
+def _works(relocatable: bool) -> str:
+    return "yes" if relocatable else "no"

@@ -1,0 +1,438 @@
+"""The summary of a run: a row per barrier mode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from sim.model.quantities import Population
+from sim.results.consequences import first_uploads, is_periodic
+from sim.results.estimates import Duration, quantiles
+from sim.results.formats import ms_text
+from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
+from sim.results.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
+
+# ---- The beginning of a run that is left out of its results: as long as the scenario says, or until the run has settled.
+#
+# The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963).  Observations are left out until the
+# first that stays is neither the largest nor the smallest of all that stay.  A first checkpoint that writes all state is the largest,
+# queues that fill begin as the smallest, a backlog begins as the largest.  An extreme is one by more than a tenth here: else a drift
+# of a per mille, which has no end, would hide the first upload.
+#
+# Rules that minimise an error of the mean (MSER) leave out more.  They also leave out a slow node that strikes in the first half of a
+# run, and with it the tail that people ask about.  An extreme that comes later never lengthens the warm-up of this rule.
+
+BY = 0.1
+"""So much larger or smaller than all that follow an extreme is, as a share."""
+
+
+_SMOOTHED, _FALLS = 5, 1.5
+"""Samples of a mean, and the factor by which a queue falls that is worked off."""
+
+
+class WarmUpEnd(NamedTuple):
+    """The end of a warm-up, and what settled last."""
+
+    ns: int
+    cause: str = ""  # what settled last; empty: the scenario says how long
+
+    def __str__(self) -> str:
+        """``30 s, until the size of checkpoints settled``."""
+        return f"{ms_text(self.ns / 1e6)}, until {self.cause} settled" if self.cause else ms_text(self.ns / 1e6)
+
+
+class HasTables(Protocol):
+    """A result of a run."""
+
+    @property
+    def scenario(self) -> Any: ...
+    @property
+    def tables(self) -> Tables: ...
+
+
+def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
+    """The longest warm-up among the replications of one setting, so that all leave out the same."""
+    run = results[0].scenario.run
+    if not run.finds_warm_up:
+        return WarmUpEnd(run.warmup_ns)
+    return max(_found(result.tables) for result in results)
+
+
+def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
+    """The longest cold start among the replications of one setting: until tasks are warm, and queues and lag have settled."""
+    scenario = results[0].scenario
+    least_ns = scenario.run.cold_start_ns
+    if not least_ns:
+        return WarmUpEnd(0)
+    warm = WarmUpEnd(least_ns + scenario.restart.warm_up_ns)
+    settled = [WarmUpEnd(ns, cause) for result in results for cause, ns in _of_queues(result.tables, drained_after)]
+    served = [WarmUpEnd(_served_as_later_ns(result.tables), "throughput") for result in results]
+    return max((warm, *settled, *served), key=lambda end: end.ns)
+
+
+def _served_as_later_ns(tables: Tables) -> int:
+    """From when on as many records are served as in the last third, nearly."""
+    curve = tables["series"].groupby("time")["numRecordsInPerSecond"].sum()
+    if len(curve) < 3 * _SMOOTHED:
+        return 0
+    below = np.flatnonzero(curve.to_numpy(dtype=float) < (1 - BY) * curve.iloc[-len(curve) // 3 :].median())
+    early = below[below < len(curve) // 2]
+    return round(float(curve.index[early[-1]]) * 1e9) if len(early) else 0
+
+
+def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
+    """How many values to leave out until what the start has left is worked off: all of them, if it is not in this run.
+
+    What follows is no higher than the last third, in means of a few values: checkpoints and bursts let queues rise and fall.
+    """
+    if len(values) < 3 * _SMOOTHED:
+        return 0
+    means = np.convolve(values, np.ones(_SMOOTHED) / _SMOOTHED, "valid")
+    last = means[-len(means) // 3 :]
+    early, late = np.array_split(last, 2)
+    if early.mean() > _FALLS * late.mean():
+        return len(values)
+    above = np.flatnonzero(means > _FALLS * last.max())
+    return int(above[-1]) + _SMOOTHED if len(above) else 0
+
+
+def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
+    """How many values to leave out at the beginning; 0: none, or there is no end to it in the first half."""
+    if len(values) < 3:
+        return 0
+    largest = np.maximum.accumulate(values[::-1])[::-1][1:]  # of all that come later
+    smallest = np.minimum.accumulate(values[::-1])[::-1][1:]
+    inside = np.flatnonzero((values[:-1] <= largest * (1 + BY)) & (values[:-1] >= smallest * (1 - BY)))
+    return int(inside[0]) if len(inside) and 2 * inside[0] <= len(values) else 0
+
+
+def _found(tables: Tables) -> WarmUpEnd:
+    ends = [WarmUpEnd(ns, cause) for cause, ns in (*_of_checkpoints(tables), *_of_queues(tables)) if ns > 0]
+    return max(ends, default=WarmUpEnd(0))
+
+
+def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
+    """(what settles, when [ns]).  The warm-up ends before the trigger of the first checkpoint that counts."""
+    rows = tables["checkpoints"]
+    rows = rows[is_periodic(rows)]
+    rows = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] <= _first_failure_ms(tables))].sort_values(
+        "trigger_timestamp"
+    )
+    for cause, column in (
+        ("the size of checkpoints", "checkpointed_size"),
+        ("the duration of checkpoints", "end_to_end_duration"),
+    ):
+        if count := settled_after(rows[column].to_numpy(dtype=float)):
+            yield cause, (math.ceil(rows["trigger_timestamp"].iloc[count]) - 1) * 1_000_000
+
+
+def _of_queues(
+    tables: Tables, after: Callable[[np.ndarray[Any, np.dtype[Any]]], int] = settled_after
+) -> Iterator[tuple[str, int]]:
+    series = tables["series"]
+    series = series.loc[
+        series["time"] * 1e3 <= _first_failure_ms(tables), ["time", "inputQueueSize", "outputQueueSize", "lag"]
+    ]
+    queued: pd.Series[float] = (series["inputQueueSize"] + series["outputQueueSize"]).groupby(series["time"]).sum()
+    for cause, curve in (("data in queues", queued), ("the lag of sources", series.groupby("time")["lag"].max())):
+        if count := after(curve.to_numpy(dtype=float)):
+            yield cause, round(float(curve.index[count - 1]) * 1e9)
+
+
+def _first_failure_ms(tables: Tables) -> float:
+    """A failure, and what follows from it, is no warm-up."""
+    failed = tables["recoveries"]["failed"]
+    return float(failed.min()) if len(failed) else math.inf
+
+
+# ---- Durations of checkpoints, those that expired or were under way at the end of the run among them.
+#
+# What `ckptsim run` prints is about completed checkpoints, with the failed ones in a column beside it.  Where settings are compared, one
+# under which slow checkpoints expire must not look quick.
+
+_SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
+
+
+def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms: float) -> dict[str, Duration]:
+    """Column -> quantile over the checkpoints that were triggered after the warm-up; those that did not complete took longer than seen.
+
+    First uploads and savepoints do not count, as in summaries.
+    """
+    rows = checkpoints[
+        (checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy()
+        & ~first_uploads(checkpoints)
+        & is_periodic(checkpoints)
+    ]
+    durations = rows["end_to_end_duration"].astype(float)
+    seen = durations.where(rows["status"] != "IN_PROGRESS", end_ms - rows["trigger_timestamp"])
+    completed = (rows["status"] == "COMPLETED").to_numpy()
+    ended, late = seen.to_numpy(dtype=float)[completed], seen.to_numpy(dtype=float)[~completed]
+    return dict(zip(_SHARES, quantiles(ended, late, *_SHARES.values()), strict=True))
+
+
+# ---- The tables of a strategy -> a row: durations of checkpoints, their parts, their costs.
+#
+# Only checkpoints triggered after the warm-up count, and the series after it.  Savepoints have a table of their own
+# (`sim.results.stored`).  Durations and their parts are of *completed* checkpoints;
+# `completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.results.consequences`):
+# it is a row of its own.  Percentiles are computed of any number; `sim.model.quantities` says which may be shown.
+#
+# Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as means.
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The results of a strategy as one row.  NaN: not measured, e.g. a percentile without a completed checkpoint."""
+
+    completed: Annotated[int, "n of every percentile", Population.COMPLETED]
+    failed: Annotated[int, "failed, for any reason", Population.CHECKPOINTS]
+    interrupted: Annotated[int, "failed by a restart or the end of the job", Population.CHECKPOINTS]
+    in_progress: Annotated[int, "under way at the end of the run", Population.CHECKPOINTS]
+    failure: Annotated[str, "the most frequent failure message", Population.CHECKPOINTS]
+    standstill: Annotated[
+        str, "why checkpoints hang although nothing is slow: tasks that wait for each other", Population.CHECKPOINTS
+    ]
+    end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median", Population.COMPLETED]
+    end_to_end_p90_ms: Annotated[
+        float, "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest", Population.COMPLETED
+    ]
+    end_to_end_p99_ms: Annotated[
+        float, "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest", Population.COMPLETED
+    ]
+    end_to_end_max_ms: Annotated[float, "likewise, the longest", Population.COMPLETED]
+    first_uploads: Annotated[
+        int,
+        "checkpoints that upload everything at the beginning, warm-up or not; no other column counts them",
+        Population.FIRST_UPLOADS,
+    ]
+    first_upload_ms: Annotated[float, "end-to-end duration, median", Population.FIRST_UPLOADS]
+    first_upload_bytes: Annotated[float, "written by each, median", Population.FIRST_UPLOADS]
+    start_delay_ms: Annotated[
+        float,
+        "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest",
+        Population.COMPLETED,
+    ]
+    start_delay_vertex: Annotated[str, "that vertex", Population.COMPLETED]
+    alignment_ms: Annotated[float, "alignment, of the slowest subtask, median over checkpoints", Population.COMPLETED]
+    sync_ms: Annotated[float, "synchronous part, of the slowest subtask, median over checkpoints", Population.COMPLETED]
+    async_ms: Annotated[
+        float, "asynchronous part, of the slowest subtask, median over checkpoints", Population.COMPLETED
+    ]
+    persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint", Population.COMPLETED]
+    persisted_mean_bytes: Annotated[
+        float,
+        "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none",
+        Population.COMPLETED,
+    ]
+    checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint", Population.COMPLETED]
+    checkpointed_mean_bytes: Annotated[
+        float, "likewise, mean: compactions and full files make few checkpoints large", Population.COMPLETED
+    ]
+    throughput_per_second: Annotated[
+        float, "records served by the sinks, without what they served again after failures", Population.AFTER_WARMUP
+    ]
+    emitted_per_second: Annotated[
+        float, "records emitted by the sources, without what they emitted again after failures", Population.AFTER_WARMUP
+    ]
+    offered_per_second: Annotated[
+        float, "likewise, and by how much their backlog grew: what they were due to emit", Population.AFTER_WARMUP
+    ]
+    bottleneck: Annotated[
+        str, "the vertex with the busiest subtask; of equals the one furthest downstream", Population.RUN
+    ]
+    busy_share: Annotated[float, "of the bottleneck, mean over its subtasks", Population.AFTER_WARMUP]
+    busiest_subtask: Annotated[int, "its index: one hot subtask holds up all others", Population.RUN]
+    busiest_subtask_share: Annotated[float, "its busy share", Population.RUN]
+    backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks", Population.AFTER_WARMUP]
+    most_backpressured: Annotated[str, "the vertex that waits most for those after it", Population.AFTER_WARMUP]
+    most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks", Population.AFTER_WARMUP]
+    backlog_growth: Annotated[
+        float,
+        "largest backlog of the sources in the second half of the time observed, less that in the first half",
+        Population.AFTER_WARMUP,
+    ]
+    path: BarrierPath  # medians of all completed checkpoints
+    tail: BarrierPath  # of their slowest tenth
+
+    def row(self) -> dict[str, Any]:
+        """A flat row: the parts of `path` become path_*, those of `tail` tail_*."""
+        ways = {"path": self.path, "tail": self.tail}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ways}
+        return own | {
+            f"{name}_{field.name}": getattr(way, field.name) for name, way in ways.items() for field in fields(way)
+        }
+
+
+def summarize(
+    runs: Sequence[Tables],
+    edges: Sequence[tuple[str, str]],
+    *,
+    warmup_s: float = 0.0,
+    without_records: Collection[str] = (),
+    of_first_uploads: bool = False,
+    rates_from_s: float = 0.0,
+) -> Summary:
+    """Summarise a strategy.  `edges` are the job graph's (upstream, downstream); `runs` are its replications.
+
+    `without_records`: vertices that read no records (committers).  The vertex before them may still be a sink.
+    `of_first_uploads`: the row is about them, and about no other checkpoint.  `rates_from_s`: before that no rate counts, the end of a
+    cold start.
+    """
+    rates_s = max(warmup_s, rates_from_s)
+    firsts, others = _checkpoints(runs, warmup_s)
+    checkpoints = firsts if of_first_uploads else others
+    done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
+    subtasks = _pooled(runs, "subtasks")
+    subtasks = subtasks[subtasks["id"].isin(done["id"])]
+    load = _load(runs, rates_s)
+    failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
+    (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
+    delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
+    slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
+    durations = done["end_to_end_duration"].to_numpy(dtype=float)
+    emitted = emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s)
+    return Summary(
+        completed=len(done),
+        failed=len(failures),
+        interrupted=int(failures.isin(INTERRUPTIONS).sum()),
+        in_progress=int((checkpoints["status"] == "IN_PROGRESS").sum()),
+        failure=_most_frequent(failures[~failures.isin(INTERRUPTIONS)]) or _most_frequent(failures),
+        standstill=_most_frequent(checkpoints.loc[checkpoints["x_standstill"] != "", "x_standstill"]),
+        end_to_end_p50_ms=_quantile(durations, 0.5),
+        end_to_end_p90_ms=_quantile(durations, 0.9),
+        end_to_end_p99_ms=_quantile(durations, 0.99),
+        end_to_end_max_ms=_quantile(durations, 1.0),
+        first_uploads=len(firsts),
+        first_upload_ms=float(firsts["end_to_end_duration"].median()),
+        first_upload_bytes=float(firsts["checkpointed_size"].median()),
+        start_delay_ms=_at(delays, _largest(delays)),
+        start_delay_vertex=_largest(delays),
+        alignment_ms=float(slowest["alignment_duration"]),
+        sync_ms=float(slowest["sync_duration"]),
+        async_ms=float(slowest["async_duration"]),
+        persisted_bytes=float(done["persisted_data"].median()),
+        persisted_mean_bytes=float(done["persisted_data"].mean()),
+        checkpointed_bytes=float(done["checkpointed_size"].median()),
+        checkpointed_mean_bytes=float(done["checkpointed_size"].mean()),
+        throughput_per_second=_throughput(runs, load, edges, rates_s, without_records),
+        emitted_per_second=emitted,
+        offered_per_second=emitted + sum(backlog_per_second(run["series"], rates_s) for run in runs) / len(runs),
+        bottleneck=bottleneck,
+        busy_share=_at(load["busy"], bottleneck),
+        busiest_subtask=hot,
+        busiest_subtask_share=hot_share,
+        backpressured_share=_at(load["backPressured"], bottleneck),
+        most_backpressured=waiting,
+        most_backpressured_share=_at(load["backPressured"], waiting),
+        backlog_growth=max((_backlog_growth(run["series"], warmup_s) for run in runs), default=np.nan),
+        path=path(ways[ways["id"].isin(done["id"])]),
+        tail=path(ways[ways["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
+    )
+
+
+def throughput(
+    runs: Sequence[Tables],
+    edges: Sequence[tuple[str, str]],
+    *,
+    warmup_s: float = 0.0,
+    without_records: Collection[str] = (),
+) -> float:
+    """What `summarize` calls `throughput_per_second`, for a tenth of its time."""
+    return _throughput(runs, _load(runs, warmup_s), edges, warmup_s, without_records)
+
+
+def _most_frequent(texts: pd.Series[str]) -> str:
+    return "" if texts.empty else str(texts.mode().iloc[0])
+
+
+def median_duration_ms(runs: Sequence[Tables], *, warmup_s: float) -> float:
+    """The `end_to_end_p50_ms` of a summary, without the rest of it."""
+    _, others = _checkpoints(runs, warmup_s)
+    return _quantile(others.loc[others["status"] == "COMPLETED", "end_to_end_duration"].to_numpy(dtype=float), 0.5)
+
+
+def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """First uploads, and the other periodic checkpoints that were triggered after the warm-up."""
+    every = _pooled(runs, "checkpoints")
+    is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
+    return every[is_first], every[
+        ~is_first & is_periodic(every) & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
+    ]
+
+
+def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
+    """The rows of all runs in one table; ids stay distinct, as every run counts its checkpoints from 1."""
+    frames = [_apart(run[table]) for run in runs]
+    if len(runs) == 1:
+        return frames[0]
+    if "id" in frames[0]:
+        frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
+    filled = [frame for frame in frames if len(frame)]  # an empty one has no types to agree with
+    return pd.concat(filled, ignore_index=True) if filled else frames[0]
+
+
+def _apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """Distinct ids for the job instances of a chain, which continue the count of their snapshot."""
+    return frame.assign(id=frame["id"] + frame["x_job"] * 10**8) if {"id", "x_job"} <= set(frame) else frame
+
+
+def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
+    """(vertex, subtask, busy share).  Within 0.02 of the greatest share the most downstream subtask counts: it slows the others."""
+    if tasks.empty:
+        return "", -1, np.nan
+    spent = tasks[
+        ["accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs"]
+    ].sum(axis=1)
+    busy = (
+        (tasks["accumulateBusyTimeMs"] / spent.where(spent > 0, 1.0))
+        .groupby([tasks["vertex"], tasks["index"]], sort=False)
+        .mean()
+    )
+    vertices = busy.groupby(level=0, sort=False).max()
+    vertex = vertices.index[vertices >= vertices.max() - 0.02][-1]
+    return str(vertex), int(busy[vertex].idxmax()), float(busy[vertex].max())
+
+
+def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
+    """Vertex -> means of its series, made column by column: a copy of all of a day's is as large as the series."""
+    series = _pooled(runs, "series")
+    counted = (series["time"] > warmup_s).to_numpy()
+    vertex, names = pd.factorize(series["vertex"].to_numpy()[counted])
+    columns = ["busy", "backPressured", "numRecordsInPerSecond"]
+    means = {name: pd.Series(series[name].to_numpy()[counted]).groupby(vertex, sort=False).mean() for name in columns}
+    return pd.DataFrame(means).set_axis(names)
+
+
+def _throughput(
+    runs: Sequence[Tables],
+    load: pd.DataFrame,
+    edges: Sequence[tuple[str, str]],
+    warmup_s: float,
+    without_records: Collection[str],
+) -> float:
+    return served_per_second(load, edges, without_records) - again_per_second(runs, "served_again", warmup_s)
+
+
+def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
+    """Checkpoints come and go in both halves; a job that falls behind has more to do in the second."""
+    counted = series["time"] > warmup_s
+    waiting = series["backlog"][counted].groupby(series["time"][counted]).sum()
+    half = len(waiting) // 2
+    return float(waiting.iloc[half:].max() - waiting.iloc[:half].max()) if half else np.nan
+
+
+def _largest(values: pd.Series[float]) -> str:
+    return str(values.idxmax()) if len(values) else ""
+
+
+def _at(values: pd.Series[float], name: str) -> float:
+    return float(values[name]) if name in values.index else np.nan  # a job may end before the first sample
+
+
+def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:
+    return float(np.quantile(values, q)) if len(values) else np.nan

@@ -1,0 +1,504 @@
+"""The verdict in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from sim.model.quantities import STATISTICS
+from sim.model.text import capitalised, listed
+from sim.results.consequences import Finish, late_triggers_sentence, long_savepoint_sentence
+from sim.results.estimates import is_noise
+from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.results.not_completed import EXPIRED
+from sim.results.side_by_side import FINALISATION, Single, StrategyRow
+from sim.results.stored import unlimited_text
+
+# ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
+
+_LESS = 0.99
+"""Output of so small a share of the others' is less than theirs."""
+MOST_NAMED = 4
+"""So many strategies are named; of more the number is told."""
+
+
+def finish_sentence(lines: Sequence[StrategyRow]) -> str:
+    """When the job finishes under which strategy, what passes after its last record, and who commits less; empty: it does not finish."""
+    found = [(line, line.finish) for line in lines if line.finish is not None]
+    if not found:
+        return ""
+    early, late = min(found, key=lambda item: item[1].at_s), max(found, key=lambda item: item[1].at_s)
+    soon = [line for line, end in found if not _later(end, early[1])]
+    text = f"The job finishes at {_at(early[1])}" + (f" with {_names(soon)}" if len(soon) < len(lines) else "")
+    if _later(late[1], early[1]):
+        text += f", and at {_at(late[1])} with {late[0].called}"
+    if len(found) < len(lines):
+        text += f"; with {_names([line for line in lines if line.finish is None])} it does not"
+    return f"{text}. {_waits(found)}{_final(found)}{_open(found)}{_less(found)}"
+
+
+_Found = Sequence[tuple[StrategyRow, Finish]]
+
+
+def _waits(found: _Found) -> str:
+    """The strategy under which most time passes without a record, if it waits for more than one checkpoint."""
+    line, end = max(found, key=lambda item: item[1].idle_s)
+    if end.checkpoints <= 1:
+        return ""
+    return f"With {line.called} {ms_text(1e3 * end.idle_s)} and {count_text(end.checkpoints)} checkpoints pass after its last record. "
+
+
+def _final(found: _Found) -> str:
+    """The longest of those that one checkpoint is enough for."""
+    once = [(line, end) for line, end in found if end.final is not None and end.checkpoints <= 1]
+    if not once:
+        return ""
+    line, end = max(once, key=lambda item: item[1].final_ms)
+    return f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and takes {ms_text(end.final_ms)}. "
+
+
+def _open(found: _Found) -> str:
+    none = [line for line, end in found if end.final is None]
+    return f"With {_names(none)} no checkpoint holds its end. " if none else ""
+
+
+def _less(found: _Found) -> str:
+    """Output that some strategies commit and another does not."""
+    most = max(end.committed for _, end in found)
+    line, end = min(found, key=lambda item: item[1].committed)
+    if end.committed >= _LESS * most:
+        return ""
+    return f"{capitalised(line.called)} commits {count_text(end.committed)} records of {count_text(most)}. "
+
+
+def off_sentence(lines: Sequence[StrategyRow]) -> str:
+    """Under which strategies no checkpoint is due, and what that means for output and failures; empty: under none."""
+    off = [line for line in lines if line.without_interval]
+    if not off:
+        return ""
+    hidden = listed([f"'{vertex}'" for vertex in off[0].hidden])
+    output = f"output of {hidden} never becomes visible, and " if hidden else ""
+    return f"With {_names(off)} no checkpoint is due (checkpoint.interval): {output}a failure begins the job anew. "
+
+
+def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
+    """Under which strategies checkpoints end although the job runs on; empty: under none."""
+    stopped = [line for line in lines if not math.isnan(line.last_trigger_s)]
+    if not stopped:
+        return ""
+    first = min(stopped, key=lambda line: line.last_trigger_s)
+    if not first.last_trigger_s:
+        return f"With {_names(stopped)} no checkpoint is triggered. "
+    when = ms_text(1e3 * first.last_trigger_s)
+    since = f"none is triggered after {when}, and a failure goes back to that one"
+    return f"With {_names(stopped)} checkpoints end while the job runs on: {since}. "
+
+
+def _later(late: Finish, early: Finish) -> bool:
+    return not is_noise(1e3 * late.at_s, 1e3 * early.at_s)
+
+
+def _at(found: Finish) -> str:
+    return ms_text(1e3 * found.at_s)
+
+
+def _names(lines: Sequence[StrategyRow]) -> str:
+    return listed([line.called for line in lines]) if len(lines) <= MOST_NAMED else f"{len(lines)} strategies"
+
+
+_MOST_LABELS = 3
+"""So many strategies are named; of more the number is told."""
+
+
+def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
+    """The strategy that falls short most, in numbers, and which others do; empty: all keep up."""
+    found = [
+        (line.overload.emitted_per_second / line.overload.due_per_second, line, line.overload)
+        for line in strategies
+        if line.overload
+    ]
+    if not found:
+        return ""
+    _, worst, overload = min(found, key=lambda item: item[0])
+    when = "" if math.isnan(overload.until_s) else f" before anything fails (until {ms_text(1e3 * overload.until_s)})"
+    rates = f"{per_second_text(overload.emitted_per_second)} of {per_second_text(overload.due_per_second)} that are due{when}"
+    name, share = worst.busiest
+    others = [line.label for _, line, _ in found if line is not worst]
+    also = f" So are {_few(others)}." if len(others) > 1 else f" So is {others[0]}." if others else ""
+    load = f"'{name}' is busy {share_text(share)}"
+    return f"Overloaded: {worst.label}: sources emit {rates}, and their backlog grows; {load} over the whole run.{also}"
+
+
+def _few(labels: Sequence[str]) -> str:
+    return " and ".join(labels) if len(labels) <= _MOST_LABELS else f"{len(labels)} others"
+
+
+# ---- The sentence about the decisive difference between strategies, computed from their numbers.
+#
+# A cause is that of one checkpoint, named by its id: the median one or the slowest one.  Its numbers stand in the tables of its run.
+# What is said of all checkpoints (median, p99 or longest, throughput) stands in the table of strategies.
+#
+# Two durations count as equal if they differ by less than repetitions of a real run do (`noise`).  Throughputs within 1.5 % count as
+# equal.
+
+QUICK_MS = 150.0
+NOISE_THROUGHPUT = 0.015
+
+
+def verdict(strategies: Sequence[StrategyRow]) -> str:
+    """The decisive difference.  Of several workloads, the one where the choice matters most is taken."""
+    groups: dict[str, list[StrategyRow]] = {}
+    for line in strategies:
+        groups.setdefault(line.group, []).append(line)
+    uploads = _first_uploads(strategies) + _schedule(strategies)
+    if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
+        return f"{_ends(strategies)}{_sentence(strategies)}{_unlimited(strategies)}.{uploads}"
+    group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
+    text = f"{_ends(lines)}{_sentence(lines)}{_unlimited(lines)}.{uploads}"
+    return f"With {group} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {group}: {text}"
+
+
+def _ends(lines: Sequence[StrategyRow]) -> str:
+    return finish_sentence(lines) + off_sentence(lines) + stopped_sentence(lines)
+
+
+def _unlimited(lines: Sequence[StrategyRow]) -> str:
+    """That completed checkpoints took no time to write, where it is so."""
+    text = unlimited_text(
+        max((line.unlimited_bytes for line in lines if line.summary.completed or line.first), default=0)
+    )
+    return f"; {text}" if text else ""
+
+
+def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
+    """The longest first upload, and that it counts nowhere else; empty: there is none."""
+    found = [
+        (first.duration_ms, line, first) for line in strategies if (first := line.singles.first_upload) is not None
+    ]
+    if not found:
+        return ""
+    duration_ms, line, first = max(found, key=lambda item: item[0])
+    name = capitalised(_called(line, first, several=len(strategies) > 1))
+    written = f"{bytes_text(first.written_bytes)} in {ms_text(duration_ms)}"
+    return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones."
+
+
+def _schedule(strategies: Sequence[StrategyRow]) -> str:
+    """Checkpoints that come later than their interval, and a savepoint that outlasts them; empty: neither."""
+    several, groups = len(strategies) > 1, len({line.group for line in strategies})
+    names = {line.label: line.label if groups > 1 else line.called for line in strategies}
+    late = [(names[line.label], line.late) for line in strategies if line.late is not None]
+    long = [(names[line.label], line.savepoint) for line in strategies if line.savepoint is not None]
+    return late_triggers_sentence(late[:MOST_NAMED], several=several) + long_savepoint_sentence(long, several=several)
+
+
+def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
+    """The weight of the choice: failed jobs, failed checkpoints, ratio of durations."""
+    durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
+    ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
+    return sum(line.failed for line in lines), sum(map(_failures, lines)), ratio
+
+
+def _sentence(lines: Sequence[StrategyRow]) -> str:
+    running = [
+        line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill
+    ]
+    if not running:
+        is_off = all(line.without_interval for line in lines)
+        return f"No checkpoint was completed or failed after the warm-up: {'set checkpoint.interval' if is_off else 'run longer'}"
+    if any(math.isnan(line.last_trigger_s) for line in running):
+        # a few checkpoints are no match for many
+        running = [line for line in running if math.isnan(line.last_trigger_s)]
+    several = len(lines) > 1
+    worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
+    sound = [
+        line
+        for line in running
+        if line.summary.completed and not (line.failed or _failures(line) or line.summary.standstill)
+    ]
+    if worst.failed or _failures(worst) or worst.summary.standstill:
+        return _failing(worst, running, sound)
+    if not sound:
+        return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
+    slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
+    if not is_noise(_median_ms(slow), _median_ms(fast)):
+        return _joined(_cause(slow, several), _instead(fast, slow), _throughput(fast, slow))
+    tail = _tail(sound)
+    late, early = max(sound, key=tail.ms), _best(sound, tail.ms)
+    if not is_noise(tail.ms(late), tail.ms(early)):
+        return _joined(_tails(late, early, tail), _throughput(early, late))
+    return _equal(slow, sound, several)
+
+
+class _Tail(NamedTuple):
+    """The quantile by which slow checkpoints are compared: p99 if all strategies have its sample, else the longest."""
+
+    name: str
+    ms: Callable[[StrategyRow], float]
+
+
+def _tail(lines: Sequence[StrategyRow]) -> _Tail:
+    if all(line.summary.completed >= STATISTICS["end_to_end_p99_ms"].smallest_sample for line in lines):
+        return _Tail("p99", lambda line: line.summary.end_to_end_p99_ms)
+    return _Tail("longest", lambda line: line.summary.end_to_end_max_ms)
+
+
+def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[StrategyRow]) -> str:
+    row, failed, fates = worst.summary, worst.singles.failed, _fates(worst)
+    begun, more = (
+        f"With {worst.called} {fates[0] if fates else 'a checkpoint hangs'}",
+        "".join(f"; {fate}" for fate in fates[1:]),
+    )
+    if worst.failed:
+        reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
+        if worst.status.startswith("RESTARTING"):
+            goes_on = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
+            hung = f"; {row.standstill}" if row.standstill else ""
+            is_expiry = failed is not None and failed.cut_off and EXPIRED in reason
+            cause = (
+                f"; {_lower(_cause_of(worst, failed, several=len(lines) > 1))}"
+                if failed is not None and is_expiry
+                else ""
+            )
+            return f"With {worst.called} the job restarts for ever: {reason}{hung}{goes_on}{cause}"
+        if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
+            return f"With {worst.called} {reason}" + (
+                f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else ""
+            )
+        begun = f"With {worst.called} the job fails ({reason})" + (f" after {fates[0]}" if fates else "")
+    if row.standstill:
+        begun += f", because {_circle(worst)}"
+    elif failed is not None and (
+        failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))
+    ):
+        begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
+    if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable < _failures(worst):
+        in_a_row = f"at most {worst.singles.in_a_row} in a row, of {worst.tolerable} that are tolerated"
+        more = f"; {in_a_row}: one that completes sets the count to 0{more}"
+    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MOST_NAMED]
+    more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
+    if not sound:
+        return begun + more
+    fast = _best(sound, _median_ms)
+    count = fast.summary.completed
+    completes = "its one" if count == 1 else f"all {count}"
+    return f"{begun}{more}; {fast.called} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+
+
+def _fates(line: StrategyRow) -> list[str]:
+    """``3 of 9 checkpoints expire``, ``2 fail (IO_EXCEPTION)``: each reason with its number."""
+    expire, fail = ("expired", "failed") if line.failed else ("expire", "fail")
+    return [
+        f"{count}{'' if i else f' of {line.summary.completed + _failures(line)} checkpoints'} "
+        + (expire if _is_expiry(message) else f"{fail} ({message.rstrip('.') or 'no reason given'})")
+        for i, (message, count) in enumerate(line.singles.failures)
+    ]
+
+
+def _is_expiry(message: str) -> bool:
+    return "expire" in message.lower()
+
+
+def _circle(line: StrategyRow) -> str:
+    return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
+
+
+def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
+    row, fast = slow.summary, min(lines, key=_median_ms)
+    if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_max_ms >= 2 * QUICK_MS:
+        times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
+        text = f"Checkpoints take {times}: {_lower(_cause(slow, several, slowest=True))}"
+    elif row.end_to_end_p50_ms < QUICK_MS:
+        text = f"Checkpoints take {ms_text(row.end_to_end_p50_ms)}: nothing holds the barriers up ({_load(slow)})"
+    else:
+        text = _cause(slow, several)
+    if len(lines) == 1:
+        change = slow.throughput_change
+        return text if math.isnan(change) else f"{text}; {_cost(change)}"
+    low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
+    alike = (
+        f"checkpoints take {low} with all strategies"
+        if low == high
+        else f"the strategies differ by less than noise ({low} to {high})"
+    )
+    return _joined(text, alike, _throughputs(slow, fast, lines))
+
+
+def _cost(change: float) -> str:
+    """What checkpoints cost, from the change against no checkpoints."""
+    if abs(change) < NOISE_THROUGHPUT:
+        return "checkpoints cost no throughput"
+    if change < 0:
+        return f"checkpoints cost {change_text(change).lstrip('-')} of throughput"
+    return f"throughput is {change_text(change)} with checkpoints"
+
+
+def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:
+    """Equal medians with different slowest checkpoints: the reason for the difference."""
+    low, high = sorted((_median_ms(early), _median_ms(late)))
+    medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
+    slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
+    cause = _lower(_cause(late, several=True, slowest=True))
+    return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {early.called} is {slowest}"
+
+
+def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
+    """The largest part of one checkpoint, and its place: of the median one, or of the `slowest`."""
+    single = line.singles.slowest if slowest else line.singles.median
+    if single is None:
+        return f"Nothing was recorded of these checkpoints ({_load(line)})"
+    return _cause_of(line, single, several)
+
+
+def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
+    """The largest part of this checkpoint, and its place."""
+    way, called = single.path, _called(line, single, several)
+    parts = {
+        "queue": way.queue_ms,
+        "timeout": way.timeout_ms,
+        "alignment": way.alignment_ms,
+        "pre-barrier": way.pre_barrier_ms,
+        "sync": way.sync_ms,
+        "async queue": way.async_queue_ms,
+        "async work": way.async_work_ms,
+        "upload": way.upload_ms,
+        "channel state": way.channel_state_ms,
+        "messages": way.messages_ms,
+    }
+    if single.cut_off == FINALISATION:
+        return f"All tasks of {called} acknowledge it, and its metadata cannot be written"
+    if all(math.isnan(value) for value in parts.values()):
+        return f"Nothing was recorded of the path of {called} ({_load(line)})"
+    part = max(parts, key=lambda name: parts[name])
+    took = f"{ms_text(parts[part])} of the {ms_text(single.duration_ms)} of {called}"
+    queue, join, worker = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'", f"'{way.async_vertex}'"
+    match part:
+        case "queue" if way.queue_at_source:
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            late = (
+                f"does not take the trigger of {called} within"
+                if single.cut_off
+                else f"takes the trigger of {called} only after"
+            )
+            return f"{queue} {late} {spent}: its task thread is held up ({load})"
+        case "queue" if single.persisted_bytes > 0:
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
+        case "queue" if way.queue_vertex in line.committers:
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"Barriers of {called} wait {spent} for {queue}, whose thread is at work on an older commit ({load})"
+        case "queue":
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
+        case "timeout":
+            spent, load = ms_text(way.timeout_ms), _load(line, way.timeout_vertex)
+            where = f"in front of '{way.timeout_vertex}'"
+            return f"Barriers of {called} wait {spent} {where} until the alignment timeout lets them overtake ({load})"
+        case "alignment":
+            load = _load(line, way.alignment_vertex)
+            spent = ms_text(way.alignment_vertex_ms)
+            return f"In {called} {join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
+        case "pre-barrier":
+            return f"Work before the barrier takes {took}"
+        case "sync":
+            return f"The synchronous phase takes {took}, on the task threads"
+        case "async queue":
+            return f"Snapshots wait {took} for the asynchronous thread of {worker}, at work for older checkpoints"
+        case "async work":
+            return f"Asynchronous work of {worker} takes {took}, beside its files: neither storage nor barriers decide"
+        case "upload":
+            is_known = single.written_bytes and not single.cut_off  # files of operators count in no checkpoint
+            written = bytes_text(single.written_bytes) if is_known else "files"
+            return f"Writing {written} takes {took}: storage decides, not the barriers"
+        case "channel state":
+            return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"
+        case _:
+            return f"Messages to and from the coordinator take {took}"
+
+
+def _called(line: StrategyRow, single: Single, several: bool) -> str:
+    """``checkpoint 4``, and of which strategy if there are several."""
+    return f"{single} ({line.called})" if several else str(single)
+
+
+def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
+    durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
+    return f"{fast.called} checkpoints {durations}{_stored(fast)}"
+
+
+def _stored(line: StrategyRow, verb: str = "store") -> str:
+    stored = line.summary.persisted_bytes
+    return f" and {verb} {bytes_text(stored)} of in-flight data each" if stored > 0 else ""
+
+
+def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
+    """The difference of throughput; empty if the end of a job distorts it."""
+    if fast.is_over or slow.is_over:
+        return ""
+    change = (
+        fast.summary.throughput_per_second / slow.summary.throughput_per_second - 1
+        if slow.summary.throughput_per_second
+        else 0.0
+    )
+    if abs(change) < NOISE_THROUGHPUT:
+        return f"throughput is the same ({change_text(change)})"
+    return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"
+
+
+def _throughputs(slow: StrategyRow, fast: StrategyRow, lines: Sequence[StrategyRow]) -> str:
+    """The highest and the lowest throughput, by name, if they differ; empty if the end of a job distorts them."""
+    low, high = min(lines, key=_served), max(lines, key=_served)
+    if (
+        any(line.is_over for line in lines)
+        or not _served(low) > 0
+        or _served(high) / _served(low) - 1 < NOISE_THROUGHPUT
+    ):
+        return _throughput(fast, slow)
+    return f"{high.called} serves {per_second_text(_served(high))}, {low.called} {per_second_text(_served(low))}"
+
+
+def _served(line: StrategyRow) -> float:
+    return line.summary.throughput_per_second
+
+
+def _load(line: StrategyRow, named: str = "") -> str:
+    """The busy vertices and the waiting ones; the vertex `named` in the sentence already is left out."""
+    row, (busiest, share) = line.summary, line.busiest
+    text = f"busy {share_text(share)}" if busiest == named else f"'{busiest}' busy {share_text(share)}"
+    if busiest != named and row.most_backpressured_share >= 0.1:
+        text += f", '{row.most_backpressured}' back-pressured {share_text(row.most_backpressured_share)}"
+    return text
+
+
+def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
+    """The quickest strategy; among equally quick and productive ones, the one that stores least."""
+    quickest = min(lines, key=duration)
+    served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
+    equals = [
+        line
+        for line in lines
+        if is_noise(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served
+    ]
+    return min(equals or [quickest], key=lambda line: (line.summary.persisted_bytes, duration(line)))
+
+
+def _median_ms(line: StrategyRow) -> float:
+    return line.summary.end_to_end_p50_ms
+
+
+def _failed_share(line: StrategyRow) -> float:
+    return _failures(line) / max(1, line.summary.completed + _failures(line))
+
+
+def _failures(line: StrategyRow) -> int:
+    """Failed checkpoints, without those that a restart or the end of the job interrupted."""
+    return line.summary.failed - line.summary.interrupted
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

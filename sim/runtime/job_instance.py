@@ -1,0 +1,204 @@
+"""One attempt of a job, wired from its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sim.invariants.violation import Violation
+from sim.model.scenario import Scenario
+from sim.model.storage import ClaimMode, StoredSnapshot
+from sim.plane import Engine, PlaneFactory, build
+from sim.plane.interface import Notice
+from sim.protocol.options import forced_aligned_edges
+from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.context import CommittedOutput, Contents, Context, Counters, Origin, TaskSnapshot
+from sim.runtime.host_loop import Speed
+from sim.runtime.jobmanager.coordinator_host import report_backlogs
+from sim.runtime.jobmanager.faults import Faults, schedule
+from sim.runtime.jobmanager.job_manager import JobManager
+from sim.runtime.jobmanager.recovery_host import RestartsSoFar
+from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
+from sim.runtime.lowering import hosts, plane_spec, service_factors
+from sim.runtime.monitors.monitors import Accounts
+from sim.runtime.ports import Checks
+from sim.runtime.result import Outcome
+from sim.runtime.task.host import TaskHost
+from sim.runtime.task.tasks import Tasks
+from sim.storage.filesystem import CheckpointStorage
+from sim.storage.ledger import FileLedger
+
+# ---- The beginning of a later job instance: a snapshot of the instance before it, and all files which that one left.
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The snapshot that a later job instance begins with, and what it takes over from the instance before it."""
+
+    instance: int
+    at_ns: int
+    snapshot: StoredSnapshot
+    claim: ClaimMode
+    parts: Mapping[int, TaskSnapshot]  # of the snapshot, by task
+    names: Sequence[tuple[str, int]]  # of the tasks that wrote what these parts have to commit
+    files: SnapshotFiles  # of the instance before it
+    ledger: FileLedger
+    output: CommittedOutput  # what that instance committed
+    faults: Faults  # what befell it
+    served: np.ndarray  # where its tasks stood in the end
+    kind: Literal["instance", "rescale"] = "instance"
+    accounts: Accounts | None = None  # of that instance, if it was watched
+    restarts: RestartsSoFar | None = None  # of that instance, if the same JobMaster goes on
+
+    @property
+    def description(self) -> str:
+        """The snapshot in words, for the row of the restart that the instance begins with."""
+        return f"job {self.instance} begins from {self.snapshot.type} {self.snapshot.checkpoint} of job {self.snapshot.instance}"
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.instance, self.at_ns, self.snapshot.checkpoint, self.served)
+
+
+# ---- One job instance being simulated: the wiring of its plane, its clock and its hosts.  Only this file knows what is behind a port.
+
+
+class JobInstance:
+    """A job instance with its plane, its clock, its tasks and its JobManager.  `simulate` runs it."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        engine: Engine | PlaneFactory,
+        *,
+        digests: bool = False,
+        check: bool = True,
+        beginning: Beginning | None = None,
+    ) -> None:
+        begin_ns = 0 if beginning is None else beginning.at_ns
+        self.beginning = beginning  # None: the job's first instance, which begins with nothing
+        self.scenario = scenario
+        self.spec = plane_spec(scenario, digests=digests, begin_ns=begin_ns)
+        self.plane = build(self.spec, engine)
+        self.layout = self.plane.layout
+        self.env = TwoPlaneEnvironment(self.plane, self._on_notice, begin_ns)
+        self.context = self._context()
+        self.names, self.storage = self.context.names, self.context.storage
+        self.journal, self.stats, self.commits = self.context.journal, self.context.stats, self.context.commits
+        self.outcome = Outcome(self.env)
+        self.output = CommittedOutput(self.storage, self.names)
+        self.contents = Contents(self.plane)
+        self.counters = Counters(self.plane, len(self.layout.vertex))
+        speed = Speed(self.plane)
+        for task, factor in service_factors(scenario.job).items():
+            speed.slow(task, "subtask", factor)
+        self.tasks = Tasks(self.context, self.contents, self.output, speed)
+        self.accounts: Accounts | None = None
+        if check:
+            self.accounts = Accounts(self.context, self.contents, self.output, self.tasks)
+            self.contents.on_cut = self.accounts.cut
+        checks = self.accounts or Checks()
+        befallen = None if beginning is None else beginning.faults
+        self.job = JobManager(
+            self.context, self.tasks, self.contents, self.outcome, self.counters, speed, checks, befallen
+        )
+        self.tasks.deploy(self.job, self.job.files.channel_state, checks)
+        if beginning is not None:
+            self._take_over(beginning)
+
+    @property
+    def job_status(self) -> str:
+        return self.outcome.status
+
+    def start(self) -> None:
+        """All tasks run: periodic checkpoints begin."""
+        schedule(self.context, self.job.coordinator)
+        report_backlogs(self.context, self.job.coordinator)
+        self.job.alignment.start()
+        for contention in self.tasks.contentions:
+            contention.start()
+        if self.beginning is not None:
+            self.job.recovery.begin(self.beginning.description, self.beginning.kind, self.beginning.restarts)
+            return
+        hosts = list(self.tasks)
+        if (start_ns := self.scenario.run.cold_start_ns) == 0:
+            self._run_tasks(hosts)
+            return
+        for task in range(len(hosts)):
+            self.plane.hold(task)
+        self.env.call_in(start_ns, lambda: self._run_cold(hosts))
+
+    def _run_tasks(self, hosts: Sequence[TaskHost]) -> None:
+        for host in hosts:
+            host.begin()
+        self.job.coordinator.start()
+
+    def _run_cold(self, hosts: Sequence[TaskHost]) -> None:
+        """The start is over.  Where a failure came first, its restart has begun other tasks."""
+        if list(self.tasks) != hosts or any(host.stopped for host in hosts):
+            return
+        for host in hosts:
+            self.plane.release(host.task)
+            self.job.warm_up.begin(host.task)
+        self._run_tasks(hosts)
+
+    def violations(self) -> tuple[Violation, ...]:
+        """What the run broke of what checkpoints promise.  Call it at the end."""
+        if self.accounts is None:
+            return ()
+        finished = self.outcome.status == "FINISHED"
+        return self.accounts.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
+
+    def repetitions(self) -> tuple[Violation, ...]:
+        """What the run did twice and was allowed to."""
+        return () if self.accounts is None else self.accounts.cuts.repetitions()
+
+    def dissolve(self) -> None:
+        """Let go of the data plane.  Everything here knows everything else, and its arrays would stay until cycles are looked for."""
+        vars(self.plane).clear()
+
+    def _context(self) -> Context:
+        vertices = self.scenario.job.vertices
+        names = [(vertices[v].name, i) for v, i in zip(self.layout.vertex, self.layout.subtask, strict=True)]
+        storage = CheckpointStorage(
+            self.env, self.scenario.storage, self.scenario.run.seed, self.scenario.overheads.file_ns
+        )
+        origin = None if self.beginning is None else self.beginning.origin
+        return Context(
+            self.scenario,
+            self.spec,
+            self.layout,
+            self.plane,
+            self.env,
+            storage,
+            hosts(self.scenario),
+            names,
+            _forced_edges(self.scenario),
+            origin,
+        )
+
+    def _take_over(self, beginning: Beginning) -> None:
+        """The snapshot it begins from is its latest completed one, and what the instance before it committed stays committed."""
+        number = beginning.snapshot.checkpoint
+        names = beginning.names, self.names
+        for task, part in beginning.parts.items():
+            self.contents.take_over(number, task, part, *names)
+        self.storage.files.adopt(beginning.ledger)
+        self.output.go_on(
+            beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()}
+        )
+        self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
+        if self.accounts is not None and beginning.accounts is not None:
+            self.accounts.go_on(beginning.accounts, number)
+
+    def _on_notice(self, notice: Notice) -> None:
+        self.tasks[notice.task].on_notice(notice)
+
+
+def _forced_edges(scenario: Scenario) -> frozenset[int]:
+    """Numbers of the edges whose barriers are forced to be aligned."""
+    forced = forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned)
+    return frozenset(e for e, edge in enumerate(scenario.job.edges) if edge in forced)

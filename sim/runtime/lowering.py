@@ -1,0 +1,166 @@
+"""From a scenario to the specification of its data plane: names become numbers, distributions become tables."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import zip_longest
+from math import lcm
+
+from sim.model.job import LOCK_WON, Input, Job, Source, Vertex, owners
+from sim.model.packed_records import PackedRecords
+from sim.model.randomness import quantile_table, share_table, size_table
+from sim.model.scenario import Scenario
+from sim.model.units import SECOND
+from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
+
+_Segment = tuple[int, int, int, int]
+"""The fields of a `plane.RateSegment`."""
+
+
+def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) -> PlaneSpec:
+    """The data plane of a scenario; every random stream hangs on the run's seed and the names of vertices and edges."""
+    job, network = scenario.job, scenario.cluster.network
+    number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
+    edges = [_edge(job, number, reader, gate) for reader in job.vertices for gate in range(len(reader.inputs))]
+    return PlaneSpec(
+        vertices=tuple(_vertex(vertex, yields=_yields(vertex, scenario)) for vertex in job.vertices),
+        edges=tuple(edges),
+        hosts=hosts(scenario),
+        seed=scenario.run.seed,
+        latency_ns=scenario.cluster.latency_ns,
+        nic=_nic(scenario.cluster.nic_bytes_per_second),
+        segment_bytes=network.segment_bytes,
+        starting_buffer_bytes=network.starting_segment_bytes if network.debloat else network.segment_bytes,
+        exclusive=network.exclusive_per_channel,
+        floating=network.floating_per_gate,
+        max_per_channel=network.max_per_channel,
+        overdraft=network.overdraft,
+        stretching=network.stretching,
+        opens_at_once=scenario.checkpoint.during_recovery,
+        buffer_timeout_ns=_flush_period_ns(scenario),
+        debloating=network.debloat,
+        digests=digests,
+        begin_ns=begin_ns,
+    )
+
+
+def hosts(scenario: Scenario) -> tuple[int, ...]:
+    """The task manager of each task: one each (isolated), one for all (single), one for the subtasks its slots have room for (spread)."""
+    subtasks = [i for vertex in scenario.job.vertices for i in range(vertex.parallelism)]
+    placement = scenario.cluster.placement
+    if placement == "isolated":
+        return tuple(range(len(subtasks)))
+    return tuple(0 if placement == "single" else i // (scenario.cluster.slots or 1) for i in subtasks)
+
+
+def service_factors(job: Job) -> dict[int, Fraction]:
+    """Task -> how many times as long its services take.  After a rescale the subtask of the same number has the factor, if there is one."""
+    factors, first = dict[int, Fraction](), 0
+    for vertex in job.vertices:
+        factors |= {
+            first + subtask: factor for subtask, factor in vertex.service_factors if subtask < vertex.parallelism
+        }
+        first += vertex.parallelism
+    return factors
+
+
+def _vertex(vertex: Vertex, *, yields: bool) -> VertexSpec:
+    laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
+    source = None if vertex.source is None else _source(vertex.source)
+    return VertexSpec(
+        vertex.name,
+        vertex.parallelism,
+        tuple(quantile_table(law) for law in laws),
+        source,
+        vertex.joined,
+        _lag(vertex, yields=yields),
+        vertex.gates_of_inputs,
+    )
+
+
+def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
+    """Outputs that wait for an answer, for the end of a window, or for a commit."""
+    if vertex.async_io is not None:
+        return Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
+    if vertex.window is not None:
+        outputs = vertex.fan_out.numerator, vertex.fan_out.denominator
+        return Lag(capacity=vertex.window.bundle, firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
+    return Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
+
+
+def _yields(vertex: Vertex, scenario: Scenario) -> bool:
+    """Whether firings let mails pass (AbstractStreamOperator#open).  Timers of processing time never do."""
+    options, window = scenario.checkpoint, vertex.window
+    may = options.interruptible_timers and options.barriers.record.overtakes
+    return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
+
+
+def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSpec:
+    """The specification of an edge.  Its name is unique, as random streams depend on it."""
+    inlet = reader.inputs[gate]
+    writer = job.vertex(inlet.upstream)
+    fan_out = job.fan_out(inlet)
+    return EdgeSpec(
+        name=f"{writer.name}->{reader.name}#{gate}",
+        upstream=number[writer.name],
+        downstream=number[reader.name],
+        ship=Ship[inlet.shipping.routing],
+        record_bytes=size_table(inlet.record_bytes),
+        weights=_readers(inlet, reader),
+        fan_out=(0, 1) if reader.committer_of else (fan_out.numerator, fan_out.denominator),  # records stay out
+    )
+
+
+def _readers(inlet: Input, reader: Vertex) -> Law:
+    """The reader subtask of each slice of the records, by weight or by key group.  Empty: all readers get the same share."""
+    if shares := reader.shares(inlet):
+        return share_table(shares)
+    if not inlet.shipping.keyed or reader.max_parallelism % reader.parallelism == 0:
+        return ()
+    return owners(reader.parallelism, reader.max_parallelism)
+
+
+def _source(source: Source) -> SourceSpec:
+    """Piecewise constant rates -> segments that begin at a record ordinal; nothing is due while the rate is 0.
+
+    A record that falls between two segments is due when the next segment's rate has completed it.
+    """
+    rates = tuple(source.rates)  # made of their columns once
+    # so many parts, and each rate is a whole number of them per ns
+    record = lcm(*{rate.per_second.denominator for rate in rates}) * SECOND
+    segments, due = list[_Segment](), 0  # parts due before the segment begins
+    for rate, following in zip_longest(rates, rates[1:]):
+        num, den_ns = rate.per_second.numerator, rate.per_second.denominator * SECOND
+        per_ns = num * (record // den_ns)
+        if num > 0:
+            first = -(-due // record)
+            missing = first * record - due  # of the first record, at the start
+            start_ns = rate.start_ns + round(Fraction(missing, per_ns))
+            segments.append((first, start_ns, num, den_ns))
+        if following is not None:
+            due += per_ns * (following.start_ns - rate.start_ns)
+    total = -1 if source.total is None else source.total
+    if rates and rates[-1].per_second == 0:  # the log ends with the last segment that has records
+        last = -(-due // record)
+        total = last if total < 0 else min(total, last)
+    wins = int(LOCK_WON * 2**32)
+    packed = PackedRecords(RateSegment, _without_empty(segments))
+    return SourceSpec(packed, total, source.silent, Wait[source.waits.upper()], wins)
+
+
+def _without_empty(segments: list[_Segment]) -> list[_Segment]:
+    """A segment shorter than one record has no record of its own."""
+    return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1][0] > row[0]]
+
+
+def _flush_period_ns(scenario: Scenario) -> int:
+    """The flusher's thread sleeps for the timeout and works then: it is later each time.  0 and -1 have no thread."""
+    timeout_ns = scenario.cluster.network.buffer_timeout_ns
+    return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns
+
+
+def _nic(bytes_per_second: int | None) -> tuple[int, int] | None:
+    if bytes_per_second is None:
+        return None
+    ratio = Fraction(bytes_per_second, SECOND)
+    return ratio.numerator, ratio.denominator

@@ -1,0 +1,304 @@
+"""Monitors of checkpoints: pace, the JobManager, alignment of watermarks, restarts."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
+
+from sim.invariants import recovery
+from sim.invariants.checkpoints import (
+    WATCHED,
+    beyond_its_knowledge,
+    broken_promises,
+    too_many_retained,
+    without_job_manager,
+)
+from sim.invariants.event_time import LIMITED, WITHIN_LIMIT, LimitedReading, wrong_limit
+from sim.invariants.pace import Pace, out_of_step, too_often
+from sim.invariants.recovery import Allowance, Deployed, LocalCopy, Waits
+from sim.invariants.state import Brought
+from sim.invariants.violation import Violation
+from sim.model.faults import JobManagerDown, StorageOutage
+from sim.model.randomness import quantile_table
+from sim.results.journal import Entry, Happening
+from sim.runtime.context import Context, TaskSnapshot
+from sim.runtime.monitors.files import deletions
+from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+
+# ---- The account of the coordinator's pace: which checkpoints began while a source read a backlog, and the options they are held to.
+
+
+class PaceAccount(RunAccount):
+    """Knows which checkpoints began while a source read a backlog."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        context, scenario = self.context, self.context.scenario
+        options = scenario.checkpoint
+        self.pace = Pace(
+            options.max_concurrent,
+            options.min_pause_ns,
+            options.timeout_ns,
+            options.tolerable_failed,
+            scenario.overheads.trigger_ns,
+            options.interval_during_backlog_ns,
+        )
+        self._begun_ns = self.now_ns
+        # source task -> records of its backlog
+        self._history = dict(_histories(context)) if self.pace.backlog_ns is not None else {}
+        self._behind: dict[int, int] = {}  # checkpoint -> when such a source was at its cut, behind still
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        if part.position.served < self._history.get(task, 0):
+            self._behind[checkpoint] = self.now_ns
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        yield from out_of_step(
+            self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.teller
+        )
+        if self._behind:
+            yield from self._in_backlog(end.turns)
+
+    def _in_backlog(self, turns: Sequence[Entry]) -> Iterator[Violation]:
+        """From one restart to the next: what a source has read it does not read again."""
+        attempts: list[tuple[int, list[int]]] = [(self._begun_ns, [])]
+        for row in turns:
+            if row.happening is Happening.JOB_RESTORED:
+                attempts.append((row.time_ns, []))
+            elif row.happening is Happening.TRIGGERED and not self.context.stats[row.checkpoint].savepoint_format:
+                attempts[-1][1].append(row.checkpoint)
+        for number, (begun_ns, checkpoints) in enumerate(attempts):
+            until_ns = max(
+                (self.context.stats[row].trigger_ns for row in checkpoints if row in self._behind), default=-1
+            )
+            triggered_ns = [self.context.stats[row].trigger_ns for row in checkpoints]
+            found = too_often(begun_ns, triggered_ns, until_ns, self.pace, first=number == 0)
+            if found is not None:
+                yield found
+                return
+
+
+def _histories(context: Context) -> Iterator[tuple[int, int]]:
+    """(source task, records that it reads as a backlog)"""
+    vertices = context.scenario.job.vertices
+    for task, (vertex, subtask) in enumerate(zip(context.layout.vertex, context.layout.subtask, strict=True)):
+        source = vertices[vertex].source
+        if (
+            source is not None
+            and source.backlog is not None
+            and source.backlog.records
+            and subtask < vertices[vertex].emitting
+        ):
+            total = vertices[vertex].total(subtask)
+            yield task, source.backlog.records if total is None else min(source.backlog.records, total)
+
+
+# ---- The account of what only a JobManager does: checkpoints that it numbers, completes and retains, and what it tells sources.
+
+
+class JobManagerAccount(RunAccount):
+    """Knows when sources were told how far they may read; everything else stands in the journal."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._announced_ns = array("q")
+
+    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
+        self._announced_ns.append(self.now_ns)
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, teller, scenario = self.context, self.teller, self.context.scenario
+        yield from broken_promises(context.journal.only(WATCHED), context.stats, teller)
+        # else there is one, and a journal is long
+        if any(isinstance(fault.what, JobManagerDown) for fault in scenario.faults):
+            yield from without_job_manager(context.journal, self._announced_ns, teller)
+            yield from beyond_its_knowledge(
+                context.journal, scenario.restart.most_restarts, scenario.checkpoint.tolerable_failed, teller
+            )
+        completed = (
+            number for number, row in context.stats.items() if row.status == "COMPLETED" and not row.savepoint_format
+        )
+        latest = max(completed, default=context.begun_from)
+        too_many = too_many_retained(
+            end.coordinator.retained, end.coordinator.num_retained, latest, self.now_ns, teller
+        )
+        if too_many is not None:
+            yield too_many
+
+
+# ---- The account of sources that keep in step: what each has reported and heard, and how much it has read since.
+
+
+class AlignmentAccount(RunAccount):
+    """Knows the watermarks that the present JobManager has heard, and the limits that each source has."""
+
+    turns = frozenset({Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.JOB_MANAGER_LOST})
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._watermarks: dict[str, dict[int, int]] = {}  # group -> source task -> watermark [ns]
+        self._leader = 0
+        self._readings: dict[int, LimitedReading] = {}  # by source task, since its attempt began
+
+    def watermark_reported(self, leader: int, group: str, task: int, watermark_ns: int) -> None:
+        self._known_to(leader).setdefault(group, {})[task] = watermark_ns
+
+    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
+        fact = wrong_limit(limit_ns, self._known_to(leader).get(group, {}), drift_ns)
+        if fact is not None and self.is_first(LIMITED, group):
+            self.found.append(Violation(LIMITED, self.now_ns, f"the sources of group {group}", fact, self.turns_of(-1)))
+
+    def watermark_sampled(self, task: int, watermark_ns: int) -> None:
+        self.tell_of_task(WITHIN_LIMIT, task, self._of(task).sample(watermark_ns, self._served(task)))
+
+    def limited(self, task: int, limit_ns: int) -> None:
+        self.tell_of_task(WITHIN_LIMIT, task, self._of(task).limit(limit_ns, self._served(task)))
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """Limits are no state."""
+        for task in tasks:
+            self._readings.pop(task, None)
+
+    def _known_to(self, leader: int) -> dict[str, dict[int, int]]:
+        if leader != self._leader:
+            self._leader, self._watermarks = leader, {}
+        return self._watermarks
+
+    def _of(self, task: int) -> LimitedReading:
+        if task not in self._readings:
+            source = self.context.scenario.job.vertices[self.context.layout.vertex[task]].source
+            alignment = None if source is None else source.watermark.alignment
+            self._readings[task] = LimitedReading.of(0 if alignment is None else alignment.buffer)
+        return self._readings[task]
+
+    def _served(self, task: int) -> int:
+        return int(self.context.plane.served()[task])
+
+
+# ---- The account of restarts: which tasks were deployed together, and what each had done when it was cancelled.
+
+_INTERVALS = 4
+"""So many periods may go by until checkpoints have begun again: the first may be refused; deletions under way are known."""
+_SLACK_NS = 100_000_000
+_FAILED_CHECKPOINTS = 3
+"""`rescale-trigger.max-checkpoint-failures` (2) and one more: so many intervals an adaptive job waits for a checkpoint."""
+
+
+class RestartAccount(RunAccount):
+    """Knows which tasks were deployed together, and what they had done when they were cancelled."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.deployed = watched.deployed
+        self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
+        self._copies: list[LocalCopy] = []
+        self._begun_ns = {self.context.instance: self.now_ns}  # when each instance of the job began, the latest first
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        self._begun_ns |= before._begun_ns
+
+    def restarting(self, restart: int) -> None:
+        self._cancelled[restart] = self._served()
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        restored = self.context.journal.last(Happening.JOB_RESTORED)
+        deployed = Deployed(self.now_ns, restored.number, frozenset(tasks))
+        self.deployed.append(deployed)
+        served, before = self._served(), self._cancelled.pop(restored.number, None)
+        moved = {task: served[task] - before[task] for task in deployed.tasks} if before is not None else {}
+        at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
+        self._tell(recovery.still_there(deployed, at_work, moved, self.teller))
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        if self.context.scenario.checkpoint.state.local_recovery:
+            self._look_for_copy(checkpoint, task, brought)
+        stats = self.context.stats.get(checkpoint)
+        if stats is not None and any(piece.copied_from is not None for piece in brought):
+            self._copies.append(LocalCopy(self.now_ns, task, stats.trigger_ns))
+
+    def _look_for_copy(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
+        """A copy on the own disk is read rather than storage."""
+        afar = [piece for piece in brought if piece.kind == "keyed" and piece.copied_from is None and piece.share == 1]
+        host, files = self.context.hosts[task], self.context.storage.files
+        for piece in afar if len(brought) == len(afar) == 1 else ():
+            stamp = piece.stamp
+            name = None if stamp is None else ("local", stamp.vertex, stamp.subtask, stamp.checkpoint)
+            there = [
+                row
+                for row in files
+                if row.name == name and row.host == host and row.complete and row.deleted_ns is None
+            ]
+            if stamp is not None and any(self._instance_at(row.created_ns) == stamp.instance for row in there):
+                self._tell([recovery.from_afar(self.now_ns, checkpoint, task, self.teller)])
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, teller, turns, begun = self.context, self.teller, end.turns, self.context.origin is not None
+        yield from recovery.beyond_the_strategy(turns, self._strategy(), teller, begun=begun)
+        if (waits := self._waits()) is not None:
+            yield from recovery.rescaled_too_soon(turns, waits, teller)
+        if not self.deployed:
+            return
+        layout, options = context.layout, context.scenario.restart
+        tasks = len(layout.vertex)
+        region_of = [0] * tasks if options.restarts_all else recovery.joined(tasks, layout.writer, layout.reader)
+        yield from recovery.misjoined(turns, self.deployed, region_of, context.hosts, teller, begun=begun)
+        shortest_ns = int(min(quantile_table(options.replacement)))
+        yield from recovery.homeless(turns, self.deployed, context.hosts, shortest_ns, teller)
+        yield from recovery.too_soon(turns, self.deployed, teller)
+        yield from recovery.from_lost_disks(self._copies, turns, context.hosts, teller)
+        if (within_ns := self._resumes_within_ns()) is not None:
+            yield from recovery.never_again(turns, within_ns, self.now_ns, teller, deletions(context))
+
+    def _tell(self, found: Iterable[Violation]) -> None:
+        """The first one only."""
+        if not self.found:
+            self.found.extend(found)
+
+    def _instance_at(self, time_ns: int) -> int:
+        """The one that ran then: each counts its checkpoints on from the one it begins with, so two may share a number."""
+        return next((instance for instance, begun_ns in self._begun_ns.items() if begun_ns <= time_ns), 0)
+
+    def _served(self) -> list[int]:
+        """Counts that no restart touches."""
+        return [self.context.plane.counted(task).served for task in range(len(self.context.layout.vertex))]
+
+    def _strategy(self) -> Allowance:
+        options = self.context.scenario.restart
+        match options.strategy:
+            case "none":
+                return Allowance(0)
+            case "fixed-delay":
+                return Allowance(options.attempts, None, options.delay_ns)
+            case "failure-rate":
+                return Allowance(options.rate, options.rate_interval_ns, options.delay_ns)
+            case _:
+                # exponential-delay: failures before the restart that they would cause are merged into it; an added one: not known
+                return Allowance()
+
+    def _waits(self) -> Waits | None:
+        """The times of law 118; None: an operator rescales the job, or no scheduler does."""
+        scenario = self.context.scenario
+        options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
+        if options.scheduler != "adaptive" or scenario.rescale:
+            return None
+        stable_ns = 0 if options.reactive else options.stabilization_ns
+        if scenario.cluster.profile != "2.x" or interval_ns is None:
+            return Waits(stable_ns, options.cooldown_ns, deploy_ns=scenario.overheads.deploy_ns)
+        most_ns = options.rescale_delay_ns
+        checkpoint_ns = _FAILED_CHECKPOINTS * interval_ns if most_ns is None else most_ns
+        return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns)
+
+    def _resumes_within_ns(self) -> int | None:
+        """The time of law 105; None: storage, a stop or a backlog without checkpoints may keep them away."""
+        scenario = self.context.scenario
+        options = scenario.checkpoint
+        in_backlog_ns = (
+            options.interval_ns if options.interval_during_backlog_ns is None else options.interval_during_backlog_ns
+        )
+        if not options.interval_ns or not in_backlog_ns or any(row.stop for row in scenario.actions):
+            return None
+        if any(isinstance(fault.what, StorageOutage) for fault in scenario.faults):
+            return None
+        period_ns = max(options.interval_ns, in_backlog_ns, options.min_pause_ns)
+        return _INTERVALS * period_ns + scenario.overheads.first_trigger_ns + _SLACK_NS

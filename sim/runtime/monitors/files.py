@@ -1,0 +1,333 @@
+"""Monitors of files: what is stored, referenced, deleted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from sim.invariants import state as invariants_state
+from sim.invariants.files import OwnedFile, broken_snapshots, garbage, longest_deletion_ns
+from sim.invariants.state import Brought, InFlight
+from sim.invariants.violation import Violation
+from sim.model.faults import JobManagerDown, StorageOutage
+from sim.plane.interface import bytes_in_flight
+from sim.results.journal import Happening
+from sim.results.tables import CheckpointStats
+from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
+from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.storage.ledger import FileId, StoredFile
+
+# ---- When files were being deleted: Flink triggers no checkpoint while it cleans up too many.
+
+
+def deletions(context: Context) -> list[tuple[int, int]]:
+    """(begin, end) of each deletion [ns], by begin.  One that is still under way ends now, unless no client insists for so long."""
+    files, now_ns = context.storage.files, int(context.env.now)
+    since_ns = now_ns - longest_deletion_ns(context.scenario.storage, len(files))
+    times = ((row.deleted_ns, row.removed_ns) for row in files if row.deleted_ns is not None)
+    return sorted(
+        (begin_ns, now_ns if end_ns is None else end_ns)
+        for begin_ns, end_ns in times
+        if end_ns is not None or begin_ns > since_ns
+    )
+
+
+# ---- The account of files: which checkpoints name each, made from what acknowledgements brought; compared with storage at the end.
+
+_OF_TASKS = frozenset({"keyed", "windows", "operator", "union"})
+_LOG = "changelog"
+"""A file of a changelog is written for no checkpoint; once named, it goes with the last one that names it."""
+
+
+class FileAccount(RunAccount):
+    """Knows which checkpoint names each file last."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._last: dict[int, int] = {}  # file -> the last completed checkpoint that names it
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        for part in self.contents.checkpoints.get(checkpoint, {}).values():
+            for snapshot, _ in part.parts:
+                for handle in snapshot.all_handles:
+                    if handle.file is not None:
+                        self._last[handle.file] = checkpoint
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        yield from broken_snapshots(end.kept, self.now_ns)
+        if self._all_can_go():
+            rows = ((number, row) for number, row in self.context.stats.items() if not row.savepoint_format)
+            completed = sorted((number, row.completed_ns) for number, row in rows if row.status == "COMPLETED")
+            yield from garbage(self._there(), completed, end.coordinator.num_retained, self.now_ns, self.teller)
+
+    def _all_can_go(self) -> bool:
+        """Whether all that must go can go: storage fails no deletion, and this JobManager was there from the beginning."""
+        scenario = self.context.scenario
+        lost = any(isinstance(fault.what, StorageOutage | JobManagerDown) for fault in scenario.faults)
+        return not (lost or scenario.rescale or self.context.origin is not None)
+
+    def _there(self) -> Iterator[OwnedFile]:
+        """Files of checkpoints that are over, and are there now; savepoints are the user's.
+
+        A store that answers so many requests per second deletes late: uploads and deletions share the limit.
+        So a file may wait in line as long as its line goes on.
+        """
+        ledger = self.context.storage.files
+        moved_ns = self.now_ns - longest_deletion_ns(self.context.scenario.storage, len(ledger))
+        waiting = {file for file, line in ledger.to_delete.items() if line.moved_ns > moved_ns}
+        numbers = {name: task for task, name in enumerate(self.context.names)}
+        for stored in ledger:
+            if stored.disk or not stored.complete or stored.deleted_ns is not None or stored.id in waiting:
+                continue
+            name, last = stored.name, self._last.get(int(stored.id), -1)
+            checkpoint = last if name[0] == _LOG else _checkpoint_of(stored)
+            stats = self.context.stats.get(checkpoint)
+            if stats is None or not _ended(stats):
+                continue
+            task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS or name[0] == _LOG else -1
+            yield OwnedFile(
+                f"the file {'/'.join(map(str, name))}", checkpoint, task, max(checkpoint, last), stored.size_bytes
+            )
+
+
+def _ended(stats: CheckpointStats) -> bool:
+    return stats.status != "IN_PROGRESS" and not stats.savepoint_format
+
+
+def _checkpoint_of(stored: StoredFile) -> int:
+    """The checkpoint that a file was written for; -1: none."""
+    kind, name = stored.name[0], stored.name
+    if kind in _OF_TASKS:
+        return int(name[3])
+    if kind == "channel-state":
+        return int(name[2])
+    return int(name[1]) if kind == "_metadata" else -1
+
+
+# ---- The account of what is stored: files that completed checkpoints name, and what restarts read; held to what was captured and frozen.
+
+_RESTORE = "restore"
+"""The kind of name under which in-flight data is read."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Tasks that were deployed together, while they read their state."""
+
+    checkpoint: int
+    left: set[int]
+    in_flight_bytes: int  # in files
+    before_bytes: int  # read by others
+
+
+class StoredAccount(RunAccount):
+    """Knows what tasks read after a restart, and which files the job did not claim."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._first_own = 0  # the first file of this job; those before are of older ones
+        self._not_claimed: tuple[FileId, ...] = ()  # files of the snapshot that the job began with
+        self._heard_ns = 0  # when tasks hear of the first checkpoint that completed here
+        self._readings: list[_Reading] = []
+        # vertex -> in-flight data in files of what is dealt out where this job begins
+        self._dealt_bytes: Mapping[int, int] = {}
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        self._first_own = len(self.context.storage.files)
+        self._dealt_bytes = before.dealt_from(checkpoint)
+        if self.context.scenario.instances.claim == "no-claim":
+            self._not_claimed = tuple({FileId(file) for part in self._parts(checkpoint) for file in _files(part)})
+
+    def dealt_from(self, checkpoint: int) -> Mapping[int, int]:
+        """In-flight data in files, by vertex, as the tasks stored it.  Nothing is known where readers get what writers stored."""
+        parts = self.contents.checkpoints.get(checkpoint, {})
+        if any(part.read_bytes is not None for part in parts.values()):  # it was dealt out before, and is again
+            return self._dealt_bytes
+        found = Counter[int]()
+        if not self.context.scenario.checkpoint.recover_output_on_downstream:
+            for task, part in parts.items():
+                found[self.context.layout.vertex[task]] += _in_flight_bytes(part) - part.inlined_bytes
+        return found
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """Files of a changelog are numbered apart."""
+        if self._has_changelog(task):
+            return
+        files, stats = self.context.storage.files, self.context.stats
+        if stats[checkpoint].savepoint_format and (common := _common_files(snapshot)):
+            self.tell_first([invariants_state.shared(checkpoint, self.now_ns, task, common, self.teller)])
+        for handle in snapshot.keyed.reused:
+            if handle.file is None or handle.file < self._first_own:
+                continue
+            name = files[FileId(handle.file)].name
+            base = int(name[3]) if name[0] == "keyed" else -1
+            if base in stats and stats[base].status != "COMPLETED":
+                found = invariants_state.unfounded(
+                    checkpoint, self.now_ns, task, handle.name, base, stats[base].status, self.teller
+                )
+                self.tell_first([found])
+                return
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        parts = [
+            (task, part)
+            for task, part in self.contents.checkpoints.get(checkpoint, {}).items()
+            if part.checkpoint == checkpoint
+        ]
+        if not self._has_metadata(checkpoint):
+            self.tell_first([invariants_state.without_metadata(checkpoint, self.now_ns, self.teller)])
+        self.tell_first(self._short_files(checkpoint, parts))
+        self.tell_first(self._in_no_file(checkpoint, parts))
+        if (
+            self._not_claimed
+            and not self.context.stats[checkpoint].savepoint_format
+            and not self._may_be_built_upon(checkpoint)
+        ):
+            named = {file for task, part in parts if not self._has_changelog(task) for file in _files(part)} & set(
+                self._not_claimed
+            )
+            if named:
+                self.tell_first(
+                    [invariants_state.not_its_own(checkpoint, self.now_ns, len(named), "named", self.teller)]
+                )
+        if not self._heard_ns and not self.context.stats[checkpoint].savepoint_format:
+            self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        left = set(tasks)
+        self._readings = [row for row in self._readings if not row.left & left]
+        if checkpoint:
+            parts = {task: part for task in left if (part := self.contents.of(checkpoint, task)) is not None}
+            self._readings.append(_Reading(checkpoint, left, self._in_files(parts), self._read_bytes))
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        """What comes from a local copy or to several tasks is not counted here."""
+        own = [piece for piece in brought if piece.share == 1 and piece.copied_from is None]
+        if own and len(own) == len(brought):
+            row = self.context.journal.last(Happening.TASK_RESTORED)
+            size_bytes = sum(piece.size_bytes for piece in own)
+            if row.number < size_bytes:
+                what = f"the state of {self.teller.task(task)}"
+                self.tell_first(
+                    [
+                        invariants_state.read_too_little(
+                            checkpoint, self.now_ns, what, size_bytes, row.number, self.teller
+                        )
+                    ]
+                )
+        for reading in self._readings:
+            reading.left.discard(task)
+            if not reading.left and (read_bytes := self._read_bytes - reading.before_bytes) < reading.in_flight_bytes:
+                what, size_bytes = "in-flight data", reading.in_flight_bytes
+                self.tell_first(
+                    [
+                        invariants_state.read_too_little(
+                            reading.checkpoint, self.now_ns, what, size_bytes, read_bytes, self.teller
+                        )
+                    ]
+                )
+        self._readings = [reading for reading in self._readings if reading.left]
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        files = self.context.storage.files
+        gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
+        if gone:
+            yield invariants_state.not_its_own(self.context.begun_from, self.now_ns, len(gone), "deleted", self.teller)
+
+    def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
+        """In-flight data that these tasks read in files; those of a vertex that is rescaled all that its former tasks stored."""
+        plan, vertices = self.context.layout, self.context.scenario.job.vertices
+        rescaled = Counter(plan.vertex[task] for task, part in parts.items() if part.read_bytes is not None)
+        complete = {
+            vertex
+            for vertex, tasks in rescaled.items()
+            if tasks == vertices[vertex].parallelism and vertex in self._dealt_bytes
+        }
+        others = [part for task, part in parts.items() if plan.vertex[task] not in complete]
+        in_files = sum(_in_flight_bytes(part) - part.inlined_bytes for part in others)
+        in_files -= self._cut_bytes([part for part in others if part.read_bytes is not None])
+        return in_files + sum(self._dealt_bytes[vertex] for vertex in complete)
+
+    def _cut_bytes(self, parts: Iterable[TaskSnapshot]) -> int:
+        """At most so much more is in flight in parts that were dealt out anew: records that were cut in two are whole again."""
+        largest_bytes = max((max(edge.record_bytes) for edge in self.context.spec.edges), default=0)
+        sides = (side for part in parts for side in (part.position.captured, part.position.overtaken))
+        return largest_bytes * sum(int((side > 0).sum()) for side in sides)
+
+    @property
+    def _read_bytes(self) -> int:
+        return self.context.storage.files.bytes_read[_RESTORE]
+
+    def _parts(self, checkpoint: int) -> Iterable[TaskSnapshot]:
+        return self.contents.checkpoints.get(checkpoint, {}).values()
+
+    def _may_be_built_upon(self, checkpoint: int) -> bool:
+        """A task that has heard of no completion builds upon what it restored, claimed or not (RocksIncrementalSnapshotStrategy).
+
+        The first checkpoint is a full one.  Tasks may hear of it when the next one has begun, or never.
+        """
+        begun_before = self.context.stats[checkpoint].trigger_ns < self._heard_ns
+        return begun_before or self.context.scenario.checkpoint.lost_notifications > 0
+
+    def _has_changelog(self, task: int) -> bool:
+        """Flink does not support a changelog without a claim."""
+        state = self.context.scenario.job.vertices[self.context.layout.vertex[task]].state
+        return state is not None and state.changelog is not None
+
+    def _has_metadata(self, checkpoint: int) -> bool:
+        """Looks at the latest files only: metadata is the last that is written."""
+        files, since_ns = self.context.storage.files, self.context.stats[checkpoint].latest_ack_ns
+        for number in range(len(files) - 1, -1, -1):
+            file = files[FileId(number)]
+            if file.name[:2] == ("_metadata", checkpoint):
+                return file.complete
+            if file.created_ns < since_ns:
+                return False
+        return False
+
+    def _short_files(self, checkpoint: int, parts: Sequence[tuple[int, TaskSnapshot]]) -> Iterator[Violation]:
+        files = self.context.storage.files
+        for _, part in parts:
+            for snapshot, _ in part.parts:
+                for handle in snapshot.all_handles:
+                    if handle.file is not None and (there := files[FileId(handle.file)]).size_bytes < handle.size_bytes:
+                        what = f"the file {'/'.join(map(str, there.name))}"
+                        yield invariants_state.cut_short(
+                            checkpoint, self.now_ns, what, handle.size_bytes, there.size_bytes, self.teller
+                        )
+                        return
+
+    def _in_no_file(self, checkpoint: int, parts: Sequence[tuple[int, TaskSnapshot]]) -> Iterator[Violation]:
+        rows = [
+            InFlight(task, size_bytes, part.inlined_bytes, part.channel_file)
+            for task, part in parts
+            if (size_bytes := _in_flight_bytes(part))
+        ]
+        sizes = {
+            row.file: self.context.storage.files[FileId(row.file)].size_bytes for row in rows if row.file is not None
+        }
+        return invariants_state.in_no_file(checkpoint, self.now_ns, rows, sizes, self.teller)
+
+
+def _in_flight_bytes(part: TaskSnapshot) -> int:
+    """From what was captured, whatever a restore reads."""
+    return bytes_in_flight(part.position)
+
+
+def _common_files(snapshot: StateSnapshot) -> int:
+    """Files that other snapshots refer to, or may."""
+    return len(snapshot.keyed.reused) + sum(
+        file.scope == "shared" for step in snapshot.keyed.steps for file in step.files
+    )
+
+
+def _files(part: TaskSnapshot) -> Iterator[int]:
+    """The files that hold a part."""
+    for snapshot, _ in part.parts:
+        for handle in snapshot.all_handles:
+            if handle.file is not None:
+                yield handle.file
+    if part.channel_file is not None:
+        yield part.channel_file

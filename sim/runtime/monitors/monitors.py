@@ -1,0 +1,92 @@
+"""All accounts of a job instance, in one place: what hosts tell of a run, and the violations at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sim.invariants import output as invariants_output
+from sim.invariants import pace, recovery
+from sim.invariants.files import KeptSnapshot
+from sim.invariants.violation import Violation
+from sim.protocol.coordinator import Coordinator
+from sim.runtime.context import CommittedOutput, Contents, Context
+from sim.runtime.monitors.checkpoints import AlignmentAccount, JobManagerAccount, PaceAccount, RestartAccount
+from sim.runtime.monitors.files import FileAccount, StoredAccount
+from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.output import CommitAccount, EndAccount
+from sim.runtime.monitors.records import ConversionAccount, CutAccount, RecordAccount, RouteAccount, StampAccount
+from sim.runtime.monitors.state import KeyedStateAccount
+from sim.runtime.monitors.windows import WindowAccount
+from sim.runtime.ports import Checks, Ends
+
+CONSERVED = "records, credits, buffers, segments and bytes are conserved"
+_TURNS = pace.TURNS | recovery.TURNS | recovery.ELASTICITY_TURNS | invariants_output.TURNS
+"""The rows of the journal that are rare."""
+_MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
+
+
+class Accounts(Checks):
+    """The accounts of one job instance.  Each moment is told to the accounts that override it, in their order."""
+
+    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> None:
+        watched = WatchedRun.of(context, contents, output, ends)
+        self.context = context
+        self.cuts = CutAccount(watched)
+        self._accounts: Sequence[RunAccount] = (
+            self.cuts,
+            RecordAccount(watched, self.cuts, self._forget),  # before those that read its ledger
+            StampAccount(watched),
+            KeyedStateAccount(watched),
+            WindowAccount(watched),
+            StoredAccount(watched),
+            PaceAccount(watched),
+            RestartAccount(watched),
+            EndAccount(watched),
+            JobManagerAccount(watched),
+            CommitAccount(watched),
+            FileAccount(watched),
+            ConversionAccount(watched),
+            AlignmentAccount(watched),
+            RouteAccount(watched),
+        )
+        for moment in _MOMENTS:
+            setattr(self, moment, _to_all([getattr(row, moment) for row in self._accounts if _overrides(row, moment)]))
+
+    def go_on(self, before: Accounts, checkpoint: int) -> None:
+        """The job begins with what another one held in a checkpoint."""
+        for account, earlier in zip(self._accounts, before._accounts, strict=True):
+            account.go_on(earlier, checkpoint)
+
+    def _forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+        for account in self._accounts:
+            account.forget(gone)
+
+    def violations(
+        self, coordinator: Coordinator, kept: Iterable[KeptSnapshot], *, finished: bool
+    ) -> tuple[Violation, ...]:
+        """At the end of the run, in the order of their times.  `kept`: what may be restored then; `finished`: so is the job."""
+        end = EndOfRun(list(self.context.journal.only(_TURNS)), coordinator, kept, finished)
+        found = [violation for account in self._accounts for violation in account.found]
+        found.extend(violation for account in self._accounts for violation in account.at_the_end(end))
+        try:
+            self.context.plane.check()
+        except AssertionError as error:
+            found.append(Violation(CONSERVED, self.context.env.now, "the data plane", str(error)))
+        return tuple(sorted(found, key=lambda violation: violation.time_ns))
+
+
+def _overrides(account: RunAccount, moment: str) -> bool:
+    return getattr(type(account), moment) is not getattr(Checks, moment)
+
+
+def _to_all(hearers: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    if len(hearers) == 1:
+        return hearers[0]
+
+    def tell(*facts: Any) -> None:
+        for hear in hearers:
+            hear(*facts)
+
+    return tell

@@ -1,0 +1,231 @@
+"""Monitors of output: commits, the end of a job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+from sim.invariants import output as invariants_output
+from sim.invariants.checkpoints import after_the_last_word
+from sim.invariants.output import ONCE, broken_commits, uncommitted
+from sim.invariants.violation import Violation, count_is
+from sim.model.faults import StorageOutage
+from sim.protocol.commit import Committable
+from sim.results.journal import Happening
+from sim.results.tables import CommittedEpoch
+from sim.runtime.context import TaskSnapshot, Uncommitted
+from sim.runtime.monitors.files import deletions
+from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+
+# ---- The account of commits: what writers have to commit, and the transactions that a job began with.
+#
+# Within one job the commits themselves are judged; behind a rescale their channels have other numbers, so transactions are counted.
+
+
+class Transaction(NamedTuple):
+    """A transaction as external systems know it.  The number of its writer is no part of it."""
+
+    vertex: str
+    epoch: int
+    opened_ns: int
+    records: int
+
+
+class _Content(NamedTuple):
+    """The transactions of a committer in one checkpoint.  The in-flight part grows until the checkpoint is complete."""
+
+    names: Sequence[tuple[str, int]]  # of the tasks, by the numbers of that job instance
+    uncommitted: Uncommitted
+
+
+class CommitAccount(RunAccount):
+    """Knows the transactions that each checkpoint holds, and those that are still owed."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.names = self.context.names
+        self._in_checkpoint: dict[int, dict[int, _Content]] = {}  # by checkpoint and task: what committers hold
+        self._ended = Counter[Transaction]()  # in earlier instances
+        # by checkpoint, vertex and index: records that a writer holds back
+        self._held_back: dict[int, dict[tuple[str, int], int]] = {}
+        self._owed = Counter[Transaction]()
+        self._begun_from = 0
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """What the committer of a task holds at its cut, and what its writer holds back."""
+        if part.committables is not None:
+            self._in_checkpoint.setdefault(checkpoint, {})[task] = _Content(self.names, part.committables)
+        if any(part.held_back):
+            self._held_back.setdefault(checkpoint, {})[self.names[task]] = sum(part.held_back)
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        if (content := self._in_checkpoint.get(before, {}).get(task)) is not None:
+            self._in_checkpoint.setdefault(checkpoint, {})[task] = content
+        if records := self._held_back.get(before, {}).get(self.names[task]):
+            self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        """What writers held back is dealt out to the tasks of this job."""
+        self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
+        kept, dealt = Counter[str](), Counter[str]()
+        for (vertex, _), records in self._held_back[checkpoint].items():
+            kept[vertex] += records
+        for task, part in self.contents.checkpoints[checkpoint].items():
+            dealt[self.names[task][0]] += sum(part.held_back)
+        for vertex in {*kept, *dealt}:
+            if kept[vertex] != dealt[vertex]:
+                where = f"{vertex}, in checkpoint {checkpoint} the job began from"
+                fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
+                self.found.append(Violation(ONCE, self.now_ns, where, fact))
+        self._begun_from = checkpoint
+        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
+        contents = self._in_checkpoint[checkpoint].values()
+        self._owed = Counter(
+            _transaction(content.names, row) for content in contents for row in content.uncommitted.all
+        )
+        self._ended = before.ended
+
+    @property
+    def ended(self) -> Counter[Transaction]:
+        """Committed, or known to be lost, by this job and those before it."""
+        rows = self.context.commits
+        return self._ended + Counter(
+            _transaction(self.names, committable) for row in rows for committable in (*row.committed, *row.lost)
+        )
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """What the job began with must be committed by now, or known to be lost."""
+        if not self._owed:
+            return
+        missing, self._owed = self._owed - self.ended, Counter()
+        for transaction, times in missing.items():
+            where = f"epoch {transaction.epoch} of {transaction.vertex}, in checkpoint {self._begun_from} the job began from"
+            fact = f"{count_is(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
+            story = self.teller.story(lambda row: row.checkpoint == self._begun_from)
+            self.found.append(Violation(ONCE, self.now_ns, where, fact, story))
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        self._in_checkpoint = {number: contents for number, contents in self._in_checkpoint.items() if not gone(number)}
+        self._held_back = {number: held_back for number, held_back in self._held_back.items() if not gone(number)}
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, output, teller = self.context, self.watched.output, self.teller
+        begun_from, covered, counted_from = context.begun_from, output.covered_before, output.counted_from
+        yield from broken_commits(
+            context.commits,
+            context.stats,
+            teller,
+            begun_from=begun_from,
+            covered=covered,
+            counted_from=counted_from,
+            checkpointing=context.periodic,
+        )
+        if end.finished:
+            yield from uncommitted(
+                context.commits, self._to_commit(), self.now_ns, teller, covered=covered, counted_from=counted_from
+            )
+
+    def _to_commit(self) -> dict[int, list[int]]:
+        """The records this job has to commit, by writer of a transactional sink and by input channel."""
+        commits = {
+            task: self.context.scenario.job.vertices[vertex].commit
+            for task, vertex in enumerate(self.context.layout.vertex)
+        }
+        return {
+            task: self._to_commit_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None
+        }
+
+    def _to_commit_by(self, task: int, holds_back: int) -> list[int]:
+        """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
+
+        A job that goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
+        again.  Their output came behind the cut here and belongs to that job.
+        """
+        end = self.ends.end(task)
+        read: list[int] = self.context.plane.position(task).records_out.tolist()
+        if end.drained:
+            return read
+        if end.stop is not None and (part := self.contents.of(end.stop, task)) is not None:
+            read = part.position.records_out.tolist()
+        return [max(0, records - holds_back) for records in read]
+
+
+def _transaction(names: Sequence[tuple[str, int]], committable: Committable | CommittedEpoch) -> Transaction:
+    return Transaction(names[committable.writer][0], committable.epoch, committable.opened_ns, committable.records)
+
+
+# ---- The account of the ends of tasks: whose data has ended, and how; compared with snapshots, timers and what the user asked for.
+
+_SOON_NS = 100_000_000
+"""A final checkpoint may have to wait for a call, and for the lock of another one; deletions under way are known."""
+
+
+class EndAccount(RunAccount):
+    """Knows whose data has ended, and how."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._ended: dict[int, str] = {}  # task -> how
+        self._closed: set[int] = set()  # tasks restored as finished
+
+    def data_ended(self, task: int, ending: str) -> None:
+        self._ended[task] = ending
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        for task in tasks:
+            part = self.contents.of(checkpoint, task)
+            self._ended.pop(task, None)
+            self._closed.discard(task)
+            if part is not None and part.finished:
+                self._closed.add(task)
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        if self._ended.get(task) == "drain" and not part.finished:
+            self.tell_first(
+                [invariants_output.unknown_end(checkpoint, task, "its data has ended", self.now_ns, self.teller)]
+            )
+        elif task in self._closed and not part.finished:
+            self.tell_first(
+                [
+                    invariants_output.unknown_end(
+                        checkpoint, task, "it was restored as finished", self.now_ns, self.teller
+                    )
+                ]
+            )
+
+    def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        if task in self._ended:
+            self.tell_first([invariants_output.late_timer(task, self.now_ns, due_ns, self.teller)])
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, teller, turns, deployed = self.context, self.teller, end.turns, self.watched.deployed
+        requests = {action.stop or "" for action in context.scenario.actions if action.stop is not None}
+        if len(requests) <= 1 and "savepoint-then-finish" not in requests:
+            stopped = self._stopped() if end.finished else frozenset()
+            yield from invariants_output.otherwise_than_asked(
+                turns, context.stats, next(iter(requests), ""), stopped, teller
+            )
+        yield from invariants_output.counted_as_finished(turns, deployed, self._kept, teller)
+        lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
+        if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
+            within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
+            yield from invariants_output.never_final(
+                turns, len(context.names), within_ns, self.now_ns, deployed, teller, deletions(context)
+            )
+        yield from after_the_last_word(turns, context.stats, teller)
+
+    def _stopped(self) -> frozenset[int]:
+        """Sources that have not come to the end of their records."""
+        layout, vertices, served = self.context.layout, self.context.scenario.job.vertices, self.context.plane.served()
+        totals = (
+            vertices[vertex].total(subtask) for vertex, subtask in zip(layout.vertex, layout.subtask, strict=True)
+        )
+        return frozenset(
+            task
+            for task, total in enumerate(totals)
+            if not layout.task_gates[task] and (total is None or int(served[task]) < total)
+        )
+
+    def _kept(self, checkpoint: int) -> int:
+        return sum(row.checkpoint == checkpoint for row in self.context.journal.only({Happening.PART_KEPT}))

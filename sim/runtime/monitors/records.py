@@ -1,0 +1,448 @@
+"""Monitors of records: positions, stamps, cuts, conversions, routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from sim.invariants.checkpoints import emitted_afterwards, kept_back
+from sim.invariants.counts import (
+    RecordTally,
+    Route,
+    Written,
+    astray,
+    held_by,
+    misnoted,
+    misplaced,
+    owed,
+    unanswered,
+    unread,
+    unwritten,
+    up_to,
+)
+from sim.invariants.cuts import Cut, Cuts, left_behind
+from sim.invariants.recovery import ONCE, Surplus, broken_restores, story_of_restore
+from sim.invariants.state import RESTORED, Brought, Kind, Shape, Stamp, misdealt, misdealt_state, union_errors, unlike
+from sim.invariants.violation import Violation
+from sim.model.randomness import draw, stream
+from sim.plane.interface import is_bare
+from sim.plane.spec import Ship
+from sim.protocol.options import Ending
+from sim.results.journal import Happening
+from sim.results.tables import stopped_with
+from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
+from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+
+# ---- Which state each cut held, and whether restored tasks have got it: stamps that travel with the files, and a list of them apart.
+
+_Part = dict[Kind, tuple[Stamp, int]]
+"""By kind of state: its stamp and its bytes."""
+
+
+class StampAccount(RunAccount):
+    """Knows whose state each cut held."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.names = self.context.names
+        self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
+        # checkpoint -> who took it, vertices dealt out anew since
+        self._dealt: dict[int, tuple[StampAccount, frozenset[str]]] = {}
+        self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        stamp = snapshot.stamp = Stamp(self.context.instance, checkpoint, *self.names[task])
+        sizes: dict[Kind, int] = {
+            "keyed": snapshot.keyed.full_bytes,
+            "windows": snapshot.window_bytes,
+            "operator": snapshot.operator_bytes,
+            "union": snapshot.union_bytes,
+        }
+        self.parts.setdefault(checkpoint, {})[task] = {
+            kind: (stamp, size_bytes) for kind, size_bytes in sizes.items() if size_bytes
+        }
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        if task in (parts := self.parts.get(before, {})):
+            self.parts.setdefault(checkpoint, {})[task] = parts[task]
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        vertex, index = self.names[task]
+        where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
+        served = self.ledger.served(checkpoint, task)
+        if brought and stands_after != served:
+            fact = f"its state goes on as after {stands_after} records, its checkpoint holds what {served} records did"
+            self.found.append(Violation(RESTORED, self.context.env.now, where, fact, self._story(checkpoint, task)))
+        is_resized = checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]
+        taker = self._dealt[checkpoint][0] if is_resized else self
+        story = lambda: self._story(checkpoint, task)  # noqa: E731
+        union = [part["union"] for part in taker.parts_of(checkpoint, vertex) if "union" in part]
+        self.found.extend(
+            union_errors(self.now_ns, where, union, [piece for piece in brought if piece.kind == "union"], story)
+        )
+        brought = [piece for piece in brought if piece.kind != "union"]
+        if is_resized:
+            self._brought[task] = brought
+            self._judge_dealt(checkpoint, self.context.layout.vertex[task])
+            return
+        part = dict(self.parts.get(checkpoint, {}).get(task, {}))
+        part.pop("union", None)
+        self.found.extend(unlike(self.now_ns, where, part, brought, story))
+
+    def parts_of(self, checkpoint: int, vertex: str) -> Iterator[_Part]:
+        """What each subtask of a vertex has stored in a checkpoint."""
+        return (part for task, part in self.parts.get(checkpoint, {}).items() if self.names[task][0] == vertex)
+
+    def go_on(self, before: StampAccount, checkpoint: int) -> None:
+        """What the other job had not taken itself was dealt out to it, and is dealt out again."""
+        taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
+        resized |= self.resized(before)
+        number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
+        for task, part in taker.parts.get(checkpoint, {}).items():
+            if taker.names[task] in number:
+                self.parts[checkpoint][number[taker.names[task]]] = part
+        if resized:
+            self._dealt[checkpoint] = taker, resized
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        self.parts = {number: part for number, part in self.parts.items() if not gone(number)}
+
+    def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
+        """How the checkpoint came about and was restored, for one task."""
+        return story_of_restore(self.context.journal.last(Happening.JOB_RESTORED), {checkpoint}, (task,), self.teller)
+
+    def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
+        """When all subtasks of the vertex have got something."""
+        tasks = [task for task, other in enumerate(self.context.layout.vertex) if other == vertex]
+        if not all(task in self._brought for task in tasks):
+            return
+        (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
+        stamps: dict[Kind, list[Stamp]] = {"keyed": [], "windows": [], "operator": []}
+        for part in taker.parts_of(checkpoint, name):
+            for kind in stamps.keys() & part.keys():
+                stamps[kind].append(part[kind][0])
+        where = f"{name}, rescaled with checkpoint {checkpoint}"
+        self.found.extend(
+            misdealt_state(self.context.env.now, where, name, stamps, [self._brought.pop(task) for task in tasks])
+        )
+
+
+# The account of cuts: what each completed checkpoint holds of every channel.  A cut is judged in the moment its checkpoint completes.
+
+
+class CutAccount(RunAccount):
+    """Knows which cuts are not exact, and what became of them."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.cuts = Cuts(self.context.layout.writer, self.context.layout.reader)
+        self.surpluses: dict[int, Surplus] = {}  # by checkpoint
+        self._exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        self._fill(self.cuts.of(checkpoint), checkpoint)
+        found = self.cuts.judged(checkpoint, self.now_ns, self.teller, exactly_once=self._exactly_once)
+        if found is not None:
+            self.found.append(found)
+        if (worst := self.cuts.worst(checkpoint)) is not None:
+            twice_bytes, lost_bytes, channel, account = worst
+            self.surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends(channel), account)
+        self.cuts.forget(lambda number: number <= checkpoint)
+
+    def _fill(self, cut: Cut, checkpoint: int) -> None:
+        """From what the checkpoint holds: exactly what would be restored."""
+        for task, part in self.contents.checkpoints.get(checkpoint, {}).items():
+            into, out = self.watched.inputs[task], self.watched.outputs[task]
+            cut.consumed[into], cut.written[out] = part.position.consumed, part.position.written
+            if not is_bare(part.position):
+                cut.captured_input[into], cut.captured_output[out] = part.position.captured, part.position.overtaken
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        surpluses = (
+            self.surpluses
+            if self._exactly_once
+            else {number: row for number, row in self.surpluses.items() if row.lost_bytes}
+        )
+        yield from broken_restores(end.turns, surpluses, self._savepoints(), self.teller, self.context.begun_from)
+
+    def repetitions(self) -> tuple[Violation, ...]:
+        """What restarts did twice and were allowed to: barriers that count promise to lose nothing, and no more (law 12)."""
+        if self._exactly_once:
+            return ()
+        surpluses = {number: row for number, row in self.surpluses.items() if not row.lost_bytes}
+        found = broken_restores(
+            self.context.journal, surpluses, self._savepoints(), self.teller, self.context.begun_from
+        )
+        return tuple(row for row in found if row.law == ONCE)
+
+    def _savepoints(self) -> set[int]:
+        return {number for number, row in self.context.stats.items() if row.savepoint_format}
+
+
+# ---- The account of records: what tasks have done, kept apart from what checkpoints hold, and compared with it.
+#
+# A job that begins from a snapshot of another one goes on with that one's account, dealt out anew if it has other parallelisms.
+# It reads the counts that no restart touches (rule P8 of the plane).
+
+
+class RecordAccount(RunAccount):
+    """Keeps the ledger: where tasks stood at their cuts, and must stand after a restart.
+
+    `cuts`: says which cuts are not exact; `forget_all`: has all accounts forget checkpoints.
+    """
+
+    def __init__(
+        self, watched: WatchedRun, cuts: CutAccount, forget_all: Callable[[Callable[[int], bool]], None]
+    ) -> None:
+        super().__init__(watched)
+        self.cuts = cuts
+        self._forget_all = forget_all
+        layout, edges = self.context.layout, self.context.spec.edges
+        self._outputs = [
+            Written(task, np.array(channels, np.int64), *edges[edge].fan_out, edges[edge].ship == Ship.BROADCAST)
+            for task, edge, channels in layout.partitions
+        ]
+        self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
+        self._shape = _shape(self.context)
+        # of the job this one began from, until everything of it stands somewhere
+        self._before: RecordAccount | None = None
+        self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
+
+    def go_on(self, before: RecordAccount, checkpoint: int) -> None:
+        self._rescaled = set(before._rescaled)
+        # a job that never stood has no account of its own
+        stood: RecordAccount = before if before._before is None else before._before
+        if stood.context.names == self.context.names and stood._shape.channels_alike(self._shape):
+            self.ledger.notes[checkpoint], self._surplus = stood.ledger.of(checkpoint), list(stood._surplus)
+        else:
+            self._before = stood
+            self._rescaled |= stood._shape.resized(self._shape)
+
+    # ------------------------------------------------------------------------------------------ while the job runs
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        if checkpoint not in self.ledger.notes:
+            self._forget_all(
+                lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED"
+            )
+        counted, position = self.context.plane.counted(task), part.position
+        served, read, written = self.ledger.note(
+            checkpoint, task, counted.served, position.late, counted.read, counted.written
+        )
+        if served == position.served and _same(read, position.records_out) and _same(written, position.records_in):
+            return
+        fact = (
+            f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
+            f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
+        )
+        self.found.append(misnoted(self.now_ns, checkpoint, task, fact, self.teller))
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        self.ledger.keep(checkpoint, task, before)
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        self._forget_all(
+            lambda number: number < checkpoint and number not in retained and not self._is_savepoint(number)
+        )
+
+    def _is_savepoint(self, number: int) -> bool:
+        return number in self.context.stats and bool(self.context.stats[number].savepoint_format)
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        self.ledger.forget(gone)
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        restored = self.context.journal.last(Happening.JOB_RESTORED)
+        counted = self._counted(tasks)
+        stands = self._standing(counted.known)
+        if self._before is not None:
+            self._begin_with(self._before, checkpoint, stands)
+        expected = self.ledger.of(checkpoint)
+        self.found.extend(
+            misplaced(
+                restored, self.ledger, expected, stands, self.teller, input_differs=checkpoint in self.cuts.surpluses
+            )
+        )
+        self.ledger.stand(stands, counted)
+        again = [
+            (row, surplus)
+            for row, surplus in zip(self._outputs, self._surplus, strict=True)
+            if expected.known[row.task]
+        ]
+        when = f"at checkpoint {checkpoint}"
+        rows, before = [row for row, _ in again], [surplus for _, surplus in again]
+        self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
+
+    def _begin_with(self, before: RecordAccount, checkpoint: int, stands: RecordTally) -> None:
+        """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
+        note = self.ledger.notes[checkpoint] = self.ledger.of(checkpoint)
+        fresh = stands.known & ~note.known
+        read, written = fresh[self.ledger.ends[0]], fresh[self.ledger.ends[1]]
+        note.served[fresh], note.late[fresh], note.known[fresh] = stands.served[fresh], stands.late[fresh], True
+        note.read[read], note.written[written] = stands.read[read], stands.written[written]
+        if note.known.all():
+            self._before, old = None, (before._shape, before.ledger.of(checkpoint))
+            number = before.context.instance
+            where = f"job {number + 1}, begun from checkpoint {checkpoint} of job {number}"
+            self.found.extend(misdealt(self.now_ns, where, old, (self._shape, note)))
+            self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
+
+    # ------------------------------------------------------------------------------------------ at the end
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        if not end.finished:
+            return
+        context = self.context
+        tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
+        stopped = stopped_with(context.stats)
+        if stopped:
+            yield from emitted_afterwards(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.teller)
+        yield from kept_back(self.now_ns, self.ends.in_use())
+        ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
+        yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
+        yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.teller)
+        vertices = context.scenario.job.vertices
+        owing = (
+            task
+            for task, vertex in enumerate(context.layout.vertex)
+            if vertices[vertex].owes_outputs and not self.ends.drops(task)
+        )
+        yield from unanswered(self.now_ns, filter(self._drained, owing), tally, self.teller)
+
+    def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
+        """(source, records at its cut, records in the end) of those that stopped with this savepoint."""
+        note = self.ledger.of(savepoint)
+        for task in range(len(self.ends)):
+            if not self.context.layout.task_gates[task] and note.known[task] and self.ends.end(task).stop == savepoint:
+                yield task, int(note.served[task]), int(tally.served[task])
+
+    def _to_be_read(self, tally: RecordTally) -> RecordTally:
+        """What must have been read.  What a task stopped without a drain wrote behind its cut is in the savepoint: read or not."""
+        ends = [self.ends.end(task) for task in range(len(self.ends))]
+        for stop in {end.stop for end in ends if end.stop is not None}:
+            tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])
+            tally = up_to(tally, self.ledger.of(stop), tasks[self.ledger.ends[1]])
+        return tally
+
+    def _drained(self, task: int) -> bool:
+        return self.ends.end(task).drained
+
+    def _totals(self) -> list[tuple[int, int]]:
+        """(source, records it has), where they are bounded and were never dealt out anew."""
+        vertices, layout = self.context.scenario.job.vertices, self.context.layout
+        totals = (
+            (task, vertices[vertex].total(subtask))
+            for task, (vertex, subtask) in enumerate(zip(layout.vertex, layout.subtask, strict=True))
+            if vertex not in self._rescaled
+        )
+        return [(task, total) for task, total in totals if total is not None]
+
+    # ------------------------------------------------------------------------------------------ reading the plane
+
+    def _counted(self, tasks: Iterable[int]) -> RecordTally:
+        plane, ledger = self.context.plane, self.ledger
+        tally = RecordTally.zero(len(ledger.inputs), len(ledger.ahead.read))
+        for task in tasks:
+            counted = plane.counted(task)
+            tally.served[task], tally.late[task], tally.known[task] = counted.served, plane.position(task).late, True
+            tally.read[ledger.inputs[task]], tally.written[ledger.outputs[task]] = counted.read, counted.written
+        return tally
+
+    def _standing(self, which: np.ndarray) -> RecordTally:
+        """The counts of the plane's tables."""
+        channels = self.context.plane.channels("records_in", "records_out")
+        late = np.array(
+            [self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())],
+            np.int64,
+        )
+        return RecordTally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
+
+
+def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
+    """Whether two rows are equal.  Every cut is compared, and the bytes of a few numbers compare quickest."""
+    return mine.tobytes() == theirs.tobytes()
+
+
+def _shape(context: Context) -> Shape:
+    layout, spec = context.layout, context.spec
+    vertex, edge = np.array(layout.vertex, np.int64), np.array(layout.edge, np.int64)
+    return Shape(
+        tuple(row.name for row in spec.vertices),
+        tuple(np.flatnonzero(vertex == number) for number in range(len(spec.vertices))),
+        tuple((row.upstream, row.downstream) for row in spec.edges),
+        tuple(np.flatnonzero(edge == number) for number in range(len(spec.edges))),
+    )
+
+
+# ---- The account of barriers that wait in outputs and may time out there.
+
+
+class ConversionAccount(RunAccount):
+    """Knows the tasks in whose outputs a barrier waits as it was written, and those that have heard of its deadline meanwhile."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._waiting: set[tuple[int, int]] = set()  # (checkpoint, task)
+        self._late: set[tuple[int, int]] = set()
+
+    def barrier_waits(self, checkpoint: int, task: int) -> None:
+        self._waiting.add((checkpoint, task))
+
+    def barrier_left(self, checkpoint: int, task: int) -> None:
+        self._waiting.discard((checkpoint, task))
+
+    def barrier_converted(self, checkpoint: int, task: int) -> None:
+        self._waiting.discard((checkpoint, task))
+        self._late.discard((checkpoint, task))
+
+    def deadline_heard(self, checkpoint: int, task: int) -> None:
+        if (checkpoint, task) in self._waiting:
+            self._late.add((checkpoint, task))
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """A task that has given its snapshot up converts nothing: only of a completed checkpoint all have gone on."""
+        if self._late:
+            found = left_behind(
+                self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.teller
+            )
+            self.tell_first([] if found is None else [found])
+        self.forget(lambda number: number <= checkpoint)
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        for several in (self._waiting, self._late):
+            several.difference_update([row for row in several if gone(row[0])])
+
+
+# ---- The account of routes: at the end of a run the records of each output are dealt to its readers once more.
+
+_CHOOSING = frozenset({Ship.HASH, Ship.REBALANCE, Ship.RESCALE})
+"""Others send to all readers, or to the first one."""
+
+
+class RouteAccount(RunAccount):
+    """Knows how each output chooses.  A job that goes on with the output of another one has begun elsewhere in its turns."""
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        if self.context.origin is None:
+            yield from astray(
+                self.now_ns, self._routes(), self.context.plane.channels("records_out")["records_out"], self.teller
+            )
+
+    def _routes(self) -> Iterator[Route]:
+        spec, layout = self.context.spec, self.context.layout
+        for task, number, channels in layout.partitions:
+            edge = spec.edges[number]
+            if edge.ship not in _CHOOSING or len(channels) == 1:
+                continue
+            own = np.array(channels, np.int64)
+            if edge.ship == Ship.HASH:
+                keys = stream(spec.seed, "route", edge.name, layout.subtask[task])
+                yield Route(task, own, keys, np.array(edge.weights, np.int64) if edge.weights else None)
+            else:
+                turn = (
+                    draw(stream(spec.seed, "start", edge.name, layout.subtask[task]), 0)
+                    if edge.ship == Ship.REBALANCE
+                    else 0
+                )
+                yield Route(task, own, first=turn * len(own) >> 32)

@@ -1,0 +1,275 @@
+"""The account of keyed state: how much each subtask has, how old its keys are, where its log stands; compared with each snapshot.
+
+It is made from records served and from the options of the job.  A snapshot is read only to be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Self
+
+from sim.invariants.checkpoints import AGED, Cohort, dealt, misaged
+from sim.invariants.cuts import CLOSED, COVERED, WRITTEN_FIRST, gap, too_little, without_log
+from sim.invariants.state import Brought
+from sim.invariants.violation import Violation, number_of
+from sim.model.job import key_groups
+from sim.model.state import State
+from sim.results.journal import Happening
+from sim.runtime.context import StateSnapshot
+from sim.runtime.monitors.monitor import RunAccount, WatchedRun
+from sim.storage.ledger import FileId
+from sim.storage.lsm import TreeImage
+from sim.storage.state_files import File, FrozenState, Handle
+
+_LOG = "log-"
+_NO_STATE = frozenset({"meta", "CURRENT", "MANIFEST", "OPTIONS"})
+"""Files of RocksDB that hold no entry."""
+_STEPS = frozenset(
+    {
+        Happening.TRIGGERED,
+        Happening.SNAPSHOT_BEGUN,
+        Happening.STATE_WRITTEN,
+        Happening.ACKNOWLEDGED,
+        Happening.COMPLETED,
+    }
+)
+_TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED})
+_LONGEST_STORY = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a completed checkpoint holds of one subtask."""
+
+    handles: tuple[Handle, ...]
+    ages: tuple[Cohort, ...]
+    at_ns: int  # when it was frozen
+
+
+@dataclass(slots=True)
+class _Subtask:
+    """The account of the subtask of one attempt, since it began."""
+
+    state: State
+    share: Fraction  # of the key groups
+    begun_bytes: int  # its share of what the job begins with
+    served: int = 0  # at the beginning
+    base: tuple[Handle, ...] = ()  # what every snapshot names: restored, or the latest materialisation
+    log_bytes: int = 0  # where the log stood at the beginning
+    from_bytes: int = 0  # from here on the log must be named
+    materialising: dict[int, int] = field(default_factory=dict)  # materialisation -> where the log stood
+    ages: tuple[Cohort, ...] = ()  # at the last look
+    looked: tuple[int, int] = (0, 0)  # time and records served then
+
+    def added_bytes(self, served: int) -> int:
+        """Bytes of new keys, since the job began."""
+        if self.state.ttl is not None:
+            return self.state.growth_bytes * served
+        return self.state.added_bytes(self.begun_bytes, served, self.share)
+
+    def rewritten_bytes(self, served: int) -> int:
+        return int(served * self.state.update_share) * self.state.value_bytes
+
+    def log_end(self, served: int) -> int:
+        """Where the log stands after so many records."""
+        begun = self.added_bytes(self.served) + self.rewritten_bytes(self.served)
+        return self.log_bytes + self.added_bytes(served) + self.rewritten_bytes(served) - begun
+
+    def live_bytes(self, served: int, ages: Sequence[Cohort]) -> int:
+        if self.state.ttl is not None:
+            return sum(size_bytes for _, _, size_bytes in ages)
+        return self.begun_bytes + self.added_bytes(served)
+
+
+class KeyedStateAccount(RunAccount):
+    """Knows how much keyed state each subtask has, how old its keys are, and where its log stands."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._subtasks = {
+            task: subtask for task in range(len(self.context.names)) if (subtask := self._begun(task)) is not None
+        }
+        self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # by checkpoint and task
+        self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # by checkpoint, vertex and index
+        # tasks restored as finished -> bytes that the state of a task may have at its beginning
+        self._closed: dict[int, int] = {}
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        self._by_checkpoint[checkpoint] = before._by_checkpoint.get(checkpoint, {})
+
+    # ------------------------------------------------------------------------------------------ while the job runs
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        subtask = self._subtasks.get(task)
+        if subtask is None:
+            if task in self._closed and (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed[task]:
+                self._tell_of(
+                    CLOSED,
+                    checkpoint,
+                    task,
+                    f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished",
+                )
+            return
+        served = self.ledger.served(checkpoint, task)
+        self._look_at_ages(subtask, checkpoint, task, snapshot.ages, served)
+        self._frozen.setdefault(checkpoint, {})[task] = snapshot.keyed, _Content((), snapshot.ages, self.now_ns)
+        if subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full"):
+            fact = self._log_fact(subtask, snapshot.keyed, served)
+        else:
+            fact = _size_fact(subtask, snapshot.keyed, served, snapshot.ages)
+        if fact is not None:
+            self._tell_of(COVERED, checkpoint, task, fact)
+
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        if (name := self.context.names[task]) in (contents := self._by_checkpoint.get(before, {})):
+            self._by_checkpoint.setdefault(checkpoint, {})[name] = contents[name]
+
+    def materialising(self, task: int, number: int) -> None:
+        if (subtask := self._subtasks.get(task)) is not None:
+            subtask.materialising[number] = subtask.log_end(self.context.plane.position(task).served)
+
+    def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
+        """The log before it is not needed any more."""
+        if (subtask := self._subtasks.get(task)) is not None:
+            subtask.base, subtask.from_bytes = tuple(handles), subtask.materialising.pop(number)
+
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        files, contents = self.context.storage.files, self._by_checkpoint.setdefault(checkpoint, {})
+        parts = self.contents.checkpoints.get(checkpoint, {})
+        for task, (frozen, note) in self._frozen.pop(checkpoint, {}).items():
+            if task not in parts or not parts[task].parts:
+                continue
+            snapshot = parts[task].parts[0][0]
+            handles = tuple(snapshot.handles)
+            contents[self.context.names[task]] = _Content(handles, note.ages, note.at_ns)
+            size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
+            if size_bytes != expected:
+                fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
+                self._tell_of(WRITTEN_FIRST, checkpoint, task, fact)
+            gone = [
+                handle.name
+                for handle in snapshot.all_handles
+                if handle.file is not None and not files.exists(FileId(handle.file))
+            ]
+            if gone:
+                self._tell_of(
+                    WRITTEN_FIRST,
+                    checkpoint,
+                    task,
+                    f"{number_of(len(gone), 'file')} it names {_is(gone)} not there: {gone[0]}",
+                )
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        if (subtask := self._begun(task)) is None:
+            return
+        part = self.contents.of(checkpoint, task)
+        if (
+            part is not None and part.finished and not part.holds_state
+        ):  # its operators had finished, and are not opened again: it has no state
+            self._subtasks.pop(task, None)
+            self._closed[task] = 2 * (subtask.begun_bytes + subtask.state.value_bytes)
+            return
+        self._closed.pop(task, None)
+        self._subtasks[task] = subtask
+        subtask.served = self.ledger.served(checkpoint, task)
+        contents = self._by_checkpoint.get(checkpoint, {})
+        pieces = [(piece.stamp, piece.share) for piece in brought if piece.kind == "keyed" and piece.stamp is not None]
+        own = [
+            (contents[stamp.vertex, stamp.subtask], share)
+            for stamp, share in pieces
+            if (stamp.vertex, stamp.subtask) in contents
+        ]
+        if own:
+            subtask.base = tuple(handle for part, _ in own for handle in part.handles)
+            subtask.log_bytes = subtask.from_bytes = sum(
+                handle.size_bytes for handle in subtask.base if handle.name.startswith(_LOG)
+            )
+        elif part is not None and not any(snapshot.handles for snapshot, _ in part.parts):
+            subtask.log_bytes = 0  # all of its keys had expired
+        if checkpoint:
+            subtask.ages = dealt([(part.ages, share) for part, share in own])
+            subtask.looked = max((part.at_ns for part, _ in own), default=0), subtask.served
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        self._frozen = {number: frozen for number, frozen in self._frozen.items() if not gone(number)}
+        self._by_checkpoint = {number: contents for number, contents in self._by_checkpoint.items() if not gone(number)}
+
+    # ------------------------------------------------------------------------------------------ what is compared
+
+    def _begun(self, task: int) -> _Subtask | None:
+        """The account of a subtask that begins with nothing but its share; None: it has no keyed state."""
+        vertex = self.context.scenario.job.vertices[self.context.layout.vertex[task]]
+        if vertex.state is None or not (vertex.state.bytes or vertex.state.growth_bytes):
+            return None
+        groups, index = vertex.max_parallelism, self.context.layout.subtask[task]
+        share = Fraction(len(key_groups(index, vertex.parallelism, groups)), groups)
+        begun_bytes = int(vertex.state.bytes * share)
+        subtask = _Subtask(vertex.state, share, begun_bytes, log_bytes=begun_bytes)
+        if vertex.state.ttl is not None and begun_bytes:
+            subtask.ages = ((-vertex.state.ttl.after_ns, 0, begun_bytes),)
+        return subtask
+
+    def _look_at_ages(self, subtask: _Subtask, checkpoint: int, task: int, ages: Sequence[Cohort], served: int) -> None:
+        if subtask.state.ttl is None:
+            return
+        (before_ns, before), now_ns = subtask.looked, self.now_ns
+        added_bytes = subtask.added_bytes(served) - subtask.added_bytes(before)
+        rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(before)
+        ttl_ns = subtask.state.ttl.after_ns
+        fact = misaged(subtask.ages, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
+        if fact is not None:
+            self._tell_of(AGED, checkpoint, task, fact)
+        subtask.ages, subtask.looked = tuple(ages), (now_ns, served)
+
+    def _log_fact(self, subtask: _Subtask, frozen: FrozenState, served: int) -> str | None:
+        """What a snapshot lacks: the base it builds upon, or a piece of the log behind it."""
+        named = set(frozen.reused)
+        missing = [handle for handle in subtask.base if handle not in named]
+        if missing:
+            size_bytes = sum(handle.size_bytes for handle in missing)
+            return f"it does not name {missing[0].name}, and so lacks {number_of(size_bytes, 'byte')} of what its state is made of"
+        files: list[Handle | File] = [*frozen.reused, *frozen.awaited]
+        own = set(subtask.base)
+        log = [
+            (int(file.name.removeprefix(_LOG)), file.size_bytes)
+            for file in files
+            if file.name.startswith(_LOG) and file not in own
+        ]
+        hole = gap(log, subtask.from_bytes, subtask.log_end(served))
+        return None if hole is None else without_log(hole, subtask.from_bytes)
+
+    def _tell_of(self, law: str, checkpoint: int, task: int, fact: str) -> None:
+        """The first time of each law and task."""
+        if not self.is_first(law, task):
+            return
+        story = self.teller.story(
+            lambda row: (
+                (row.checkpoint == checkpoint and row.happening in _STEPS and row.task in (-1, task))
+                or (row.happening in _TURNS and row.task in (-1, task))
+            )
+        )
+        where = f"snapshot {checkpoint} of {self.teller.task(task)}"
+        self.found.append(Violation(law, self.now_ns, where, fact, story[-_LONGEST_STORY:]))
+
+
+def _sizes(frozen: FrozenState) -> dict[str, int]:
+    """Bytes of the files that hold entries."""
+    sizes = {file.name: file.size_bytes for step in frozen.steps for file in step.files}
+    sizes |= {handle.name: handle.size_bytes for handle in frozen.reused}
+    return {name: size_bytes for name, size_bytes in sizes.items() if name not in _NO_STATE}
+
+
+def _size_fact(subtask: _Subtask, frozen: FrozenState, served: int, ages: Sequence[Cohort]) -> str | None:
+    """What the files lack of a backend that keeps no log."""
+    sizes = _sizes(frozen)
+    if isinstance(frozen.image, TreeImage):
+        for table in (table for level in frozen.image.levels for table in level):
+            if table.name not in sizes:
+                return f"it names no file for {table.name}, a table of its tree with {number_of(table.entries, 'key')}"
+    return too_little(sum(sizes.values()), subtask.live_bytes(served, ages), subtask.state.value_bytes)
+
+
+def _is(files: Sequence[str]) -> str:
+    return "is" if len(files) == 1 else "are"

@@ -1,0 +1,310 @@
+"""The account of event time and windows: what each task has heard, which records must leave with it, and which timers are pending.
+
+It is told what happens, and compares; it decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from sim.invariants.cuts import COVERED, WINDOW_STATE_LAW, dealt, kept, too_few
+from sim.invariants.event_time import (
+    ACTIVE,
+    ALL_END,
+    BEHIND_INPUTS,
+    IDLE,
+    OWN_WINDOW,
+    TIMERS_FIRE,
+    Belonging,
+    Inputs,
+    Pending,
+    Timers,
+    still_held,
+)
+from sim.invariants.state import Brought
+from sim.invariants.violation import Violation, count_is, number_of, seconds
+from sim.model.job import Window
+from sim.plane.interface import ThreadState, channels_in
+from sim.results.journal import Happening
+from sim.runtime import context as runtime_context
+from sim.runtime.context import StateSnapshot, TaskSnapshot
+from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+
+_STATUSES = {runtime_context.IDLE: IDLE, runtime_context.ACTIVE: ACTIVE}
+
+
+@dataclass(slots=True)
+class _TaskTime:
+    """The event time and the windows of one attempt of a task."""
+
+    inputs: Inputs
+    belonging: Belonging | None  # of its windows of event time
+    timers: Timers | None  # of its windows of processing time
+    sent_ns: int = 0  # the last watermark
+    owed_ns: int = 0  # it must be sent before the next one arrives
+    until: int | None = None  # records that must leave first: so many, since the job began
+    quiet: bool = False  # its data has ended: timers fire no more
+    input_ended: bool = False
+    ends: deque[int] = field(default_factory=deque)  # of sliding windows: records that had left at each end
+
+
+class WindowAccount(RunAccount):
+    """Knows the watermarks that each task has heard, and the timers that are pending."""
+
+    turns = frozenset(
+        {
+            Happening.JOB_RESTORED,
+            Happening.TASK_RESTORED,
+            Happening.TASK_FAILED,
+            Happening.RESCALED,
+            Happening.TRIGGERED,
+        }
+    )
+
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        vertices = self.context.scenario.job.vertices
+        self._inputs: list[list[int]] = [
+            channels_in(self.context.layout, task) for task in range(len(self.context.layout.vertex))
+        ]
+        self._windows = [vertices[vertex].window for vertex in self.context.layout.vertex]
+        self._tasks: dict[int, _TaskTime] = {}
+        # by checkpoint, vertex and index; None: ended
+        self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}
+        self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}  # by the same
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        """What vertices held in windows is dealt out if their parallelism is another one.  They have no timers of processing time."""
+        kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
+        self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
+        self._ends[checkpoint] = {
+            name: ends for name, ends in before._ends.get(checkpoint, {}).items() if name[0] not in resized
+        }
+        for vertex in resized:
+            self._ends[checkpoint] |= self._dealt(before, checkpoint, vertex)
+
+    def _dealt(self, before: Self, checkpoint: int, vertex: str) -> dict[tuple[str, int], tuple[int, ...]]:
+        """The ends of sliding windows, by task of a vertex that is rescaled."""
+        former = [task for task, name in enumerate(before.context.names) if name[0] == vertex]
+        found, tally = before._ends.get(checkpoint, {}), before.ledger.of(checkpoint)
+        ends = [found.get(before.context.names[task], ()) for task in former]
+        left = [int(tally.served[task] - tally.late[task]) for task in former]
+        names = [name for name in self.context.names if name[0] == vertex]
+        return dict(zip(names, dealt(ends, left, len(names)), strict=True))
+
+    # ------------------------------------------------------------------------------------------ event time
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """These tasks have just been set to what the checkpoint holds: watermarks are no state, timers are."""
+        for task in tasks:
+            self._tasks.pop(task, None)
+            self._of(task).ends.extend(self._ends.get(checkpoint, {}).get(self.context.names[task], ()))
+            if (timers := self._of(task).timers) is not None:
+                kept = self._timers.get(checkpoint, {}).get(self.context.names[task], ())
+                if kept is None:
+                    self._of(task).timers = None
+                else:
+                    timers.pending = list(kept)
+
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        if (timers := self._of(task).timers) is not None:
+            timers.begun_ns = self.now_ns
+
+    def watermark_arrived(self, task: int, channel: int, number: int) -> None:
+        own = self._of(task)
+        if own.sent_ns < own.owed_ns:
+            self.tell_of_task(
+                BEHIND_INPUTS,
+                task,
+                f"its watermark stays at {seconds(own.sent_ns)}, all active inputs had come to {seconds(own.owed_ns)}",
+            )
+        if own.until is not None and own.owed_ns:
+            self.tell_of_task(
+                OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended"
+            )
+        own.owed_ns, own.until = 0, None
+        before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
+        risen = own.inputs.hear(channel, heard, last=number == runtime_context.LAST_WATERMARK)
+        if risen and own.inputs.goes_on:
+            own.owed_ns = own.inputs.time_ns
+        if own.belonging is None:
+            return
+        position = self.context.plane.position(task)
+        read = dict(zip(self._inputs[task], position.records_out.tolist(), strict=True))
+        own.belonging.hear(channel, heard, read[channel], before_ns)
+        later = own.belonging.later(own.inputs.time_ns, read) if risen else None
+        if later is not None:
+            all_end = own.inputs.time_ns == runtime_context.LAST_WATERMARK  # whatever windows a record belongs to
+            own.ends.extend([position.served - later] * (own.ends.maxlen or 1 if all_end else 1))
+        if later is not None and position.late > later:
+            own.until = position.served - later
+
+    def watermark_sent(self, task: int, number: int) -> None:
+        own, is_source = self._of(task), not self._inputs[task]
+        ahead = f"its watermark {seconds(number)} is ahead of its"
+        if number == runtime_context.IDLE:
+            fact = self._busy(task) if is_source else self._active(own.inputs)
+        elif number == runtime_context.ACTIVE:
+            fact = None
+        elif number < own.sent_ns:
+            fact = f"its watermark goes back from {seconds(own.sent_ns)} to {seconds(number)}"
+        elif is_source:
+            reached_ns = self._event_time(task)
+            fact = None if number <= reached_ns else f"{ahead} records, which have come to {seconds(reached_ns)}"
+        elif number > own.inputs.time_ns:
+            least = min(own.inputs.reached, key=lambda channel: own.inputs.reached[channel])
+            writer = self.teller.task(self.context.layout.writer[least])
+            fact = f"{ahead} input from {writer}, which has come to {seconds(own.inputs.reached[least])}"
+        elif own.until is not None:
+            fact = f"its watermark {seconds(number)} leaves before the records up to {own.until}, which it ends"
+        else:
+            fact = None
+        self.tell_of_task(BEHIND_INPUTS, task, fact)
+        if number not in _STATUSES:
+            own.sent_ns = number
+
+    # ------------------------------------------------------------------------------------------ windows
+
+    def records_left(self, task: int, until: int) -> None:
+        own = self._of(task)
+        expected = own.until if self._inputs[task] else self.context.plane.position(task).served
+        if expected != until:
+            wrong = until - (0 if expected is None else expected)
+            if expected is None:
+                fact = f"records up to {until} leave, no window has ended"
+            elif wrong > 0:
+                fact = f"{number_of(wrong, 'record')} of later windows leave with those up to {expected}"
+            else:
+                fact = f"{count_is(-wrong, 'record')} left behind: those up to {expected} belong to windows that have ended"
+            self.tell_of_task(OWN_WINDOW, task, fact)
+        own.until = None
+
+    def window_ended(self, task: int) -> None:
+        if (timers := self._of(task).timers) is not None:
+            self.tell_of_task(
+                TIMERS_FIRE, task, timers.window_ended(self.now_ns, self.context.plane.position(task).served)
+            )
+
+    def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        self._of(task).ends.append(records)
+        if (timers := self._of(task).timers) is None:
+            self.tell_of_task(
+                TIMERS_FIRE,
+                task,
+                f"a timer of {seconds(due_ns)} fires, its operators had finished when the snapshot was taken",
+            )
+        else:
+            self.tell_of_task(TIMERS_FIRE, task, timers.fire(self.now_ns, due_ns, records))
+
+    def timers_quiet(self, task: int) -> None:
+        self._of(task).quiet = True
+
+    def input_ended(self, task: int) -> None:
+        self._of(task).input_ended = True
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        """Windows of event time that have not ended, in tasks that have come to the end of their data."""
+        states = self.context.plane.tasks("state")["state"]
+        for task, own in self._tasks.items():
+            window = self._windows[task]
+            if window is None or window.time != "event" or not own.input_ended or self.ends.drops(task):
+                continue
+            if states[task] == ThreadState.IDLE and (fact := still_held(self.context.plane.position(task).late)):
+                yield Violation(ALL_END, self.now_ns, self.teller.task(task), fact)
+                return
+
+    # ------------------------------------------------------------------------------------------ snapshots
+
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """The timers of operators that have finished let nothing go."""
+        window = self._windows[task]
+        if window is None:
+            return
+        own, late = self._of(task), part.position.late
+        if window.early and late and not own.quiet:
+            self.tell_of_task(
+                OWN_WINDOW,
+                task,
+                f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it",
+            )
+        now_ns = self.now_ns
+        if own.timers is not None and not own.quiet:
+            self.tell_of_task(TIMERS_FIRE, task, own.timers.silent(now_ns))
+        pending = (
+            None
+            if own.timers is None or part.finished
+            else own.timers.kept(now_ns, self.ledger.served(checkpoint, task))
+        )
+        self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
+        if window.overlapping > 1:
+            self._ends.setdefault(checkpoint, {})[self.context.names[task]] = tuple(own.ends)
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """Records in windows are part of it."""
+        window = self._windows[task]
+        if window is None or not window.record_bytes:
+            return
+        late = int(self.ledger.of(checkpoint).late[task])
+        if snapshot.window_bytes < late * window.record_bytes:
+            fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
+            self.tell_of_task(COVERED, task, f"{fact}, {window.record_bytes} each")
+        ends = self._ends.get(checkpoint, {}).get(self.context.names[task], ())
+        if ends and not self._of(task).quiet and not self._of(task).input_ended:
+            records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
+            if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
+                self.tell_of_task(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {lack}")
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        self._timers = {number: pending for number, pending in self._timers.items() if not gone(number)}
+        self._ends = {number: ends for number, ends in self._ends.items() if not gone(number)}
+
+    # ------------------------------------------------------------------------------------------ reading the run
+
+    def _of(self, task: int) -> _TaskTime:
+        own = self._tasks.get(task)
+        if own is None:
+            own = self._tasks[task] = self._anew(self._inputs[task], self._windows[task])
+        return own
+
+    def _anew(self, channels: Sequence[int], window: Window | None) -> _TaskTime:
+        inputs, now_ns = Inputs.of(channels), self.now_ns
+        if window is None:
+            return _TaskTime(inputs, None, None)
+        ends: deque[int] = deque(maxlen=window.overlapping)
+        times = window.step_ns, window.phase_ns, window.hold_ns
+        if window.time == "event":
+            return _TaskTime(inputs, Belonging.of(*times, channels), None, ends=ends)
+        begun_ns = 0 if self.context.origin is None and not self.context.env.now else now_ns
+        return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns), ends=ends)
+
+    def _event_time(self, task: int) -> int:
+        """How far the records of a source have come, less its lateness."""
+        context, vertex = self.context, self.context.layout.vertex[task]
+        source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
+        log = context.spec.vertices[vertex].log(context.layout.subtask[task])
+        if source is None or log is None or not served:
+            return 0
+        return (log.due(served - 1) if log.segments else int(context.env.now)) - source.watermark.lateness_ns
+
+    def _busy(self, task: int) -> str | None:
+        """What is wrong with a source that says it is idle: its last record came too lately."""
+        context, vertex = self.context, self.context.layout.vertex[task]
+        source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
+        log = context.spec.vertices[vertex].log(context.layout.subtask[task])
+        if source is None or log is None or not served or not log.segments or source.watermark.idle_timeout_ns is None:
+            return None
+        since_ns = int(context.env.now) - log.due(served - 1)
+        if since_ns >= source.watermark.idle_timeout_ns:
+            return None
+        return f"it says that it is idle, its last record was due {seconds(since_ns)} ago"
+
+    def _active(self, inputs: Inputs) -> str | None:
+        active = [channel for channel in inputs.reached if channel not in inputs.idle]
+        if not active:
+            return None
+        return (
+            f"it says that it is idle, its input from {self.teller.task(self.context.layout.writer[active[0]])} is not"
+        )

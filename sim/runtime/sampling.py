@@ -1,0 +1,483 @@
+"""Samples of a run: backlog, latency of records, paths of checkpoints, catching up."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from sim.model.job import Job
+from sim.model.units import MS, SECOND
+from sim.plane.interface import OF_EDGES, OF_VERTICES
+from sim.plane.spec import START, SourceSpec
+from sim.results.critical_path import CriticalPath, FileSpan, Graph, PathPart, critical_path
+from sim.results.journal import PackedRows
+from sim.results.schema import SERIES, frame, task_name
+from sim.results.tables import Latency, RecoveryStats
+from sim.runtime.context import Context, Counters, TaskSnapshot
+from sim.storage.ledger import FileId
+from sim.storage.requests import Work, in_own_turn
+
+if TYPE_CHECKING:
+    from sim.results.journal import Entry
+    from sim.results.schema import Row
+
+
+# ---- The latency of records from the sources to the vertices without readers, counted while a run goes on.
+
+
+class RecordLatency:
+    """The latency of records from all sources to the vertices without readers.
+
+    `tasks`: the numbers of the tasks of each vertex; `room`: so many rows of positions may come, where that is known.
+    """
+
+    def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray, room: int = 0) -> None:
+        # they stand together (N1)
+        self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]
+        self._copies = {
+            v: [(source, float(number)) for source, number in copies.items()]
+            for v, copies in enumerate(_copies(job))
+            if copies
+        }
+        begun = {v: [float(curve[0]) for curve in self._curves(v, positions[None])] for v in self._copies}
+        self._latency = {v: Latency(now, emitted, served, room) for v, (emitted, served) in begun.items()}
+
+    def means_ms(self, times: np.ndarray, positions: np.ndarray, stride: int) -> Mapping[int, np.ndarray]:
+        """By vertex without readers, for `stride` rows the mean of the records it has served since the row before them [ms]; -1: none.
+
+        A row of `positions` per time: records each task has served, each counted once.
+        """
+        means_ns = {
+            v: latency.means(times, *self._curves(v, positions), stride) for v, latency in self._latency.items()
+        }
+        return {v: np.where(means >= 0, means / MS, -1.0) for v, means in means_ns.items()}
+
+    def _curves(self, v: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(records emitted, records served) per row of positions."""
+        emitted = np.zeros(len(positions))
+        for source, copies in self._copies[v]:
+            emitted += copies * positions[:, self._tasks[source]].sum(axis=1)
+        return emitted, positions[:, self._tasks[v]].sum(axis=1).astype(float)
+
+
+def _copies(job: Job) -> list[dict[int, Fraction]]:
+    """How many records a vertex without readers is given for one record of each source; nothing for the other vertices."""
+    given: dict[str, dict[int, Fraction]] = {}
+    read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
+    ends: list[dict[int, Fraction]] = []
+    for v, vertex in enumerate(job.vertices):
+        mine = {v: Fraction(1)} if vertex.source is not None else {}
+        for inlet in vertex.inputs:
+            factor = job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1)
+            for source, copies in given[inlet.upstream].items():
+                mine[source] = mine.get(source, Fraction(0)) + copies * factor
+        given[vertex.name] = mine
+        ends.append(mine if vertex.inputs and vertex.name not in read and not vertex.committer_of else {})
+    return ends
+
+
+# ---- The critical paths of a job instance's checkpoints, from its journal and the files that its storage lists.
+
+
+class Paths:
+    """The critical paths of one job instance.  Make it when the instance is over: it does not see later events."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        layout, job = context.layout, context.scenario.job
+        size = context.scenario.checkpoint.subtasks_per_channel_state_file
+        barriers = context.scenario.checkpoint.barriers
+        timeout_ns = barriers.timeout_ns if barriers.record.has_deadline else None
+        self.graph = Graph(layout.writer, layout.reader, groups(context.hosts, size), timeout_ns)
+        commits = [
+            job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit for vertex in job.vertices
+        ]
+        self._commits = {
+            task: commit.time_ns for task, v in enumerate(layout.vertex) if (commit := commits[v]) is not None
+        }
+
+    def of(self, checkpoint: int) -> CriticalPath:
+        """The critical path of a checkpoint.  KeyError: there was no such checkpoint."""
+        return critical_path(
+            self.context.stats[checkpoint], self.story(checkpoint), self.graph, self.files, self._commits
+        )
+
+    def story(self, checkpoint: int) -> Sequence[Entry]:
+        """The journal's entries about a checkpoint, in order."""
+        return self.context.journal.at(self._places.get(checkpoint, ()))
+
+    def table(self, only: Collection[str] | None = None) -> pd.DataFrame:
+        """All checkpoints that are over; `only`: columns that are asked for."""
+        return frame(
+            "path", (row for number in sorted(self.context.stats) for row in self._rows(self.of(number))), only
+        )
+
+    def files(self, task: int, begin_ns: int, end_ns: int) -> Sequence[FileSpan]:
+        """The files of a task that were open between these times."""
+        files, longest_ns = self._files.get(task, ([], 0))
+        first = bisect_left(files, begin_ns - longest_ns, key=lambda file: file.created_ns)
+        until = bisect_left(files, end_ns, lo=first, key=lambda file: file.created_ns)
+        return [file for file in files[first:until] if file.durable_ns is None or file.durable_ns > begin_ns]
+
+    def _rows(self, path: CriticalPath) -> list[Row]:
+        parts = [(part, False) for part in path.parts] + [(part, True) for part in path.after]
+        return [self._row(path, part, acknowledged) for part, acknowledged in parts]
+
+    def _row(self, path: CriticalPath, part: PathPart, acknowledged: bool) -> Row:
+        names, writers = self.context.names, self.context.layout.writer
+        return {
+            "id": path.checkpoint,
+            "part": part.kind.value,
+            **task_name(("", -1) if part.task < 0 else names[part.task]),
+            "upstream": "" if part.channel < 0 else "{}[{}]".format(*names[writers[part.channel]]),
+            "begin": part.begin_ns - path.begin_ns,
+            "duration": part.duration_ns,
+            "file": "" if part.file < 0 else "/".join(map(str, self.context.storage.files[FileId(part.file)].name)),
+            "acknowledged": acknowledged,
+        }
+
+    @cached_property
+    def _places(self) -> Mapping[int, Sequence[int]]:
+        return self.context.journal.places()
+
+    @cached_property
+    def _files(self) -> dict[int, tuple[list[FileSpan], int]]:
+        """By task, in the order of their creation, and how long writing took at most."""
+        number = {name: task for task, name in enumerate(self.context.names)}
+        of_task: dict[int, list[FileSpan]] = defaultdict(list)
+        for stored in self.context.storage.files:
+            task = number.get(stored.name[1:3])  # type: ignore[arg-type]  # names of other files have other parts
+            if task is not None and (stored.durable_ns is None or stored.durable_ns > stored.created_ns):
+                of_task[task].append(FileSpan(stored.id, stored.created_ns, stored.durable_ns))
+        return {
+            task: (
+                files,
+                max((file.durable_ns - file.created_ns for file in files if file.durable_ns is not None), default=0),
+            )
+            for task, files in of_task.items()
+        }
+
+
+def groups(hosts: Sequence[int], size: int) -> list[int]:
+    """By task: so many subtasks of a task manager share their files of channel state."""
+    members: dict[int, int] = defaultdict(int)
+    numbers: dict[tuple[int, int], int] = {}
+    found = []
+    for host in hosts:
+        found.append(numbers.setdefault((host, members[host] // size), len(numbers)))
+        members[host] += 1
+    return found
+
+
+# ---- What a log holds that its source has not emitted yet: records due, from the same segments the plane reads (rule W1).
+
+
+def due_records(source: SourceSpec, now: int) -> int:
+    """Records of one subtask due at `now` [ns]; an unlimited source has none waiting: 0."""
+    i = source.segments.last_until(START, now)
+    if i < 0:
+        return 0
+    segment = source.segments[i]
+    due = segment.first + ((now - segment.start_ns + 1) * segment.num - 1) // segment.den_ns + 1
+    if i + 1 < len(source.segments):
+        due = min(due, source.segments[i + 1].first)
+    return due if source.total < 0 else min(due, source.total)
+
+
+# ---- What usually waits in a job that runs undisturbed: the mean of looks over the last checkpoint interval, whatever its phase.
+#
+# Checkpoints, windows and bursts let queues rise and fall.  A failure at their lowest point and one at their highest end at the same
+# level.
+
+LEAST_NS = 10_000_000_000
+"""Looks go back so far at least [ns], and over a whole checkpoint interval and a whole window."""
+LOOKS = 20
+"""In that time: the mean of so many is off by a twentieth of what rises and falls."""
+
+
+class UsualBacklog:
+    """Looks from time to time, but not while tasks are down or catching up.  `is_up`: whether all tasks run."""
+
+    def __init__(self, context: Context, is_up: Callable[[], bool]) -> None:
+        self.context = context
+        self.is_up = is_up
+        self.catching_up = 0  # restarts
+        # time; by task: served, `in_flight`
+        self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)
+        scenario = context.scenario
+        windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
+        every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
+        in_own_turn(context.env, lambda: context.env.call_every(every_ns, self._look))
+
+    def _look(self) -> None:
+        if not self.catching_up and self.is_up():
+            self._looks.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
+
+    def in_log(self, task: int, now: int, emitted: int) -> int:
+        """Records of a source that are due and not emitted."""
+        layout = self.context.layout
+        source = self.context.spec.vertices[layout.vertex[task]].log(layout.subtask[task])
+        return 0 if source is None else max(0, due_records(source, now) - emitted)
+
+    def waiting(self, sources: Sequence[int]) -> float | None:
+        """Records in the logs of these tasks; None: not measured."""
+        found = [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._looks]
+        return sum(found) / len(found) if found else None
+
+    def flying(self, tasks: Sequence[int]) -> float | None:
+        """Records between these tasks, which restart together; None: not measured."""
+        found = [int(flying[tasks].sum()) for _, _, flying in self._looks]
+        return sum(found) / len(found) if found else None
+
+
+# ---- How far a restarted job has come: its first record, what its sources emit again, and when as much waits as usual.
+
+LOOK_NS = 10_000_000
+"""How often it looks for the first record [ns], which is its precision.  Whether a job has caught up is looked at ten times less often."""
+LONGEST_NS = 1_000_000_000
+"""The longest wait between two looks.  The pace so far underrates a job that is still cold, or held up by checkpoints."""
+
+
+class CatchUp:
+    """The progress of one restart; made before its tasks are started again, while they stand where they failed."""
+
+    def __init__(
+        self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot], usual: UsualBacklog
+    ) -> None:
+        self.context = context
+        self.usual = usual
+        usual.catching_up += 1
+        self.env = context.env
+        self.stats = stats
+        begun = context.origin if stats.number == 1 else None
+        served = context.plane.served() if begun is None else begun.served
+        self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
+        self.position = {task: int(served[task]) for task in self.sources}  # where they stood
+        stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
+        job = context.scenario.job
+        read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
+        is_end = [vertex.name not in read and not vertex.committer_of for vertex in job.vertices]
+        ends = [task for task in sorted(parts) if is_end[context.layout.vertex[task]]]
+        stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
+        self.tasks = sorted(parts)
+        waiting, flying = usual.waiting(self.sources), usual.flying(self.tasks)  # their readers restart with them
+        if waiting is None:  # it failed before anything was looked at, or begins from a snapshot: what waited then
+            waiting = float(sum(usual.in_log(task, stats.failed_ns, self.position[task]) for task in self.sources))
+        self.waiting = waiting
+        if flying is None and begun is None:
+            flying = float(self._in_flight())
+        self.flying = flying  # None: another layout has no comparable channels
+        readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
+        self.readers = {task: parts[task].position.served for task in readers}
+        self._watching = False
+
+    def begin(self, tasks: set[int], then: Callable[[], None]) -> None:
+        """The first thread of the restarted `tasks` begins: look until they have caught up, or some of them have failed again.
+
+        `then` is called in both cases.
+        """
+        if not self._watching:
+            self._watching = True
+            self.env.process(self._watch(tasks, then))
+
+    def _watch(self, tasks: set[int], then: Callable[[], None]) -> Work[None]:
+        yield from self._look_until_caught_up(tasks)
+        self.usual.catching_up -= 1
+        then()
+
+    def _look_until_caught_up(self, tasks: set[int]) -> Work[None]:
+        everything, begun_ns = len(tasks), self.env.now
+        most, next_ns = self._distance(), LOOK_NS
+        while True:
+            yield self.env.timeout(next_ns)
+            if len(tasks) < everything:
+                return
+            if self.stats.first_record_ns < 0:
+                served = self.context.plane.served()
+                if any(served[task] > begun for task, begun in self.readers.items()):
+                    self.stats.first_record_ns = self.env.now
+            elif (distance := self._distance()) <= len(self.tasks) and self.stats.running_ns >= 0:
+                # one record each is at hand
+                self.stats.caught_up_ns = self.env.now
+                return
+            else:
+                most = max(most, distance)
+                next_ns = self._half_way(most, distance, self.env.now - begun_ns)
+
+    def _half_way(self, most: float, distance: float, spent_ns: int) -> int:
+        """Until the next look: half of what is left to do at the pace so far."""
+        left_ns = int(spent_ns * distance / (most - distance)) if most > distance else 2 * spent_ns
+        return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
+
+    def _distance(self) -> float:
+        """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than usual."""
+        here = self.context.plane.served()
+        behind = sum(max(0, self.position[task] - int(here[task])) for task in self.sources)
+        waiting = sum(self.usual.in_log(task, self.env.now, int(here[task])) for task in self.sources)
+        flying = 0.0 if self.flying is None else self._in_flight() - self.flying
+        return behind + max(0, waiting - self.waiting) + max(0, flying)
+
+    def _in_flight(self) -> int:
+        """Records written and not read yet."""
+        return int(self.context.plane.in_flight()[self.tasks].sum())
+
+
+# ---- The `series` table: once per interval, what each vertex did since the last sample and what waits in its queues.
+#
+# While the job runs a look copies a few numbers of the plane.  Rows are made of many looks at once.
+
+SAMPLE_NS = 1_000_000_000
+_LOOKS = 5  # at how far records have come, per sample
+_BUFFERED_NUMBERS = 1 << 16
+"""So many numbers are kept before they become rows: little beside the job itself, and much for a call of NumPy."""
+
+
+class Sampler:
+    """The samples of a run, one every `SAMPLE_NS`.  `progress` hears the simulated time; `only`: columns that are asked for."""
+
+    def __init__(
+        self,
+        context: Context,
+        counters: Counters,
+        progress: Callable[[int], None] | None,
+        only: Collection[str] | None = None,
+    ) -> None:
+        self.context = context
+        self.counters = counters
+        self.progress = progress
+        layout, vertices = context.layout, context.scenario.job.vertices
+        # none comes later; of another instance of the job, fewer
+        samples = context.scenario.run.duration_ns // SAMPLE_NS
+        self._rows = PackedRows(
+            [column.name for column in SERIES if only is None or column.name in only], samples * len(vertices)
+        )
+        self._vertices = np.array([vertex.name for vertex in vertices], object)
+        vertex = np.array(layout.vertex)
+        self._tasks = [np.flatnonzero(vertex == v) for v in range(len(vertices))]
+        self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
+        edges = context.spec.edges
+        self._readers = [edge.downstream for edge in edges]  # vertex, by edge
+        self._writers = [edge.upstream for edge in edges]
+        self._record_latency = RecordLatency(
+            context.scenario.job, self._tasks, context.env.now, context.plane.served(), samples * _LOOKS
+        )
+        self._block = max(1, _BUFFERED_NUMBERS // (len(layout.vertex) * _LOOKS)) * _LOOKS  # looks that are kept
+        self._times: list[int] = []  # of the looks that are kept
+        self._positions: list[np.ndarray] = []  # that they saw, several to an array
+        self._sums: list[np.ndarray] = []  # of the plane at each sample, and at the last one before
+        self._earlier: list[np.ndarray] = []  # what the tasks served in earlier attempts
+        in_own_turn(context.env, self._begin)
+
+    def frame(self) -> pd.DataFrame:
+        """The table, at the end of the run."""
+        self._make_rows()
+        return self._rows.frame()
+
+    def _begin(self) -> None:
+        self._sum_up()
+        self.context.env.look_every(SAMPLE_NS // _LOOKS, self._look, self._looks_left)
+
+    def _looks_left(self) -> int:
+        """Until the next sample."""
+        return _LOOKS - len(self._times) % _LOOKS
+
+    def _look(self, times: Sequence[int], served: np.ndarray) -> None:
+        self._times.extend(times)
+        self._positions.append(served)
+        if len(self._times) % _LOOKS == 0:
+            self._sum_up()
+            if len(self._times) == self._block:
+                self._make_rows()
+            if self.progress is not None:
+                self.progress(self.context.env.now)
+
+    def _sum_up(self) -> None:
+        self._sums.append(self.context.plane.sums())
+        self._earlier.append(self.counters.before)
+
+    def _make_rows(self) -> None:
+        """Rows of the samples that are kept."""
+        samples = len(self._sums) - 1
+        if samples < 1:
+            return
+        times, positions = (
+            np.array(self._times[: samples * _LOOKS]),
+            np.concatenate(self._positions)[: samples * _LOOKS],
+        )
+        vertices, at = len(self._vertices), len(self._vertices) * len(OF_VERTICES)
+        sums = np.array(self._sums)
+        done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))
+        done["served"] = done["served"] + np.add.reduceat(np.array(self._earlier), self._first, axis=1)
+        columns = {
+            "time": np.repeat(times[_LOOKS - 1 :: _LOOKS] / SECOND, vertices),
+            "vertex": np.tile(self._vertices, samples).tolist(),
+            **self._rates({name: np.diff(totals, axis=0).astype(float) for name, totals in done.items()}),
+            **self._queues(sums[1:, at:].reshape(samples, -1, len(OF_EDGES))),
+            **self._behind(times[_LOOKS - 1 :: _LOOKS].tolist(), positions[_LOOKS - 1 :: _LOOKS]),
+            "x_latency": self._latency(times, positions),
+        }
+        self._rows.extend(
+            [
+                values if isinstance(values, list) else values.reshape(-1)
+                for name, values in columns.items()
+                if name in self._rows.columns
+            ]
+        )
+        self._times, self._positions, self._sums, self._earlier = [], [], self._sums[-1:], self._earlier[-1:]
+
+    # ------------------------------------------------------------------------------------------ columns: a row per sample, vertex by vertex
+
+    def _rates(self, gained: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        spent = SAMPLE_NS * np.array([len(tasks) for tasks in self._tasks])
+        return {
+            "numRecordsInPerSecond": gained["served"] * SECOND / SAMPLE_NS,
+            "numBytesOutPerSecond": gained["bytes_out"] * SECOND / SAMPLE_NS,
+            "busy": gained["busy_ns"] / spent,
+            "idle": gained["idle_ns"] / spent,
+            "backPressured": (gained["soft_ns"] + gained["hard_ns"]) / spent,
+        }
+
+    def _queues(self, waiting: np.ndarray) -> dict[str, np.ndarray]:
+        """`waiting`: by sample and edge what `OF_EDGES` says."""
+        names = {
+            "inputQueueSize": self._readers,
+            "outputQueueSize": self._writers,
+            "inputQueueLength": self._readers,
+            "outputQueueLength": self._writers,
+        }
+        columns = {}
+        for (name, vertex), values in zip(names.items(), np.moveaxis(waiting[:, :, [0, 2, 1, 3]], 2, 0), strict=True):
+            columns[name] = np.zeros((len(self._vertices), len(waiting)), np.int64)
+            np.add.at(columns[name], vertex, values.T)
+        return {name: values.T for name, values in columns.items()}
+
+    def _behind(self, times: list[int], positions: np.ndarray) -> dict[str, np.ndarray]:
+        """Records due and not emitted, and the age of the oldest of them in s, of sources."""
+        backlog, lag = (
+            np.zeros((len(times), len(self._vertices)), np.int64),
+            np.zeros((len(times), len(self._vertices))),
+        )
+        for v, vertex in enumerate(self.context.spec.vertices):
+            source = vertex.source
+            if source is None or not source.segments:
+                continue
+            emitted = positions[:, self._tasks[v]][:, : self.context.scenario.job.vertices[v].emitting]
+            due = [due_records(source, now) for now in times]
+            backlog[:, v] = np.maximum(np.array(due)[:, None] - emitted, 0).sum(axis=1)
+            for i, oldest in enumerate(emitted.min(axis=1).tolist()):
+                if oldest < due[i]:
+                    lag[i, v] = (times[i] - source.due(oldest)) / SECOND
+        return {"backlog": backlog, "lag": lag}
+
+    def _latency(self, times: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        means = np.full((len(times) // _LOOKS, len(self._vertices)), -1.0)
+        for v, of_vertex in self._record_latency.means_ms(times, positions, _LOOKS).items():
+            means[:, v] = of_vertex
+        return means

@@ -1,0 +1,445 @@
+"""A log-structured merge tree: memtables, sorted tables, levels, compaction."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple, Protocol
+
+from sim.model.state import Lsm
+from sim.model.units import SECOND
+
+# ---- The background thread that compacts: it serves trees one compaction at a time, in the order they asked.
+#
+# RocksDB takes the threads of `Env::Default()`, which all databases of a process share.  With `state.backend.rocksdb.thread.num` = 2
+# one of them compacts (DBImpl::GetBGJobLimits, Env::IncBackgroundThreadsIfNeeded): one thread for all slots of a task manager.
+# Which tables are merged is `sim.storage.lsm`'s business.
+
+
+class Compacts(Protocol):
+    """A tree, as the compaction thread sees it."""
+
+    def compact(self, now_ns: int) -> int | None:
+        """Begin what is due; when it will be over, or None: nothing is due."""
+
+    def compacted(self) -> None:
+        """The compaction is over."""
+
+
+class CompactionThread:
+    """The compaction thread of one task manager, with the trees that wait for it.
+
+    Trees report their times.  A compaction that is over by then is finished, and the next one begins at its end.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Compacts] = []
+        self._served: Compacts | None = None
+        self._ends_ns = 0
+        self._now_ns = 0  # a tree that is behind the others asks now, not then
+
+    def advance(self, now_ns: int) -> None:
+        self._now_ns = max(self._now_ns, now_ns)
+        while self._served is not None and self._ends_ns <= self._now_ns:
+            tree, self._served = self._served, None
+            tree.compacted()
+            self._next(self._ends_ns)
+
+    def ask(self, tree: Compacts, now_ns: int) -> None:
+        """A compaction of this tree is due."""
+        if tree is not self._served and tree not in self._waiting:
+            self._waiting.append(tree)
+        if self._served is None:
+            self._next(now_ns)
+
+    def forget(self, tree: Compacts) -> None:
+        """Forget a tree that is gone, or was restored."""
+        if tree in self._waiting:
+            self._waiting.remove(tree)
+        if tree is self._served:
+            self._served = None
+            self._next(self._now_ns)
+
+    def _next(self, now_ns: int) -> None:
+        while self._served is None and self._waiting:
+            tree = self._waiting.pop(0)
+            ends_ns = tree.compact(now_ns)
+            if ends_ns is not None:
+                self._served, self._ends_ns = tree, ends_ns
+
+
+# ---- Sorted tables and what merging them leaves: expected numbers of different keys, in whole entries.
+#
+# Updated keys are drawn uniformly and independently, so the share of keys two tables have in common follows from their densities alone.
+# Keys that are new when they are written are different from each other wherever they lie.  Integers throughout: the same on every
+# machine.
+#
+# Keys lie evenly over a range of places.  While their number grows the range stays, so a table keeps its place and gets thinner.
+
+_UNIT = 1 << 40  # 1 in fixed point
+
+
+class Table(NamedTuple):
+    """One file of a tree: `entries` keys, uniformly spread over the places [first, last)."""
+
+    number: int
+    first: int
+    last: int
+    entries: int
+    loaded: int  # of these, keys that were new when they were written, and are in no other table as such
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:06d}.sst"
+
+
+class Density(NamedTuple):
+    """A number of keys on a number of places."""
+
+    keys: int = 1
+    places: int = 1
+
+    def within(self, places: int) -> int:
+        return places * self.keys // self.places
+
+
+class Piece(NamedTuple):
+    """Part of the places of a merge result."""
+
+    first: int
+    last: int
+    entries: int
+    loaded: int
+
+
+def distinct(writes: int, keys: int) -> int:
+    """Expected number of different keys among uniform writes: keys * (1 - (1 - 1/keys)^writes)."""
+    if writes <= 0 or keys <= 0:
+        return 0
+    base, power, missed = _UNIT - _UNIT // keys, writes, _UNIT
+    while power:
+        if power & 1:
+            missed = missed * base // _UNIT
+        base = base * base // _UNIT
+        power >>= 1
+    return max(1, min(writes, _rounded(keys * (_UNIT - missed))))
+
+
+def merged(tables: Sequence[Table], largest: int, density: Density = Density()) -> Iterator[Piece]:  # noqa: B008  # frozen
+    """The tables that result from a merge, each with at most `largest` entries.  By default every place has a key."""
+    first = last = entries = loaded = 0
+    for piece in _pieces(tables, density):
+        if not entries:
+            first = piece.first
+        rest = piece
+        while entries + rest.entries > largest:
+            share = largest - entries
+            cut = rest.first + (rest.last - rest.first) * share // rest.entries
+            kept = rest.loaded * share // rest.entries
+            yield Piece(first, cut, largest, loaded + kept)
+            rest = Piece(cut, rest.last, rest.entries - share, rest.loaded - kept)
+            first, entries, loaded = cut, 0, 0
+        entries, loaded, last = entries + rest.entries, loaded + rest.loaded, rest.last
+    if entries:
+        yield Piece(first, last, entries, loaded)
+
+
+def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
+    """Ranges over which the same tables lie, in order; ranges without entries are left out."""
+    tables = sorted(tables, key=lambda table: table.first)
+    bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
+    rest = loaded_rest = over = 0  # what rounding left over goes to the next range, so that no key gets lost
+    begun, covering = 0, list[Table]()
+    pieces = list[Piece]()
+    for first, last in pairwise(bounds):
+        covering = [table for table in covering if table.last > first]
+        while begun < len(tables) and tables[begun].first == first:
+            covering.append(tables[begun])
+            begun += 1
+        present, present_loaded, beyond = _union(covering, last - first, density)
+        entries = _rounded(present + rest)
+        loaded = min(entries, _rounded(present_loaded + loaded_rest))
+        rest, loaded_rest = present + rest - entries * _UNIT, present_loaded + loaded_rest - loaded * _UNIT
+        over += beyond
+        if entries:
+            pieces.append(Piece(first, last, entries, loaded))
+    return iter(_spread(pieces, _rounded(over + rest), density) if over else pieces)
+
+
+def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
+    """Put keys for which their range has no place where there is one: rounding had made it too full."""
+    for i, piece in enumerate(pieces):
+        if not over:
+            break
+        moved = max(0, min(over, density.within(piece.last - piece.first) - piece.entries))
+        pieces[i] = piece._replace(entries=piece.entries + moved, loaded=piece.loaded + moved)
+        over -= moved
+    return pieces
+
+
+def _union(tables: Sequence[Table], width: int, density: Density) -> tuple[int, int, int]:
+    """(different keys, of these loaded ones, loaded ones beyond its places) on so many places within all these tables, in fixed point."""
+    loaded, missed = 0, _UNIT
+    for table in tables:
+        span = max(density.within(table.last - table.first), table.entries)  # rounding must not make a table too full
+        loaded += _UNIT * table.loaded // span
+        others = span - table.loaded  # keys that are in the table only if they were updated
+        missed = missed * (span - table.entries) // others if others else 0
+    beyond = max(0, loaded - _UNIT)
+    loaded -= beyond
+    missed = (_UNIT - loaded) * missed // _UNIT
+    return density.within(width * (_UNIT - missed)), density.within(width * loaded), density.within(width * beyond)
+
+
+def _rounded(fixed: int) -> int:
+    return (fixed + _UNIT // 2) // _UNIT
+
+
+# ---- A leveled tree as RocksDB keeps it, in expected sizes: memtable, flushes, and compactions by a background thread.
+#
+# Level 0 holds flushed memtables, each over all keys; a level below holds tables with key ranges of their own.  Level 0 is compacted when
+# it has enough files, another level when it is larger than its target; the level that is the fullest goes first
+# (LeveledCompactionPicker).
+# Not modelled: stalls of writing when compaction falls behind, several compactions at once, tombstones.
+
+_PLACES = 1 << 40  # for keys whose number grows
+_begin, _end = attrgetter("first"), attrgetter("last")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    """Tables being merged; the live set changes when it ends."""
+
+    ends_ns: int
+    level: int  # from here into the next
+    first: int  # position there of the first table merged
+    sources: int  # so many, from here on
+    below: slice  # merged with
+    outputs: tuple[Table, ...]
+
+
+class TreeImage(NamedTuple):
+    """A tree without a memtable."""
+
+    levels: tuple[tuple[Table, ...], ...]
+    edits: int
+    next_number: int
+    density: Density
+
+
+class LsmTree:
+    """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start.
+
+    `thread`: the thread that compacts; None: one of its own.  `grows`: whether keys will be added.
+    """
+
+    def __init__(
+        self, options: Lsm, keys: int, entry_bytes: int, thread: CompactionThread | None = None, *, grows: bool = False
+    ) -> None:
+        self.options = options
+        self.keys = keys
+        self.grows = grows
+        self._places = _PLACES if grows else keys
+        self.entry_bytes = entry_bytes
+        self.levels: list[list[Table]] = [[], []]  # below 0 in the order of keys
+        self._entries = [0, 0]  # of each level below 0
+        self.edits = 1  # flushes and compactions so far, as the manifest lists them
+        self._full = max(1, options.memtable_limit_bytes // entry_bytes)  # writes a memtable holds
+        self._writes = 0  # in the memtable
+        self._loaded = 0  # of these, new keys
+        self._next = 1  # number of the next table
+        self._cursor: dict[int, int] = {}  # level -> where in the keys its next compaction begins
+        self._running: _Compaction | None = None
+        self.thread = CompactionThread()
+        self._load()
+        self.thread = CompactionThread() if thread is None else thread  # not the one that loaded: that took no time
+
+    @property
+    def memtable_bytes(self) -> int:
+        return self._writes * self.entry_bytes
+
+    @property
+    def live(self) -> tuple[Table, ...]:
+        """All tables a snapshot holds."""
+        return tuple(table for level in self.levels for table in level)
+
+    def bytes_of(self, table: Table) -> int:
+        return table.entries * self.entry_bytes
+
+    @property
+    def image(self) -> TreeImage:
+        """What a snapshot taken now holds; the memtable is flushed before."""
+        return TreeImage(
+            tuple(tuple(level) for level in self.levels), self.edits, self._next, Density(self.keys, self._places)
+        )
+
+    def busy_ns(self, now_ns: int) -> int:
+        """What is left of the compaction under way."""
+        return 0 if self._running is None else max(self._running.ends_ns - now_ns, 0)
+
+    def stand(self, image: TreeImage, now_ns: int) -> None:
+        """Restore the tree of a snapshot.  The memtable and a compaction under way are lost."""
+        self.levels = [list(level) for level in image.levels]
+        self._entries = [0] * len(self.levels)
+        self._count(*range(len(self.levels)))
+        self.edits, self._next = image.edits, image.next_number
+        self.keys, self._places = image.density
+        self._writes = self._loaded = 0
+        self.leave()
+        self._cursor.clear()
+        self._compact(now_ns)
+
+    def leave(self) -> None:
+        """Leave the compaction thread.  A compaction under way is dropped."""
+        self.thread.forget(self)
+        self._running = None
+
+    def loaded_anew(self, keys: int) -> LsmTree:
+        """Another tree of so many keys, written from the beginning."""
+        return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
+
+    def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0, expired: int = 0) -> None:
+        """Write updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full.
+
+        So many keys have expired by the end: a merge then leaves fewer.
+        """
+        done, writes, keys = 0, updates + added, self.keys
+        while self._writes + writes - done >= self._full:
+            done += self._full - self._writes
+            self._writes = self._full
+            self._add(keys + added * done // writes - self.keys)
+            self.flush(begin_ns + (end_ns - begin_ns) * done // writes)
+        self._writes += writes - done
+        self._add(keys + added - self.keys)
+        self.keys -= expired
+        self.thread.advance(end_ns)
+
+    def _add(self, keys: int) -> None:
+        """Count new keys in the memtable."""
+        self._loaded += keys
+        self.keys += keys
+
+    def flush(self, now_ns: int) -> None:
+        """The memtable becomes a table of level 0 (an empty one does not)."""
+        self.thread.advance(now_ns)
+        updated = distinct(self._writes - self._loaded, self.keys)
+        if entries := min(self.keys, self._loaded + updated):  # none: updates before the first key was there
+            self.levels[0].append(self._table(0, self._places, entries, self._loaded))
+            self.edits += 1
+        self._writes = self._loaded = 0
+        self._compact(now_ns)
+
+    def _load(self) -> None:
+        """The state is there before the first record, and compactions are over by then.
+
+        As far as it fits into level 1 it has just been written, memtable by memtable.  More has been there for long: it lies in the
+        lowest level it needs, the levels above are empty.
+        """
+        base = self.options.base_bytes // self.entry_bytes
+        if self.keys > max(base, self._full):
+            self._settled()
+            return
+        left = self.keys
+        while left:
+            batch = min(left, self._full)
+            self._writes, self._loaded = batch, batch
+            left -= batch
+            if batch == self._full:
+                self.flush(0)
+                while self._running is not None:
+                    self.thread.advance(self._running.ends_ns)
+
+    def _settled(self) -> None:
+        """All keys in full tables of one level."""
+        # a level has room for an entry, however large
+        level, target = 1, max(1, self.options.base_bytes // self.entry_bytes)
+        while target < self.keys:
+            level, target = level + 1, target * self.options.multiplier
+        largest = max(1, self.options.table_bytes // self.entry_bytes)
+        self.levels += [[] for _ in range(level + 1 - len(self.levels))]
+        self.levels[level] = [
+            self._table(first * self._places // self.keys, last * self._places // self.keys, last - first, last - first)
+            for first, last in ((first, min(first + largest, self.keys)) for first in range(0, self.keys, largest))
+        ]
+        self._entries = [sum(table.entries for table in tables) for tables in self.levels]
+
+    # ------------------------------------------------------------------------------------------ compaction
+
+    def compact(self, now_ns: int) -> int | None:
+        """Begin the most urgent compaction; when it will be over, or None if none is due."""
+        while (level := self._fullest()) is not None:
+            if level + 1 == len(self.levels):
+                self.levels.append([])
+                self._entries.append(0)
+            first, sources = (0, list(self.levels[0])) if level == 0 else self._picked(level)
+            below = self._overlapping(
+                level + 1, min(table.first for table in sources), max(table.last for table in sources)
+            )
+            met = self.levels[level + 1][below]
+            if level and not met:  # nothing to merge with: the file goes down as it is
+                self.levels[level + 1][below] = sources
+                del self.levels[level][first]
+                self._count(level, level + 1)
+                self.edits += 1
+                continue
+            largest = max(1, self.options.table_bytes // self.entry_bytes)
+            outputs = tuple(
+                self._table(*piece) for piece in merged((*sources, *met), largest, Density(self.keys, self._places))
+            )
+            volume = sum(self.bytes_of(table) for table in (*sources, *met))
+            ends_ns = now_ns + volume * SECOND // self.options.compaction_bytes_per_second
+            self._running = _Compaction(ends_ns, level, first, len(sources), below, outputs)
+            return ends_ns
+        return None
+
+    def compacted(self) -> None:
+        """The compaction under way is over; the next one may be due."""
+        if (ended := self._running) is None:
+            return
+        self._running = None
+        del self.levels[ended.level][ended.first : ended.first + ended.sources]
+        self.levels[ended.level + 1][ended.below] = ended.outputs
+        self._count(ended.level, ended.level + 1)
+        self.edits += 1
+        self._compact(ended.ends_ns)
+
+    def _compact(self, now_ns: int) -> None:
+        if self._fullest() is not None:
+            self.thread.ask(self, now_ns)
+
+    def _fullest(self) -> int | None:
+        """The level whose compaction is the most overdue; of equals the upper one."""
+        fullest, most = None, 1.0
+        if len(self.levels[0]) >= self.options.level0_files:
+            fullest, most = 0, len(self.levels[0]) / self.options.level0_files
+        target = self.options.base_bytes
+        for level in range(1, len(self.levels)):
+            score = self._entries[level] * self.entry_bytes / target
+            if score > most:
+                fullest, most = level, score
+            target *= self.options.multiplier
+        return fullest
+
+    def _picked(self, level: int) -> tuple[int, list[Table]]:
+        """(position, table): the levels below 0 take turns through the keys."""
+        tables = self.levels[level]
+        first = bisect_left(tables, self._cursor.get(level, 0), key=_begin) % len(tables)
+        self._cursor[level] = tables[first].last
+        return first, [tables[first]]
+
+    def _overlapping(self, level: int, first: int, last: int) -> slice:
+        """Positions of the tables that have keys in [first, last), or where such tables would stand."""
+        tables = self.levels[level]
+        return slice(bisect_right(tables, first, key=_end), bisect_left(tables, last, key=_begin))
+
+    def _count(self, *levels: int) -> None:
+        for level in levels:
+            self._entries[level] = sum(table.entries for table in self.levels[level])
+
+    def _table(self, first: int, last: int, entries: int, loaded: int) -> Table:
+        table = Table(self._next, first, last, entries, loaded)
+        self._next += 1
+        return table

@@ -1,0 +1,169 @@
+"""RocksDB, and the backend of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sim.model.state import State, StateOptions
+from sim.model.storage import Scope, SnapshotType
+from sim.model.units import SECOND
+from sim.storage.changelog import ChangelogBackend
+from sim.storage.lsm import CompactionThread, LsmTree, TreeImage
+from sim.storage.state_files import (
+    Backend,
+    File,
+    FrozenState,
+    Handle,
+    Hashmap,
+    Increments,
+    KeyedPart,
+    Restoring,
+    WriteStep,
+    canonical,
+    keyed_bytes,
+    streamed,
+)
+
+# ---- State in RocksDB: a snapshot is the set of its tables; an incremental one writes those that are not stored yet.
+#
+# The synchronous part flushes the memtable and makes hard links (RocksDBSnapshotStrategyBase#takeDBNativeCheckpoint).  Then, in this
+# order:
+# the stream that lists the state's columns, the new tables by several threads, the files that are no tables.
+
+# What RocksDB 8 and Flink write beside the tables for one column family [bytes]: sizes follow from their formats, not from any load.
+_META_BYTES = 400  # Flink's stream of the backend's columns and their serializers
+_CURRENT_BYTES = 16  # "MANIFEST-000004" and a line break
+_OPTIONS_BYTES = 12_000  # all options in words
+_MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per flush or compaction
+
+
+class RocksDb:
+    """The RocksDB backend of one subtask.
+
+    `shared`: the thread that compacts for every database of the task manager, used if the tree's options say so.
+    """
+
+    def __init__(
+        self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None
+    ) -> None:
+        # a subtask without state writes entries of the usual size, if any
+        is_whole = state.turns_over or not size_bytes
+        entry_bytes = state.value_bytes if is_whole else min(state.value_bytes, size_bytes)
+        self.state = state
+        self.options = options
+        thread = shared if state.lsm.compaction_thread == "task-manager" else None
+        self.tree = LsmTree(state.lsm, size_bytes // entry_bytes, entry_bytes, thread, grows=state.turns_over)
+        self.increments = Increments()
+        self._now_ns = 0
+        self._added = self._expired = 0  # keys since the last update
+        self._gone_bytes = 0  # ... and the bytes of those that expired
+        self._is_anew = False  # restored into a new tree, whose size is not known yet
+
+    def update(self, writes: int, now_ns: int) -> None:
+        self.tree.write(writes, self._now_ns, now_ns, self._added, self._expired)
+        self._added = self._expired = self._gone_bytes = 0
+        self._now_ns = now_ns
+
+    def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
+        """New keys are written as updates are.  What was restored is in the tree from the beginning.
+
+        Expired keys stay in their tables until these are merged (FlinkCompactionFilter).
+        """
+        keys = size_bytes // self.tree.entry_bytes
+        if self._is_anew:
+            self.tree.leave()
+            self.tree = self.tree.loaded_anew(keys)
+            self._is_anew = False
+        self._gone_bytes += expired_bytes
+        self._added = max(keys + self._gone_bytes // self.tree.entry_bytes - self.tree.keys, 0)
+        self._expired = self.tree.keys + self._added - keys if self.state.ttl is not None else 0
+
+    def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
+        sync_ns = self._freeze()
+        if type_ == "canonical":
+            return canonical(self.tree.keys * self.tree.entry_bytes, self.options.savepoint_bytes_per_second, sync_ns)
+        shared = self.options.incremental and type_ in ("checkpoint", "full")
+        own: Scope = "savepoint" if type_ == "native" else "exclusive"
+        scope: Scope = "shared" if shared else own
+        base = self.increments.base if shared and type_ == "checkpoint" else {}
+        base = {name: handle for name, handle in base.items() if handle.file is None or may_reuse(handle.file)}
+        live = [(table.name, self.tree.bytes_of(table)) for table in self.tree.live]
+        new = tuple(File(name, size_bytes, scope) for name, size_bytes in live if name not in base)
+        steps = (
+            WriteStep((File("meta", _META_BYTES, own),), work_ns=self.state.lsm.upload_ns),
+            WriteStep(new, self.options.transfer_threads),
+            WriteStep(self._other_files(scope), self.options.transfer_threads),
+        )
+        held_ns = int(self.tree.busy_ns(self._now_ns) * self.state.lsm.wait)
+        reused = tuple(base[name] for name, _ in live if name in base)
+        return FrozenState(sync_ns, steps, reused, image=self.tree.image, held_ns=held_ns)
+
+    def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
+        if self.options.incremental and type_ in ("checkpoint", "full"):
+            self.increments.store(number, {file.name: file for file in files if file.name.endswith(".sst")})
+        elif type_ in ("canonical", "native") and not self.options.savepoints_keep_base:
+            self.increments.forget()
+
+    def notify_complete(self, number: int) -> None:
+        self.increments.notify_complete(number)
+
+    def stop(self) -> None:
+        self.tree.leave()
+
+    def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
+        """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
+        self._now_ns = now_ns
+        self._added = self._expired = self._gone_bytes = 0
+        if not parts:
+            return Restoring()
+        (only, *others) = parts
+        if others or only.share != 1 or not isinstance(only.image, TreeImage):
+            self.tree.leave()
+            self.tree, self._is_anew = self.tree.loaded_anew(self.tree.keys), True
+            self.increments.restart(0, {})
+            merge_ns = keyed_bytes(parts) * SECOND // self.state.lsm.compaction_bytes_per_second
+            if any(part.type == "canonical" for part in parts):
+                read = streamed(parts, self.options.load_bytes_per_second)
+                return read._replace(work_ns=max(read.work_ns, merge_ns))
+            reads = tuple(
+                (handle, handle.size_bytes) for part in parts for handle in part.handles
+            )  # complete tables, even if only a part is needed
+            return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
+        self.tree.stand(only.image, now_ns)
+        self._is_anew = False
+        tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
+        # a native savepoint's too, if this job may reuse any
+        self.increments.restart(number, tables if self.options.incremental else {})
+        return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)
+
+    def _freeze(self) -> int:
+        """Flush, and link every file; what that costs the task thread."""
+        flush_ns = self.tree.memtable_bytes * SECOND // self.tree.options.flush_bytes_per_second
+        self.tree.flush(self._now_ns)
+        return self.state.sync_ns + self.state.lsm.freeze_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
+
+    def _other_files(self, scope: Scope) -> tuple[File, ...]:
+        """The files beside the tables.  They change all the time, so every snapshot writes them."""
+        manifest_bytes = _MANIFEST_BYTES + _EDIT_BYTES * self.tree.edits
+        sizes = {"CURRENT": _CURRENT_BYTES, "MANIFEST": manifest_bytes, "OPTIONS": _OPTIONS_BYTES}
+        return tuple(File(name, size_bytes, scope) for name, size_bytes in sizes.items())
+
+
+# ---- The backend a vertex asks for.
+
+Maker = Callable[[State, int, StateOptions, CompactionThread | None], Backend]
+MAKERS: dict[str, Maker] = {
+    "hashmap": lambda state, size_bytes, options, _: Hashmap(state, size_bytes, options),
+    "rocksdb": RocksDb,
+}
+"""One for each name of BACKENDS."""
+
+
+def backend(
+    state: State, size_bytes: int, options: StateOptions, compaction: CompactionThread | None = None
+) -> Backend:
+    """The keyed state of one subtask, `size_bytes` of it.  `compaction`: the thread of its task manager."""
+    chosen = MAKERS[state.backend](state, size_bytes, options, compaction)
+    if state.changelog is None:
+        return chosen
+    return ChangelogBackend(chosen, state, state.changelog, size_bytes, options.load_bytes_per_second)

@@ -1,0 +1,196 @@
+"""Compares barrier modes: runs cells, writes files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.model.files import replace_file, replace_text
+from sim.model.quantities import COST
+from sim.results.csv_files import write_csv
+from sim.results.formats import json_ready
+from sim.runtime.manifest import identity
+from sim.runtime.result import Result
+from sim.studies.cells import simulated, warm
+from sim.studies.comparison import Comparison, label
+from sim.studies.local import Watch, no_watch, run_each
+from sim.studies.plan import Cell, baseline, cells, distinct, slug, with_baselines
+from sim.studies.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+    from sim.model.schema.study import ScenarioFile
+    from sim.plane import Engine
+
+
+# ---- The files of a comparison: beside each run's tables the rows, the sentence, the picture and the scenario as it was written.
+
+
+def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any], *, picture: bool = False) -> None:
+    """`text`: of the scenario.  Every file appears whole or not at all; the runs themselves are there already.
+
+    `summary`: JSON-ready, with the `source` of the text (from the folder of results) and its `overrides`.
+    `picture`: draw one.  It takes as long as a small scenario.
+    """
+    replace_text(folder / "scenario.yaml", text)
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    replace_text(folder / SUMMARY, json.dumps({**summary, RUNS: names}, indent=1, allow_nan=False) + "\n")
+    if not comparison.strategies:
+        return
+    replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))
+    write_csv(comparison.table, folder / SHEET)
+    if picture:
+        _draw(comparison, folder)
+
+
+def _draw(comparison: Comparison, folder: Path) -> None:
+    from sim.results.pictures import save, through_time
+
+    runs = {name: results[0] for name, results in comparison.results.items()}
+    title = comparison.question or comparison.name
+    figure = through_time({name: result.tables for name, result in runs.items()}, title, comparison.warmup_s)
+    replace_file(folder / PICTURE, partial(save, figure))
+
+
+def plain(comparison: Comparison) -> dict[str, Any]:
+    """JSON-ready; JSON knows no NaN: null."""
+    rows = comparison.table.to_dict("records") if comparison.strategies else []
+    return {
+        "name": comparison.name,
+        "question": comparison.question,
+        "strategies": [json_ready(row) for row in rows],
+        "not_completed": {
+            line.label: [found.row for found in line.not_completed]
+            for line in comparison.strategies
+            if line.not_completed
+        },
+        "verdict": comparison.verdict,
+        "overload": comparison.overload,
+        "scarce_cores": comparison.scarce,
+        "deciding": list(map(str, comparison.deciding)),
+        "assumptions": [asdict(own) for own in comparison.deciding],
+        "consequences": {name: json_ready(asdict(row)) for name, row in comparison.consequences.items()},
+        "job_ends": comparison.job_ends,
+        "after_a_failure": comparison.consequences_sentence,
+        "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
+        "warm_up": {
+            name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()
+        },
+        "cold_start": {
+            name: {"ms": end.ns / 1e6, "until_settled": end.cause} for name, end in comparison.cold_starts.items()
+        },
+        "stored": {
+            section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows]
+            for section in comparison.stored
+        },
+        "storage_use": _storage_use(comparison),
+        "prices": asdict(comparison.prices),
+        "errors": comparison.errors,
+        "violations": {name: list(stories) for name, stories in comparison.violations.items()},
+    }
+
+
+def _storage_use(comparison: Comparison) -> dict[str, Any]:
+    """By label of the strategy, of those that are kept in an object store: what it is asked for, and the cost of a month."""
+    known = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
+    return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in known.items()}
+
+
+def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """The rows of the table, with the replication that they are of."""
+    for replication, result in enumerate(results):
+        for row in result.tables["recoveries"].to_dict("records"):
+            yield {"replication": replication, **json_ready(row)}
+
+
+# ---- A study run side by side: every combination and, for its cost, the same job without checkpoints.
+
+
+def compare(
+    study: str | Path | ScenarioFile | Sequence[Result],
+    *,
+    overrides: Sequence[str] = (),
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    folder: Path | None = None,
+    watch: Watch = no_watch,
+    check: bool = True,
+) -> Comparison:
+    """Run a study (a scenario file, or what `sim.load` gives) or take results as they are.  `folder` keeps every run as it ends."""
+    if isinstance(study, (str, Path)):
+        from sim.model.schema.study import load
+
+        study = load(study, overrides)
+    if isinstance(study, Sequence):
+        return _of_results(study)
+    planned = with_baselines(cells(study.scenarios))
+    return compare_cells(study, planned, engine=engine, jobs=jobs, folder=folder, watch=watch, check=check)
+
+
+def compare_cells(
+    study: ScenarioFile,
+    planned: Sequence[Cell],
+    *,
+    engine: Engine,
+    jobs: int | None,
+    folder: Path | None,
+    watch: Watch,
+    check: bool,
+) -> Comparison:
+    """Run the cells of a study, baselines among them."""
+    runs, names, ended = distinct(planned), folder_names(planned), {}
+    warm(engine)
+    outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs, watch=watch)
+    with closing(outcomes):  # no worker goes on when this ends
+        for i, outcome in outcomes:
+            ended[runs[i].id] = outcome
+            # here and not in the worker, which Ctrl-C may end at any point
+            if folder is not None and isinstance(outcome, Result):
+                outcome.write(folder / names[runs[i].id])
+    return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
+
+
+def _of_results(results: Sequence[Any]) -> Comparison:
+    first: Scenario = results[0].scenario
+    return _gather(
+        first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results]
+    )
+
+
+def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
+    results: dict[str, tuple[Result, ...]] = {}
+    baselines: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    bare: list[Result] = []
+    for cell, outcome in ended:
+        if isinstance(outcome, str):
+            errors[label(cell.scenario)] = outcome
+            continue
+        if cell.is_baseline:
+            baselines[identity(baseline(cell.scenario))] = outcome
+        if cell.is_baseline and not cell.scenario.axes:
+            bare.append(outcome)
+        else:
+            results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
+    if bare and not results and not errors:
+        results[label(bare[0].scenario)] = tuple(_asked_for(bare))
+    return Comparison(question, name, results, baselines, errors)
+
+
+def _asked_for(bare: list[Result]) -> list[Result]:
+    """The runs of a study that has none with periodic checkpoints, without the baselines beside them, which write nothing at all."""
+    return [run for run in bare if identity(run.scenario) != identity(baseline(run.scenario))] or bare
+
+
+def folder_names(planned: Sequence[Cell]) -> dict[str, str]:
+    """Cell -> a readable folder name; cells that would share one get part of their id."""
+    plain = {
+        cell.id: slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned
+    }
+    names = list(plain.values())
+    return {cell: name if names.count(name) == 1 else f"{name}-{cell[:8]}" for cell, name in plain.items()}

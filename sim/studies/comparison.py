@@ -1,0 +1,565 @@
+"""A comparison of barrier modes: outages, assumptions, cores."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sim.model.faults import TaskManagerLost
+from sim.model.job import Job
+from sim.model.quantities import S3_STANDARD, Prices
+from sim.model.randomness import slowdown
+from sim.model.scenario import Instances, Scenario
+from sim.model.sinks import SINKS
+from sim.model.text import capitalised, listed
+from sim.model.units import format_duration
+from sim.protocol.recovery import outages
+from sim.results.consequences import (
+    Consequences,
+    consequences,
+    consequences_sentence,
+    consequences_texts,
+    finish,
+    last_trigger_s,
+    late_triggers,
+    long_savepoint,
+    planned_restarts_table,
+)
+from sim.results.formats import TextTable, bytes_text, ms_text
+from sim.results.not_completed import not_completed
+from sim.results.rates import KeepingUp, falls_behind, keeping_up
+from sim.results.side_by_side import StrategyRow, singles, table
+from sim.results.stored import StorageUse, storage_use, storage_use_table, stored
+from sim.results.summary import Summary, WarmUpEnd, cold_start, median_duration_ms, summarize, throughput, warm_up
+from sim.results.verdict import overload_sentence, verdict
+from sim.runtime.lowering import hosts
+from sim.runtime.manifest import identity
+from sim.runtime.result import Result
+from sim.studies.plan import baseline
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- A sentence on the cost of a killed task manager before any state is read: a range, as the phases of heartbeats are unknown.
+
+_TENTH_NS = 100_000_000
+
+
+def outage_sentence(scenario: Scenario) -> str:
+    """The sentence, from the restart strategy, heartbeats and slots of a scenario."""
+    overheads, restart = scenario.overheads, scenario.restart
+    law = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    ready = sorted(outage.ready_ns for outage in law if outage.ready_ns is not None)
+    given_up = f"the restart strategy gives up before the JobMaster misses it in {100 * (1 - len(ready) / len(law)):.0f} % of all cases"
+    if not ready:
+        return f"A killed task manager fails the job: {given_up}."
+    deployments = sorted(outage.deployments for outage in law if outage.ready_ns is not None)
+    by = "of its end" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
+    sentence = f"The JobMaster hears {by} after {_range(sorted(outage.missed_ns for outage in law))} that a task manager was killed"
+    fewest, most = deployments[0] - 1, deployments[-1] - 1
+    if most:
+        sentence += f"; {most if fewest == most else f'{fewest} to {most}'} deployments onto it fail before"
+    if restart.scheduler == "adaptive":
+        sentence += "; the adaptive scheduler goes on with the others if their slots are enough"
+    else:
+        sentence += f"; its tasks have slots again after {_range(ready)}"
+    return f"{sentence}{f'; {given_up}' if len(ready) < len(law) else ''}."
+
+
+def _range(sorted_ns: list[int]) -> str:
+    first, last = (format_duration(round(ns / _TENTH_NS) * _TENTH_NS) for ns in (sorted_ns[0], sorted_ns[-1]))
+    return first if first == last else f"{first} to {last}"
+
+
+# ---- A value that a scenario leaves out and that decides its answer: what was tried instead, and what that moves.
+
+WARM_UP = "run.warmup"
+TIMEOUT = "checkpoint.timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingAssumption:
+    """An assumption that moves a result, with the value that was tried."""
+
+    key: str  # of the scenario
+    assumed: str  # in words, without its numbers
+    tried: str  # in words
+    moves: str  # ``checkpoint 1 (aligned)``, ``the median of aligned``
+    before_ms: float
+    after_ms: float
+    is_bound: bool = False  # it had not ended: `after_ms` is what it takes at least
+    bytes_per_second: float | None = None  # what the task managers write together, where nothing limits them
+    count: int | None = None  # of task managers, or of files that wait for each other
+    # stored as assumed, and as tried, where that moves and the duration does not
+    in_flight_bytes: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        """``Assumed: files have no latency (storage.file-latency), and 12 wait for each other.  With 40 ms ... instead of ...``."""
+        before, after = self._values
+        if self.key == TIMEOUT:
+            fate = (
+                f"is not complete after {ms_text(self.after_ms)} either"
+                if self.is_bound
+                else f"completes after {after}"
+            )
+            return f"{capitalised(self.moves)} expires after {before}; with {self.tried} it {fate}."
+        if self.key == WARM_UP:
+            change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
+        else:
+            change = f"With {self.tried} {self.moves} {'takes' if self.in_flight_bytes is None else 'has'} {after} instead of {before}."
+        return f"Assumed: {self.assumed}{self._numbers}. {change}"
+
+    def row(self) -> list[str]:
+        tried = f"without {self.tried}" if self.key == WARM_UP else self.tried
+        return [f"{self.assumed}{self._numbers}", tried, self.moves, *self._values]
+
+    @property
+    def _values(self) -> tuple[str, str]:
+        """As assumed, and as tried."""
+        if self.in_flight_bytes is not None:
+            before, after = map(bytes_text, self.in_flight_bytes)
+            return before, f"{after} in flight"
+        return ms_text(self.before_ms), f"{'more than ' if self.is_bound else ''}{ms_text(self.after_ms)}"
+
+    @property
+    def _numbers(self) -> str:
+        if self.bytes_per_second is not None:
+            return f": {bytes_text(self.bytes_per_second)}/s leave {self.count} of them"
+        return "" if self.count is None else f", and {self.count} wait for each other"
+
+
+def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
+    """A row per assumption; None: none decides."""
+    header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
+    return TextTable("Assumptions that decide", header, [own.row() for own in found]) if found else None
+
+
+# ---- Whether a run's task threads wanted more cores than their hosts have.
+
+_MIN_SLOWDOWN = 0.05
+"""A smaller slowdown is not worth a sentence."""
+_LEAST_BELOW = 0.25
+"""Nor is this one where threads want fewer cores than there are: they collide by chance."""
+
+_COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
+
+
+def scarce_cores(result: Result) -> str:
+    """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many.
+
+    Empty, too, where the file says that services were measured side by side: they hold what threads waited for cores already, and an
+    import writes that of tasks that sleep.
+    """
+    cluster, scenario = result.scenario.cluster, result.scenario
+    tasks, managers = result.tasks, hosts(scenario)
+    if cluster.cores is None or cluster.tasks_contend is False or len(tasks) != len(managers) or not result.ended_ns:
+        return ""
+    numbers = [(vertex, index) for vertex in scenario.job.vertices for index in range(vertex.parallelism)]
+    place = {
+        (vertex.name, index): (vertex, manager) for (vertex, index), manager in zip(numbers, managers, strict=True)
+    }
+    busy = defaultdict[int, list[float]](list)
+    for name, index, busy_ms, records in zip(*(tasks[column] for column in _COLUMNS), strict=True):
+        vertex, manager = place[str(name), int(index)]
+        worked_ns = busy_ms * 1e6 if vertex.work_ns is None else min(busy_ms * 1e6, records * vertex.work_ns)
+        busy[cluster.host(manager)].append(worked_ns / result.ended_ns)
+    host = max(busy, key=lambda host: sum(busy[host]))
+    slower = slowdown(busy[host], cluster.cores)
+    if slower < 1 + (_MIN_SLOWDOWN if sum(busy[host]) >= cluster.cores else _LEAST_BELOW):
+        return ""
+    load = f"{sum(busy[host]):.1f} threads of tasks are busy at once on {cluster.cores} {'core' if cluster.cores == 1 else 'cores'}"
+    if cluster.tasks_contend:
+        return f"{load}, so records take {slower:.2g} times as long as on idle ones; subtasks added there would share these cores"
+    return (
+        f"{load}, and none of them waits: cluster: services does not say how services were measured. If on idle cores (idle-core), "
+        f"throughput is up to {slower:.2g} times lower; if with all tasks at work, or if tasks sleep (side-by-side), it is as here"
+    )
+
+
+# ---- Results of a study by strategy: rows and sentences about them.
+#
+# All other values are computed at their first use, once.
+
+_TABLE_FORMATS = ("iceberg", "paimon", "hudi", "delta")
+_EMPTY_COMMITS = 10
+"""The default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
+RUNS_ON = "runs on"
+"""The status of a job that neither failed nor finished."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of a study by strategy."""
+
+    question: str
+    name: str
+    results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
+    baselines: dict[str, Result]  # by identity: runs without checkpoints
+    errors: dict[str, str]  # label -> why a cell has no result
+    deciding: tuple[DecidingAssumption, ...] = ()  # found by runs (`sim.studies.deciding`)
+    prices: Prices = S3_STANDARD  # of an object store
+    caveat: str = ""  # what the history of the job says of its simulation, where it contradicts it
+
+    @cached_property
+    def strategies(self) -> tuple[StrategyRow, ...]:
+        return tuple(self._strategy(name, results) for name, results in self.results.items())
+
+    def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
+        """The same with assumptions that decide.  They change nothing else, so what is computed of the results stays."""
+        found = replace(self)
+        vars(found).update(vars(self) | {"deciding": assumptions})
+        return found
+
+    @cached_property
+    def consequences(self) -> dict[str, Consequences]:
+        """By label of the strategy: what became visible when, what failures cost."""
+        return {
+            name: consequences(
+                [result.tables for result in results],
+                [result.ended_ns / 1e6 for result in results],
+                warmup_ms=self.warm_ups[name].ns / 1e6,
+                died=any(result.job_status.startswith("FAILED") for result in results),
+                behind=self._falls_behind[name],
+            )
+            for name, results in self.results.items()
+        }
+
+    @cached_property
+    def _falls_behind(self) -> dict[str, list[bool]]:
+        """By label of the strategy: of each of its runs, whether its backlog grows."""
+        return {
+            name: [
+                falls_behind(
+                    result.tables,
+                    result.scenario.job.edges,
+                    warmup_s=self.warm_ups[name].ns / 1e9,
+                    fault_s=result.scenario.first_fault_s,
+                )
+                for result in results
+            ]
+            for name, results in self.results.items()
+        }
+
+    @property
+    def _behind(self) -> list[str]:
+        return [name for name, found in self._falls_behind.items() if any(found)]
+
+    @cached_property
+    def warm_ups(self) -> dict[str, WarmUpEnd]:
+        """By label of the strategy: what its results leave out."""
+        return {name: warm_up(results) for name, results in self.results.items()}
+
+    @cached_property
+    def cold_starts(self) -> dict[str, WarmUpEnd]:
+        """By label of the strategy: its cold start; none if the scenario has none."""
+        ends = {name: cold_start(results) for name, results in self.results.items()}
+        return {name: end for name, end in ends.items() if end.ns}
+
+    @property
+    def in_cold_start(self) -> str:
+        """Which checkpoints are in the cold start of each strategy, and how long the others take; empty: no run begins cold."""
+        return " ".join(self._in_cold_start(name, end) for name, end in self.cold_starts.items())
+
+    def _in_cold_start(self, name: str, end: WarmUpEnd) -> str:
+        tables = [result.tables for result in self.results[name]]
+        rows = [run["checkpoints"] for run in tables]
+        inside = max(int((own["trigger_timestamp"] * 1e6 < end.ns).sum()) for own in rows)
+        counted = {0: "no checkpoint is", 1: "the first checkpoint is"}.get(
+            inside, f"the first {inside} checkpoints are"
+        )
+        after_ms = median_duration_ms(tables, warmup_s=end.ns / 1e9)
+        rest = (
+            "no other was completed" if math.isnan(after_ms) else f"the others take {ms_text(after_ms)} in the median"
+        )
+        return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
+
+    @property
+    def warmup_s(self) -> float:
+        """The longest of them, for pictures of all strategies."""
+        return max((warm.ns for warm in self.warm_ups.values()), default=0) / 1e9
+
+    @property
+    def left_out(self) -> str:
+        """What was left out where the scenario leaves that to the runs; empty: it says so itself."""
+        found = {name: warm for name, warm in self.warm_ups.items() if self.results[name][0].scenario.run.finds_warm_up}
+        if not found:
+            return ""
+        if not any(warm.ns for warm in found.values()):
+            return "Nothing is left out as warm-up: no run begins with an extreme of its own."
+        return f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
+
+    def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
+        """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
+        rows, ends = list(self.consequences.values()), self.job_ends
+        if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
+            return None
+        runs = [len(results) for results in self.results.values()]
+        jobs = [results[0].scenario.job for results in self.results.values()]
+        at_once = [all(vertex.commit is None for vertex in job.vertices) for job in jobs]
+        return consequences_texts(list(self.consequences), list(ends.values()), rows, runs, at_once, self._behind)
+
+    @property
+    def job_ends(self) -> dict[str, str]:
+        """By label of the strategy: ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on``."""
+        return {name: _end(results) or RUNS_ON for name, results in self.results.items()}
+
+    @cached_property
+    def stored(self) -> list[TextTable]:
+        """Tables about planned restarts, and about checkpoint storage in one run per strategy; only those with something to say."""
+        runs = {name: results[0] for name, results in self.results.items()}
+        if not runs:
+            return []
+        found = stored(
+            {name: result.tables for name, result in runs.items()}, next(iter(runs.values())).scenario.job.edges
+        )
+        used = storage_use_table(self.storage_use, self.prices)
+        planned = planned_restarts_table(list(self.consequences), list(self.consequences.values()), self._behind)
+        return [section for section in (planned, *found, used) if section is not None]
+
+    @cached_property
+    def storage_use(self) -> dict[str, StorageUse]:
+        """By label of the strategy: what an object store is asked for."""
+        return {
+            name: storage_use(
+                [result.tables for result in results],
+                [result.ended_ns / 1e9 for result in results],
+                warmup_s=self.warm_ups[name].ns / 1e9,
+            )
+            for name, results in self.results.items()
+        }
+
+    @property
+    def consequences_sentence(self) -> str:
+        """What decides between strategies when the job fails; empty: nothing does."""
+        overloaded = [line.label for line in self.strategies if line.overload is not None]
+        return consequences_sentence(list(self.consequences), list(self.consequences.values()), overloaded=overloaded)
+
+    @property
+    def overload(self) -> str:
+        """Which strategies do not keep up with what is due before anything goes wrong; empty: all do."""
+        return overload_sentence(self.strategies)
+
+    @cached_property
+    def violations(self) -> dict[str, tuple[str, ...]]:
+        """By label of the strategy: stories of what its runs broke."""
+        found = {
+            name: [violation for result in results for violation in result.violations]
+            for name, results in self.results.items()
+        }
+        return {name: tuple(map(str, violations)) for name, violations in found.items() if violations}
+
+    @cached_property
+    def scarce(self) -> dict[str, str]:
+        """By label of the strategy: that its threads wanted more cores than there are."""
+        return {name: text for name, results in self.results.items() if (text := scarce_cores(results[0]))}
+
+    @cached_property
+    def repetitions(self) -> dict[str, str]:
+        """By label of the strategy: what its runs did twice, as they were allowed to."""
+        found = {
+            name: [row for result in results for row in result.repetitions] for name, results in self.results.items()
+        }
+        return {
+            name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1) for name, rows in found.items() if rows
+        }
+
+    @cached_property
+    def replays(self) -> list[str]:
+        """By sink: what readers see of records that a restart had the job process again, where that is more than once."""
+        vertices = {
+            vertex.name: vertex for results in self.results.values() for vertex in results[0].scenario.job.vertices
+        }
+        kinds = {
+            name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None
+        }
+        restarted = {
+            name for name, results in self.results.items() if any(not result.recoveries.empty for result in results)
+        }
+        if not restarted:
+            return []
+        again = "writes at once: what is replayed after a restart is written again"
+        twice = [f"'{name}' {again}" for name, kind in kinds.items() if kind.committer == "none"]
+        committed = [name for name in kinds if vertices[name].commit is not None]
+        return [*twice, *(f"'{name}': {readers}" for name in committed if (readers := kinds[name].readers))]
+
+    @cached_property
+    def tables_left_out(self) -> list[str]:
+        """What table formats do with storage that no number has: their own metadata, and commits without data."""
+        vertices = {
+            vertex.name: vertex for results in self.results.values() for vertex in results[0].scenario.job.vertices
+        }
+        kinds = {
+            name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None
+        }
+        tables = [f"'{name}'" for name, kind in kinds.items() if kind.component in _TABLE_FORMATS]
+        found = []
+        if tables and any(use.has_requests for use in self.storage_use.values()):
+            found.append(
+                f"Requests, bytes and cost are without the metadata that {listed(tables)} writes for each commit"
+            )
+        committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
+        if len(committing) != 1 or committing[0] not in kinds or kinds[committing[0]].component != "iceberg":
+            return found  # of several it is not known which had no data
+        for line in self.strategies:
+            completed, commits = (
+                line.summary.completed,
+                self.consequences[line.label].commits * len(self.results[line.label]),
+            )
+            if completed - commits >= _EMPTY_COMMITS:
+                found.append(
+                    f"{line.label}: {completed - commits:.0f} of {completed} completed checkpoints had no data to commit; Iceberg makes an "
+                    f"empty commit after {_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
+                )
+        return found
+
+    @cached_property
+    def refusals(self) -> dict[str, str]:
+        """By label of the strategy: what users asked of the job in vain."""
+        found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
+        return {name: rows[0] + _others(len(rows) - 1) for name, rows in found.items() if rows}
+
+    @cached_property
+    def outage(self) -> str:
+        """How long a killed task manager's tasks have no slots, whenever heartbeats fall; empty: none is killed by plan."""
+        sentences: dict[str, list[str]] = {}
+        for name, results in self.results.items():
+            faults = [fault.what for fault in results[0].scenario.faults]
+            if any(isinstance(what, TaskManagerLost) and not what.silent and not what.orderly for what in faults):
+                sentences.setdefault(outage_sentence(results[0].scenario), []).append(name)
+        if len(sentences) == 1:
+            return next(iter(sentences))
+        return "\n".join(f"{', '.join(names)}: {sentence}" for sentence, names in sentences.items())
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per strategy, units in the column names."""
+        return table(self.strategies)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What decides the differences."""
+        if not self.strategies:
+            return "No strategy has a result."
+        caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
+        return f"{caveat}{verdict(self.strategies)}"
+
+    def _strategy(self, name: str, results: Sequence[Result]) -> StrategyRow:
+        scenario = results[0].scenario
+        bare = [
+            run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None
+        ]
+        failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
+        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
+        summary = _summary(results)
+        runs, ends_s = [result.tables for result in results], [result.ended_ns / 1e9 for result in results]
+        over = all(result.job_status.startswith(("FAILED", "FINISHED")) for result in results)
+        is_stopped = any(action.stop is not None for action in scenario.actions)  # it has no end of its own
+        finished = all(result.job_status == "FINISHED" for result in results) and not is_stopped
+        runs_on = all(result.job_status == "RUNNING" for result in results)
+        warmup_s, interval_ns = self.warm_ups[name].ns / 1e9, scenario.checkpoint.interval_ns
+        options = scenario.checkpoint
+        committers = [vertex for vertex in scenario.job.vertices if vertex.commit is not None]
+        return StrategyRow(
+            label=name,
+            axes=scenario.axes,
+            group=label(scenario, _of_the_world) if scenario.axes else "",
+            status=failed[0] if failed else results[0].job_status,
+            summary=summary,
+            baseline_per_second=_throughput(bare) if bare and steady else float("nan"),
+            failed=bool(failed),
+            name=label(scenario, lambda axis: not _of_the_world(axis)),
+            steady=steady,
+            until_s=sum(ends_s) / len(results) if over else math.nan,
+            overload=None if over and not failed else _overload(results, warmup_s),
+            singles=singles(runs, warmup_s=warmup_s),
+            first=_summary(results, of_first_uploads=True) if summary.first_uploads else None,
+            finish=finish(runs, ends_s, self.consequences[name].committed_records) if finished else None,
+            last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
+            late=late_triggers(
+                runs,
+                interval_ms=(interval_ns or 0) / 1e6,
+                min_pause_ms=options.min_pause_ns / 1e6,
+                max_concurrent=options.max_concurrent,
+            )
+            if options.interval_during_backlog_ns is None
+            else None,
+            savepoint=long_savepoint(runs[0], interval_ms=(interval_ns or 0) / 1e6),
+            committers=tuple(vertex.name for vertex in scenario.job.vertices if vertex.committer_of),
+            without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
+            hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),
+            not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
+            sinks=_without_readers(scenario.job),
+            sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
+            unlimited_bytes=scenario.unlimited_bytes,
+            tolerable=options.tolerable_failed,
+        )
+
+
+def _overload(results: Sequence[Result], warmup_s: float) -> KeepingUp | None:
+    runs, faults_s = [result.tables for result in results], [result.scenario.first_fault_s for result in results]
+    return keeping_up(runs, results[0].scenario.job.edges, warmup_s=warmup_s, faults_s=faults_s)
+
+
+def _others(count: int) -> str:
+    return f" (and {count} more)" if count else ""
+
+
+def _of_the_world(axis: str) -> bool:
+    """Whether an axis is about what strategies are compared in, not about them."""
+    return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
+
+
+def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
+    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name, nor does an axis without one."""
+    if not scenario.axes:
+        return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
+    axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
+    return ", ".join(
+        value if axis.endswith("barriers") or not axis else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes
+    )
+
+
+def _end(results: Sequence[Result]) -> str:
+    """How the runs of one strategy ended; empty: they were cut off."""
+    ended = [result for result in results if result.job_status != "RUNNING"]
+    if not ended:
+        return ""
+    first = ended[0]
+    if first.job_status.startswith("RESTARTING"):
+        return "restarts for ever"
+    often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
+    return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
+
+
+def _summary(results: Sequence[Result], *, of_first_uploads: bool = False) -> Summary:
+    """Replications of one strategy as one row."""
+    job, warm = results[0].scenario.job, warm_up(results)
+    tables = [result.tables for result in results]
+    return summarize(
+        tables,
+        job.edges,
+        warmup_s=warm.ns / 1e9,
+        without_records=job.committers,
+        of_first_uploads=of_first_uploads,
+        rates_from_s=cold_start(results).ns / 1e9,
+    )
+
+
+def _without_readers(job: Job) -> tuple[str, ...]:
+    """The vertices at the end of a job; committers read no records."""
+    read = {up for up, down in job.edges if down not in job.committers}
+    return tuple(
+        vertex.name for vertex in job.vertices if vertex.name not in read and vertex.name not in job.committers
+    )
+
+
+def _throughput(results: Sequence[Result]) -> float:
+    job, from_ns = results[0].scenario.job, max(warm_up(results).ns, cold_start(results).ns)
+    return throughput(
+        [result.tables for result in results], job.edges, warmup_s=from_ns / 1e9, without_records=job.committers
+    )

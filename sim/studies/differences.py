@@ -1,0 +1,290 @@
+"""Differences of two scenarios."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from sim.jobs.evidence.what_ifs import Kind, kinds_of
+from sim.model.scenario import AUTO_WARM_UP, Run, Scenario
+from sim.model.schema.axes import key_of
+from sim.model.schema.reference import KeyReference, all_keys
+from sim.model.schema.text import DocumentPath, ScenarioError
+from sim.model.schema.text import Mapping as Plain
+from sim.model.units import format_duration
+from sim.runtime.manifest import content
+from sim.studies.sides import Side, put, scenario_of
+
+# ---- The vertices of two jobs: which are the same under another name, and a job under the names of the other.
+
+
+def renames(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+    """Name before -> name after, of vertices that read the same vertices and are the only ones to do so.
+
+    A job is read from its sources on: a vertex behind a renamed one is found by the new name.
+    """
+    found: dict[str, str] = {}
+    while pair := next(_pairs(before, after, found), None):
+        found[pair[0]] = pair[1]
+    return found
+
+
+def _pairs(before: Mapping[str, Any], after: Mapping[str, Any], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    gone = [name for name in before if name not in after and name not in known]
+    new = [name for name in after if name not in before and name not in known.values()]
+    for name in gone:
+        same = [other for other in new if _reads(before[name], known) == _reads(after[other], {})]
+        rivals = [other for other in gone if _reads(before[other], known) == _reads(before[name], known)]
+        if len(same) == 1 and len(rivals) == 1:
+            yield name, same[0]
+
+
+def _reads(vertex: Any, names: Mapping[str, str]) -> frozenset[str]:
+    """The vertices that one reads; of a source nothing."""
+    read = vertex.get("input") if isinstance(vertex, Mapping) else None
+    given = [read] if isinstance(read, str) else list(read) if isinstance(read, (Mapping, list)) else []
+    return frozenset(names.get(str(name), str(name)) for name in given)
+
+
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
+    """A document with other names of vertices, as keys, as values, and before ``[subtask]``."""
+    if isinstance(node, Mapping):
+        return Plain({_renamed(key, names): renamed(value, names) for key, value in node.items()})
+    if isinstance(node, list):
+        return [renamed(item, names) for item in node]
+    return _renamed(node, names) if isinstance(node, str) else node
+
+
+def _renamed(text: Any, names: Mapping[str, str]) -> Any:
+    name, rest = re.fullmatch(r"(.*?)((?:\[.*\])?)", str(text), re.DOTALL).groups()  # type: ignore[union-attr]  # it matches all
+    return f"{names[name]}{rest}" if name in names else text
+
+
+# ---- The inputs of two scenarios, option by option, and the steps that lead from one to the other.
+#
+# A value that is written otherwise and means the same is no difference: a change counts if it changes what would run.
+# A step is the least that can be changed alone: options that need each other change together.
+
+MOST_STEPS = 8
+"""With more steps than these, those of one kind become one."""
+_ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
+"""Mappings with these keys are one value, and so are the values of these keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputChange:
+    """An option whose value differs.  None: the scenario does not say it."""
+
+    path: DocumentPath
+    before: Any
+    after: Any
+    before_text: str
+    after_text: str
+    flink: tuple[str, ...]  # Flink's keys for it
+    kind: Kind
+
+    @property
+    def key(self) -> str:
+        return key_of(self.path)
+
+    def sentence(self) -> str:
+        return f"{self.key}: {self.before_text} -> {self.after_text}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputStep:
+    """Options that change together."""
+
+    name: str
+    changes: tuple[InputChange, ...]
+    scenario: Scenario  # A with these changes alone
+
+
+@dataclass(frozen=True, slots=True)
+class InputDifferences:
+    """Two scenarios that run alike, and what differs between them."""
+
+    before: Scenario
+    after: Scenario
+    steps: tuple[InputStep, ...]
+    renamed: tuple[tuple[str, str], ...]  # vertices: (before, after)
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    runs: str  # how long both run, where their scenarios differ in it
+
+    @property
+    def changes(self) -> tuple[InputChange, ...]:
+        return tuple(change for step in self.steps for change in step.changes)
+
+
+def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
+    """What differs.  Both run for the longer of their times, with the seeds of A, each `replications` times."""
+    names = renames(a.plain["job"], b.plain["job"])
+    start, end = renamed(deepcopy(a.plain), names), deepcopy(b.plain)
+    first, last = scenario_of(start), scenario_of(end)
+    run = replace(
+        first.run,
+        duration_ns=max(first.run.duration_ns, last.run.duration_ns),
+        warmup_ns=max(first.run.warmup_ns, last.run.warmup_ns),
+        replications=replications,
+    )
+    runs = "; ".join(_run_notes(first.run, last.run, run))
+    start["run"] = end["run"] = deepcopy(start["run"])  # like with like: they get one `run`
+    made = _Made(start, run)
+    found = [replace(change, kind=_kind(made, change)) for change in _changes(a, b, start, end)]
+    steps = _steps(made, found)
+    after = replace(last, run=run)
+    return InputDifferences(
+        made.plain_scenario,
+        after,
+        tuple(_few(made, steps)),
+        tuple(names.items()),
+        added=tuple(name for name in end["job"] if name not in start["job"]),
+        removed=tuple(name for name in start["job"] if name not in end["job"]),
+        runs=runs,
+    )
+
+
+class _Made:
+    """The scenarios that A becomes by some changes."""
+
+    def __init__(self, plain: Plain, run: Any) -> None:
+        self._plain, self._run = plain, run
+        self.plain_scenario = replace(scenario_of(plain), run=run)
+        self.same = content(self.plain_scenario)
+
+    def by(self, changes: Iterable[InputChange]) -> Scenario | None:
+        """A with these changes.  None: it is no scenario."""
+        plain = deepcopy(self._plain)
+        try:
+            for change in changes:
+                put(plain, change.path, change.after)
+            return replace(scenario_of(plain), run=self._run)
+        except ScenarioError:
+            return None
+
+    def differs(self, scenario: Scenario) -> bool:
+        return content(scenario) != self.same
+
+
+def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]:
+    for path, old, new in _apart(before, after, ()):
+        known = _reference(path)
+        default = f"({'none' if known is None else known.default})"
+        before, after = (default if value is None else side.value_text(value) for side, value in ((a, old), (b, new)))
+        yield InputChange(path, old, new, before, after, () if known is None else known.flink, "other")
+
+
+def _apart(before: Any, after: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any, Any]]:
+    """(place, value before, value after) wherever two documents differ."""
+    is_atomic = {*path} & {*_ATOMIC_KEYS} or any(
+        isinstance(node, Mapping) and "trace" in node for node in (before, after)
+    )
+    if isinstance(before, Mapping) and isinstance(after, Mapping) and not is_atomic:
+        for key in dict.fromkeys((*before, *after)):
+            yield from _apart(before.get(key), after.get(key), (*path, key))
+    elif before != after:
+        yield path, before, after
+
+
+def _kind(made: _Made, change: InputChange) -> Kind:
+    scenario = made.by([change])
+    kinds = () if scenario is None else kinds_of(made.plain_scenario, scenario)
+    return kinds[0] if kinds else "other"
+
+
+def _steps(made: _Made, changes: Sequence[InputChange]) -> list[InputStep]:
+    """The steps: single changes where one alone is a scenario, else those of its section, else all that are left."""
+    steps: list[InputStep] = []
+    idle: list[InputChange] = []
+    left: list[InputChange] = []
+    for change in changes:
+        scenario = made.by([change])
+        if scenario is None:
+            left.append(change)
+        elif made.differs(scenario):
+            steps.append(InputStep(change.key, (change,), scenario))
+        else:
+            idle.append(change)
+    for section in dict.fromkeys(change.path[0] for change in left):
+        own = [change for change in left if change.path[0] == section]
+        if (scenario := made.by(own)) is not None:
+            steps.append(_step(own, scenario))
+            left = [change for change in left if change not in own]
+    if left:  # some need what changes alone as well
+        together = [*(change for step in steps for change in step.changes), *left]
+        if (scenario := made.by(together)) is None:
+            together = [*together, *idle]
+            scenario, idle = made.by(together), []
+        assert scenario is not None
+        steps = [_step(together, scenario)]
+    return _with_needed(made, steps, idle)
+
+
+def _with_needed(made: _Made, steps: list[InputStep], idle: Sequence[InputChange]) -> list[InputStep]:
+    """Changes that alone mean nothing count if they do beside the others: they go with the step of their section."""
+    for change in idle:
+        others = [other for step in steps for other in step.changes]
+        now, then = made.by(others), made.by([*others, change])
+        if now is None or then is None or content(now) == content(then) or not steps:
+            continue
+        places = [i for i, step in enumerate(steps) if step.changes[0].path[:1] == change.path[:1]]
+        place = places[0] if places else len(steps) - 1
+        both = (*steps[place].changes, change)
+        if (scenario := made.by(both)) is not None:
+            steps[place] = _step(both, scenario)
+    return steps
+
+
+def _step(changes: Sequence[InputChange], scenario: Scenario) -> InputStep:
+    if len(changes) == 1:
+        return InputStep(changes[0].key, tuple(changes), scenario)
+    sections = list(dict.fromkeys(change.path[0] for change in changes))
+    return InputStep(f"{' and '.join(map(str, sections[:3]))} ({len(changes)} options)", tuple(changes), scenario)
+
+
+def _few(made: _Made, steps: list[InputStep]) -> list[InputStep]:
+    """The steps, or one for each kind where there are many."""
+    if len(steps) <= MOST_STEPS:
+        return steps
+    by_kind: dict[Kind, list[InputChange]] = {}
+    for step in steps:
+        by_kind.setdefault(step.changes[0].kind, []).extend(step.changes)
+    joined = []
+    for kind, changes in by_kind.items():
+        scenario = made.by(changes)
+        if scenario is None:
+            return steps
+        name = changes[0].key if len(changes) == 1 else f"{kind} ({len(changes)} options)"
+        joined.append(InputStep(name, tuple(changes), scenario))
+    return joined
+
+
+def _run_notes(before: Run, after: Run, used: Run) -> Iterator[str]:
+    """``run.seed: 1 and 7, both run with 1``: like with like.  How often they run is the request's."""
+    for field in fields(Run):
+        values = [getattr(run, field.name) for run in (before, after, used)]
+        if values[0] != values[1] and field.name != "replications":
+            is_time = field.name.endswith("_ns")
+            a, b, both = (
+                "auto" if is_time and value == AUTO_WARM_UP else format_duration(value) if is_time else value
+                for value in values
+            )
+            yield f"run.{field.name.removesuffix('_ns').replace('_', '-')}: {a} and {b}, both run with {both}"
+
+
+def _reference(path: DocumentPath) -> KeyReference | None:
+    """What the reference says of a key.  None: it is below one, or not there."""
+    steps = [str(step) for step in path if not str(step).isdigit()]
+    if steps[0] == "job" and len(steps) > 1:
+        steps[1] = "VERTEX"
+    return _references().get(".".join(steps))
+
+
+@lru_cache(maxsize=1)
+def _references() -> dict[str, KeyReference]:
+    return {reference.key: reference for reference in all_keys()}

@@ -1,0 +1,529 @@
+"""Effects of the differences of two sides, in numbers and sentences."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sim.model.quantities import COST, S3_STANDARD, STATISTICS, USE, Prices, has_sample, unit
+from sim.model.text import capitalised, one_line
+from sim.results.estimates import PairedChange, paired_change
+from sim.results.formats import MISSING, TextTable, change_text, json_ready
+from sim.results.sweep_answers import text as value_text
+from sim.results.sweep_effects import DEAD
+from sim.studies.cells import OUTCOME, Row, outcome
+from sim.studies.differences import InputChange, InputDifferences
+from sim.studies.local import Watch, no_watch, run_each
+from sim.studies.plan import cells
+from sim.studies.run_folder import FolderError
+from sim.studies.sides import KeptAnswer
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
+
+
+# ---- What differences of inputs do to an answer: both sides and every step between them, under the same random numbers.
+#
+# A step is A with its options changed alone.  What all changes together do beyond the sum of the steps is their interaction.
+# Differences are run by run: each replication meets the same load on all sides (common random numbers).
+
+Values: TypeAlias = NDArray[np.float64]
+A, B = "A", "B"
+SIDE = "side"
+"""The column that says of what a row is: A, B, or the name of a step."""
+LEADING = (
+    "end_to_end_p50_ms",
+    "end_to_end_max_ms",
+    "throughput_per_second",
+    "visible_p99_ms",
+    "caught_up_ms",
+    "checkpointed_bytes",
+    COST,
+)
+"""What the screen shows first, in this order."""
+WORTH_NAMING = 0.1
+"""Repetitions of one real job differ by as much (`sim.results.estimates`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityDifference:
+    """A quantity of the catalogue on both sides.  `steps`: what each change alone does to it, by name."""
+
+    column: str
+    before: float
+    after: float
+    change: PairedChange
+    bounds: frozenset[str]  # sides and steps of which a run did not see the end: their values are lower bounds
+    steps: Mapping[str, PairedChange]
+
+    @property
+    def title(self) -> str:
+        return STATISTICS[self.column].title
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both sides have the same text, which has two or three digits.  Bounds and missing values are not the same."""
+        before, after = self.sides_text()
+        return (
+            before == after
+            and not self.bounds & {A, B}
+            and math.isfinite(self.change.value)
+            and not self.is_shown(self.change)
+        )
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the change has a direction: the interval leaves out zero, and no bound may turn it."""
+        can_turn = {A: self.change.value > 0, B: self.change.value < 0}
+        return (
+            self.change.is_sure
+            and not self.bounds >= {A, B}
+            and not any(can_turn[side] for side in self.bounds & {A, B})
+        )
+
+    @property
+    def is_of_one_side(self) -> bool:
+        """Whether one side has a value and the other has none."""
+        return math.isfinite(self.before) != math.isfinite(self.after)
+
+    def is_shown(self, change: PairedChange) -> bool:
+        """Whether a change is more than nothing in the digits of a text."""
+        return value_text(self.column, abs(change.value)) != value_text(self.column, 0.0)
+
+    @property
+    def interaction(self) -> float:
+        """What all changes do together beyond what each does alone; nan: a step has no value, or a bound."""
+        return math.nan if self.bounds else self.change.value - sum(step.value for step in self.steps.values())
+
+    @property
+    def largest(self) -> str:
+        """The step that does most; empty: none does anything."""
+        known = {
+            name: abs(step.value)
+            for name, step in self.steps.items()
+            if math.isfinite(step.value) and self.is_shown(step)
+        }
+        return max(known, key=lambda name: known[name]) if known else ""
+
+    @property
+    def share(self) -> float:
+        """The change as a share of the value before."""
+        return abs(self.change.value / self.before) if self.before else math.inf
+
+    def sides_text(self) -> tuple[str, str]:
+        texts = ((side, value_text(self.column, value)) for side, value in ((A, self.before), (B, self.after)))
+        before, after = (f"> {text}" if side in self.bounds and text != MISSING else text for side, text in texts)
+        return before, after
+
+    def effect_text(self, side: str = B) -> str:
+        """The change from A to B or to a step, with its sign; of a bound the side that is known."""
+        change, ends = self.change if side == B else self.steps[side], self.bounds & {A, side}
+        if len(ends) > 1 or not math.isfinite(change.value):
+            return MISSING
+        known = PairedChange(change.value, math.inf) if ends else change
+        return ("" if not ends else "< " if A in ends else "> ") + known.text(partial(value_text, self.column))
+
+    @property
+    def text(self) -> str:
+        """``throughput: 196/s -> 389/s (+194/s)``"""
+        (before, after), change = self.sides_text(), self.effect_text()
+        if self.is_same:
+            return f"{self.title}: {before}, the same"
+        return f"{self.title}: {before} -> {after}" + ("" if change == MISSING else f" ({change})")
+
+    def relative_text(self) -> str:
+        return (
+            change_text(self.change.value / self.before)
+            if self.before and not self.bounds & {A, B} and math.isfinite(self.before)
+            else MISSING
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready; null: no value."""
+        steps = {
+            name: {"change": json_ready(step.value), "half_width": json_ready(step.half_width)}
+            for name, step in self.steps.items()
+        }
+        return {
+            "quantity": self.column,
+            "title": self.title,
+            "unit": unit(self.column),
+            "before": json_ready(self.before),
+            "after": json_ready(self.after),
+            "change": json_ready(self.change.value),
+            "half_width": json_ready(self.change.half_width),
+            "bounds": "".join(side for side in (A, B) if side in self.bounds),
+            "steps": steps,
+            "interaction": json_ready(self.interaction),
+        }
+
+
+def runs(
+    found: InputDifferences,
+    *,
+    prices: Prices = S3_STANDARD,
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    watch: Watch = no_watch,
+) -> pd.DataFrame:
+    """A row per side or step and replication: columns of `sim.studies.cells`, and the cost of an object store."""
+    named = [(A, found.before), *((step.name, step.scenario) for step in found.steps), (B, found.after)]
+    if len(found.steps) == 1:
+        named = [named[0], named[-1]]  # the step is B
+    planned = [(name, cell) for name, scenario in named for cell in cells([scenario])]
+    rows = dict(run_each(partial(_row, engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
+    made = [
+        {SIDE: name, "replication": cell.replication, **rows[i], **_cost(rows[i], prices)}
+        for i, (name, cell) in enumerate(planned)
+    ]
+    return pd.DataFrame(made)
+
+
+def _cost(row: Row, prices: Prices) -> Row:
+    return {COST: prices.cost_per_month(row)} if set(USE) <= set(row) else {}
+
+
+def _row(engine: Engine, cell: Any, progress: Any) -> Row:
+    return outcome(cell, engine, progress)
+
+
+def simulated_ns(found: InputDifferences) -> tuple[int, int]:
+    """(cells, simulated time of all) that `runs` will run."""
+    sides = 2 + (len(found.steps) if len(found.steps) > 1 else 0)
+    count = sides * found.before.run.replications
+    return count, count * found.before.run.duration_ns
+
+
+def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
+    """Every quantity of the catalogue that either side has."""
+    sides = {
+        name: rows[rows[SIDE] == name].sort_values("replication").to_dict("records")
+        for name in dict.fromkeys(rows[SIDE])
+    }
+    before, after = sides[A], sides[B]
+    steps = {name: own for name, own in sides.items() if name not in (A, B)}
+    columns = [column for column in STATISTICS if column in rows]
+    found = []
+    for column in columns:
+        old, new = _values(column, before), _values(column, after)
+        if np.isnan(old).all() and np.isnan(new).all():
+            continue
+        bounds = frozenset(name for name, own in sides.items() if any(_is_bound(column, row) for row in own))
+        alone = {name: paired_change(old, _values(column, own)) for name, own in steps.items()}
+        found.append(QuantityDifference(column, _mean(old), _mean(new), paired_change(old, new), bounds, alone))
+    return found
+
+
+def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
+    """What the screen explains: that no checkpoint completes on one side; else of what surely changes the first leading quantity, or
+    any other, that changes by a tenth, or the one that changes most; else what one side alone has."""
+    by_column = {own.column: own for own in found}
+    completed = by_column.get("completed")
+    if completed is not None and min(completed.before, completed.after) == 0 < max(completed.before, completed.after):
+        return completed
+    ordered = [
+        *(by_column[column] for column in LEADING if column in by_column),
+        *(own for own in found if own.column not in LEADING),
+    ]
+    sure = [own for own in ordered if not own.is_same and own.is_sure]
+    alone = next((own for own in ordered if own.is_of_one_side), None)
+    return next((own for own in sure if own.share >= WORTH_NAMING), max(sure, key=lambda own: own.share, default=alone))
+
+
+def trouble(rows: pd.DataFrame) -> list[str]:
+    """What went wrong in runs: failed cells, broken promises, jobs that died."""
+    found = []
+    for name, own in rows.groupby(SIDE, sort=False):
+        failed = own[own["status"] != "ok"]
+        if len(failed):
+            found.append(f"{name}: {len(failed)} of {len(own)} runs failed: {failed.iloc[0]['error']}")
+            continue
+        broken, dead = own[own["violations"] > 0], own[own["job_status"].str.startswith(DEAD)]
+        if len(broken):
+            found.append(
+                f"{name}: a run broke what checkpoints promise: {str(broken.iloc[0]['violation']).splitlines()[0]}"
+            )
+        if len(dead):
+            found.append(f"{name}: the job died in {len(dead)} of {len(own)} runs: {dead.iloc[0]['job_status']}")
+    return found
+
+
+def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
+    """One value per row; nan: a failed run, nothing measured, or a sample too small for the percentile."""
+    return np.array([_value(column, row) for row in rows], dtype=float)
+
+
+def _value(column: str, row: Mapping[Any, Any]) -> float:
+    if row["status"] != "ok" or not has_sample(column, row) or column in str(row.get("nothing", "")).split():
+        return math.nan
+    return float(row[column])
+
+
+def _is_bound(column: str, row: Mapping[Any, Any]) -> bool:
+    return column in str(row.get("unfinished", "")).split()
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+# ---- Differences as texts: a screen of at most fifteen lines of eighty characters, and the tables below it.
+
+WIDTH, LINES, LABEL = 80, 15, 8
+MOST_INPUTS, MOST_QUANTITIES, MOST_STEPS = 4, 3, 3
+"""So many lines of each stand on the screen; all stand in the tables."""
+MAX_VALUE_CHARS = 60
+"""Characters of a value in a table; JSON has all of it."""
+NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values that mean the same."
+
+
+def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, has_failed: bool = False) -> str:
+    """What the differences of inputs do to the answer, in a sentence.  `has_failed`: runs gave no values."""
+    if not found.changes:
+        only = [*(["names of vertices"] if found.renamed else []), *(["how they run"] if found.runs else [])]
+        return f"Nothing that is simulated differs but {' and '.join(only)}." if only else NO_DIFFERENCE
+    first = leading(answer)
+    if has_failed and (first is None or first.is_of_one_side):
+        return f"{_counted(found)}; runs failed, so what that changes is not known."
+    if first is None:
+        return f"{_counted(found)}, and no quantity surely changes."
+    text = capitalised(first.text)
+    if len(found.steps) == 1:
+        return f"{text}, from {found.steps[0].name}."
+    if largest := first.largest:
+        return f"{text}; {largest} alone: {first.effect_text(largest)}."
+    if not all(math.isfinite(step.value) for step in first.steps.values()):
+        return f"{text}; what each input does alone has no value."
+    return f"{text}: no input alone changes it, only all together."
+
+
+def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: str, runs: str) -> str:
+    """The verdict, the inputs that matter most, the quantities that lead, and what accounts for the first of them."""
+    first = leading(answer)
+    lines = wrap(said, WIDTH)
+    if not found.changes:
+        return "\n".join([*lines, *_labelled("inputs", list(_vertices(found)))])
+    below = _labelled("answer", list(_leading_lines(answer)))
+    if first is not None and len(found.steps) > 1 and math.isfinite(first.change.value):
+        below += _labelled("because", list(_parts(first)))
+    below += _labelled("runs", [runs])
+    vertices = list(_vertices(found))
+    room = LINES - len(lines) - len(below) - len(vertices) - 2
+    listed = _by_effect(found, first)[: min(max(room, 0), MOST_INPUTS)]
+    left = len(found.changes) - len(listed)
+    heading = _counted(found) + (", those that matter first" if left and listed and first is not None else "")
+    inputs = [change.sentence() for change in listed]
+    lines += _labelled("inputs", [heading, *vertices, *inputs, *([f"... and {left} more below"] if left else [])])
+    return "\n".join([*lines[: LINES - len(below)], *below][:LINES])
+
+
+def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> list[TextTable]:
+    """Inputs, quantities, and the part of each step in them."""
+    made = []
+    if found.changes:
+        rows = [
+            [
+                own.key,
+                one_line(own.before_text, MAX_VALUE_CHARS),
+                one_line(own.after_text, MAX_VALUE_CHARS),
+                own.kind,
+                ", ".join(own.flink),
+            ]
+            for own in found.changes
+        ]
+        made.append(TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], rows))
+    apart = [own for own in answer if not own.is_same]
+    if apart:
+        rows = [[own.title, *own.sides_text(), own.effect_text(), own.relative_text()] for own in apart]
+        made.append(TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], rows))
+    if apart and len(found.steps) > 1:
+        rows = [
+            [own.title, name, text]
+            for own in apart
+            for name, text in (
+                *((name, own.effect_text(name)) for name in own.steps if own.is_shown(own.steps[name])),
+                ("all beyond their sum", _beyond(own)),
+            )
+            if text
+        ]
+        made.append(TextTable("What each change alone does to A", ["quantity", "change", "effect"], rows))
+    return made
+
+
+def same_quantities(answer: Sequence[QuantityDifference]) -> str:
+    """The quantities that both sides have alike; empty: all differ."""
+    same = [own.title for own in answer if own.is_same]
+    return f"The same on both sides: {'; '.join(same)}." if same else ""
+
+
+def _counted(found: InputDifferences) -> str:
+    count = len(found.changes)
+    return f"{count} input{'' if count == 1 else 's'} {'differs' if count == 1 else 'differ'}"
+
+
+def _vertices(found: InputDifferences) -> Iterator[str]:
+    if found.renamed:
+        yield f"renamed: {', '.join(f'{old} -> {new}' for old, new in found.renamed)}"
+    for what, names in (("added", found.added), ("removed", found.removed)):
+        if names:
+            yield f"{what}: {', '.join(names)}"
+
+
+def _by_effect(found: InputDifferences, first: QuantityDifference | None) -> list[InputChange]:
+    """The inputs, those of the step that does most to the leading quantity first."""
+
+    def size(name: str) -> float:
+        step = None if first is None else first.steps.get(name)
+        return abs(step.value) if step is not None and math.isfinite(step.value) else 0.0
+
+    return [change for step in sorted(found.steps, key=lambda step: -size(step.name)) for change in step.changes]
+
+
+def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
+    first = leading(answer)
+    known = [own for column in LEADING for own in answer if own.column == column and own is not first]
+    listed = [*([first] if first is not None else []), *known][:MOST_QUANTITIES]
+    for own in listed:
+        yield own.text
+
+
+def _parts(first: QuantityDifference) -> Iterator[str]:
+    """``load (3 options) +3.1 s``, the largest first, and what all do together."""
+    known = sorted(first.steps.items(), key=lambda item: -abs(item[1].value) if math.isfinite(item[1].value) else 0.0)
+    for name, step in known[:MOST_STEPS]:
+        yield f"{name} alone: {'nothing' if step.value == 0 and name not in first.bounds else first.effect_text(name)}"
+    if others := len(known[MOST_STEPS:]):
+        yield f"... and {others} more below"
+    if not math.isfinite(first.interaction):
+        yield "not all parts have a value: see the tables"
+    elif abs(first.interaction) >= 0.01 * abs(first.change.value) and (beyond := _beyond(first)):
+        yield f"all together beyond the sum: {beyond}"
+
+
+def _beyond(own: QuantityDifference) -> str:
+    """What all changes do together beyond the sum; empty: nothing that is shown, or not known."""
+    change = PairedChange(own.interaction, math.inf)
+    return change.text(partial(value_text, own.column)) if math.isfinite(change.value) and own.is_shown(change) else ""
+
+
+def _labelled(label: str, texts: Sequence[str]) -> list[str]:
+    """A line per text, the label beside the first."""
+    return [f"{label if not i else '':{LABEL}}{_cut(text)}" for i, text in enumerate(texts)]
+
+
+def _cut(text: str) -> str:
+    line = one_line(text, 400)
+    return line if len(line) <= WIDTH - LABEL else f"{line[: WIDTH - LABEL - 3].rstrip()}..."
+
+
+# ---- Two answers of `sweep` or `advise` side by side, setting by setting, as they were kept.
+
+_NOT_AXES = ("scenario", "replication", "seed", "throughput_change", *OUTCOME)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedAnswers:
+    """Two kept answers, compared."""
+
+    verdict: str
+    screen: str
+    tables: list[TextTable]
+    data: dict[str, Any]
+    rows: pd.DataFrame
+
+
+def compared(first: KeptAnswer, second: KeptAnswer) -> ComparedAnswers:
+    """FolderError: they have no setting in common."""
+    axes = [name for name in first.rows.columns if name not in _NOT_AXES and name in second.rows.columns]
+    rows = pd.concat([_side(first.rows, A, axes), _side(second.rows, B, axes)], ignore_index=True)
+    of_a, of_b = (set(rows.loc[rows[SIDE] == side, "setting"]) for side in (A, B))
+    both = [name for name in dict.fromkeys(rows["setting"]) if name in of_a & of_b]
+    if not both:
+        raise FolderError(f"{first.folder} and {second.folder}: have no setting in common")
+    found = {name: _of_setting(rows[rows["setting"] == name]) for name in both}
+    apart = [(name, own) for name, answer in found.items() for own in answer if not own.is_same]
+    table = TextTable(
+        "Settings that both tried, mean over the same seeds",
+        ["setting", "quantity", "A", "B", "B - A"],
+        [[name, own.title, *own.sides_text(), own.effect_text()] for name, own in apart],
+    )
+    configured = _configuration(first.data, second.data)
+    verdict = f"Both: {first.verdict}" if first.verdict == second.verdict else f"B: {second.verdict}"
+    lines = wrap(verdict, WIDTH)[:4] + (
+        [] if first.verdict == second.verdict else wrap(f"A: {first.verdict}", WIDTH)[:4]
+    )
+    shown = [*configured[:3], *([f"... and {len(configured) - 3} more"] if len(configured) > 3 else [])]
+    lines += [f"{'change' if not i else '':{LABEL}}{line}"[:WIDTH] for i, line in enumerate(shown)]
+    lines += _counts(of_a, of_b, found, {name for name, _ in apart})
+    lines += [_line(name, own) for name, own in apart if own.column in LEADING]
+    data = {
+        "verdict": verdict,
+        "verdicts": [first.verdict, second.verdict],
+        "configuration": configured,
+        "settings": {name: [own.plain() for own in answer] for name, answer in found.items()},
+        "only_in_a": sorted(of_a - of_b),
+        "only_in_b": sorted(of_b - of_a),
+    }
+    return ComparedAnswers(verdict, "\n".join(lines[:LINES]), [table] if apart else [], data, rows)
+
+
+def _side(rows: pd.DataFrame, side: str, axes: list[str]) -> pd.DataFrame:
+    varied = [name for name in axes if name != "strategy"]
+    setting = rows[varied].apply(lambda row: ", ".join(_value_texts(row)), axis=1)
+    named = setting.where(setting != "", rows["strategy"]) if varied else rows["strategy"]
+    bare = rows["strategy"].eq("none")
+    made = rows[~bare].copy()
+    made[SIDE], made["setting"] = side, named[~bare]
+    return made
+
+
+def _value_texts(row: pd.Series[Any]) -> Iterator[str]:
+    """``checkpoint.interval 10 s``; what an advice varies has no key of a scenario, and its value says enough."""
+    for key, value in row.items():
+        if isinstance(value, str) and value:
+            yield f"{key} {value}" if "." in str(key) else value
+
+
+def _of_setting(rows: pd.DataFrame) -> list[QuantityDifference]:
+    """Over the seeds that both sides ran."""
+    seeds = [set(rows.loc[rows[SIDE] == side, "seed"]) for side in (A, B)]
+    paired = rows[rows["seed"].isin(seeds[0] & seeds[1])].drop_duplicates([SIDE, "seed"])
+    return quantities(paired.assign(replication=paired["seed"])) if len(paired) else []
+
+
+def _configuration(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The lines of the advised configuration that differ."""
+    old, new = (str(side.get("configuration", "")).splitlines() for side in (before, after))
+    return [*(f"- {line}" for line in old if line not in new), *(f"+ {line}" for line in new if line not in old)]
+
+
+def _counts(
+    of_a: set[str], of_b: set[str], both: Mapping[str, Sequence[QuantityDifference]], differing: set[str]
+) -> list[str]:
+    unpaired = sum(not answer for answer in both.values())
+    only = [f"{len(own)} only in {side}" for side, own in ((A, of_a - of_b), (B, of_b - of_a)) if own]
+    what = ", ".join(
+        [
+            f"{len(both)} setting{'' if len(both) == 1 else 's'} in both, {len(differing)} with other results",
+            *([f"{unpaired} without a seed that both ran"] if unpaired else []),
+            *only,
+        ]
+    )
+    return [f"{'tried':{LABEL}}{what}"]
+
+
+def _line(name: str, own: QuantityDifference) -> str:
+    # without the section of a key
+    short = ", ".join(re.sub(r"^(?:[a-z][\w-]*\.)+(?=[a-z])", "", value) for value in name.split(", "))
+    text = one_line(f"{short}: {own.text}", 400)
+    line = f"{'':{LABEL}}{text}"
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."

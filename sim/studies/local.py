@@ -1,0 +1,345 @@
+"""Cells in processes of this machine: time left, interruptions."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+# ---- Signals that end a command, and worker processes that end with their parent.
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, the request of a supervisor, a closed terminal."""
+
+_DIE_WITH_PARENT = 1
+"""Linux's PR_SET_PDEATHSIG."""
+
+
+@contextmanager
+def delayed_signals() -> Iterator[None]:
+    """Ending signals wait until the block is over, however it ends.  Half-started processes would stay for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: arrived.append(number)) for number in ENDING if _heeded(number)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if arrived:
+            signal.raise_signal(arrived[0])
+
+
+@contextmanager
+def without_handlers() -> Iterator[None]:
+    """Processes forked here react to ending signals after `end_with_parent` only: the handlers belong to the parent."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(*, forked_by_main_thread: bool) -> None:
+    """Called first in a worker: an ending signal ends it at once and silently, and it never outlives its parent."""
+    for number in ENDING:
+        if _heeded(number):
+            signal.signal(number, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    parent = multiprocessing.parent_process()
+    if parent is None:  # not a worker
+        return
+    # the kernel watches the thread, which may end before its process
+    if sys.platform == "linux" and forked_by_main_thread:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent.pid:  # the parent is dead already
+            os._exit(1)
+    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
+    """Wait on a pipe to the parent: on every system its death closes the pipe."""
+    parent.join()
+    os._exit(1)
+
+
+def _heeded(number: int) -> bool:
+    """Whether the signal counts: `nohup` and background jobs of shells ignore signals, and that stays so."""
+    return signal.getsignal(number) is not signal.SIG_IGN
+
+
+# ---- How long work takes at most, as a line says it again and again: a promise that is kept, or broken with the reason.
+
+Clock = Callable[[], float]
+"""Seconds since some moment, never backwards."""
+LATE_SHARE = 0.1
+"""An estimate that is longer than the promise by a smaller share changes nothing: the rest of the work may make up for it."""
+
+
+class TimeLeft:
+    """The time left that is printed never grows by more than a tenth of what it was, unless the line says why."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._end_s: float | None = None  # promised
+
+    def text(self, estimate_s: float, why: Callable[[], str]) -> str:
+        """``at most 40 s left``, and ``, 30 s more than promised: <why>`` if the estimate breaks the last promise."""
+        now_s = self._clock()
+        promised_s = None if self._end_s is None else max(self._end_s - now_s, 0.0)
+        if promised_s is None or estimate_s <= promised_s:
+            self._end_s = now_s + estimate_s
+            return left_text(estimate_s)
+        if estimate_s <= promised_s * (1 + LATE_SHARE):
+            return left_text(promised_s)
+        self._end_s = now_s + estimate_s
+        if round(estimate_s) <= round(promised_s):
+            return left_text(estimate_s)
+        return f"{left_text(estimate_s)}, {_seconds(estimate_s - promised_s)} more than promised: {why()}"
+
+
+def left_text(seconds: float) -> str:
+    """``at most 2 min 5 s left``."""
+    return f"at most {_seconds(seconds)} left"
+
+
+def _seconds(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+# ---- Cells side by side on this machine: results as they come, progress of running cells, no worker that outlives the command.
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+Progress = Callable[[int], None]
+"""Called with the simulated time [ns]."""
+Watch = Callable[[int, int], None]
+"""Called with (number of finished items, simulated time of all items [ns])."""
+
+SHORT_S = 0.25
+"""Workers take a tenth of a second of processor time to begin: they are not worth it for what is over in this time."""
+
+AHEAD = 4
+"""Items submitted per worker: none waits for the next one, and looking at all of them costs little however many items there are."""
+
+_clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
+
+
+class WorkerDiedError(RuntimeError):
+    """A worker was killed from outside, usually for lack of memory."""
+
+
+def cores() -> int:
+    """The cores that this process may use, which may be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_all(place: int) -> bool:
+    """Leaves no item out."""
+    del place
+    return False
+
+
+def no_watch(finished: int, simulated_ns: int) -> None:
+    """A watch without a display."""
+
+
+def run_each(
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    *,
+    jobs: int | None,
+    watch: Watch = no_watch,
+    died: Callable[[Item], Outcome] | None = None,
+    skip: Callable[[int], bool] = run_all,
+) -> Generator[tuple[int, Outcome]]:
+    """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
+
+    `jobs`: so many side by side.  None: short items one by one in this process, and others on all cores.
+
+    `skip` is asked for the index of an item before it begins: whether it need not run any more.  Such an item has no outcome.
+
+    A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills its worker a second
+    time has `died(item)` as its outcome.  Without `died`: WorkerDiedError.
+    """
+    if jobs is None:
+        yield from _short_ones_here(work, items, watch, died)
+        return
+    jobs = min(jobs, len(items))
+    yield from (
+        _one_by_one(work, items, watch, skip) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died, skip)
+    )
+
+
+def _one_by_one(
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    watch: Watch,
+    skip: Callable[[int], bool] = run_all,
+) -> Generator[tuple[int, Outcome]]:
+    ended_ns = reached_ns = 0  # of the items before, and of this one
+    for i in range(len(items)):
+        if skip(i):
+            watch(i + 1, ended_ns)
+            continue
+
+        def progress(ns: int, i: int = i, before_ns: int = ended_ns) -> None:
+            nonlocal reached_ns
+            reached_ns = ns
+            watch(i, before_ns + ns)
+
+        yield i, work(items[i], progress)
+        ended_ns, reached_ns = ended_ns + reached_ns, 0
+        watch(i + 1, ended_ns)
+
+
+def _short_ones_here(
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    watch: Watch,
+    died: Callable[[Item], Outcome] | None,
+) -> Generator[tuple[int, Outcome]]:
+    """One by one, until those that are left would take long if each took as long as the longest so far."""
+    ended, longest_s, reached_ns = 0, 0.0, 0
+
+    def watched(finished: int, simulated_ns: int) -> None:
+        nonlocal reached_ns
+        reached_ns = simulated_ns
+        watch(finished, simulated_ns)
+
+    here = _one_by_one(work, items, watched)
+    while ended < len(items) and (cores() == 1 or longest_s * (len(items) - ended) <= SHORT_S):
+        begin_s = time.process_time()
+        outcome = next(here)
+        longest_s = max(longest_s, time.process_time() - begin_s)
+        ended += 1
+        yield outcome
+    if ended == len(items):
+        yield from here  # none is left; a last call of the watch
+        return
+    long_ones = run_each(
+        work, items[ended:], jobs=cores(), watch=lambda done, ns: watch(ended + done, reached_ns + ns), died=died
+    )
+    with closing(long_ones):
+        yield from ((ended + i, outcome) for i, outcome in long_ones)
+
+
+def _side_by_side(
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    jobs: int,
+    watch: Watch,
+    died: Callable[[Item], Outcome] | None,
+    skip: Callable[[int], bool],
+) -> Generator[tuple[int, Outcome]]:
+    # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+    clock = context.Array("q", len(items), lock=False)
+    memoryview(clock).cast("B").cast("q")[:] = array("q", [-1]) * len(items)
+    done = bytearray(len(items))
+    count = ended_ns = 0
+
+    def watched(running: Iterable[int]) -> None:
+        watch(count, ended_ns + sum(max(clock[i], 0) for i in running))
+
+    def ended(i: int) -> None:
+        nonlocal count, ended_ns
+        done[i] = 1
+        count += 1
+        ended_ns += max(clock[i], 0)
+
+    def coming() -> Iterator[int]:
+        for i in range(len(items)):
+            if not done[i] and skip(i):
+                ended(i)
+            elif not done[i]:
+                yield i
+
+    def run(indices: Iterable[int], jobs: int) -> Generator[tuple[int, Outcome]]:
+        for i, outcome in _pool(work, items, indices, jobs, context, clock, watched):
+            ended(i)
+            yield i, outcome
+
+    while count < len(items):
+        try:
+            yield from run(coming(), jobs)
+        except BrokenProcessPool:
+            if died is None:
+                raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
+            # one of these killed the worker, or shared it
+            for i in [i for i in range(len(items)) if clock[i] >= 0 and not done[i]]:
+                try:
+                    yield from run([i], 1)
+                except BrokenProcessPool:
+                    ended(i)
+                    yield i, died(items[i])
+
+
+def _pool(
+    work: Callable[[Item, Progress], Outcome],
+    items: Sequence[Item],
+    indices: Iterable[int],
+    jobs: int,
+    context: Any,
+    clock: Any,
+    tick: Callable[[Iterable[int]], None],
+) -> Generator[tuple[int, Outcome]]:
+    """Outcomes of some items; BrokenProcessPool: a worker was killed.  No worker outlives the pool.  `tick` gets the items that run."""
+    others = set(multiprocessing.active_children())
+    in_main = threading.current_thread() is threading.main_thread()
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
+    coming = iter(indices)
+    running: dict[Future[Outcome], int] = {}
+    try:
+        while True:
+            # a submission may start workers; callbacks at a fork swallow exceptions
+            with delayed_signals(), without_handlers():
+                running |= {pool.submit(_do, work, i, items[i]): i for i in islice(coming, AHEAD * jobs - len(running))}
+            if not running:
+                break
+            done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            ended = {future: running.pop(future) for future in done}
+            broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
+            for future in done - set(broken):
+                yield ended[future], future.result()
+            for future in broken:
+                future.result()
+            tick(running.values())
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(clock: Any, forked_by_main_thread: bool) -> None:
+    global _clock
+    _clock = clock
+    end_with_parent(forked_by_main_thread=forked_by_main_thread)
+
+
+def _do(work: Callable[[Item, Progress], Outcome], index: int, item: Item) -> Outcome:
+    _clock[index] = max(_clock[index], 0)
+    return work(item, lambda ns: _clock.__setitem__(index, ns))

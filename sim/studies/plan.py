@@ -1,0 +1,335 @@
+"""The cells of a study, their seeds and names."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskManagerLost
+from sim.model.scenario import Instances, Overheads, Scenario
+from sim.model.storage import Directories, Storage
+from sim.runtime.manifest import content, identity_of
+
+# ---- Scenarios of which many differ in their seed alone: these are kept once, with their seeds.
+
+_NAMES = tuple(field.name for field in fields(Scenario))
+
+SEED = "run.seed"
+"""The axis that only repeats a run."""
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeededScenarios(Sequence[Scenario]):
+    """Scenarios in order; one is made when it is asked for."""
+
+    different: tuple[Scenario, ...]  # with one seed of each
+    of: Integers  # place -> the scenario that it comes from
+    seeds: Integers
+
+    @classmethod
+    def as_given(cls, scenarios: Iterable[Scenario]) -> SeededScenarios:
+        """Scenarios with the seed that they have."""
+        different = tuple(_sharing_parts(scenarios))
+        return cls(
+            different,
+            np.arange(len(different)),
+            np.array([scenario.run.seed for scenario in different], dtype=np.int64),
+        )
+
+    @classmethod
+    def crossed(cls, scenarios: Iterable[Scenario], seeds: Sequence[int], blocks: Sequence[int]) -> SeededScenarios:
+        """Every scenario with every seed.  `blocks`: so many scenarios come with one seed, before they come with the next."""
+        ends = np.cumsum(blocks, dtype=np.int64)
+        of = [np.tile(np.arange(end - size, end), len(seeds)) for end, size in zip(ends, blocks, strict=True)]
+        own = [np.repeat(np.array(seeds, dtype=np.int64), size) for size in blocks]
+        return cls(tuple(_sharing_parts(scenarios)), np.concatenate(of), np.concatenate(own))
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @overload
+    def __getitem__(self, place: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Scenario, ...]: ...
+    def __getitem__(self, place: int | slice) -> Scenario | tuple[Scenario, ...]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(len(self))[place])
+        scenario, seed = self.different[int(self.of[place])], int(self.seeds[place])
+        if scenario.run.seed == seed:
+            return scenario
+        axes = tuple((axis, str(seed) if axis == SEED else value) for axis, value in scenario.axes)
+        return replace(scenario, run=replace(scenario.run, seed=seed), axes=axes)
+
+    def __iter__(self) -> Iterator[Scenario]:
+        return (self[i] for i in range(len(self)))
+
+    def values(self) -> dict[str, set[str]]:
+        """Axis -> the values that it takes."""
+        found: dict[str, set[str]] = {}
+        for scenario in self.different:
+            for axis, value in scenario.axes:
+                found.setdefault(axis, set()).add(value)
+        if SEED in found:
+            found[SEED] |= set(map(str, np.unique(self.seeds).tolist()))
+        return found
+
+
+def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
+    """The scenarios; parts that are equal to those of the scenario before are the same objects: they are hashed once."""
+    before: Scenario | None = None
+    for scenario in scenarios:
+        if before is not None:
+            pairs = ((name, getattr(before, name), getattr(scenario, name)) for name in _NAMES)
+            same = {name: known for name, known, part in pairs if known is not part and known == part}
+            before = replace(scenario, **same)
+        else:
+            before = scenario
+        yield before
+
+
+# ---- Scenarios -> cells: single runs, named by content.  Replications get their own seeds, baselines have no checkpoints.
+
+Ids: TypeAlias = NDArray[np.bytes_]
+"""Names of runs, 20 letters each."""
+
+_NO_CHECKPOINTS, _NOTHING_WRITTEN, _OVERHEADS = CheckpointOptions(interval_ns=None), Storage(), Overheads()
+_INSTANCES, _DIRECTORIES = Instances(), Directories()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A single run.  The same id gives the same outcome on any engine, process or cluster, under any name."""
+
+    scenario: Scenario  # run.replications is 1
+    id: str  # hash of effective scenario, seed and code version
+    replication: int = 0
+
+    @property
+    def is_baseline(self) -> bool:
+        return _is_bare(self.scenario)
+
+
+@dataclass(frozen=True, eq=False)
+class CellPlan(Sequence[Cell]):
+    """Cells in order.  Their numbers and names are kept in columns, 64 B for each: a cell is made when it is asked for."""
+
+    scenarios: tuple[Scenario, ...]  # those that differ by more than a seed
+    of: Integers  # cell -> its scenario
+    own_seed: Integers  # that of the first replication
+    seed: Integers
+    replication: Integers
+    ids: Ids
+    bare_ids: Ids  # of the same run without checkpoints
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @overload
+    def __getitem__(self, place: int) -> Cell: ...
+    @overload
+    def __getitem__(self, place: slice) -> CellPlan: ...
+    def __getitem__(self, place: int | slice) -> Cell | CellPlan:
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
+        return Cell(self._scenario(place), self.ids[place].decode(), int(self.replication[place]))
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, places: Integers) -> CellPlan:
+        """The cells at these places, in this order.  All in the order of the plan: the plan itself, whose columns are large."""
+        if len(places) == len(self) and np.array_equal(places, np.arange(len(self))):
+            return self
+        return self.with_columns(lambda column: column[places])
+
+    def per_scenario(self, value: Callable[[Scenario], object]) -> NDArray[np.object_]:
+        """A value of each cell that does not depend on its seed; it is asked for once per scenario."""
+        found = np.empty(len(self.scenarios), dtype=object)
+        found[:] = [value(scenario) for scenario in self.scenarios]
+        return found[self.of]
+
+    @property
+    def is_bare(self) -> NDArray[np.bool_]:
+        """Which cells have no checkpoints."""
+        return self.per_scenario(_is_bare).astype(bool)
+
+    def simulated_ns(self) -> int:
+        """The simulated time of all cells."""
+        counts = np.bincount(self.of, minlength=len(self.scenarios)).tolist()
+        return sum(count * scenario.run.duration_ns for scenario, count in zip(self.scenarios, counts, strict=True))
+
+    def axis(self, name: str) -> NDArray[np.object_]:
+        """The chosen value of an axis, as text; None: the cell has no such axis."""
+        found = self.per_scenario(lambda scenario: dict(scenario.axes).get(name))
+        if name == SEED:
+            written = np.fromiter((scenario.run.seed for scenario in self.scenarios), np.int64, len(self.scenarios))
+            others = (self.own_seed != written[self.of]) & (found != None)  # noqa: E711 - cell by cell
+            found[others] = [str(seed) for seed in self.own_seed[others].tolist()]
+        return found
+
+    def with_columns(self, changed: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> CellPlan:
+        """The plan with changed columns.  Seeds of first replications stand in one column, not in two equal ones."""
+        own = changed(self.own_seed)
+        others = (changed(column) for column in (self.replication, self.ids, self.bare_ids))
+        seed = own if self.seed is self.own_seed else changed(self.seed)
+        return CellPlan(self.scenarios, changed(self.of), own, seed, *others)  # type: ignore[arg-type]
+
+    def _scenario(self, place: int) -> Scenario:
+        scenario, own, seed = self.scenarios[int(self.of[place])], int(self.own_seed[place]), int(self.seed[place])
+        if own != scenario.run.seed:
+            scenario = replace(
+                scenario, axes=tuple((axis, str(own) if axis == SEED else value) for axis, value in scenario.axes)
+            )
+        return _with_run(scenario, seed)
+
+
+def cells(scenarios: Iterable[Scenario]) -> CellPlan:
+    """All replications of all scenarios, in the given order; equal runs share an id."""
+    return (
+        _cells(scenarios)
+        if isinstance(scenarios, SeededScenarios)
+        else _cells.__wrapped__(SeededScenarios.as_given(scenarios))
+    )
+
+
+@lru_cache(maxsize=1)
+def _cells(scenarios: SeededScenarios) -> CellPlan:
+    """A sweep is described, named and run: its cells are hashed once."""
+    different, of, own = scenarios.different, scenarios.of, scenarios.seeds
+    counts = np.fromiter((scenario.run.replications for scenario in different), np.int64, len(different))[of]
+    replication = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    of, own = np.repeat(of, counts), np.repeat(own, counts)
+    later = replication > 0
+    seed = own.copy() if later.any() else own
+    seed[later] = [_seed(*pair) for pair in zip(own[later].tolist(), replication[later].tolist(), strict=True)]
+    return _named(different, of, own, seed, replication)
+
+
+def planned_of(cells: Sequence[Cell]) -> CellPlan:
+    """Cells as a plan."""
+    if isinstance(cells, CellPlan):
+        return cells
+    seed = np.fromiter((cell.scenario.run.seed for cell in cells), np.int64, len(cells))
+    replication = np.fromiter((cell.replication for cell in cells), np.int64, len(cells))
+    return _named(tuple(cell.scenario for cell in cells), np.arange(len(cells)), seed, seed, replication)
+
+
+def distinct(planned: Sequence[Cell]) -> CellPlan:
+    """A cell per run, the first."""
+    plan = planned_of(planned)
+    return plan.take(np.sort(np.unique(plan.ids, return_index=True)[1]))
+
+
+def baseline(scenario: Scenario) -> Scenario:
+    """The same job and workload without checkpoints, shared by all strategies of a workload."""
+    stops = tuple(action for action in scenario.actions if action.stop is not None)  # savepoints cost time, too
+    return replace(
+        scenario,
+        checkpoint=_NO_CHECKPOINTS,
+        storage=_NOTHING_WRITTEN,
+        overheads=_OVERHEADS,
+        actions=stops,
+        instances=_INSTANCES,
+        directories=_DIRECTORIES,
+        expect=(),
+        axes=(),
+    )
+
+
+def with_baselines(planned: Sequence[Cell]) -> CellPlan:
+    """The plan with each cell's baseline before the first cell that is compared with it.
+
+    A job that is sure to fail has no baseline: without checkpoints it would read everything again, and that would count as throughput.
+    """
+    plan = planned_of(planned)
+    needs = ~plan.per_scenario(_sure_to_fail).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
+    places = np.flatnonzero(needs)
+    first = np.sort(places[np.unique(plan.bare_ids[places], return_index=True)[1]])
+    bases = np.unique(plan.of[first])  # scenarios that some baseline is made of
+    bare = tuple(baseline(plan.scenarios[base]) for base in bases.tolist())
+    joined = plan.with_columns(lambda column: np.insert(column, first, column[first]))
+    at = first + np.arange(len(first))  # where the baselines stand now
+    joined.of[at] = len(plan.scenarios) + np.searchsorted(bases, plan.of[first])
+    joined.ids[at] = joined.bare_ids[at]
+    return replace(joined, scenarios=(*plan.scenarios, *bare))
+
+
+def _named(
+    scenarios: tuple[Scenario, ...], of: Integers, own_seed: Integers, seed: Integers, replication: Integers
+) -> CellPlan:
+    single = [_with_run(scenario, scenario.run.seed) for scenario in scenarios]
+    ids = _identities([content(scenario) for scenario in single], of, seed)
+    bare_ids = _identities([content(baseline(scenario)) for scenario in single], of, seed)
+    return CellPlan(scenarios, of, own_seed, seed, replication, ids, bare_ids)
+
+
+def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids:
+    """The identity of each cell; each pair of content and seed is hashed once."""
+    numbers = {run: i for i, run in enumerate(dict.fromkeys(contents))}
+    number_of = np.fromiter((numbers[run] for run in contents), np.int64, len(contents))
+    different, seed_of = np.unique(seeds, return_inverse=True)
+    pairs, place = np.unique(number_of[of] * len(different) + seed_of, return_inverse=True)
+    runs, known = list(numbers), different.tolist()
+    names = (identity_of(runs[pair // len(known)], known[pair % len(known)]) for pair in pairs.tolist())
+    return np.fromiter(names, dtype="S20", count=len(pairs))[place]
+
+
+def _with_run(scenario: Scenario, seed: int) -> Scenario:
+    """A single run; the scenario itself if it is one."""
+    if (scenario.run.seed, scenario.run.replications) == (seed, 1):
+        return scenario
+    return replace(scenario, run=replace(scenario.run, seed=seed, replications=1))
+
+
+def _is_bare(scenario: Scenario) -> bool:
+    return scenario.checkpoint.interval_ns is None
+
+
+def _sure_to_fail(scenario: Scenario) -> bool:
+    def fatal(fault: Fault) -> bool:
+        if isinstance(fault.what, NetworkOutage):
+            return fault.what.lasts_ns >= scenario.restart.heartbeat_timeout_ns
+        return isinstance(fault.what, Kill | TaskManagerLost | JobManagerDown)
+
+    return any(
+        at_ns < scenario.run.duration_ns for fault in scenario.faults if fatal(fault) for at_ns in fault.when.at_ns
+    )
+
+
+def _seed(seed: int, replication: int) -> int:
+    """The seed of a replication.  Replication 0 keeps the seed; others are hashed, as seed + k of one study may be the seed of the next."""
+    if replication == 0:
+        return seed
+    return (
+        int.from_bytes(
+            hashlib.blake2b(repr((seed, "replication", replication)).encode(), digest_size=4).digest(), "little"
+        )
+        >> 1
+    )
+
+
+# ---- Readable names of folders: the same study with the same code has the same name.
+
+
+def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
+    """``<name>-<id>``: the same study with the same code has the same folder."""
+    return f"{slug(name)}-{hashlib.blake2b(cells(scenarios).ids.tobytes(), digest_size=4).hexdigest()}"
+
+
+def slug(text: str) -> str:
+    """Lower-case words with hyphens between them, for the name of a folder."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"

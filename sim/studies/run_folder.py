@@ -1,0 +1,216 @@
+"""The folder of a run: written, found again, run again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.model.files import NotKeptError, locked, remove_partials, replace_text
+from sim.model.scenario import Scenario
+from sim.model.schema.study import ScenarioFile, load, loads
+from sim.model.text import Readable, one_line
+from sim.runtime.manifest import code_version, manifest
+from sim.studies.comparison import label
+from sim.studies.local import delayed_signals
+from sim.studies.plan import cells
+
+# ---- The folder of `ckptsim run`: results of one command, all of them.  New ones are made in a folder inside and then take their places.
+#
+# `comparison.json` goes first and comes last: while it is there, everything beside it is of the command that wrote it.  A command that
+# is killed while files change places has left a list of them; the next one begins with the rest of it.
+
+UNFINISHED = "unfinished"
+SUMMARY = "comparison.json"
+TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
+"""Beside the summary, unless every run failed."""
+RUNS = "runs"
+"""In the summary: the folders of runs beside it."""
+_MOVES = ".moves.json"
+_OURS = ".ours"
+"""A marker in the folder for new results.  A folder without it was not made by ckptsim."""
+
+
+@contextmanager
+def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
+    """A place for new results, which replace those in `folder` at the end; however else the block ends, those in `folder` stay.
+
+    NotKeptError: what is in the way is no result.  FolderInUseError: another command is at it.
+    """
+    place = folder / UNFINISHED
+    with locked(folder, warn):
+        place.mkdir(exist_ok=True)
+        remove_partials(folder)
+        if not (place / _OURS).is_file() and any(place.iterdir()):
+            raise NotKeptError(f"{place} was not written by ckptsim: give another --out")
+        (place / _OURS).touch()
+        if (place / _MOVES).is_file():
+            _move(folder, place)
+        for left in _content(place):
+            _remove(left)
+        yield place
+        new = [path.name for path in _content(place)]
+        for name in new:
+            if (folder / name).is_dir() and not _is_run(folder / name):
+                raise NotKeptError(
+                    f"{folder / name} is in the way and holds no run: move it; the results are in {place}"
+                )
+        replace_text(place / _MOVES, json.dumps({"old": sorted(set(_old(folder)) - set(new)), "new": new}))
+        with delayed_signals():
+            _move(folder, place)
+            shutil.rmtree(place)
+
+
+def _move(folder: Path, place: Path) -> None:
+    moves = json.loads((place / _MOVES).read_text())
+    old, new = (list(filter(_is_plain, moves[key])) for key in ("old", "new"))
+    if (place / SUMMARY).exists():
+        (folder / SUMMARY).unlink(missing_ok=True)
+    for name in old:
+        _remove(folder / name)
+    for name in sorted(new, key=lambda name: name == SUMMARY):
+        if (place / name).exists():  # else a killed command has moved it
+            _remove(folder / name)
+            (place / name).rename(folder / name)
+    (place / _MOVES).unlink()
+
+
+def _content(place: Path) -> list[Path]:
+    return sorted(path for path in place.iterdir() if path.name not in (_OURS, _MOVES))
+
+
+def _old(folder: Path) -> list[str]:
+    """The files beside a summary of ours: the folders of the runs that it lists, and the files made of them."""
+    summary = folder / SUMMARY
+    try:
+        summary_json: Any = json.loads(summary.read_text()) if summary.is_file() else {}
+        names = list(summary_json[RUNS])
+    except (OSError, ValueError, LookupError, TypeError):  # not as we wrote it
+        return []
+    runs = [name for name in names if _is_plain(name) and _is_run(folder / name)]
+    return [*runs, *(name for name in (TABLE, SHEET, PICTURE) if (folder / name).is_file())]
+
+
+def _is_plain(name: object) -> bool:
+    """Whether a path is a plain folder or file, and no link."""
+    return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
+
+
+def _is_run(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and (path / "manifest.json").is_file()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+# ---- What a user names, a scenario file or a folder of results -> scenarios to run again, by the labels of their strategies.
+#
+# A folder is run again from the scenario that was copied into it; what was run is compared with its manifest before anything is said.
+
+ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
+"""What `sweep`, `advise` and `diff` keep for a report, beside their rows."""
+
+
+class FolderError(Readable, ValueError):
+    """A folder that holds no results, or results that cannot be run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The scenarios to run again."""
+
+    name: str
+    question: str
+    scenarios: dict[str, Scenario]  # by label: the first replication
+    is_changed: bool = False  # the code is not that of the folder any more
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRuns:
+    """The results of `run` in a folder: the study, and the folders of its runs."""
+
+    study: ScenarioFile
+    text: str  # of the scenario file
+    summary: dict[str, Any]
+    folders: dict[str, Path]  # by the scenario, as its manifest has it
+    versions: frozenset[str]  # of the code
+
+    def folder_of(self, scenario: Scenario) -> Path | None:
+        """The folder of a run.  None: the scenario was not run, or has changed since."""
+        return self.folders.get(_plain(scenario))
+
+
+def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
+    """Raises FolderError, ScenarioError."""
+    if not place.is_dir():
+        study = load(place, overrides)
+        return Runs(study.name, study.question, _first_of(study.scenarios))
+    if overrides:
+        raise FolderError(f"{place}: a folder is run again as it was: give the scenario file to change a value")
+    kept = kept_in(place)
+    again = {
+        name: scenario
+        for name, scenario in _first_of(kept.study.scenarios).items()
+        if kept.folder_of(scenario) is not None
+    }
+    if not again:
+        raise FolderError(
+            f"{place}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'"
+        )
+    return Runs(kept.study.name, kept.study.question, again, kept.versions != {code_version()})
+
+
+def kept_in(place: Path) -> KeptRuns:
+    """`place`: the folder of a comparison, or of one of its runs.  Raises FolderError, ScenarioError."""
+    single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
+    folder = place.parent if single else place
+    summary = _json(folder / SUMMARY)
+    text, source = _text(folder / "scenario.yaml"), folder / str(summary.get("source", "scenario.yaml"))
+    overrides = [str(line) for line in summary.get("overrides", ())]
+    study = loads(text, source.stem, overrides=overrides, folder=source.parent if source.parent.is_dir() else folder)
+    names = [place.name] if single else [str(name) for name in summary.get(RUNS, ())]
+    manifests = {folder / name: _json(folder / name / "manifest.json") for name in names}
+    folders = {json.dumps(row.get("scenario"), sort_keys=True): path for path, row in manifests.items()}
+    return KeptRuns(
+        study, text, summary, folders, frozenset(str(row.get("code_version")) for row in manifests.values())
+    )
+
+
+def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
+    found: dict[str, Scenario] = {}
+    for cell in cells(scenarios):
+        found.setdefault(label(cell.scenario), cell.scenario)
+    return found
+
+
+def _plain(scenario: Scenario) -> str:
+    return json.dumps(manifest(scenario)["scenario"], sort_keys=True)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise FolderError(
+            f"{path.parent}: is no folder of results: it has no readable {path.name}; nor has it answers of Flink (jobs/ID.json) or logs"
+        ) from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_text(path))
+    except ValueError as error:
+        if isinstance(error, FolderError):
+            raise
+        raise FolderError(f"{path}: is not what 'ckptsim run' wrote: {one_line(error)}") from None
+    if not isinstance(value, dict):
+        raise FolderError(f"{path}: is not what 'ckptsim run' wrote")
+    return value

@@ -1,0 +1,185 @@
+"""The two sides of a diff: scenarios, folders of runs, answers of sweeps and advice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sim.jobs.watch.memory import STATE, row_logs
+from sim.model.scenario import Scenario
+from sim.model.schema.axes import apply
+from sim.model.schema.flink_block import apply_flink
+from sim.model.schema.study import ScenarioFile, loads
+from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose
+from sim.model.schema.text import Mapping as Plain
+from sim.model.schema.writer import write
+from sim.results.formats import ms_text
+from sim.runtime.manifest import code_version
+from sim.studies.comparison import label
+from sim.studies.run_folder import ADVICE, ANSWER, FolderError, kept_in
+
+# ---- What lies in a folder that a verb kept: the scenario of a watch, the answer and rows of a sweep or an advice.
+
+JOB = "job.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """The answer of a sweep or an advice, and its rows."""
+
+    folder: Path
+    verdict: str
+    data: dict[str, Any]  # of an advice; empty: of a sweep
+    rows: pd.DataFrame
+    job: dict[str, Any] = field(default_factory=dict)  # its scenario: text, file, changes; empty: none was kept
+
+
+def kept_answer(folder: Path) -> KeptAnswer | None:
+    """The answer in a folder.  None: no sweep and no advice was kept there.  FolderError: it cannot be read."""
+    name = next((name for name in (ANSWER, ADVICE) if (folder / name).is_file()), None)
+    if name is None:
+        return None
+    try:
+        kept = json.loads((folder / name).read_text(encoding="utf-8"))
+        rows = pd.read_parquet(folder / "results.parquet")
+        return KeptAnswer(folder, str(kept["verdict"]), dict(kept.get("data", {})), rows, dict(kept.get("job", {})))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
+
+
+def scenario_in(place: Path) -> Path | None:
+    """The import that a watch made its forecast of.  None: no watch was kept there."""
+    return place / JOB if (place / STATE).is_file() and (place / JOB).is_file() else None
+
+
+def observed_text(a: Path, b: Path) -> str:
+    """What two watches saw of the durations of checkpoints; empty: they are no watches, or saw none."""
+    seen = [_durations_ms(place) for place in (a, b)]
+    if any(own is None or own.empty for own in seen):
+        return ""
+    sides = [f"{ms_text(float(own.median()))} (n = {len(own)})" for own in seen if own is not None]
+    return f"Observed by the watches: median checkpoint, without the first, {sides[0]} -> {sides[1]}."
+
+
+def _durations_ms(folder: Path) -> pd.Series | None:
+    if scenario_in(folder) is None:
+        return None
+    rows = row_logs(folder)[0].read()
+    usual = [row for row in rows if row["status"] == "COMPLETED" and not row["is_savepoint"] and row["checkpoint"] != 1]
+    return pd.Series([row["duration_ms"] for row in usual if row["duration_ms"] >= 0], dtype=float) if rows else None
+
+
+# ---- One side of a difference: a scenario with one combination, as a document that can be changed key by key.
+#
+# Flink's keys stand at the places that they mean, and files are named by absolute paths: a value may move to the other side.
+
+NOT_COMPARED = ("version", "expect", "flink", "flink-file")
+"""Sections that say nothing about a job or its runs; keys of Flink were moved to where they belong."""
+_HISTORY, _ENVIRONMENT = "history", "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A scenario to compare, and the place that it was read from."""
+
+    name: str  # as the user gave it
+    plain: Plain
+    folder: Path  # in which the files that it names lie
+    notes: tuple[str, ...] = ()
+
+    def value_text(self, value: Any) -> str:
+        """A value on one line, with paths as the scenario has them."""
+        if value is None:
+            return ""
+        text = write({"value": value}, "").splitlines()[2:]
+        flat = " ".join(line.strip() for line in text).removeprefix("value:").strip()
+        return flat.replace(f"{self.folder}/", "")
+
+
+def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side:
+    """A folder that `run` kept.  FolderError, ScenarioError: it cannot be run again."""
+    kept = kept_in(place)
+    source = place / str(kept.summary.get("source", "scenario.yaml"))
+    folder = source.parent if source.parent.is_dir() else place
+    changes = [*(str(line) for line in kept.summary.get("overrides", ())), *changes]
+    is_other = kept.versions != {code_version()}
+    notes = (f"{place} was kept by another version of ckptsim: it runs again with this one",) if is_other else ()
+    return side_of(str(place), kept.text, folder, changes, strategy, notes=notes)
+
+
+def side_of_answer(answer: KeptAnswer) -> Side:
+    """The job of a sweep or an advice.  ScenarioError: it lists several strategies, or cannot be read."""
+    folder = (answer.folder / str(answer.job["file"])).parent
+    return side_of(str(answer.folder), str(answer.job["text"]), folder, [str(line) for line in answer.job["changes"]])
+
+
+def side_of(
+    name: str,
+    text: str,
+    folder: Path,
+    changes: Sequence[str] = (),
+    strategy: str | None = None,
+    *,
+    notes: tuple[str, ...] = (),
+) -> Side:
+    """`strategy`: the label of a combination, where the scenario lists several.  ScenarioError: mistakes in it."""
+    study = loads(text, name, overrides=changes, folder=folder, file=name)
+    reading = Reading(name)
+    plain = apply(compose(text, reading), changes, reading)
+    apply_flink(plain, reading, folder)
+    for path, value in _chosen(study, plain, name, strategy):
+        put(plain, path, value)
+    for key in NOT_COMPARED:
+        plain.pop(key, None)
+    return Side(name, _portable(plain, folder.resolve()), folder.resolve(), notes)
+
+
+def scenario_of(plain: Mapping[str, Any]) -> Scenario:
+    """The scenario that a changed document means.  ScenarioError: it means none."""
+    return loads(write(plain, ""), "diff").scenarios[0]
+
+
+def put(plain: Any, path: DocumentPath, value: Any) -> None:
+    """Set a value, or remove it (None); mappings on the way are added."""
+    for step in path[:-1]:
+        plain = plain[int(step)] if isinstance(plain, list) else plain.setdefault(step, Plain())
+    if value is None:
+        plain.pop(path[-1], None)
+    else:
+        plain[path[-1]] = value
+
+
+def _chosen(study: ScenarioFile, plain: Any, name: str, strategy: str | None) -> list[tuple[DocumentPath, Any]]:
+    """The place and value of each axis in the chosen combination."""
+    labels = [label(scenario) for scenario in study.scenarios]
+    if len(labels) == 1:
+        return []
+    if strategy not in labels:
+        what = (
+            f"has no strategy '{strategy}'" if strategy is not None else "has several strategies, and one is compared"
+        )
+        raise ScenarioError.of(name, f"{what}: choose with --strategy one of {', '.join(labels)}")
+    values = dict(study.scenarios[labels.index(strategy)].axes)
+    found = []
+    for axis in study.axes:
+        node = plain
+        for step in axis.path:
+            node = node[step]
+        found.append((axis.path, node[axis.values.index(values[axis.name])]))  # noqa: PD011
+    return found
+
+
+def _portable(node: Any, folder: Path) -> Any:
+    """The same with absolute paths of files, and without keys that have no value."""
+    if isinstance(node, Mapping):
+        found = Plain({key: _portable(value, folder) for key, value in node.items() if value is not None})
+        for key in ("trace", _HISTORY, _ENVIRONMENT):
+            if isinstance(file := found.get(key), str) and (folder / file).is_file():
+                found[key] = str(folder / file)
+        return found
+    return [_portable(item, folder) for item in node] if isinstance(node, list) else node

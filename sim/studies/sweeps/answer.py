@@ -1,0 +1,593 @@
+"""The answer of a sweep, and its headline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from sim.model.quantities import STATISTICS
+from sim.results.formats import TextTable
+from sim.results.sweep_answers import (
+    Limit,
+    Selection,
+    Setting,
+    Standing,
+    choose,
+    counts,
+    differences,
+    limit_text,
+    means,
+    settings_of,
+    smallest,
+    spread_text,
+    text,
+    text_beside,
+)
+from sim.results.sweep_effects import Observed, dead, effects, numbered, observed, planned, scored
+from sim.studies.cells import COLUMNS
+from sim.studies.sweeps.sweep_file import Question
+
+# ---- The sentences of a sweep's answer: where nothing can be chosen and what failed, then the least, how sure it is, and what to take.
+
+MOST_NAMED = 4
+"""Settings or windows that a sentence names one by one."""
+
+
+def headline(question: Question, results: pd.DataFrame, found: Selection) -> str:
+    """The sentences, what decides first."""
+    return " ".join(
+        [
+            *_nothing(question, found),
+            *_hopeless(question, results, found),
+            *_failing(question, results, found),
+            *_without_checkpoints(question, results, found),
+            *_behind(question, found),
+            *_unknown(question, found),
+            *_unranked(question, found),
+            *_answer(question, found),
+        ]
+    )
+
+
+def _nothing(question: Question, found: Selection) -> Iterator[str]:
+    for column in found.unmeasured:
+        so = " Its limit cannot be kept." if any(limit.column == column for limit in question.limits) else ""
+        yield f"No run has a value of {column}: there was nothing to measure.{so}"
+
+
+def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+    if not found.hopeless:
+        return
+    does = COLUMNS[question.least].ends or "end"
+    rows = planned(results)
+    rows = rows[~dead(rows)]
+    if "bottleneck" in rows and found.sample == "windows" and "window" in rows:
+        rows = rows[rows["window"].astype(str).isin(found.hopeless)]
+    keys = ", ".join(question.settings)
+    yield f"In {_of(len(found.hopeless), found)} the job does not {does} with any {keys}{_busy(rows)}{_which(found.hopeless, found)}."
+
+
+def _which(windows: Sequence[str], found: Selection) -> str:
+    return f" ({_listed(windows)})" if len(windows) < len(found.windows) else ""
+
+
+def _busy(rows: pd.DataFrame) -> str:
+    """Where the work piles up."""
+    if "bottleneck" not in rows or (named := rows["bottleneck"].replace("", None).dropna()).empty:
+        return ""
+    vertex = str(named.mode().iloc[0])
+    share = float(rows.loc[rows["bottleneck"] == vertex, "busy_share"].mean())
+    return f": '{vertex}' is {100 * share:.0f} % busy there" if not math.isnan(share) else ""
+
+
+def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+    if found.failed:
+        yield f"In {_of(len(found.failed), found)} every {_noun(question)} fails{_reason(results)}{_which(found.failed, found)}."
+    failing = [standing for standing in found.standings if standing.failed]
+    for standing in failing[:MOST_NAMED]:
+        rows = planned(results)
+        for key, value in zip(question.settings, standing.setting, strict=True):
+            rows = rows[rows[key].astype(str) == value]
+        yield f"With {_named(question, standing.setting)} {_what(rows, question)} in {_of(standing.failed, found)}{_reason(rows)}."
+    if (others := len(failing) - MOST_NAMED) > 0:
+        yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
+
+
+def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+    """Settings whose runs end before any checkpoint does: they say nothing about checkpoints."""
+    if "completed" not in results:
+        return
+    used = {*question.settings, "completed", "strategy", "status", "job_status"}
+    rows = planned(results[[name for name in results.columns if name in used]])  # all columns would be copied
+    rows = rows[~dead(rows)]
+    if rows.empty:
+        return
+    settings, setting_of = numbered(rows, question.settings)
+    completed = np.bincount(setting_of, rows["completed"].astype(float).fillna(0), len(settings))
+    never = {setting for setting, count in zip(settings, completed, strict=True) if count == 0}
+    none = [standing.setting for standing in found.standings if standing.setting in never]
+    if none and len(none) == len(found.standings):
+        yield f"No run completes a checkpoint, with any {', '.join(question.settings)}."
+    elif none:
+        yield f"No run completes a checkpoint with {_shorts(none)}."
+
+
+def _what(rows: pd.DataFrame, question: Question) -> str:
+    if not dead(rows).any():
+        return f"there is no value of {question.least}"
+    return "cells fail" if (rows["status"] != "ok").any() else "the job fails"
+
+
+def _reason(rows: pd.DataFrame) -> str:
+    """The first reason that is on record."""
+    texts = [
+        str(text)
+        for _, row in rows[dead(rows)].iterrows()
+        for text in ((row.get("error") if row["status"] != "ok" else str(row.get("job_status")).partition(": ")[2]),)
+        if text
+    ]
+    return f" ({texts[0].rstrip('.')})" if texts else ""
+
+
+def _behind(question: Question, found: Selection) -> Iterator[str]:
+    late = sorted((standing for standing in found.standings if standing.behind), key=lambda standing: -standing.behind)
+    if not late:
+        return
+    does = COLUMNS[question.least].ends or "end"
+    named = ", ".join(f"with {_short(standing.setting)} in {standing.behind}" for standing in late[:MOST_NAMED])
+    unnamed = len(late) - MOST_NAMED
+    rest = f", with {unnamed} more setting{'s' if unnamed > 1 else ''} in some" if unnamed > 0 else ""
+    others = "other " if found.hopeless else ""
+    yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
+
+
+def _unknown(question: Question, found: Selection) -> Iterator[str]:
+    """Limits of percentiles without their sample: the settings that seem to keep them stand behind those that do."""
+    several = len(found.standings) > 1
+    for limit in question.limits:
+        own = [
+            (standing.setting, unknown)
+            for standing in found.standings
+            if standing.sound
+            for unknown in standing.unknown
+        ]
+        few = [(setting, unknown.sample) for setting, unknown in own if unknown.column == limit.column]
+        if not few:
+            continue
+        needs = f"{smallest(limit.column)} {STATISTICS[limit.column].counts} in all runs{' of a setting' if several else ''}"
+        yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_having(few)}."
+
+
+def _having(samples: Sequence[tuple[Setting, int]]) -> str:
+    """``5 min has 8, 2 min has 20``."""
+    named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MOST_NAMED])
+    others = len(samples) - MOST_NAMED
+    return named + (f", {others} more {'has' if others == 1 else 'have'} too few as well" if others > 0 else "")
+
+
+def _unranked(question: Question, found: Selection) -> Iterator[str]:
+    """Settings without the sample of the percentile, or that none has it."""
+    noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
+    left = [
+        standing
+        for standing in found.standings
+        if not standing.ranked and not standing.unknown and standing.sample is not None
+    ]
+    if few := [(standing.setting, standing.sample) for standing in left if standing.sample is not None]:
+        yield f"Not ranked, as {question.least} needs {found.needed} {noun} in all runs of a setting: {_having(few)}."
+    sizes = [standing.sample for standing in found.eligible if standing.sample is not None]
+    if sizes and max(sizes) < found.needed:
+        span = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+        yield (
+            f"No setting that could be chosen has the {found.needed} {noun} that {question.least} needs: "
+            f"it is the longest of {span}, and compared as that."
+        )
+
+
+def _answer(question: Question, found: Selection) -> Iterator[str]:
+    limits = " and ".join(limit_text(limit) for limit in question.limits)
+    if found.advised is None:
+        yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
+        return
+    first = found.eligible[0]
+    unranked = sum(not standing.ranked for standing in found.standings)
+    among = (
+        f"of {len(found.standings) - unranked} settings that are ranked"
+        if unranked
+        else f"of {len(found.standings)} setting{'s' if len(found.standings) > 1 else ''}"
+    )
+    if limits:
+        known = [standing for standing in found.standings if standing.sound and not standing.unknown]
+        kept = len(known) or sum(standing.sound for standing in found.standings)
+        keep = ("keeps" if kept == 1 else "keep") if known else ("seems to keep" if kept == 1 else "seem to keep")
+        mean = f" on average over {'all ' if found.compared < len(found.windows) else ''}{len(found.windows)} {found.sample}"
+        limits += mean if len(found.windows) > 1 else ""
+        among = f"{kept} of {len(found.standings)} settings {keep} {limits}"
+        among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
+    value = f"{_value(question, first)}{_where(found)}"
+    yield f"Least {question.least}: {value}, with {_named(question, first.setting)} ({among})."
+    if found.compared < 2:
+        yield "That is one window with one seed: there is no interval, and no setting is surely better than another."
+        return
+    yield from _set(question, found, first)
+    yield from _limits(question, found)
+    if found.sample == "seeds":
+        yield "It is one window: its seeds say nothing about others."
+
+
+def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]:
+    others = [name for name in found.best if name != first.setting]
+    ties = found.ties
+    if not others:
+        # those that are out lost surely
+        if len(found.eligible) > 1 or any(standing.absent for standing in found.standings):
+            yield f"It is surely the least: 95 % for all comparisons together{_next(question, found, first)}."
+        return
+    if len(ties) == len(others) and first.setting == found.advised:
+        yield f"It ties with {_shorts(ties)}: their values agree to nine digits."
+    else:
+        yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_shorts(others)}."
+        if ties:
+            yield f"{_short(found.advised or ())} ties with {_shorts(ties)}."
+    assert found.advised is not None
+    why = {
+        "reference": "it is compared with, and no other is surely better",
+        "changes": "of these it changes least against what it is compared with",
+        "least": "of equal ones it stands first"
+        if ties and first.setting == found.advised
+        else "of these it has the least mean",
+    }[found.reason]
+    took = found.standing(found.advised)
+    value = "" if found.advised == first.setting else f" ({_value(question, took)})"
+    yield f"Take {_named(question, found.advised)}{value}: {why}."
+
+
+def _next(question: Question, found: Selection, first: Standing) -> str:
+    """By how much another setting is worse: what is sure may be little."""
+    others = [standing for standing in found.eligible[1:2] if standing.behind == first.behind]
+    return "".join(
+        f"; next is {_short(other.setting)}, by {text(question.least, other.value - first.value)}" for other in others
+    )
+
+
+def _limits(question: Question, found: Selection) -> Iterator[str]:
+    """Where limits are broken, and what they leave open."""
+    assert found.advised is not None
+    yield from _exceeded(question, found, found.standing(found.advised))
+    if unsure := found.standing(found.advised).unsure:
+        yield f"Whether it keeps its limit is not sure: the interval of {' and '.join(unsure)} reaches beyond."
+    near = [
+        standing for standing in found.standings if standing.broken and set(standing.broken) <= set(standing.unsure)
+    ]
+    if near:
+        those = _shorts([standing.setting for standing in near])
+        yield f"{len(near)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {those}."
+
+
+def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterator[str]:
+    """The windows in which the advised setting breaks a limit, and which settings break none."""
+    for limit in question.limits:
+        windows = [window for window in advised.exceeded if window.column == limit.column]
+        if not windows:
+            continue
+        bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
+        named = "; ".join(
+            f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows[:MOST_NAMED]
+        )
+        rest = f"; and {len(windows) - MOST_NAMED} more" if len(windows) > MOST_NAMED else ""
+        count = len(found.windows)
+        yield (
+            f"{_short(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {found.sample} only "
+            f"(broken at {named}{rest})."
+        )
+    if advised.exceeded:
+        always = [standing.setting for standing in found.eligible if not standing.exceeded]
+        alone, everywhere = len(question.limits) == 1, f"in all {len(found.windows)} {found.sample}"
+        if always:
+            yield f"{'It is' if alone else 'All limits are'} kept {everywhere} with {_shorts(always)}."
+        else:
+            yield f"No setting keeps {'it' if alone else 'all limits'} {everywhere}."
+
+
+def _value(question: Question, standing: Standing) -> str:
+    bound = "more than " if standing.behind else ""
+    return f"{bound}{text(question.least, standing.value)}{spread_text(question.least, standing.half_width)}"
+
+
+def _where(found: Selection) -> str:
+    if found.compared < 2:
+        return ""
+    return f" over {'the other ' if found.compared < len(found.windows) else ''}{found.compared} {found.sample}"
+
+
+def _of(count: int, found: Selection) -> str:
+    return f"{count} of {len(found.windows)} {found.sample}" if len(found.windows) > 1 else "this window"
+
+
+def _noun(question: Question) -> str:
+    """``checkpoint.interval`` is an interval; several keys make a setting."""
+    return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
+
+
+def _named(question: Question, setting: Setting) -> str:
+    return ", ".join(f"{key} {value}" for key, value in zip(question.settings, setting, strict=True))
+
+
+def _short(setting: Setting) -> str:
+    return " ".join(setting) if len(setting) == 1 else f"({', '.join(setting)})"
+
+
+def _shorts(settings: Sequence[Setting]) -> str:
+    return _listed([_short(setting) for setting in settings])
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + rest
+
+
+# ---- The answer to the question of a sweep file (`answer:`): tables from its results.  `sim.studies.sweeps.answer` has the sentences.
+
+MOST_WINDOWS = 24
+"""Windows of a table: those in which something did not end or failed come first."""
+MOST_ACROSS = 5
+"""Settings that stand side by side in the table of windows; of more the least, the reference and the most do."""
+
+Out = Mapping[str, Collection[Setting]]
+"""Value of `by` -> settings that lost a race and did not run everywhere."""
+
+
+def sections(
+    question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None, out: Out | None = None
+) -> list[TextTable]:
+    """Tables: the means of the settings, their differences to the reference, each window, and the effect of each axis on the first column.
+
+    `results`: failed rows too.  `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
+    """
+    if planned(results).empty:
+        return []
+    tables = [_means(question, results)]
+    if question.against:
+        tables.append(_differences(question, results))
+    selected = {
+        value: _choice(question, rows, out, value).advised if question.least else None
+        for value, rows in groups(question, results)
+    }
+    tables.extend(
+        windows for column in _decisive(question) if (windows := _windows(question, results, column, selected))
+    )
+    if shares := _effects(question, results if complete is None else complete):
+        tables.append(shares)
+    return tables
+
+
+def sentence(question: Question, results: pd.DataFrame, out: Out | None = None) -> str:
+    """Which setting to take, what is against it, and how sure that is; a paragraph for each value of `by`.
+
+    Empty if the question wants no best one.
+    """
+    if not question.least:
+        return ""
+    return "\n".join(
+        f"{question.by} {value}: {_best(question, rows, out, value)}" if value else _best(question, rows, out, value)
+        for value, rows in groups(question, results)
+    )
+
+
+def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(value of `by`, its rows), in the order of the plan; without `by` all rows, under ""."""
+    if not question.by:
+        yield "", results
+        return
+    rows = planned(results)
+    for value in rows[question.by].dropna().unique():
+        yield value, rows[rows[question.by] == value]
+
+
+def _best(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> str:
+    return headline(question, results, _choice(question, results, out, value))
+
+
+def _choice(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> Selection:
+    reference, lost = [own for _, own in question.against], (out or {}).get(value, ())
+    return choose(results, question.settings, question.least, question.limits, reference, lost)
+
+
+def _means(question: Question, results: pd.DataFrame) -> TextTable:
+    columns = _columns(question)
+    tables = [(value, group, means(group, question.settings, columns)) for value, group in groups(question, results)]
+    rows = [
+        [*_key(value), *setting, *(_mean(column, row) for column in columns)]
+        for value, _, table in tables
+        for setting, (_, row) in zip(settings_of(table.index), table.iterrows(), strict=True)
+    ]
+    bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in columns)
+    note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
+    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, results)}"
+    return TextTable(title, [*_key(question.by), *question.settings, *columns], rows)
+
+
+def _columns(question: Question) -> list[str]:
+    """The columns of the table of means.  Columns that decide stand there, too: last, unless they are asked for."""
+    least = [question.least] if question.least else []
+    return list(dict.fromkeys([*question.show, *least, *(limit.column for limit in question.limits)]))
+
+
+def _samples(question: Question, results: pd.DataFrame) -> str:
+    """Percentiles that stand on fewer than they need in some run that has a value."""
+    found = []
+    for column in _columns(question):
+        sizes = counts(results, column)
+        if not sizes.empty and sizes.min() < (needed := smallest(column)):
+            span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
+            found.append(
+                f". {column} is of {span} {STATISTICS[column].counts} a run and needs {needed}: it is hardly more than the longest"
+            )
+    return "".join(found)
+
+
+def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
+    """The sample of the mean, in words."""
+    seen = [observed(rows, question.settings, question.show[0]) for rows in tables]
+    counts = sorted({len(table.scores) for table in seen})
+    count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    match seen[0].sample:
+        case "seeds":
+            return f"over {count} seeds of a single window, with 95 % confidence for this window alone"
+        case _ if counts[-1] == 1:
+            return "of one window: it has no interval over windows"
+        case sample:
+            return f"over {count} {sample}, seeds averaged within each, with 95 % confidence"
+
+
+def _mean(column: str, row: pd.Series[float]) -> str:
+    known, unfinished, lost, of = (int(row[f"{column} {name}"]) for name in ("n", "unfinished", "lost", "of"))
+    if lost:
+        return f"- (fails in {lost} of {of})"
+    if not known:
+        return "-"
+    value = text(column, row[column])
+    if not unfinished:
+        return f"{value}{spread_text(column, row[f'{column} ±'])}" + (f" (n={known})" if known < of else "")
+    where = f"all {known}" if unfinished == known else f"{unfinished} of {known}"
+    return f"> {value}{spread_text(column, row[f'{column} ±'])} (not ended in {where})"
+
+
+def _differences(question: Question, results: pd.DataFrame) -> TextTable:
+    reference: Mapping[str, str] = dict(question.against)
+    tables_of = {
+        value: {column: differences(group, question.settings, column, reference) for column in question.show}
+        for value, group in groups(question, results)
+    }
+    most = {value: max(int(table["windows"].max()) for table in tables.values()) for value, tables in tables_of.items()}
+    rows = [
+        [*_key(value), *setting, *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
+        for value, tables in tables_of.items()
+        for i, setting in enumerate(settings_of(next(iter(tables.values())).index))
+        if list(setting) != list(reference.values())  # it does not differ from itself
+    ]
+    against = ", ".join(f"{key} {value}" for key, value in reference.items())
+    together = ", with 95 % confidence for all settings of a column together" if len(rows) > len(tables_of) else ""
+    title = f"Difference to {against}, window by window{together}"
+    return TextTable(title, [*_key(question.by), *question.settings, *question.show], rows)
+
+
+def _apart(column: str, row: pd.Series[float], most: int) -> str:
+    if math.isnan(row["difference"]) or row["unfinished"] == row["windows"]:
+        return "-"
+    marks = [f"n={row['windows']:.0f}"] if row["windows"] < most else []
+    marks += [f"not ended in {row['unfinished']:.0f}"] if row["unfinished"] else []
+    return f"{_signed(column, row['difference'])}{spread_text(column, row['±'])}" + (
+        f" ({', '.join(marks)})" if marks else ""
+    )
+
+
+def _decisive(question: Question) -> list[str]:
+    """The columns that are told window by window: the least, and those of limits."""
+    return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
+
+
+def _windows(
+    question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]
+) -> TextTable | None:
+    """A column, window by window; None: there is a single window.  `selected`: value of `by` -> the setting that the sentence takes."""
+    seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
+    names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
+    if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
+        return None
+    first = next(iter(names.values()))
+    side_by_side = len(first) <= MOST_ACROSS and all(own == first for own in names.values())
+    limits = [limit for limit in question.limits if limit.column == column]
+    named = {"taken": selected, "compared with": dict.fromkeys(selected, tuple(own for _, own in question.against))}
+    named = {name: settings for name, settings in named.items() if any(settings.values())}
+    header = (
+        [", ".join(name) for name in first]
+        if side_by_side
+        else [*(["kept by"] if limits else []), "ended", "least", *named, "most"]
+    )
+
+    def in_window(value: str, table: Observed, i: int) -> list[str]:
+        if side_by_side:
+            return _cells(table, i, column)
+        return _brief(table, i, column, limits, [settings[value] for settings in named.values()])
+
+    rows = [
+        (
+            bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any()),
+            [
+                *_key(value),
+                str(table.scores.index[i]),
+                *in_window(value, table, i),
+            ],
+        )
+        for value, table in seen.items()
+        for i in range(len(table.scores))
+    ]
+    chosen = rows if len(rows) <= MOST_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MOST_WINDOWS]
+    part = (
+        "" if chosen is rows else f" ({MOST_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
+    )
+    bounds = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in limits)
+    return TextTable(
+        f"{column} in each window{bounds}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen]
+    )
+
+
+def _cells(seen: Observed, i: int, column: str) -> list[str]:
+    parts = (table.iloc[i].tolist() for table in (seen.scores, seen.unfinished, seen.lost))
+    return [
+        _cell(column, score, unfinished=unfinished, lost=lost) for score, unfinished, lost in zip(*parts, strict=True)
+    ]
+
+
+def _brief(seen: Observed, i: int, column: str, limits: Sequence[Limit], named: Sequence[Setting | None]) -> list[str]:
+    """How many settings keep the limits and how many ended, the least of them, the `named` ones, and the most."""
+    cells, score, unfinished = _cells(seen, i, column), seen.scores.iloc[i].tolist(), seen.unfinished.iloc[i].tolist()
+    ran = (seen.runs.iloc[i] > 0).sum()
+    kept = [all(limit.keeps(score[k], is_bound=unfinished[k]) for limit in limits) for k in range(len(score))]
+    order = sorted((k for k in range(len(score)) if not math.isnan(score[k])), key=lambda k: (unfinished[k], score[k]))
+    least, most = (cells[order[0]], cells[order[-1]]) if order else ("-", "-")
+    names = settings_of(seen.scores.columns)
+    others = [cells[names.index(name)] if name in names else "-" for name in named]
+    ended = sum(not unfinished[k] for k in order)
+    first = [f"{sum(kept)} of {ran}"] if limits else []
+    return [*first, f"{ended} of {ran}", least, *others, "fails" if seen.lost.iloc[i].any() else most]
+
+
+def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
+    if lost:
+        return "fails"
+    return "-" if math.isnan(score) else f"{'> ' if unfinished else ''}{text(column, score)}"
+
+
+def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
+    column = question.least or question.show[0]
+    shares, used, of = (
+        effects(results, question.varied, column),
+        scored(results, column)["value"].notna().sum(),
+        len(planned(results)),
+    )
+    if len(shares) < 2:
+        return None
+    rows = [
+        [axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)
+    ]
+    part = "" if used == of else f" ({used:,} of {of:,} runs have a value)"
+    return TextTable(f"What {column} depends on{part}", ["key", "alone", "with others"], rows)
+
+
+def _key(value: str) -> list[str]:
+    """The first cells of a row: the value of `by`, if there is one."""
+    return [value] if value else []
+
+
+def _signed(column: str, value: float) -> str:
+    number = text(column, value)
+    return f"+{number}" if value > 0 and number[0].isdigit() else number
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{100 * max(share, 0.0):.0f} %"  # below 0 by rounding only

@@ -1,0 +1,322 @@
+"""The document of a sweep file, its axes and quantities."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from sim.model import units
+from sim.model.schema.fields import Duration, Number, Percent, Positive, choice
+from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
+from sim.model.schema.text import DocumentPath, Reading, ScenarioError
+from sim.model.text import Readable
+
+# ---- A value of a scenario with its kind, so that values between two of them exist.  Its unit tells the kind.
+
+_WRITE: dict[str, Callable[[Any], str]] = {
+    "duration": units.format_duration,
+    "size": units.format_size,
+    "byte rate": units.format_byte_rate,
+    "rate": units.format_rate,
+    "share": units.format_share,
+}
+_INTEGERS = ("duration", "size", "byte rate")
+_DIGITS = 4
+"""Significant digits: more would be hard to read."""
+
+
+class QuantityError(Readable, ValueError):
+    """The text is no quantity, or one of another kind; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuantity:
+    """A value of a scenario with its kind."""
+
+    kind: str
+    value: Fraction
+
+    @classmethod
+    def parse(cls, given: object) -> ParsedQuantity:
+        """Parse a number, or text with a unit."""
+        try:
+            kind, value = units.parse_quantity(given)
+        except units.UnitError:
+            kind, value = "", None
+        if value is None:  # or it is "unlimited"
+            raise QuantityError(f"'{given}' is neither a number nor a quantity such as '10 s'")
+        return cls("count" if kind == "number" and Fraction(value).denominator == 1 else kind, Fraction(value))
+
+    def between(self, other: ParsedQuantity, share: float, *, log: bool) -> ParsedQuantity:
+        """The value at `share` of the way to `other`, rounded to a few digits."""
+        low, high = float(self.value), float(other.value)
+        value = (
+            math.exp(math.log(low) + share * (math.log(high) - math.log(low))) if log else low + share * (high - low)
+        )
+        if self.kind == "count":
+            return ParsedQuantity(
+                self.kind, Fraction(min(int(low + share * (high - low + 1)), int(high)) if not log else round(value))
+            )
+        rounded = Fraction(f"{value:.{_DIGITS}g}")
+        return ParsedQuantity(self.kind, Fraction(round(rounded)) if self.kind in _INTEGERS else rounded)
+
+    def written(self) -> Any:
+        """The value as a scenario file has it."""
+        if self.kind in _WRITE:
+            return _WRITE[self.kind](int(self.value) if self.kind in _INTEGERS else self.value)
+        return int(self.value) if self.value.denominator == 1 else float(self.value)
+
+
+# ---- The keys of a sweep file: a scenario, and its variations.  Mistakes are reported with file, line and column, as in scenarios.
+
+Values = Annotated[list[Any], Field(min_length=1)]
+"""Values as a scenario file has them."""
+
+
+class Range(Section):
+    """A range between two values, of the same unit or without one."""
+
+    HINTS: ClassVar[Texts] = {"log": "write scale: log"}
+
+    from_: Any = Field(alias="from")
+    to: Any
+    scale: Annotated[str, choice("linear", "log")] | None = None
+    """log: as many points between 1 s and 10 s as between 10 s and 100 s; default: linear."""
+
+
+def _kind(value: object) -> str:
+    return "range" if isinstance(value, (dict, BaseModel)) else "list"
+
+
+class Sample(Section):
+    """Points that fill a space evenly instead of all combinations."""
+
+    points: Positive
+    of: dict[str, Annotated[Annotated[Range, Tag("range")] | Annotated[Values, Tag("list")], Discriminator(_kind)]] = (
+        Field(min_length=1)
+    )
+    """Keys of the scenario: a range {from, to} or a list to choose from."""
+    method: Annotated[str, choice("sobol", "latin-hypercube")] | None = None
+    """Default: sobol."""
+    seed: Positive | None = None
+
+
+class Windows(Section):
+    """Pieces of a trace that drive a source of the job, each in a run of its own.  Choose between every, at and file."""
+
+    ONE_OF: ClassVar = (OneOf({"every": "", "at": "", "file": ""}),)
+    ONLY_WITH: ClassVar = (OnlyWith(("trace", "column", "time", "time-unit", "zone", "step", "scale"), ("source",)),)
+
+    source: str | None = None
+    """The vertex whose rate the trace gives; default: none, if a table of windows has all changes."""
+    trace: Annotated[str, Field(min_length=1)] | None = None
+    """CSV file or table of rates, relative to the sweep file; default: the one in the table of windows."""
+    column: str | None = None
+    """Default: the column with a name of rates, as `rate`."""
+    time: str | None = None
+    """Column of the time stamps; default: the column with a name of times, as `t_s`, else the first."""
+    time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
+    """Unit of numbers in that column; default: as its name ends, else by their size."""
+    zone: str | None = None
+    """Time zone of dates that name none, such as Europe/Berlin; default: UTC."""
+    step: Duration | None = None
+    """Rows at a fixed distance instead of time stamps."""
+    scale: Number | None = None
+    length: Duration | None = None
+    """Length of each run; default: that in the table of windows."""
+    every: Duration | None = None
+    """Distance of the windows from each other, beginning at the first row."""
+    at: Annotated[list[Duration], Field(min_length=1)] | None = None
+    """Beginnings of the windows, counted from the first row."""
+    file: str | None = None
+    """A table of windows (CSV or Parquet) with the columns `window` (a name) and `from_s`.  `ckptsim traces windows` adds `file` (the trace
+    of each, relative to the table) and `length_s`.  Further columns are keys of the scenario, e.g. `faults.0.at` or `run.duration`.
+    """
+    most: Positive | None = None
+    """Number of windows, evenly spread over all; default: all."""
+
+
+class Precision(Section):
+    """Replications until the mean of a column is precise enough, for every combination."""
+
+    of: str
+    """A column of the results."""
+    within: Percent
+    """Half the width of its 95 % confidence interval, as a share of the mean."""
+    most: Positive
+    """Greatest number of replications."""
+
+
+class Answer(Section):
+    """The question of the sweep; its answer is printed at the end."""
+
+    settings: Annotated[list[str], Field(min_length=1)] | None = None
+    """Keys that a user decides on; default: all that vary.  Settings are compared across all other keys, windows and replications."""
+    by: str | None = None
+    """Gives an answer for each value of this: another key that varies, or a column of the table of windows, e.g. `load` (low, high)."""
+    show: Annotated[list[str], Field(min_length=1)]
+    """Columns of the results."""
+    least: str | None = None
+    """Recommend the setting with the smallest mean of this column ..."""
+    limits: dict[str, str] | None = None
+    """... among those that keep these limits, e.g. `end_to_end_p99_ms: < 60 s`."""
+    against: dict[str, Any] | None = None
+    """The setting that others are compared with, run by run."""
+    racing: Positive | None = None
+    """So many windows x seeds run with all settings, e.g. 12; in the others only settings that may still be the best, and `against`.
+    Default: all settings run everywhere."""
+
+
+class SweepDocument(Section):
+    """A sweep file."""
+
+    HINTS: ClassVar[Texts] = {
+        "axes": "write vary:",
+        "job": "a sweep names its scenario: write scenario: FILE",
+        "zip": "write together:",
+    }
+
+    version: Positive | None = None
+    scenario: str = Field(min_length=1)
+    """A scenario file, relative to this one."""
+    set_: dict[str, Any] | None = None
+    """Keys of the scenario with another value in all runs."""
+    vary: dict[str, Values] | None = None
+    """Keys of the scenario and their values: every combination of them."""
+    together: Annotated[list[dict[str, Values]], Field(min_length=1)] | None = None
+    """Keys that change together: first the first values of all, then the second ones, and so on."""
+    sample: Sample | None = None
+    windows: Windows | None = None
+    replications: Positive | None = None
+    """Replications with seeds of their own; all combinations use the same seeds."""
+    most: Positive | None = None
+    """So many runs are meant; default: at most 20,000 combinations, and 200,000 runs with their replications."""
+    precision: Precision | None = None
+    answer: Answer | None = None
+
+
+# ---- The variations in a sweep file -> points: combinations of values, each a few overrides of the scenario.  It knows no key by name.
+
+Point = dict[str, Any]
+"""Key of the scenario -> value, as a scenario file has it."""
+T = TypeVar("T")
+
+
+def combinations(vary: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """Every combination; the last key varies fastest."""
+    return [dict(zip(vary, values, strict=True)) for values in product(*vary.values())]
+
+
+def together(group: Mapping[str, Sequence[Any]], here: DocumentPath, reading: Reading) -> list[Point]:
+    """The points of keys that change together: the first values of all keys, then the second, and so on."""
+    lengths = {key: len(values) for key, values in group.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        reading.wrong(here, f"keys that change together have equally many values: {counts}")
+        return []
+    return [dict(zip(group, values, strict=True)) for values in zip(*group.values(), strict=True)]
+
+
+def sampled(sample: Sample, here: DocumentPath, reading: Reading) -> list[Point]:
+    """Points spread evenly over the space of all keys (scipy.stats.qmc; Sobol points are scrambled)."""
+    from scipy.stats import qmc
+
+    seed = sample.seed or 1
+    if sample.method == "latin-hypercube":
+        engine: Any = qmc.LatinHypercube(len(sample.of), rng=seed)
+    else:
+        if sample.points & (sample.points - 1):
+            reading.warn((*here, "points"), f"Sobol points are balanced in powers of two: {sample.points} is none")
+        engine = qmc.Sobol(len(sample.of), rng=seed)
+    choices = {key: _choice(given, (*here, "of", key), reading) for key, given in sample.of.items()}
+    return [
+        {key: choices[key](share) for key, share in zip(choices, row, strict=True)}
+        for row in _rows(engine, sample.points)
+    ]
+
+
+def override(key: str, value: Any) -> str:
+    """``key=value`` for a scenario; YAML reads JSON."""
+    return f"{key}={json.dumps(value, default=_plain)}"
+
+
+def text_of(value: Any) -> str:
+    """A value as a table shows it: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {text_of(item)}" for key, item in value.items())
+    return value if isinstance(value, str) else json.dumps(value, default=_plain)
+
+
+def _rows(engine: Any, count: int) -> Iterator[list[float]]:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # our own message names the line
+        yield from engine.random(count).tolist()
+
+
+def _choice(given: Range | Sequence[Any], here: DocumentPath, reading: Reading) -> Callable[[float], Any]:
+    """A function from a share (0 to 1) to a value."""
+    if not isinstance(given, Range):
+        return lambda share: given[min(int(share * len(given)), len(given) - 1)]
+    try:
+        low, high = _ends(given)
+    except QuantityError as error:
+        reading.wrong(here, str(error))
+        return lambda _: given.from_
+    return lambda share: low.between(high, share, log=given.scale == "log").written()
+
+
+def _ends(given: Range) -> tuple[ParsedQuantity, ParsedQuantity]:
+    low, high = ParsedQuantity.parse(given.from_), ParsedQuantity.parse(given.to)
+    if {low.kind, high.kind} == {"count", "number"}:  # 0.5 to 2
+        low, high = replace(low, kind="number"), replace(high, kind="number")
+    if low.kind != high.kind or low.value >= high.value:
+        raise QuantityError(
+            f"expected a range of one kind, from less to more, not {text_of(given.from_)} to {text_of(given.to)}"
+        )
+    if given.scale == "log" and low.value <= 0:
+        raise QuantityError("a logarithmic range begins above 0")
+    return low, high
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else str(value)
+
+
+# ---- ``key.path=v1,v2`` of the command line -> a list in the scenario, which is an axis there.
+
+
+def axis_override(axis: str) -> str:
+    """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``, which YAML divides at the right commas.
+
+    ScenarioError: it has no ``=``.
+    """
+    key, equals, text = axis.partition("=")
+    if not equals or not key.strip():
+        raise ScenarioError.of(_option(axis), "expected key.path=v1,v2, e.g. --axis checkpoint.interval='10 s,30 s'")
+    return f"{key}{equals}[{text}]" if text.strip() else axis
+
+
+@contextmanager
+def naming_axes(axes: Sequence[str]) -> Iterator[None]:
+    """Mistakes in these axes cite the option that was given: to a scenario they are overrides like any other."""
+    options = {f"--set {axis_override(axis)}": _option(axis) for axis in axes}
+    try:
+        yield
+    except ScenarioError as error:
+        raise ScenarioError(
+            replace(problem, file=options.get(problem.file, problem.file)) for problem in error.problems
+        ) from None
+
+
+def _option(axis: str) -> str:
+    return f"--axis {axis}"

@@ -1,0 +1,171 @@
+"""The table of a sweep: planned values next to results.  It is made from the stored rows on every request, part by part.
+
+`results.parquet` and `.csv` have the same bytes wherever and however often cells ran.  Host, time and attempt of a run stand in
+`runs.parquet`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sim.model.files import kept_in, replace_file
+from sim.model.scenario import Scenario
+from sim.results.csv_files import write_csv
+from sim.studies.cells import OUTCOME, PROVENANCE
+from sim.studies.plan import Cell, CellPlan, planned_of
+from sim.studies.sweeps.racing import GoneError
+from sim.studies.sweeps.store import KeptRows, Store, forget_files
+
+RESULTS = "results.parquet"
+PART = 50_000
+"""Rows that are in memory at once."""
+MOST_IN_CSV = 200_000
+"""More rows are kept as Parquet alone: a spreadsheet takes a million at most, and minutes for them."""
+TRIALS = 3
+"""Reads of files that another command joins meanwhile."""
+
+_HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
+_RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE
+_SEED = "seed"
+_UNIQUE = ("cell",)
+"""Texts that each row has for itself: as categories they would only take more room."""
+
+
+def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
+    """A row per cell that has run, in the order of the plan, with the throughput of its baseline: kept in the folder, and returned."""
+    keep(store, planned)
+    return read_results(store.folder)
+
+
+def keep(store: Store, planned: Sequence[Cell]) -> None:
+    """Write the table of the cells that have run, and where they ran.  NotKeptError: the folder cannot be written."""
+    plan = planned_of(planned)
+    for trial in range(TRIALS):
+        try:
+            with kept_in(store.folder):
+                _keep(store.folder, store.kept(), plan)
+        except GoneError:  # another command has joined files
+            if trial + 1 == TRIALS:
+                raise
+        else:
+            break
+    forget_files()
+    if len(plan) > PART:
+        store.forget()
+
+
+def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """The table of a sweep, or some of its columns, in the order of the table.
+
+    Texts of selected columns are categories: a number per row instead of a Python object.
+    """
+    file = folder / RESULTS
+    if columns is None:
+        complete: pd.DataFrame = pq.read_table(file).to_pandas()
+        return complete
+    selected = [field for field in pq.read_schema(file) if field.name in set(columns)]
+    texts = [field.name for field in selected if field.type == pa.string() and field.name not in _UNIQUE]
+    columns_of = {}
+    for field in selected:  # one by one: a table of them all would stand beside the frame
+        table = pq.read_table(file, columns=[field.name], read_dictionary=[field.name] if field.name in texts else [])
+        columns_of[field.name] = table.unify_dictionaries()[field.name].to_pandas()
+    return pd.DataFrame(columns_of, copy=False)
+
+
+def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
+    found = kept.find(plan.ids)
+    ran = np.flatnonzero(found >= 0)
+    results = _Results(plan, ran, found[ran], kept)
+    replace_file(folder / RESULTS, results.write)
+    if len(ran) <= MOST_IN_CSV:
+        write_csv(read_results(folder), folder / "results.csv")
+    else:
+        (folder / "results.csv").unlink(missing_ok=True)
+    numbers = np.unique(found[ran])
+    runs = kept.table(numbers[pc.array_sort_indices(kept.cells.take(pa.array(numbers))).to_numpy()], list(_RUN_COLUMNS))
+    runs = runs if len(ran) else pa.schema(list(_RUN_COLUMNS.items())).empty_table()
+    replace_file(folder / "runs.parquet", lambda path: pq.write_table(runs, path))
+
+
+class _Results:
+    """The rows of planned cells that have run (`places`); `numbers`: theirs among the kept ones."""
+
+    def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: KeptRows) -> None:
+        self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
+        names = dict.fromkeys(axis for scenario in plan.scenarios for axis, _ in scenario.axes)
+        texts = {name: _shared(plan, plan.axis(name))[places] for name in names}  # by all that are planned
+        self._axes = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
+        self.schema = pa.schema(
+            list(
+                (
+                    _HEAD
+                    | dict.fromkeys(names, pa.string())
+                    | {"strategy": pa.string()}
+                    | OUTCOME
+                    | {"throughput_change": pa.float64()}
+                ).items()
+            )
+        )
+        self._change = self._throughput_change()
+
+    def write(self, path: Path) -> None:
+        with pq.ParquetWriter(path, self.schema) as writer:
+            for part in self._parts():
+                writer.write_table(part)
+
+    def _parts(self) -> Iterator[pa.Table]:
+        if not len(self._plan):
+            yield self.schema.empty_table()
+        for begin in range(0, len(self._plan), PART):
+            part = slice(begin, begin + PART)
+            plan, rows = self._plan[part], self._kept.table(self._numbers[part], list(OUTCOME))
+            own: dict[str, object] = {name: rows[name] for name in OUTCOME}
+            own |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
+            own |= {
+                "scenario": plan.per_scenario(lambda scenario: scenario.name),
+                "replication": plan.replication,
+                _SEED: plan.seed,
+            }
+            own |= {"strategy": plan.per_scenario(_strategy), "throughput_change": self._change.slice(begin, PART)}
+            yield pa.table({name: own[name] for name in self.schema.names}, schema=self.schema)
+
+    def _throughput_change(self) -> pa.Array:
+        """Against the baseline; null where there is none, or where a job restarted: repeated records are no throughput."""
+        if not len(self._plan):
+            return pa.array([], pa.float64())
+        throughput, restarts = self._kept.column("throughput_per_second"), self._kept.column("restarts")
+        bare, own = self._kept.find(self._plan.bare_ids), throughput[self._numbers]
+        against = np.where(bare >= 0, throughput[bare], np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = own / against - 1
+        none = ~(against != 0) | np.isnan(against) | np.isnan(own) | (np.nan_to_num(restarts[self._numbers]) != 0)
+        return pa.array(change, pa.float64(), mask=none)
+
+
+def _strategy(scenario: Scenario) -> str:
+    return "none" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
+
+
+def _shared(plan: CellPlan, values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """An axis; a baseline that has none shows the value that all cells that are held against it share: that of its workload."""
+    planless = plan.is_bare & ~plan.per_scenario(lambda scenario: bool(scenario.axes)).astype(bool)
+    if not planless.any():
+        return values
+    codes, texts = pd.factorize(values, use_na_sentinel=False)
+    _, group = np.unique(plan.bare_ids, return_inverse=True)
+    members = plan.ids != plan.bare_ids
+    least, most = np.full(group.max() + 1, len(texts)), np.full(group.max() + 1, -1)
+    np.minimum.at(least, group[members], codes[members])
+    np.maximum.at(most, group[members], codes[members])
+    same = planless & (least == most)[group]
+    found = values.copy()
+    found[same] = np.array([*texts, None], dtype=object)[most[group[same]]]
+    return found

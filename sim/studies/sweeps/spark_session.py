@@ -1,0 +1,214 @@
+"""A session of Spark, with the package staged for its executors."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sim.studies.local import delayed_signals
+from sim.studies.sweeps import spark_masters
+from sim.studies.sweeps.spark_masters import NOT_YET, is_here, must_fit, settings
+
+# ---- Folders for work in progress.  A killed run leaves its own; the next run removes it.
+
+PREFIX = "ckptsim-staging-"
+OWNED = "owned"
+"""A file that its owner keeps locked; the lock ends with the owner's process."""
+
+
+@contextmanager
+def staging() -> Iterator[Path]:
+    """A folder below the system's temporary one.  Processes that the owner forks keep it locked, too."""
+    place = Path(tempfile.gettempdir())
+    remove_abandoned(place)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+    try:
+        new = folder / f"{OWNED}.new"
+        with new.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            new.rename(folder / OWNED)  # the file appears together with its lock
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned(place: Path) -> None:
+    """Remove folders of dead owners.  Folders of other users may have to stay."""
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            with (folder / OWNED).open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # in use, or not locked yet
+            continue
+
+
+# ---- A connection to Spark: its context for sweeps, a session with tables for traces.
+#
+# Java is found first, the package is sent to the executors, and Spark prints nothing on the terminal.
+
+ARCHIVE = "ckptsim"
+"""The name of the unpacked package on executors."""
+LOG_LEVEL = "spark.log.level"
+"""A user who sets it wants to see Spark's messages."""
+KNOCK_S = 10.0
+"""The time within which a listening master answers; Spark itself waits a minute and more."""
+
+MOST_CHARACTERS = 200
+"""Characters of a message of Spark that are shown."""
+
+_LOCAL_DIR = "spark.local.dir"
+
+_REASONS = (
+    re.compile(r"Application has been killed\. Reason: (.+)"),
+    re.compile(r'Exception in thread "main" [\w.$]+: (.+)'),
+    re.compile(r"^Caused by: [\w.$]+: (.+)", re.MULTILINE),
+    re.compile(r"^: [\w.$]+: (.+)", re.MULTILINE),
+    re.compile(r"^\S*(?:Error|Exception): (.+)", re.MULTILINE),
+)
+"""Patterns of Spark's reasons for not starting, the best first."""
+
+
+@contextmanager
+def session(master: str, name: str, *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A session, for tables.  Java loads its parts of SQL for 2 s of CPU; otherwise as `context`."""
+    with context(master, name, conf=conf):
+        from pyspark.sql import SparkSession
+
+        with _own_handler():
+            spark = SparkSession.builder.getOrCreate()
+        try:
+            yield spark
+        finally:
+            with delayed_signals(), _silent_bridge(), suppress(Exception):
+                spark.stop()
+
+
+@contextmanager
+def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A context that is stopped however the block ends.  `conf`: the user's settings, which win.
+
+    MasterError: no such master.  MissingDependencyError: no Spark, no Java, or no answer of the master.
+    """
+    warnings.filterwarnings("ignore", message=NOT_YET)
+    chosen = settings(master, conf or {}, os.environ)
+    try:
+        from pyspark import SparkConf, SparkContext, __version__
+    except ImportError:
+        raise spark_masters.MissingDependencyError(
+            "Spark is not installed: pip install '.[spark]', or use --jobs N (traces: --master here), which needs none"
+        ) from None
+    must_fit(os.environ, __version__)
+    _check_master_listens(master)
+    os.environ.update(chosen.environment)
+    own = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(chosen.conf.items()))
+    quiet = LOG_LEVEL not in chosen.conf
+    with staging() as folder:  # new executors fetch the package at any time
+        spark_masters.prepare(folder)
+        if _LOCAL_DIR not in chosen.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
+            own.set(_LOCAL_DIR, str(folder))
+        try:
+            with _stderr_to(folder / "spark.log", quiet):
+                with delayed_signals():  # an interrupted Java would stay for ever, unnoticed
+                    SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - the first half of getOrCreate
+                with _own_handler():
+                    spark = SparkContext.getOrCreate(own)
+        except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
+            log = (folder / "spark.log").read_text(errors="replace") if quiet else ""
+            raise spark_masters.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
+        try:
+            if quiet:
+                spark.setLogLevel("OFF")  # our own messages report lost executors
+            if chosen.sends:
+                _send_package(spark, folder)
+            yield spark
+        finally:
+            # a signal to the process group has ended Java before us
+            with delayed_signals(), _silent_bridge(), suppress(Exception):
+                spark.stop()
+
+
+def reason(*texts: str) -> str:
+    """The line in Spark's messages that has the reason."""
+    for pattern in _REASONS:
+        for text in texts:
+            if found := pattern.findall(text):
+                return str(found[-1]).strip()[:MOST_CHARACTERS]
+    lines = (line.strip() for text in texts[::-1] for line in text.splitlines())
+    return next((line[:MOST_CHARACTERS] for line in lines if line), "it does not say why")
+
+
+def _check_master_listens(master: str) -> None:
+    """MissingDependencyError: no master of a standalone cluster listens."""
+    if not master.startswith("spark://"):
+        return
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
+        except (OSError, OverflowError, UnicodeError) as error:  # also an impossible port or name
+            why = getattr(error, "strerror", None) or str(error)
+        else:
+            return
+    raise spark_masters.MissingDependencyError(f"no Spark at {master}: {why}")
+
+
+@contextmanager
+def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
+    """Redirect stderr of processes that start meanwhile: Java prints before its log level can be set."""
+    if not quiet:
+        yield
+        return
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    try:
+        with log.open("wb") as stream:
+            os.dup2(stream.fileno(), 2)
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+
+
+@contextmanager
+def _own_handler() -> Iterator[None]:
+    """PySpark replaces the handler of Ctrl-C; put back our own, which reports the kept rows."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _silent_bridge() -> Iterator[None]:
+    """Silence the bridge to a Java that is gone: it prints a page for every call."""
+    logger = logging.getLogger("py4j")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _send_package(spark: Any, folder: Path) -> None:
+    """Send an archive that executors unpack: the compiler's cache needs readable sources."""
+    package = Path(__file__).parents[2]
+    shutil.copytree(package, folder / "tree" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    packed = shutil.make_archive(str(folder / ARCHIVE), "zip", folder / "tree")
+    spark.addArchive(f"{packed}#{ARCHIVE}")

@@ -1,0 +1,93 @@
+"""The code of a Spark task.  Executors get its text as it stands here, as they may not have `sim` yet.
+
+Nothing of `sim` is imported at the top: the functions bring the package themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+COMPILED_ON = "compiled_on"
+"""The key of a line that is no row: the host of an executor that compiled the kernel although it was sent."""
+
+
+class Lines:
+    """How Spark merges lists of lines that tasks add to: an accumulator's parameter."""
+
+    def zero(self, value: list[str]) -> list[str]:
+        del value
+        return []
+
+    def addInPlace(self, lines: list[str], others: list[str]) -> list[str]:  # noqa: N802 - Spark's name
+        lines.extend(others)
+        return lines
+
+
+def runner(
+    archive: str, version: str, engine: str, check: bool, kernel: Any, arrived: Any
+) -> Callable[[Iterator[bytes]], Iterator[str]]:
+    """A function over lists of pickled cells, which adds their rows as JSON to the accumulator `arrived`, and returns nothing.
+
+    `kernel`: a broadcast variable with the driver's machine code.
+    """
+
+    def run(lists: Iterator[bytes]) -> Iterator[str]:
+        from pyspark import TaskContext
+
+        bring(archive, version)
+        from sim.studies.cells import timed, warm
+
+        # a worker runs many tasks: only the first one pays
+        if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
+            arrived.add([json.dumps({COMPILED_ON: platform.node()})])
+        context = TaskContext.get()
+        attempt = context.attemptNumber() if context else 0
+        for pickled in lists:
+            for cell in pickle.loads(pickled):
+                arrived.add([json.dumps(timed(cell, engine, check=check, attempt=attempt))])  # type: ignore[arg-type]
+        return iter(())
+
+    return run
+
+
+def bring(archive: str, version: str) -> None:
+    """Import the driver's version of the package: the installed one, with its compiled kernel, if it is the same; else the sent one."""
+    try:
+        from sim.runtime.manifest import code_version
+
+        if code_version() == version:
+            return
+    except ImportError:
+        pass
+    from pyspark import SparkFiles
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sim"]:
+        del sys.modules[name]
+    sys.path.insert(0, str(_lasting(Path(SparkFiles.get(archive)), version)))
+
+
+def _lasting(sent: Path, version: str) -> Path:
+    """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept next to it."""
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
+    except RuntimeError:  # a container may run a user who has neither a name nor a home
+        return sent
+    place = home / version
+    try:
+        if not place.exists():
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            copy = Path(tempfile.mkdtemp(dir=home))
+            shutil.copytree(sent, copy, dirs_exist_ok=True)
+            copy.rename(place)  # atomic; another executor may have been first
+    except OSError:
+        return place if place.exists() else sent
+    return place

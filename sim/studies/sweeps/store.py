@@ -1,0 +1,384 @@
+"""The rows of a sweep, kept as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sim.model.files import FolderInUseError, kept_in, locked, remove_partials, replace_file
+from sim.model.text import one_line
+from sim.studies.cells import OUTCOME, Row
+from sim.studies.plan import Cell, CellPlan, distinct, planned_of
+from sim.studies.sweeps.racing import (
+    KEY,
+    BatchError,
+    GoneError,
+    checked,
+    groups,
+    is_batch_name,
+    packed,
+    packed_table,
+    read,
+    read_group,
+)
+
+# ---- Which row of which file is a cell's: names and places in columns, the rows themselves stay in their files until they are asked for.
+
+AT_ONCE = 20_000
+"""Rows of files that are compared at once."""
+GROUPS_OPEN = 4
+"""Row groups that stay in memory while rows are put together: those of a plan stand in its order, or are scattered over all files."""
+
+_CHECKS = ("violations", "violation")
+"""Columns of an outcome that depend on whether the run was checked: comparing two outcomes ignores them."""
+
+
+class KeptRows:
+    """The rows of files: of a cell that ran twice the first successful one."""
+
+    def __init__(self, keys: Mapping[Path, pa.Table]) -> None:
+        self.files = list(keys)
+        cells = pa.chunked_array([chunk for table in keys.values() for chunk in table["cell"].chunks], pa.string())
+        status = pa.chunked_array([chunk for table in keys.values() for chunk in table["status"].chunks], pa.string())
+        sizes = np.array([len(table) for table in keys.values()], dtype=np.int64)
+        self._file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        self._row = _numbers(int(sizes.sum())) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
+        self._ok = pc.equal(status, "ok").to_numpy().astype(bool)
+        self._encoded = (
+            cells.combine_chunks().dictionary_encode() if len(cells) else pa.array([], pa.string()).dictionary_encode()
+        )
+        self._code = self._encoded.indices.to_numpy()
+        # of each cell the successful ones first
+        order = np.lexsort((_numbers(len(self._code)), ~self._ok, self._code)).astype(np.int32)
+        self._first = order[np.unique(self._code[order], return_index=True)[1]]
+        pa.default_memory_pool().release_unused()
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    @property
+    def cells(self) -> pa.Array:
+        """The names of all cells that have a row."""
+        return self._encoded.dictionary
+
+    def find(self, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
+        """The number of each cell among `cells`; -1: it has no row."""
+        found = pc.index_in(pa.array(ids, pa.binary()).cast(pa.string()), value_set=self.cells)
+        numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        pa.default_memory_pool().release_unused()
+        return numbers
+
+    def is_ok(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether these cells have a result; no row is none."""
+        if not len(self):
+            return np.zeros(len(cells), dtype=bool)
+        return np.asarray((cells >= 0) & self._ok[self._first[cells]], dtype=bool)
+
+    def table(self, cells: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of these cells, in this order."""
+        return self._rows(self._first[cells], columns)
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """A column of numbers for all `cells`; NaN: no value."""
+        found = np.full(len(self._ok), np.nan)
+        at = 0
+        for file in self.files:
+            values = read(file, [name])[name].cast(pa.float64()).to_numpy()
+            found[at : at + len(values)] = values
+            at += len(values)
+        return found[self._first]
+
+    def contradicting(self) -> list[Path]:
+        """Files with different outcomes of the same cell.  None of them can be trusted."""
+        ok = np.flatnonzero(self._ok)
+        several = np.bincount(self._code[ok], minlength=len(self))[self._code[ok]] > 1
+        places = ok[several][np.argsort(self._code[ok[several]], kind="stable")]
+        found: dict[Path, None] = {}
+        first: tuple[int, Row] | None = None
+        for place, row in self._in_parts(places):
+            if first is None or self._code[first[0]] != self._code[place]:
+                first = place, row
+            elif _outcome(first[1], row) != _outcome(row, first[1]):
+                found |= {self.files[self._file[first[0]]]: None, self.files[self._file[place]]: None}
+        return list(found)
+
+    def _in_parts(self, places: NDArray[np.int64]) -> Iterator[tuple[int, Row]]:
+        for i in range(0, len(places), AT_ONCE):
+            part = places[i : i + AT_ONCE]
+            yield from zip(part.tolist(), self._rows(part, list(OUTCOME)).to_pylist(), strict=True)
+
+    def _rows(self, places: NDArray[np.signedinteger[Any]], columns: Sequence[str] | None) -> pa.Table:
+        file_of = self._file[places]
+        parts, order = [], []
+        for number in np.unique(file_of).tolist():
+            own, file = np.flatnonzero(file_of == number), self.files[number]
+            rows = self._row[places[own]]
+            begins = _begins(file)
+            group_of = np.searchsorted(begins, rows, side="right") - 1
+            for group in np.unique(group_of).tolist():
+                inside = group_of == group
+                table = _read(file, group, None if columns is None else tuple(columns))
+                parts.append(table.take(pa.array(rows[inside] - begins[group])))
+                order.append(own[inside])
+        if not parts:
+            return pa.table({})
+        back = np.argsort(np.concatenate(order), kind="stable")
+        return pa.concat_tables(parts).take(pa.array(back))
+
+
+@lru_cache(maxsize=GROUPS_OPEN)
+def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
+    """The rows of a row group.  The name of the file is its checksum: it never changes."""
+    return read_group(file, group, columns)
+
+
+@lru_cache(maxsize=256)
+def _begins(file: Path) -> NDArray[np.int32]:
+    """The first row of each row group."""
+    sizes = groups(file)
+    return (np.cumsum(sizes) - sizes).astype(np.int32)
+
+
+def forget_files() -> None:
+    """Free the memory of the files that were read last."""
+    _read.cache_clear()
+    pa.default_memory_pool().release_unused()
+
+
+def _numbers(count: int) -> NDArray[np.int32]:
+    """0, 1, 2 ...: places of rows."""
+    return np.arange(count, dtype=np.int32)
+
+
+def _outcome(row: Row, other: Row) -> str:
+    """The values that both rows must share, as text: so NaN equals NaN."""
+    unchecked = -1 in (row["violations"], other["violations"])
+    return repr([row[name] for name in OUTCOME if not (unchecked and name in _CHECKS)])
+
+
+# ---- Rows of a sweep in a folder: a file per batch, written as a whole or not at all, and used only if it is unchanged.
+#
+# A killed sweep loses the rows of its last second; the next call runs the cells that have no row or failed.  Two sweeps may share a
+# folder: they have the same rows for the same cells.  Untrustworthy files are set aside, and their cells run again.
+# Small files become few: those that a command has written are joined as it goes.
+
+PATIENCE_S = 1.0
+"""The longest time that a finished row waits for a full batch."""
+ASIDE = "set-aside"
+"""The folder, next to the cells, for files whose rows are not used."""
+MAX_LISTED_FILES = 5
+"""Number of files listed in a line."""
+JOINED = 64
+"""So many files that a command has written become one."""
+MAX_ROWS_TO_JOIN = 50_000
+"""Rows of a file that is not joined any more."""
+
+
+class Store:
+    """The rows of a sweep in a folder: `folder`/cells/<checksum>.parquet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._cells = folder / "cells"
+        self._cells.mkdir(parents=True, exist_ok=True)
+        for place in (folder, self._cells):
+            remove_partials(place)
+        # the columns KEY of each file; its name is its checksum, so it never changes
+        self._keys: dict[Path, pa.Table] = {}
+        self._kept: KeptRows | None = None  # of the files in `_keys`
+        self._rows: dict[str, Row] | None = None  # of these
+        self._own: dict[Path, int] = {}  # files of this command that may be joined, and their rows
+        self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
+        self._moved: dict[str, str] = {}  # file set aside, not yet reported -> reason
+        self._reported: set[str] = set()
+
+    @contextmanager
+    def sharing(self) -> Iterator[str]:
+        """A context of a command that adds rows.  It gives the owner of another command that does so already; empty: there is none."""
+        with ExitStack() as stack:
+            owner = ""
+            try:
+                stack.enter_context(locked(self.folder, lambda _: None))
+            except FolderInUseError as error:
+                owner = error.owner
+            yield owner
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Keep a batch.  NotKeptError: the folder cannot be written."""
+        self._put(*packed(rows), len(rows))
+        if len(self._own) >= JOINED:
+            self.join()
+
+    def join(self) -> None:
+        """Make one file of those that this command has written.  A command that is killed meanwhile leaves rows twice: they agree."""
+        few, self._own = self._own, {}
+        if len(few) < 2:
+            self._own = few
+            return
+        count = sum(few.values())
+        with suppress(GoneError):  # another command has set one of them aside
+            self._put(*packed_table(pa.concat_tables([read(path) for path in few])), count)
+            for path in few.keys() - self._own.keys():
+                path.unlink(missing_ok=True)
+                self._keys.pop(path, None)
+        if count >= MAX_ROWS_TO_JOIN:
+            self._own.clear()
+
+    @contextmanager
+    def keeping(self) -> Iterator[WaitingRows]:
+        """A context in which rows wait for a batch.  The last batch is kept however the block ends."""
+        waiting = WaitingRows(self)
+        try:
+            yield waiting
+        finally:
+            waiting.put()
+
+    def kept(self) -> KeptRows:
+        """All rows.  Untrustworthy files count as missing: their cells run again."""
+        if self._look() or self._kept is None:
+            while (kept := self._indexed()) is None:
+                self._look()
+            self._kept, self._rows = kept, None
+        return self._kept
+
+    def forget(self) -> None:
+        """Free the memory that many rows take.  The next look at them reads their names again."""
+        self._kept = self._rows = None
+
+    def rows(self) -> dict[str, Row]:
+        """Cell -> row, all in memory: for studies of a few thousand cells."""
+        kept = self.kept()
+        if self._rows is None:
+            try:
+                rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
+            except GoneError:  # joined meanwhile
+                return self.rows()
+            self._rows = {row["cell"]: row for row in rows}
+        return dict(self._rows)
+
+    def missing(self, planned: Sequence[Cell]) -> CellPlan:
+        """Cells still to run, without duplicates: those without a row, and those whose row is an error."""
+        plan, kept = distinct(planned_of(planned)), self.kept()
+        return plan.take(np.flatnonzero(~kept.is_ok(kept.find(plan.ids))))
+
+    def findings(self) -> list[str]:
+        """Lines about unused files, reported once each."""
+        lines = []
+        if self._moved:
+            lines.append(
+                f"{_listing(self._moved)} cannot be trusted and lie now in {self.folder / ASIDE}; their cells run again"
+            )
+        if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
+            lines.append(f"skipped in {self._cells}: {_listing(new)}")
+        self._reported |= new.keys()
+        self._moved.clear()
+        return lines
+
+    def new_results(self) -> set[str]:
+        """The cells whose results other commands have put here since the last look."""
+        before = set(self._keys)
+        self._look()
+        new = [self._keys[path] for path in self._keys.keys() - before]
+        return {
+            cell
+            for keys in new
+            for cell, status in zip(*(keys[name].to_pylist() for name in KEY), strict=True)
+            if status == "ok"
+        }
+
+    def _indexed(self) -> KeptRows | None:
+        """The rows of the files that can be trusted; None: another command has joined some of them meanwhile."""
+        kept = KeptRows(self._keys)
+        try:
+            wrong = kept.contradicting()
+        except GoneError:
+            return None
+        for path in wrong:
+            del self._keys[path]
+            self._set_aside(path, "contradicts another file")
+        return KeptRows(self._keys) if wrong else kept
+
+    def _put(self, name: str, content: bytes, count: int) -> None:
+        with kept_in(self.folder):
+            replace_file(self._cells / name, lambda path: path.write_bytes(content))
+        self._own[self._cells / name] = count
+
+    def _look(self) -> bool:
+        """Read what is new in the folder; whether anything is new or gone."""
+        paths = sorted(self._cells.glob("*"))
+        gone = self._keys.keys() - set(paths)
+        for path in gone:  # joined by the command that wrote it
+            del self._keys[path]
+        new = [
+            path
+            for path in paths
+            if path not in self._keys and path.name not in self._skipped and not path.name.startswith(".")
+        ]
+        for path in new:
+            self._read(path)
+        if new or gone:
+            self._keys = dict(sorted(self._keys.items()))
+            self._kept = None
+            forget_files()
+        return bool(new or gone)
+
+    def _read(self, path: Path) -> None:
+        # a pipe would never end
+        if path.is_symlink() or not is_batch_name(path.name) or (path.exists() and not path.is_file()):
+            self._skipped[path.name] = "not of a sweep"
+            return
+        try:
+            self._keys[path] = checked(path)
+        except BatchError as error:
+            self._set_aside(path, str(error))
+        except FileNotFoundError:  # joined meanwhile, by the command that wrote it
+            return
+        except OSError as error:
+            self._skipped[path.name] = error.strerror or "unreadable"
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        try:
+            (self.folder / ASIDE).mkdir(exist_ok=True)
+            path.replace(self.folder / ASIDE / path.name)
+            self._moved[path.name] = why
+        except OSError:  # a read-only folder
+            self._skipped[path.name] = why
+
+
+class WaitingRows:
+    """Finished rows that are not on disk yet.  None waits for longer than PATIENCE_S, even if no other row comes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: list[Row] = []
+        self._last_put_s = time.monotonic()
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        self.put_if_due()
+
+    def put_if_due(self) -> None:
+        if time.monotonic() - self._last_put_s >= PATIENCE_S:
+            self.put()
+
+    def put(self) -> None:
+        if self._rows:
+            self._store.put(self._rows)
+            self._rows.clear()
+            self._last_put_s = time.monotonic()
+
+
+def _listing(reasons: Mapping[str, str]) -> str:
+    """A list of files with reasons: ``4 files (a: why, b: why and 2 more)``."""
+    named = ", ".join(f"{one_line(name)}: {why}" for name, why in list(reasons.items())[:MAX_LISTED_FILES])
+    others = f" and {len(reasons) - MAX_LISTED_FILES} more" if len(reasons) > MAX_LISTED_FILES else ""
+    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''} ({named}{others})"

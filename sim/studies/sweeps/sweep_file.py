@@ -1,0 +1,623 @@
+"""The sweep file: question, windows, definition of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from os.path import relpath
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.model.backtest import Backtest
+from sim.model.scenario import Scenario
+from sim.model.schema.axes import MAX_CELLS, MAX_RUNS
+from sim.model.schema.job import Trace
+from sim.model.schema.study import ScenarioFile, load
+from sim.model.schema.text import (
+    DocumentPath,
+    Mapping,
+    Problem,
+    Reading,
+    ScenarioError,
+    compose,
+    did_you_mean,
+    first_comment,
+    read_text,
+)
+from sim.model.schema.trace import RateSeries, TraceError, columns_and_rows, series_of
+from sim.model.schema.validation import validate_as
+from sim.model.series.tables import rate_of
+from sim.model.units import format_duration, format_number
+from sim.results.csv_files import unescaped
+from sim.results.sweep_answers import Limit, MeasureError, limit
+from sim.studies.cells import COLUMNS, MEASURED
+from sim.studies.plan import SEED, SeededScenarios, cells, distinct, with_baselines
+from sim.studies.sweeps.design import (
+    Answer,
+    Point,
+    Precision,
+    SweepDocument,
+    Windows,
+    combinations,
+    override,
+    sampled,
+    text_of,
+    together,
+)
+
+# ---- Windows of a trace -> the changes of the scenario in each of them.  `sim.studies.traces` cuts windows by features of the trace.
+
+NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
+"""Columns of a table of windows.  A column with a dot in its name is a key of the scenario."""
+RATE = "rate"
+"""The column of a source's rate where no column has a name of rates: that of our own tables."""
+MAX_IMPLICIT_WINDOWS = 1000
+"""More windows at a fixed distance are hardly meant: `most:` asks for them."""
+
+
+class TraceWindow(NamedTuple):
+    """A piece of a trace, as the changes of the scenario that replay it."""
+
+    name: str
+    changes: Point
+    labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group of the window
+
+
+class WindowPlan(NamedTuple):
+    """The windows of a sweep, and a description of their trace."""
+
+    windows: list[TraceWindow]
+    description: str = ""  # what the trace is, and how many windows it makes
+
+
+class _Piece(NamedTuple):
+    """The beginning and the length of a piece of a trace."""
+
+    begin_ns: int
+    length_ns: int | None = None  # None: the sweep file has the length
+    trace: Path | None = None
+
+
+def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> WindowPlan:
+    """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
+    if list(_missing(given, reading)):
+        return WindowPlan([])
+    place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
+    try:
+        common = _common_rate(given, folder, scenario_folder)
+        series = None if common is None else series_of(Trace.model_validate(common), scenario_folder)
+        if given.file is not None:
+            found = list(_of_table(folder / given.file, given, label))
+        else:
+            assert series is not None
+            found = [(TraceWindow(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in _grid(given, series, folder)]
+        if given.most and len(found) > given.most:
+            found = [found[i * len(found) // given.most] for i in range(given.most)]
+        if series is not None:
+            for window, piece in found:
+                _within(window, piece, given, series, folder)
+    except TraceError as error:
+        reading.wrong(("windows", place), str(error))
+        return WindowPlan([])
+    driven = [
+        window._replace(changes={**_driven(given, piece, common, scenario_folder), **window.changes})
+        for window, piece in found
+    ]
+    return WindowPlan(driven, _description(given, found, series))
+
+
+def _missing(given: Windows, reading: Reading) -> Iterator[str]:
+    """Keys that windows need and that are missing."""
+    for name in ("source", "trace", "length") if given.file is None else ():
+        if getattr(given, name) is None:
+            reading.wrong(("windows",), f"{name} is missing")
+            yield name
+
+
+def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
+    """The rate of the source as the scenario has it, from the first row on."""
+    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": column}  # relative to the scenario
+    if given.time is not None:
+        rate["time"] = given.time
+    if given.time_unit is not None:
+        rate["time-unit"] = given.time_unit
+    if given.zone is not None:
+        rate["zone"] = given.zone
+    if given.step is not None:
+        rate["every"] = format_duration(given.step)
+    if given.scale is not None:
+        rate["scale"] = format_number(given.scale)
+    return rate
+
+
+def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
+    """The rate that all windows share; None: a table of windows has the traces."""
+    if given.source is None or given.trace is None:
+        return None
+    file = folder / given.trace
+    column = given.column or rate_of(columns_and_rows(file)[0]) or RATE
+    return _rate(given, file, column, scenario_folder)
+
+
+def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenario_folder: Path) -> Point:
+    """The change that drives the source by this piece of the trace."""
+    length_ns = piece.length_ns if given.length is None else given.length
+    assert length_ns is not None
+    lasts = {"run.duration": format_duration(length_ns)}
+    if given.source is None:
+        return lasts
+    if common is None:
+        assert piece.trace is not None
+        common = _rate(given, piece.trace, given.column or RATE, scenario_folder)
+    return {f"job.{given.source}.source.rate": {**common, "from": format_duration(piece.begin_ns)}, **lasts}
+
+
+def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
+    """Starts of windows: those of `at`, or all that fit into the trace.  The last row counts as long as the one before it."""
+    if given.at:
+        return given.at
+    assert given.trace is not None and given.length is not None  # noqa: PT018 - else it is a problem
+    file = folder / given.trace
+    long_ns = series.length_ns + series.last_ns
+    if given.length > long_ns:
+        raise TraceError(f"{file} has {series}, less than one window of {format_duration(given.length)}")
+    starts = range(0, long_ns - given.length + 1, given.every or given.length)
+    if given.most is None and len(starts) > MAX_IMPLICIT_WINDOWS:
+        raise TraceError(
+            f"{len(starts):,} windows, {format_duration(given.every or given.length)} apart: {file} has {series}; "
+            f"write a longer every:, most: 20 for so many of them, or at:{_other_unit(given, series)}"
+        )
+    return starts
+
+
+def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeries, folder: Path) -> None:
+    """TraceError: the window is not inside of the trace.  The last row counts as long as the one before it."""
+    length_ns = given.length or piece.length_ns or 0
+    if piece.begin_ns + length_ns <= series.length_ns + series.last_ns:
+        return
+    latest_ns = series.length_ns + series.last_ns - length_ns
+    instead = f"begin at {format_duration(latest_ns)} or before" if latest_ns >= 0 else "write a shorter length:"
+    raise TraceError(
+        f"the window '{window.name}' of {format_duration(length_ns)} is not within {folder / (given.trace or '')}: it has {series}; "
+        f"{instead}"
+    )
+
+
+def _other_unit(given: Windows, series: RateSeries) -> str:
+    """What to write if numbers are of another unit than they were read in."""
+    if series.clock is None or series.clock.unit_s is None or given.time_unit is not None or series.clock.epoch:
+        return ""
+    return "; if its times are milliseconds write time-unit: ms"
+
+
+def _description(given: Windows, found: list[tuple[TraceWindow, _Piece]], series: RateSeries | None) -> str:
+    """What stands before a sweep: the span of the trace, and the windows of it."""
+    lengths = sorted({given.length or piece.length_ns or 0 for _, piece in found})
+    long = format_duration(lengths[0]) + ("" if len(lengths) == 1 else f" to {format_duration(lengths[-1])}")
+    count = f"{len(found):,} window{'s' if len(found) > 1 else ''} of {long}"
+    if series is not None:
+        sparse = series.apart_ns > lengths[-1]
+        return f"{given.trace}: {series}{_other_unit(given, series) if sparse else ''}; {count}"
+    traces = len({piece.trace for _, piece in found if piece.trace is not None})
+    return f"{given.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")
+
+
+def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[TraceWindow, _Piece]]:
+    columns, rows = columns_and_rows(file)
+    needed = {NAME: "", FROM: ""}
+    if given.source is None and (FILE in columns or not any("." in column for column in columns)):
+        what = "names traces" if FILE in columns else "changes nothing of the scenario"
+        raise TraceError(f"{file} {what}: write source: in the sweep file")
+    if given.source is not None and given.trace is None:
+        needed[FILE] = ": write trace: in the sweep file"
+    if given.length is None:
+        needed[LENGTH] = ": write length: in the sweep file"
+    for column, instead in needed.items():
+        if column not in columns:
+            has = f"{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}"
+            raise TraceError(f"{file} has no column '{column}'{instead or has}")
+    seen, traces = set[str](), set[str]()
+    for line, row in rows:
+        name = str(row[NAME])
+        if name in seen:
+            raise TraceError(f"{file}:{line}: the window '{name}' is there already")
+        seen.add(name)
+        traces.add(str(row.get(FILE) or ""))
+        if given.trace is not None and len(traces) > 1:
+            raise TraceError(
+                f"{file}:{line}: windows of several traces, and the sweep file names one: leave trace: out"
+            )
+        if FILE in needed and not row[FILE]:
+            raise TraceError(f"{file}:{line}: '{name}' names no file")
+        changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
+        length = _nanoseconds(row[LENGTH], file, line) if given.length is None else None
+        window = TraceWindow(name, changes, ((label, text_of(row[label])),) if label in columns else ())
+        trace = file.parent / unescaped(str(row[FILE])) if FILE in columns else None
+        yield window, _Piece(_nanoseconds(row[FROM], file, line), length, trace)
+    if not seen:
+        raise TraceError(f"{file} has no windows")
+
+
+def _nanoseconds(value: object, file: Path, line: int) -> int:
+    try:
+        at_ns = round(float(str(value)) * 1e9)
+    except (ValueError, OverflowError):
+        raise TraceError(f"{file}:{line}: '{value}' is no time in seconds") from None
+    if at_ns < 0:
+        raise TraceError(f"{file}:{line}: {value} s is before the first row of the trace")
+    return at_ns
+
+
+# ---- `answer:` of a sweep file -> a question about its results; impossible questions are refused before anything runs.
+
+_HERE = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The question of a sweep.
+
+    `settings` are compared across all other varied values; each value of `by` has its own answer.
+    """
+
+    settings: tuple[str, ...]
+    show: tuple[str, ...]
+    varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
+    least: str = ""
+    limits: tuple[Limit, ...] = ()
+    against: tuple[tuple[str, str], ...] = ()
+    by: str = ""
+    racing: int = 0  # worlds of the first pass; 0: all settings run everywhere
+
+
+LEAST_RACING = 8
+"""Fewer windows tell hardly any setting from another with the confidence that racing asks for."""
+
+
+def windows_of(scenarios: Sequence[Scenario], by: str) -> int | None:
+    """The number of windows, of the value of `by` that has the fewest; None: there are no windows, or a single one."""
+    windows: dict[str, set[str]] = {}
+    for axes in (dict(scenario.axes) for scenario in scenarios):
+        windows.setdefault(axes.get(by, ""), set()).add(axes.get("window", ""))
+    return min(map(len, windows.values())) if len(set.union(*windows.values())) > 1 else None
+
+
+def racing_fault(racing: int, least: str | None, windows: int | None, *, precise: bool) -> str | None:
+    """Why settings cannot race; None: they can.  `windows`: see `windows_of`."""
+    if not least:
+        return "settings race for the smallest value of a column: name it in answer.least"
+    if precise:
+        return "precision: adds replications to every setting, racing takes settings out: write one of them"
+    if racing < LEAST_RACING:
+        return f"{racing} windows x seeds tell no setting from another: {LEAST_RACING} or more"
+    if windows is not None and windows < LEAST_RACING:
+        return f"settings race through windows, and there are {windows}: {LEAST_RACING} or more tell settings apart; leave racing out"
+    return None
+
+
+def question(
+    given: Answer,
+    axes: Sequence[str],
+    values: dict[str, set[str]],
+    reading: Reading,
+    *,
+    labels: Sequence[str],
+    windows: int | None,
+    precise: bool,
+) -> Question:
+    """Build the question.  Mistakes go to `reading`.
+
+    `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups;
+    `windows`: see `windows_of`.
+    """
+    settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
+    if given.by is not None and (given.by not in axes or given.by in settings):
+        others = [axis for axis in axes if axis not in settings]
+        reading.wrong(
+            (_HERE, "by"),
+            f"'{given.by}' neither varies beside the settings nor is it a column of a table of windows"
+            f"{did_you_mean(given.by, others)}",
+        )
+    for i, key in enumerate(given.settings or ()):
+        if key not in axes:
+            reading.wrong(
+                (_HERE, "settings", i),
+                f"'{key}' does not vary{did_you_mean(key, axes)}; these do: {', '.join(axes) or 'none'}",
+            )
+    if not settings:
+        reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
+    columns: list[tuple[DocumentPath, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
+    for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
+        if column not in MEASURED:
+            reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
+    if given.least in COLUMNS and COLUMNS[given.least].worse == "less":
+        reading.wrong(
+            (_HERE, "least"),
+            f"of '{given.least}' less is worse: write a limit for it ('> ...'), and the least of what it costs",
+        )
+    against = {key: text_of(value) for key, value in (given.against or {}).items()}
+    if against and set(against) != set(settings):
+        reading.wrong((_HERE, "against"), _incomplete(set(against), settings))
+    for key, value in against.items():
+        if key in values and value not in values[key]:
+            reading.wrong(
+                (_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}"
+            )
+    if given.racing is not None and (fault := racing_fault(given.racing, given.least, windows, precise=precise)):
+        reading.wrong((_HERE, "racing"), fault)
+    ordered = tuple((key, against[key]) for key in settings if key in against)
+    varied = tuple(axis for axis in axes if axis not in labels)
+    limits = _limits(given, reading)
+    return Question(
+        settings, tuple(given.show), varied, given.least or "", limits, ordered, given.by or "", given.racing or 0
+    )
+
+
+def _incomplete(given: set[str], settings: Sequence[str]) -> str:
+    """Which settings have no value here, and which keys are none of them."""
+    missing, others = [key for key in settings if key not in given], sorted(given - set(settings))
+    faults = [f"has no value for {', '.join(missing)}"] if missing else []
+    faults += [f"{', '.join(others)} {'is no setting' if len(others) == 1 else 'are no settings'}"] if others else []
+    return f"{'; '.join(faults)}: names one value of each setting: {', '.join(settings)}"
+
+
+def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:
+    kept = []
+    for column, condition in (given.limits or {}).items():
+        if column not in MEASURED:
+            reading.wrong(
+                (_HERE, "limits", column),
+                f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}",
+            )
+            continue
+        try:
+            kept.append(limit(column, condition))
+        except MeasureError as error:
+            reading.wrong((_HERE, "limits", column), str(error))
+    return tuple(kept)
+
+
+# ---- A sweep file -> the scenarios of all its runs, with all mistakes on the way.
+
+_WINDOW = "window"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The content of a sweep file.
+
+    `text` is its first comment.  The axes of `scenarios` are the values that tell them apart, windows among them.
+    """
+
+    name: str
+    text: str
+    scenarios: SeededScenarios
+    precision: Precision | None = None
+    question: Question | None = None
+    warnings: tuple[Problem, ...] = ()
+    backtest: Backtest | None = None  # of the scenario file
+    # the span of the trace, how its times were read, its windows and how many runs they make; empty: there is none
+    load: str = ""
+    job: Path | None = None  # the scenario file that is varied; None: the file itself is a scenario
+    settings: tuple[str, ...] = ()  # ``key=value`` of all runs, as the sweep file sets them
+
+
+def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
+    """Read a sweep file, or a scenario with lists in it.  `overrides` are ``key=value`` of the scenario, for all runs.
+
+    ScenarioError: all mistakes in the sweep, or in a scenario of it.
+    """
+    if is_sweep(file):
+        return _read(file, tuple(overrides))
+    return of_study(load(file, overrides))
+
+
+def of_study(study: ScenarioFile) -> Definition:
+    """A scenario with lists in it as a sweep."""
+    scenarios = SeededScenarios.as_given(study.scenarios)
+    return Definition(study.name, study.question, scenarios, warnings=study.warnings, backtest=study.backtest)
+
+
+def is_sweep(file: Path) -> bool:
+    """Whether the file names a scenario instead of being one.  An unreadable file counts as a scenario, whose reader reports the error."""
+    return varied_scenario(file) is not file
+
+
+def varied_scenario(file: Path) -> Path:
+    """The scenario that a sweep file varies; a scenario itself."""
+    try:
+        plain = compose(read_text(file), Reading(str(file)))
+    except ScenarioError:
+        return file
+    return (
+        file.parent / str(plain["scenario"])
+        if isinstance(plain, Mapping) and "scenario" in plain and "job" not in plain
+        else file
+    )
+
+
+def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
+    text, reading = read_text(file), Reading(str(file))
+    given, overrides = _document(text, overrides, reading)
+    points, seeds, block = _points(given, overrides, reading)
+    trace_windows, load_text = _windows(given, file.parent, reading)
+    reading.stop_if_wrong()
+    _bounded(
+        len(trace_windows) * len(points) * len(seeds or [0]), given, reading, f" ({load_text})" if load_text else ""
+    )
+    reading.stop_if_wrong()
+    read = partial(_scenarios, file.parent / given.scenario, given, overrides, reading)
+    combinations_read = [list(read(window, point)) for window in trace_windows for point in points]
+    name = file.name.removesuffix(file.suffix)
+    scenarios = _seeded(name, [[scenario for scenario, _ in own] for own in combinations_read], seeds, block)
+    _bounded_runs(scenarios, given, reading)
+    answering = (
+        _question(given, scenarios, [name for name, _ in trace_windows[0].labels], reading) if given.answer else None
+    )
+    reading.stop_if_wrong()
+    studies = [study for own in combinations_read for _, study in own]
+    warnings = {problem: None for study in studies for problem in study.warnings} | reading.warnings
+    backtest = studies[0].backtest if studies else None
+    described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
+    fixed = tuple(override(key, value) for key, value in (given.set_ or {}).items())
+    return Definition(
+        name,
+        first_comment(text),
+        scenarios,
+        given.precision,
+        answering,
+        tuple(sorted(warnings)),
+        backtest,
+        described,
+        file.parent / given.scenario,
+        fixed,
+    )
+
+
+def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[SweepDocument, tuple[str, ...]]:
+    """The sweep file as it is written, and the overrides that are not about its axes.  ScenarioError: mistakes in it."""
+    plain = compose(text, reading)
+    reading.stop_if_wrong()
+    assert isinstance(plain, Mapping)
+    given = validate_as(SweepDocument, plain, reading)
+    reading.stop_if_wrong()
+    assert given is not None
+    given, overrides = _with_axes(given, overrides, reading)
+    reading.stop_if_wrong()
+    if given.precision and given.precision.of not in MEASURED:
+        hint = did_you_mean(given.precision.of, MEASURED)
+        reading.wrong(
+            ("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers"
+        )
+    return given, overrides
+
+
+def _windows(given: SweepDocument, folder: Path, reading: Reading) -> WindowPlan:
+    """The windows of the trace; without a trace one window, which changes nothing."""
+    if given.windows is None:
+        return WindowPlan([TraceWindow("", {})])
+    label = given.answer.by if given.answer else None
+    return windows(given.windows, folder, (folder / given.scenario).parent, reading, label or "")
+
+
+def _seeded(name: str, combinations_read: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
+    """The scenarios of all combinations with every seed; the scenario file may have lists, too, so a combination may be several."""
+    named = [replace(scenario, name=name) for own in combinations_read for scenario in own]
+    blocks = [sum(map(len, combinations_read[i : i + block])) for i in range(0, len(combinations_read), block)]
+    return SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
+
+
+def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "") -> None:
+    """More combinations than are usual are meant, or a mistake."""
+    if count > (most := given.most or MAX_CELLS):
+        reading.wrong(
+            (),
+            f"asks for {count} combinations, at most {most} are allowed{made}: write most: {count} if they are meant",
+        )
+
+
+def _bounded_runs(scenarios: SeededScenarios, given: SweepDocument, reading: Reading) -> None:
+    replications = [scenario.run.replications for scenario in scenarios.different]
+    count = sum(replications[of] for of in scenarios.of.tolist())
+    if count > (most := given.most or MAX_RUNS):
+        what = f"asks for {count} runs of all combinations and replications, at most {most} are allowed"
+        reading.wrong(("replications",) if given.replications else (), f"{what}: write most: {count} if they are meant")
+
+
+def _runs_text(scenarios: SeededScenarios) -> str:
+    """``6 runs, 3 of them without checkpoints``."""
+    planned = distinct(with_baselines(cells(scenarios)))
+    bare = int(planned.is_bare.sum())
+    return f"{len(planned):,} runs" + (f", {bare:,} of them without checkpoints" if bare else "")
+
+
+def _with_axes(
+    given: SweepDocument, overrides: tuple[str, ...], reading: Reading
+) -> tuple[SweepDocument, tuple[str, ...]]:
+    """What varies in the file and is given another value varies over that; the other overrides stay."""
+    fixed = {key for group in given.together or () for key in group} | set(given.sample.of if given.sample else ())
+    varied, left = dict(given.vary or {}), []
+    for line in overrides:
+        key, _, value = line.partition("=")
+        if key in fixed:
+            reading.wrong(
+                (),
+                f"'{key}' changes in the file together with others, or is sampled: change it there, not on the command line",
+            )
+        elif key in varied:
+            values = compose(value, reading)
+            varied[key] = values if isinstance(values, list) else [values]
+        else:
+            left.append(line)
+    return given.model_copy(update={"vary": varied or None}), tuple(left)
+
+
+def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence[str], reading: Reading) -> Question:
+    values = scenarios.values()
+    assert given.answer is not None
+    windows = windows_of(scenarios.different, given.answer.by or "")
+    return question(
+        given.answer, list(values), values, reading, labels=labels, windows=windows, precise=given.precision is not None
+    )
+
+
+def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
+    """(points, seeds, block): every combination of `vary`, of the keys that change together, and of the sampled points.
+
+    Seeds that vary by themselves are apart: each point has the first.  All seeds have a block of points before the next block comes.
+    """
+    groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
+    groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
+    varied = given.vary or {}
+    keys = [*varied, *(key for group in groups if group for key in group[0])]
+    for key in {key for key in keys if keys.count(key) > 1}:
+        reading.wrong((), f"'{key}' is varied twice")
+    for key in set(keys) & set(given.set_ or {}):
+        reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
+    count = prod(map(len, groups)) * prod(map(len, varied.values()))
+    _bounded(count, given, reading)
+    if reading.problems:
+        return [], [], 1
+    seeds = _seeds(varied, [*keys, *(line.partition("=")[0].strip() for line in overrides)])
+    points = combinations(varied | {SEED: seeds[:1]} if seeds else varied)
+    for group in groups:
+        points = [point | other for point in points for other in group]
+    after = list(varied)[list(varied).index(SEED) + 1 :] if seeds else []
+    return points, seeds, prod(len(varied[key]) for key in after) * prod(map(len, groups))
+
+
+def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
+    """The seeds of a list of several different ones; empty: nothing to set apart.  `keys`: all that have values."""
+    seeds = varied.get(SEED, [])
+    plain = len(set(map(str, seeds))) == len(seeds) > 1 and all(
+        type(seed) is int and 0 <= seed < 2**31 for seed in seeds
+    )
+    return list(seeds) if plain and "run" not in keys else []  # the whole section has a seed, too
+
+
+def _scenarios(
+    file: Path, given: SweepDocument, overrides: tuple[str, ...], reading: Reading, window: TraceWindow, point: Point
+) -> Iterator[tuple[Scenario, ScenarioFile]]:
+    written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
+    if given.replications:
+        written[override("run.replications", given.replications)] = "replications"
+    try:
+        study = load(file, [*written, *overrides])
+    except ScenarioError as error:
+        keys = {f"--set {text}": key for text, key in written.items()}
+        raise ScenarioError(_placed(problem, keys.get(problem.file), reading) for problem in error.problems) from None
+    named = ((_WINDOW, window.name), *window.labels) if window.name else ()
+    chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
+    for scenario in study.scenarios:
+        yield replace(scenario, axes=(*chosen, *scenario.axes)), study
+
+
+def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
+    """The place of a mistake in the sweep file, if the value stands there."""
+    if key is None:
+        return problem
+    places = [path for path in reading.marks if path and path[-1] == key]
+    mark = reading.marks[places[0] if places else ("windows",)]
+    return Problem(reading.file, mark.line, mark.column, problem.path, problem.message)

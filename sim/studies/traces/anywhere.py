@@ -1,0 +1,87 @@
+"""Traces into tables and tables into windows: here if they are small, else on Spark; the command and Python alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.studies.sweeps.spark_masters import MasterError
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import TraceFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HERE, ON_THIS_MACHINE = "here", "local[*]"
+"""Masters: no Spark at all, and Spark on this machine."""
+
+
+def must_be_spark(master: str | None, conf: Iterable[str] | None) -> None:
+    """MasterError: settings of Spark, and a master that may not be Spark."""
+    if conf and master in (None, HERE):
+        raise MasterError(f"--conf is for Spark: say {'another --master' if master else '--master as well'}")
+
+
+def read_anywhere(
+    files: Sequence[TraceFile],
+    out: str,
+    choices: Choices,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """The counts of rows.  `master` None: here what is small and lies here, the rest on Spark on this machine."""
+    must_be_spark(master, conf)
+    if master == HERE or (master is None and "://" not in out and files_are_small(files)):
+        from sim.studies.traces.tables_of_files import read_traces_here
+
+        return read_traces_here(files, out, choices)
+    from sim.studies.sweeps.spark_session import session
+    from sim.studies.traces.pipeline import read_traces
+
+    with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
+        return read_traces(spark, files, out, choices)
+
+
+def cut_anywhere(
+    tables: str,
+    *,
+    length_s: float,
+    cut: str,
+    count: int | None,
+    trace: str | None,
+    base: str,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> tuple[pd.DataFrame, list[str]]:
+    """(windows, remarks)."""
+    must_be_spark(master, conf)
+    if master == HERE or (master is None and tables_are_small(tables)):
+        from sim.studies.traces.windows import windows_here
+
+        return windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
+    from sim.studies.sweeps.spark_session import session
+    from sim.studies.traces.pipeline import windows
+
+    with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
+        return windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
+
+
+MOST_BYTES = 64 << 20
+"""A packed CSV of this size has 10 million rows: four minutes on one core, 1 GB.  Spark pays beyond."""
+
+
+def files_are_small(files: Sequence[TraceFile]) -> bool:
+    """Whether the files lie on this machine and are small."""
+    if any("://" in file.root for file in files):
+        return False
+    return sum(file.size for file in files) <= MOST_BYTES
+
+
+def tables_are_small(tables: str) -> bool:
+    """Whether the tables lie on this machine and are small."""
+    return (
+        "://" not in tables
+        and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MOST_BYTES
+    )

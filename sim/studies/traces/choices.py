@@ -1,0 +1,100 @@
+"""A user's choices for files of unknown format: the column of the time, and that of the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from sim.model.series.monitoring import TIME
+from sim.model.series.tables import GRAFANA_TIME, RATES, TIMES, Kind, first_of, is_zone, metric_of
+from sim.model.text import Readable
+from sim.studies.traces.parsing import FORMATS, Format, arrivals, events, rates, recognised, speeds
+
+MEANINGS = ("rates", "arrivals", "speeds", "failures")
+"""The meanings of the rows of a user's own table."""
+
+
+class ChoiceError(Readable, ValueError):
+    """An impossible choice; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The choices of a user.  All None: formats are recognised."""
+
+    format: str | None = None  # for all tables of text, with any columns
+    time: str | None = None  # column
+    unit_s: float | None = None  # of numbers in it; None: their size decides
+    value: str | None = None  # column
+    meaning: str | None = None
+    per_s: float | None = None  # seconds that a value counts; None: nothing is said, values are per second
+    zone: str | None = None  # of dates that name none; None: UTC
+
+    def __post_init__(self) -> None:
+        names = [format_.name for format_ in FORMATS]
+        if self.zone is not None and not is_zone(self.zone):
+            raise ChoiceError(f"--zone: '{self.zone}' is no time zone: write one such as Europe/Berlin or UTC")
+        if self.format is not None and self.format not in names:
+            raise ChoiceError(f"--format: expected {', '.join(names)}, not '{self.format}'")
+        if self.meaning is not None and self.meaning not in MEANINGS:
+            raise ChoiceError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
+        if self.value is None and (
+            self.meaning in ("rates", "speeds") or (self.time is not None and self.meaning is None)
+        ):
+            raise ChoiceError("--value: say which column has the value, or --as arrivals or failures")
+        if self.format is not None and (self.time or self.value or self.meaning):
+            raise ChoiceError("--format: a format knows its columns; write either it or --time, --value, --as")
+
+    def format_of(self, columns: Sequence[str]) -> Format | None:
+        """The format of a table with these columns; None: unknown."""
+        if self.format is not None:
+            return next(format_ for format_ in FORMATS if format_.name == self.format)
+        own = self.time is not None or self.value is not None or self.meaning is not None
+        time = self.time or first_of(TIMES, columns)
+        if own and time in columns and (self.value is None or self.value in columns):
+            return self._own(time or columns[0])
+        return recognised(columns) or self._of_grafana(columns)
+
+    def value_column(self, columns: Sequence[str]) -> str | None:
+        """The one column of rates in a table that has no other meaning.  None: there is none, or a format knows it better."""
+        if self.value is not None:
+            return self.value if self.value in columns else None
+        known = recognised(columns)
+        if known is not None and known.name != "rates":
+            return None
+        return first_of(RATES, columns) if known is not None else columns[1] if _is_one_series(columns) else None
+
+    def of_source(self, column: str) -> Choices:
+        """The choices for a table of rates with this one source, unless the user has chosen a column."""
+        return (
+            self
+            if self.value is not None or self.format is not None
+            else replace(self, time=TIME, value=column, meaning="rates")
+        )
+
+    def _of_grafana(self, columns: Sequence[str]) -> Format | None:
+        """The table of a panel with one series: its second column has whatever name the legend says."""
+        return replace(self, time=columns[0], value=columns[1]).format_of(columns) if _is_one_series(columns) else None
+
+    def names_columns_by_number(self, columns: int) -> bool:
+        """Whether the user names columns by their number from 0, as in a table without a header."""
+        return self.time is not None and self.time.isdigit() and int(self.time) < columns
+
+    def _own(self, time: str) -> Format:
+        meaning = self.meaning or "rates"
+        unit = self.unit_s
+        parse: Callable[..., object] = {
+            "rates": partial(rates, time=time, rate=self.value or "", unit_s=unit, per_s=self.per_s),
+            "arrivals": partial(arrivals, time=time, unit_s=unit),
+            "speeds": partial(speeds, time=time, speed=self.value or "", series=None, unit_s=unit),
+            "failures": partial(events, time=time, lasts=self.value, unit_s=unit),
+        }[meaning]
+        return Format("own", lambda _: True, parse, ordered=meaning if meaning in ("rates", "arrivals") else "")  # type: ignore[arg-type]
+
+
+def _is_one_series(columns: Sequence[str]) -> bool:
+    """Whether a table is a time and a metric: of Grafana, or with the name of one."""
+    if len(columns) != 2 or first_of(TIMES, columns[:1]) is None:
+        return False
+    return columns[0] == GRAFANA_TIME or metric_of(columns[1]).kind is not Kind.UNKNOWN

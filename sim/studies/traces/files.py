@@ -1,0 +1,250 @@
+"""Files of traces: local, fetched, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sim.jobs.source.recorded_job import ZIP, RecordingError
+from sim.jobs.source.rest_client import Client
+from sim.jobs.source.saved import is_answer
+from sim.jobs.source.secrets import masked_text
+from sim.model.series.monitoring import MonitoringError, MonitoringTable, NotRecordsError, table_of_document
+from sim.model.series.tables import cell_text
+from sim.studies.sweeps.spark_session import staging
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import TraceFile, filesystem_of
+from sim.studies.traces.parsing import GZIP, TO_OVERRIDE, TraceFileError, TraceLine, unpacked
+from sim.studies.traces.reading import (
+    RowOrigin,
+    labelled_windows,
+    log_rows,
+    monitoring_rows,
+    quarantined,
+    read_rows,
+    recording_rows,
+    rows_batch,
+    table_rows,
+)
+
+# Tables in Parquet: any whose columns a format knows, and OpenDC's models of failures, with the time to the next one and its duration.
+
+COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")  # ms, ms, share
+BLOCK_ROWS = 50_000
+
+
+def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Rows of a file, a block at a time.  Intervals of failures in quarantine count as 0."""
+    try:
+        table = pq.ParquetFile(file)
+        names = table.schema_arrow.names
+        if {"failure_interval", "failure_duration"} <= set(names):
+            yield from _blocks(
+                source, table.iter_batches(BLOCK_ROWS, columns=[name for name in COLUMNS if name in names])
+            )
+        else:
+            yield from table_rows(source, names, _lines(table), choices)
+    except (pa.ArrowException, OSError) as error:
+        yield quarantined(source, f"is no Parquet file, or a damaged one: {str(error).splitlines()[0]}")
+
+
+def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:
+    """Rows as lines of text, which the formats of text tables read."""
+    number = 0
+    for block in table.iter_batches(BLOCK_ROWS):
+        for row in zip(*(column.to_pylist() for column in block.columns), strict=True):
+            number += 1
+            written = io.StringIO()
+            csv.writer(written, lineterminator="").writerow(map(cell_text, row))
+            yield TraceLine(number, written.getvalue())
+
+
+def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    at_ms, line = 0.0, 0
+    for block in blocks:
+        rows = pd.DataFrame(
+            {name: pd.to_numeric(block.column(name).to_pandas(), errors="coerce") for name in block.schema.names}
+        )
+        rows.index = pd.RangeIndex(line + 1, line + 1 + len(rows))
+        line += len(rows)
+        good = (rows[list(COLUMNS[:2])] >= 0).all(axis=1)
+        if not good.all():
+            bad = pd.DataFrame(
+                {"line": rows.index[~good], "reason": "an interval or a duration is negative or missing", "text": ""}
+            )
+            yield rows_batch("quarantine", source, bad)
+        rows = rows[good]
+        begin_ms = at_ms + rows["failure_interval"].astype(float).cumsum()
+        at_ms = float(begin_ms.iloc[-1]) if len(rows) else at_ms
+        what = rows["failure_intensity"].map("outage of {:.0%}".format) if "failure_intensity" in rows else "outage"
+        lasts_s = rows["failure_duration"].astype(float) / 1e3
+        yield rows_batch(
+            "failures",
+            source,
+            pd.DataFrame({"line": rows.index, "t_s": begin_ms / 1e3, "lasts_s": lasts_s, "what": what}),
+        )
+
+
+# ---- The answer to a query over HTTP, as a file that is read like any other.
+
+NAME = "prometheus.json"
+
+
+@contextmanager
+def local_copy(place: str) -> Iterator[str]:
+    """A place that needs no network: of a URL its answer, in a file that is there meanwhile.  TraceFileError: no usable answer."""
+    if not place.startswith(("http://", "https://")):
+        yield place
+        return
+    parts = urlsplit(place)
+    base, query = f"{parts.scheme}://{parts.netloc}", f"{parts.path}?{parts.query}" if parts.query else parts.path
+    try:
+        answer = Client(base).get(query)
+    except RecordingError as error:
+        raise TraceFileError(masked_text(str(error))) from None
+    with staging() as folder:
+        (folder / NAME).write_text(json.dumps(answer))
+        yield str(folder / NAME)
+
+
+# ---- Reading a file below a folder or bucket, within a Spark task: its kind, by content, and its rows.
+
+MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
+"""Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
+HEAD = 1 << 16
+_LOG_LINE = re.compile(
+    rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE
+)
+_BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
+
+
+def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+    """All rows of a file, those in quarantine included; an unreadable rest becomes a row in quarantine."""
+    source = RowOrigin(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
+    try:
+        yield from _rows(source, file, choices)
+    except TraceFileError as error:
+        yield quarantined(source, str(error))
+    except (OSError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        yield quarantined(source, f"cannot be read: {why}")
+
+
+def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
+    filesystem, base = filesystem_of(file.root)
+    places = [f"{base}/{path}" for path in file.paths]
+    if file.folder is not None:
+        yield from _answers(source, filesystem, base, file)
+        return
+    with filesystem.open_input_file(places[0]) as stream:
+        head = _head(stream)
+        stream.seek(0)
+        if head[:4] == b"PAR1":
+            yield from parquet_rows(source, stream, choices)
+            return
+        if not _is_log(file, head):
+            if head[: len(ZIP)] == ZIP or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+                yield from _document_rows(source, stream, choices)
+            elif head[:2] in _BYTE_ORDER:
+                yield quarantined(source, "is UTF-16: save it as UTF-8")
+            elif b"\0" in head:
+                yield quarantined(source, "is no text, and nothing else we know")
+            else:
+                yield from read_rows(source, stream, choices)
+            return
+    yield from _logs(source, filesystem, places)
+
+
+def _head(stream: Any) -> bytes:
+    """The first bytes of a file's unpacked content."""
+    data: bytes = stream.read(HEAD)
+    if data[:2] != GZIP:
+        return data
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data, HEAD)
+    except zlib.error:
+        return b""
+
+
+def _is_log(file: TraceFile, head: bytes) -> bool:
+    return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
+
+
+def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Rows of a document or archive, which is read as a whole."""
+    with staging() as folder:
+        copy = folder / "job"
+        _copy(stream, copy, MOST_JSON)
+        with copy.open("rb") as begin:
+            if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
+                raise TraceFileError("is a damaged zip")
+        if (table := _monitored(copy, as_written=choices.per_s is not None)) is not None:
+            yield from monitoring_rows(source, table, choices)
+            return
+        yield from labelled_windows(source, copy) or recording_rows(source, copy)
+
+
+def _monitored(copy: Path, *, as_written: bool) -> MonitoringTable | None:
+    """Rates of a monitoring system.  TraceFileError: it is of one, and there are none."""
+    try:
+        return table_of_document(copy.read_text("utf-8-sig"), as_written=as_written)
+    except UnicodeDecodeError:
+        return None
+    except NotRecordsError as error:
+        raise TraceFileError(error.metric.refusal(error.name, f"; {TO_OVERRIDE}")) from None
+    except MonitoringError as error:
+        raise TraceFileError(str(error)) from None
+
+
+def _logs(source: RowOrigin, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
+    """Rows of logs; the readable part of a damaged one counts."""
+    with staging() as folder:
+        copies = list[Path]()
+        for place in places:
+            copies.append(folder / Path(place).name)
+            with filesystem.open_input_file(place) as stream:
+                try:
+                    _copy(stream, copies[-1], MOST_LOG)
+                except TraceFileError as error:
+                    yield quarantined(source, f"{copies[-1].name} {error}" if len(places) > 1 else str(error))
+        yield from log_rows(source, copies)
+
+
+def _answers(source: RowOrigin, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
+    """Rows of a folder of saved answers, from a copy."""
+    left = MOST_JSON
+    with staging() as folder:
+        for path in file.paths:
+            name = path.removeprefix(file.folder or "")
+            if not is_answer(name):
+                continue  # a name in a bucket may lead out of the folder
+            copy = folder / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with filesystem.open_input_file(f"{base}/{path}") as stream:
+                left -= _copy(stream, copy, left)
+        yield from recording_rows(source, folder)
+
+
+def _copy(stream: BinaryIO, to: Path, most: int) -> int:
+    """Copy the unpacked content; returns the bytes.  TraceFileError: damaged, or too large; the bytes before are written."""
+    count = 0
+    with to.open("wb") as copy:
+        for block in unpacked(stream):
+            count += len(block)
+            if count > most:
+                raise TraceFileError(f"holds more than {most >> 20} MB: not read any further")
+            copy.write(block)
+    return count

@@ -1,0 +1,194 @@
+"""A folder of traces -> typed tables, and tables -> windows, on Spark.  The driver gets names, counts, failures and windows only.
+
+The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
+that is interrupted while reading leaves the earlier tables as they were.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import accumulate, groupby
+from typing import Any
+
+import pandas as pd
+
+from sim.runtime.manifest import code_version
+from sim.studies.sweeps import spark_task
+from sim.studies.sweeps.spark_session import ARCHIVE
+from sim.studies.traces import executor
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import TraceFile
+from sim.studies.traces.parsing import TraceFileError
+from sim.studies.traces.tables import MOST_GAP_S, STAGING, TABLES, UNION
+from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, finished
+
+MOST_TASKS = 2000
+"""The driver keeps something of each task."""
+OPENING = 64 << 10
+"""Opening a file takes as long as reading so many of its bytes."""
+BYTES_PER_TASK = 4 << 20
+"""Bytes that take ten seconds to read when they are packed: a task costs little beside them."""
+
+
+def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
+    """Row counts per trace, file, kind and reason, with the first line of each; kind `passed`: rows of no table.
+
+    TraceFileError: the tables cannot be written.
+    """
+    out = out.rstrip("/")
+    staging = f"{out}/{STAGING}"
+    try:
+        of_tasks = shares(files, spark.sparkContext.defaultParallelism)
+        rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(
+            executor.reader(pickle.dumps(of_tasks), pickle.dumps(choices), brought()), _schema()
+        )
+        rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
+        staged = spark.read.schema(_schema()).parquet(staging)
+        for name, columns in TABLES.items():
+            table = _counted(staged) if name == "rates" else staged.where(f"kind = '{name}'")
+            table = _with_factor(table) if name == "factors" else table
+            chosen = table.select(*(column.name for column in columns)).repartition("trace")
+            chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy(
+                "trace"
+            ).parquet(f"{out}/{name}")
+        counts = _counts(staged)
+        _remove(spark, staging)
+    except Exception as error:  # noqa: BLE001 - Spark's own exceptions, by way of Java
+        with suppress(Exception):
+            _remove(spark, staging)
+        raise TraceFileError(f"the tables cannot be written: {_reason(error)}") from None
+    return counts
+
+
+def windows(
+    spark: Any,
+    tables: str,
+    *,
+    length_s: float,
+    cut: str = "time",
+    count: int | None = None,
+    trace: str | None = None,
+    base: str = ".",
+) -> CutWindows:
+    """Cut the windows that `windows_here` cuts, of tables anywhere, a trace per task.
+
+    TraceFileError: no such trace, or no window of that length in any.
+    """
+    rates, failures = (
+        spark.read.schema(schema_of(name)).parquet(f"{tables.rstrip('/')}/{name}") for name in ("rates", "failures")
+    )
+    if trace is not None:
+        rates = rates.where(rates["trace"] == trace)
+    given = pickle.dumps((failures.select("trace", "t_s", "run").toPandas(), Cutting(length_s, cut, count)))
+    types = {"trace": "string", "rows": "bigint", "failures": "bigint"}
+    schema = ", ".join(f"{name} {types.get(name, 'double')}" for name in COLUMNS)
+    cuts = (
+        rates.select("trace", "t_s", "rate").groupBy("trace").applyInPandas(executor.cutter(given, brought()), schema)
+    )
+    return finished([cuts.toPandas()], tables, length_s, trace, base)
+
+
+def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
+    """The files in their order, split by bytes for tasks: a share per slot, or more where shares would be large."""
+    costs = [file.size + OPENING * len(file.paths) for file in files]
+    total = sum(costs)
+    share = max(min(BYTES_PER_TASK, total / slots), total / MOST_TASKS)
+    middles = (end - cost / 2 for end, cost in zip(accumulate(costs), costs, strict=True))
+    numbered = groupby(zip(middles, files, strict=True), key=lambda placed: placed[0] // share)
+    return [[file for _, file in placed] for _, placed in numbered]
+
+
+def schema_of(table: str) -> str:
+    """The schema in Spark's syntax: an empty table has no rows to infer it from."""
+    return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
+
+
+_TIME = {name: [column.name for column in columns if column.name == "t_s"] for name, columns in TABLES.items()}
+_PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ")
+_TYPES = {"string": "string", "int64": "bigint", "double": "double"}
+
+
+def brought() -> Callable[[], None]:
+    """What a task calls first: it brings this version of the package to its executor."""
+    from pyspark import cloudpickle
+
+    for module in (executor, spark_task):
+        cloudpickle.register_pickle_by_value(module)
+    return partial(spark_task.bring, ARCHIVE, code_version())
+
+
+def _schema() -> str:
+    return ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in UNION)
+
+
+def _counts(staged: Any) -> pd.DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812 - the usual alias
+
+    keys = ["trace", "file", "kind", "reason"]
+    counted = staged.groupBy(*keys).agg(
+        F.sum(F.coalesce("count", F.lit(1))).alias("count"), F.min("line").alias("line")
+    )
+    found: pd.DataFrame = counted.orderBy(*keys).toPandas()
+    return found
+
+
+def _counted(staged: Any) -> Any:
+    """Rates as they are, and arrivals counted per second, seconds without any included."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    arrivals = staged.where("kind = 'arrivals'").withColumn("second", F.floor("t_s"))
+    per_second = arrivals.groupBy("trace", "second").agg(F.count("*").alias("n"), F.min("line").alias("first"))
+    following = F.lead("second").over(Window.partitionBy("trace").orderBy("second"))
+    per_second = per_second.withColumn("upcoming", F.coalesce(following, F.col("second") + 1))
+    upcoming = F.col("upcoming")
+    gap = upcoming - F.col("second") - 1
+    empty = (
+        F.when(gap == 0, F.array().cast("array<bigint>"))
+        .when(gap <= MOST_GAP_S, F.sequence(F.col("second") + 1, upcoming - 1))
+        .otherwise(F.array(F.col("second") + 1, upcoming - 1))
+    )
+    filled = per_second.withColumn("at", F.explode(F.concat(F.array("second"), empty))).select(
+        "trace",
+        F.col("first").alias("line"),
+        F.col("at").cast("double").alias("t_s"),
+        F.when(F.col("at") == F.col("second"), F.col("n")).otherwise(0).cast("double").alias("rate"),
+        F.lit(None).cast("double").alias("latency_ms"),
+        F.lit(None).cast("double").alias("lag"),
+    )
+    return staged.where("kind = 'rates'").select(*(column.name for column in TABLES["rates"])).unionByName(filled)
+
+
+def _with_factor(speeds: Any) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    usual = speeds.groupBy("trace", "usual_of").agg(F.percentile_approx("speed", 0.5, 10_000).alias("usual"))
+    found = (
+        speeds.drop("factor")
+        .alias("s")
+        .join(
+            usual.alias("u"),
+            (F.col("s.trace") == F.col("u.trace")) & F.col("s.usual_of").eqNullSafe(F.col("u.usual_of")),
+        )
+    )
+    return found.select("s.*", (F.col("usual") / F.col("speed")).alias("factor"))
+
+
+def _reason(error: Exception) -> str:
+    """A line from Spark's hundreds of lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if named := [line for line in lines if _PYTHON_ERROR.match(line)]:
+        return named[-1][:300]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return (causes[-1].removeprefix("Caused by: ") if causes else lines[0] if lines else type(error).__name__)[:300]
+
+
+def _remove(spark: Any, folder: str) -> None:
+    """Remove a folder, through the file system that Spark wrote it with."""
+    context = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - PySpark has no interface to files
+    path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)  # noqa: SLF001

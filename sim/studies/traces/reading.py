@@ -1,0 +1,477 @@
+"""Traces of load and of checkpoints, read on Spark."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from sim.jobs.reading import read_any
+from sim.jobs.source.job_log import JobLog, read_jobs
+from sim.jobs.source.recorded_job import Budget, RecordingError
+from sim.model.series.monitoring import (
+    MonitoringError,
+    MonitoringTable,
+    are_metrics,
+    are_offsets,
+    table_of_columns,
+    table_of_offsets,
+)
+from sim.model.series.tables import SAMPLE, TIMES, Kind, cell_number, first_of, metric_of, taken_as
+from sim.model.text import printable
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.parsing import (
+    TO_OVERRIDE,
+    ColumnReader,
+    Format,
+    TraceFileError,
+    TraceLine,
+    dates,
+    lines,
+    out_of_order,
+)
+from sim.studies.traces.tables import UNION
+
+# ---- A text table -> its rows, block by block: rows of tables, and rows in quarantine with the reason.
+#
+# It holds a block of the file at a time.  A file of unknown format is a row in quarantine.
+
+BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
+"""Limits of a block: whichever is reached first ends it."""
+HELD_BACK = 100
+"""Rows of a block that are judged with the next one, which shows whether their times are ahead of later ones."""
+MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
+"""The least share of rows in order, and the least number of rows to judge that: else the file is no series."""
+LONGEST_ROW = 200  # characters of a row in quarantine
+_DELIMITERS = ",;\t|"
+_DELIMITER_LINE = re.compile("\ufeff?sep=.")
+
+
+class RowOrigin:
+    """The origin of rows: the name of the trace, and the file."""
+
+    def __init__(self, trace: str, file: str) -> None:
+        self.trace, self.file = trace, file
+
+    @property
+    def run(self) -> str | None:
+        """The run of a file of events, from its name."""
+        name = self.trace.rpartition("/")[2]
+        return name.removesuffix("_events") if name.endswith("_events") else None
+
+
+def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+    """Batches of `sim.studies.traces.tables.UNION`."""
+    try:
+        remaining = lines(stream)
+        first = next(remaining, None)
+        if first is None or (not first.text.strip() and not first.fault):
+            first = next((line for line in remaining if line.text.strip()), None)
+        if first is None:
+            yield quarantined(source, "the file is empty")
+            return
+        if _DELIMITER_LINE.fullmatch(first.text):  # Grafana's "Download for Excel"
+            first = next(remaining, first)
+        if first.fault:
+            yield _quarantine(source, [(first.number, f"its first line: {first.fault}", first.text)])
+            return
+        delimiter = max(_DELIMITERS, key=first.text.count)
+        columns = [name.strip().strip("\ufeff") for name in _fields(first, delimiter) or []]
+        headless = all(_is_number(name) or not name for name in columns[:2]) or choices.names_columns_by_number(
+            len(columns)
+        )
+        names = [str(i) for i in range(len(columns))] if headless else columns
+        header = columns if headless and not choices.names_columns_by_number(len(columns)) else names
+        rows = chain([first], remaining) if headless else remaining
+        is_open = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
+        if are_offsets(header) and choices.value is None and choices.format is None:
+            yield from _whole_rows(source, header, delimiter, rows, choices, table_of_offsets)
+        elif are_metrics(header) and choices.value is None and is_open:
+            yield from _whole_rows(source, header, delimiter, rows, choices, table_of_columns)
+        elif (
+            is_open and (column := choices.value_column(header)) is not None and metric_of(column).kind is not Kind.RATE
+        ):
+            yield from _column_rows(source, choices, header, names, delimiter, rows, first, column)
+        else:
+            yield from _known_rows(source, choices, header, names, delimiter, rows, first)
+    except TraceFileError as error:
+        yield quarantined(source, str(error))
+
+
+def table_rows(
+    source: RowOrigin, names: list[str], rows: Iterable[TraceLine], choices: Choices
+) -> Iterator[pa.RecordBatch]:
+    """Batches of a table whose columns have names, and whose rows are lines with commas."""
+    try:
+        yield from _known_rows(source, choices, names, names, ",", rows, TraceLine(0, ""))
+    except TraceFileError as error:
+        yield quarantined(source, str(error))
+
+
+def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Batches of rates of a monitoring system: of its one source, or of the one that --value names."""
+    for note in table.notes:
+        yield noted(source, note)
+    _, *sources = table.columns
+    if len(sources) > 1 and choices.value is None:
+        yield quarantined(source, f"has the rates of {', '.join(sources)}: name one by --time time --value")
+        return
+    chosen = choices.of_source(sources[0])
+    yield from table_rows(
+        source, table.columns, (TraceLine(i, _line(row)) for i, row in enumerate(table.rows, start=1)), chosen
+    )
+
+
+def _column_rows(
+    source: RowOrigin,
+    choices: Choices,
+    header: list[str],
+    names: list[str],
+    delimiter: str,
+    rows: Iterable[TraceLine],
+    first: TraceLine,
+    column: str,
+) -> Iterator[pa.RecordBatch]:
+    """Batches of a table with one column of values.  Counts are read as a whole: their rate needs the row after."""
+    remaining = iter(rows)
+    begin = list(islice(remaining, SAMPLE))
+    place = header.index(column)
+    cells = [fields[place] for line in begin if len(fields := _fields(line, delimiter) or []) == len(header)]
+    metric = taken_as(column, map(cell_number, cells))
+    if metric.kind not in (Kind.COUNTER, Kind.PERIOD):
+        if metric.kind is Kind.OTHER:
+            raise TraceFileError(metric.refusal(column, f"; {TO_OVERRIDE}"))
+        yield from _known_rows(source, choices, header, names, delimiter, chain(begin, remaining), first)
+        return
+    time = choices.time or first_of(TIMES, header) or header[0]
+    unit_s = None if choices.unit_s is None else Fraction(choices.unit_s).limit_denominator(10**9)
+
+    def counted(_: list[str], lines: Iterable[tuple[int, Mapping[str, str | None]]]) -> MonitoringTable:
+        return table_of_columns([time, column], lines, metric=metric, unit_s=unit_s, zone=choices.zone)
+
+    yield from _whole_rows(
+        source,
+        header,
+        delimiter,
+        chain(begin, remaining),
+        replace(choices, time=None, value=None, unit_s=None),
+        counted,
+    )
+
+
+def _whole_rows(
+    source: RowOrigin,
+    names: list[str],
+    delimiter: str,
+    rows: Iterable[TraceLine],
+    choices: Choices,
+    table_of: Callable[[list[str], Iterable[tuple[int, Mapping[str, str | None]]]], MonitoringTable],
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the rates of a file that is read as a whole."""
+    fields = ((line.number, _fields(line, delimiter) or []) for line in rows if line.text.strip())
+    try:
+        table = table_of(
+            names, ((number, dict(zip(names, row, strict=False))) for number, row in fields if len(row) == len(names))
+        )
+    except MonitoringError as error:
+        yield quarantined(source, str(error))
+    else:
+        yield from monitoring_rows(source, table, choices)
+
+
+def _line(row: list[str]) -> str:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(row)
+    return written.getvalue()
+
+
+def _known_rows(
+    source: RowOrigin,
+    choices: Choices,
+    header: list[str],
+    names: list[str],
+    delimiter: str,
+    rows: Iterable[TraceLine],
+    first: TraceLine,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a table of this format; one in quarantine, at its `first` line, if the format is unknown."""
+    format_ = choices.format_of(header)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if format_ is not None and not twice:
+        yield from _Blocks(source, format_, names, delimiter, choices.zone).read(rows)
+        return
+    unknown = f"no known format has the columns {', '.join(header)[:LONGEST_ROW]}: name yours by --time and --value"
+    why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
+    yield _quarantine(source, [(first.number, why, first.text)]) if first.number else quarantined(source, why)
+
+
+class _Blocks:
+    """Blocks of a file, in order: the block before decides whether time goes on."""
+
+    def __init__(
+        self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str, zone: str | None
+    ) -> None:
+        self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
+        self.latest = -np.inf
+        self.reader = ColumnReader(zone)
+        self.blocks = self.rows = 0
+
+    def read(self, rows: Iterable[TraceLine]) -> Iterator[pa.RecordBatch]:
+        block, size = list[TraceLine](), 0
+        broken: TraceFileError | None = None
+        source = iter(rows)
+        while True:
+            try:
+                line = next(source, None)
+            except TraceFileError as error:  # the rows before it count
+                line, broken = None, error
+            if line is not None:
+                block.append(line)
+                size += len(line.text)
+                if len(block) < BLOCK_ROWS + HELD_BACK and size < BLOCK_CHARACTERS:
+                    continue
+            kept_back = HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
+            yield from self._block(block, kept_back)
+            block = block[len(block) - kept_back :]
+            size = sum(len(line.text) for line in block)
+            if line is None:
+                break
+        if broken is not None:
+            raise broken
+        if not self.rows:
+            yield quarantined(self.source, "there are no rows under the names of its columns")
+
+    def _block(self, block: list[TraceLine], kept_back: int) -> Iterator[pa.RecordBatch]:
+        bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
+        until = block[-kept_back - 1].number if block else 0
+        for line in block:
+            self.rows += line.number <= until
+            if line.fault:
+                bad.append((line.number, line.fault, line.text))
+            elif (row := _fields(line, self.delimiter)) is None:
+                bad.append((line.number, "quotes are not closed", line.text))
+            elif len(row) == len(self.columns):
+                good[line.number] = row
+            elif row and line.text.strip():  # a blank line is no row
+                bad.append((line.number, f"does not have {len(self.columns)} fields", line.text))
+        if good:
+            texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
+            parsed = self.format.parse(texts, self.reader)
+            wrong = self._in_order(parsed.tables, parsed.wrong, until)
+            usable = (wrong == "") & (parsed.passed == "") & (wrong.index <= until)
+            if self.blocks == 0 and usable.any() and str(self.reader):
+                yield noted(self.source, str(self.reader))
+            for kind, rows in parsed.tables.items():
+                if len(chosen := rows[usable.reindex(rows.index)]):
+                    yield self._table(kind, chosen)
+            broken = wrong[wrong != ""]
+            bad += [
+                (line, why, self.delimiter.join(good[line]))
+                for line, why in zip(broken.index.tolist(), broken, strict=True)
+            ]
+            passed = parsed.passed[(wrong == "") & (parsed.passed != "") & (wrong.index <= until)].value_counts()
+            for why, count in passed.items():
+                yield passed_over(self.source, str(why), int(count))
+        if bad := [row for row in sorted(bad) if row[0] <= until]:
+            yield _quarantine(self.source, bad)
+        self.blocks += 1
+
+    def _in_order(self, tables: Mapping[str, pd.DataFrame], wrong: pd.Series[str], until: int) -> pd.Series[str]:
+        if not self.format.ordered:
+            return wrong
+        time = tables[self.format.ordered]["t_s"]
+        time = time[wrong.reindex(time.index) == ""]
+        strictly = self.format.ordered == "rates"
+        steps = np.diff(time.to_numpy(), prepend=self.latest)
+        if ((steps > 0) if strictly else (steps >= 0)).all():
+            misplaced = dict[int, str]()
+        else:
+            misplaced = out_of_order(time.tolist(), self.latest, strictly=strictly)
+        if self.blocks == 0 and len(time) >= MIN_ROWS_TO_JUDGE and len(misplaced) > (1 - MIN_ORDERED_SHARE) * len(time):
+            first = f"{len(misplaced)} of the first {len(time)} rows are not in order"
+            raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
+        if misplaced:
+            places = time.index[list(misplaced)]
+            wrong = pd.Series(list(misplaced.values()), index=places, dtype=object).reindex(wrong.index).fillna(wrong)
+        kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
+        self.latest = float(kept.iloc[-1]) if len(kept) else self.latest
+        return wrong
+
+    def _table(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
+        if kind == "failures" and "run" not in rows and self.source.run is not None:
+            rows = rows.assign(run=self.source.run)
+        return rows_batch(kind, self.source, rows.assign(line=rows.index))
+
+
+def _fields(line: TraceLine, delimiter: str) -> list[str] | None:
+    if '"' not in line.text:
+        return line.text.split(delimiter)
+    try:
+        return next(csv.reader([line.text], strict=True, delimiter=delimiter), [])
+    except csv.Error:
+        return None
+
+
+def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
+    table = pd.DataFrame(rows, columns=["line", "reason", "text"])
+    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:LONGEST_ROW]))
+
+
+def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
+    """A row in quarantine for the file as a whole, or for its unreadable rest."""
+    return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
+
+
+def passed_over(source: RowOrigin, why: str, count: int) -> pa.RecordBatch:
+    """A row that counts right lines that belong to no table."""
+    return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
+
+
+def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
+    """A row that says how a file was read."""
+    return rows_batch("note", source, pd.DataFrame({"reason": [printable(how)], "count": [1]}))
+
+
+def rows_batch(kind: str, source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
+    """Rows of a table, with the columns of all tables."""
+    same = {"kind": kind, "trace": source.trace, "file": source.file}
+    columns = {
+        **{name: [value] * len(rows) for name, value in same.items()},
+        **{str(name): rows[name] for name in rows},
+    }
+    arrays = [
+        pa.array(columns[field.name], type=field.type, from_pandas=True)
+        if field.name in columns
+        else pa.nulls(len(rows), field.type)
+        for field in UNION
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=UNION)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# ---- Checkpoints of real jobs as rows: recordings, saved REST answers, archives and JobManager logs, read by `sim.jobs`.
+
+
+def recording_rows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch]:
+    """Rows of a recording, of an archive of the history server, or of saved answers (a folder or a zip of them)."""
+    try:
+        rows = read_any(copy).checkpoints_table()
+    except RecordingError as error:
+        yield quarantined(
+            source, str(error).replace(f"{copy}: ", "").replace(str(copy), "it").removeprefix(f"{copy.name}: ")
+        )
+        return
+    yield rows_batch(
+        "checkpoints",
+        source,
+        pd.DataFrame(
+            {
+                "line": range(1, len(rows) + 1),
+                "t_s": rows["trigger_timestamp"].astype(float) / 1e3,
+                "id": rows["id"],
+                "type": rows["is_savepoint"].map({True: "SAVEPOINT", False: "CHECKPOINT"}),
+                "status": rows["status"],
+                "end_to_end_duration_ms": _known(rows["end_to_end_duration"]),
+                "checkpointed_size": _known(rows["checkpointed_size"]),
+            }
+        ),
+    )
+
+
+def log_rows(source: RowOrigin, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Rows of a log, or of the parts of a rotated one.  Each job of a session cluster is a trace of its own."""
+    try:
+        jobs = read_jobs(parts)
+    except RecordingError as error:
+        yield quarantined(source, str(error).removeprefix(f"{', '.join(part.name for part in parts)}: "))
+        return
+    for name, log in sorted(jobs.items()):
+        yield from _log(source if len(jobs) == 1 else RowOrigin(f"{source.trace}/{name}", source.file), log)
+
+
+def _log(source: RowOrigin, log: JobLog) -> Iterator[pa.RecordBatch]:
+    points = sorted(log.checkpoints.values(), key=lambda point: point.id)
+    triggered = [point for point in points if point.triggered_ms >= 0]
+    if triggered:
+        yield rows_batch(
+            "checkpoints",
+            source,
+            pd.DataFrame(
+                {
+                    "line": range(1, len(triggered) + 1),
+                    "t_s": [point.triggered_ms / 1e3 for point in triggered],
+                    "id": [point.id for point in triggered],
+                    "type": ["SAVEPOINT" if point.is_savepoint else "CHECKPOINT" for point in triggered],
+                    "status": [point.status for point in triggered],
+                    "end_to_end_duration_ms": _known(pd.Series([point.duration_ms for point in triggered])),
+                    "checkpointed_size": _known(pd.Series([point.size_bytes for point in triggered])),
+                }
+            ),
+        )
+    for point in points:
+        if point.triggered_ms < 0:
+            yield quarantined(source, f"checkpoint {point.id} ends in the log and does not begin in it")
+
+
+def labelled_windows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch] | None:
+    """A JSON object of file -> [[begin, end], ...]: marked anomalies, as failures of the file's job.  None: another kind of document."""
+    try:
+        labels = Budget().parse(copy.read_bytes(), "labels")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(labels, dict) or not labels or not all(_is_windows(value) for value in labels.values()):
+        return None
+    return _labelled(source, labels)
+
+
+def _labelled(source: RowOrigin, labels: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
+    marked = [(Path(name).name.partition(".")[0], *window) for name, windows in labels.items() for window in windows]
+    rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
+    for column in ("begin", "end"):
+        rows[column] = dates(rows[column])
+    rows["lasts_s"] = rows["end"] - rows["begin"]
+    good = rows[rows["lasts_s"] >= 0]
+    yield rows_batch(
+        "failures",
+        source,
+        pd.DataFrame(
+            {
+                "line": good.index + 1,
+                "t_s": good["begin"],
+                "lasts_s": good["lasts_s"],
+                "what": "labelled anomaly",
+                "run": good["run"],
+            }
+        ),
+    )
+    for _ in range(len(rows) - len(good)):
+        yield quarantined(source, "a window ends before it begins, or is no time")
+
+
+def _is_windows(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(moment, str) for moment in pair) for pair in value
+    )
+
+
+def _known(values: pd.Series[Any]) -> pd.Series[float]:
+    """-1: unknown."""
+    known = values.astype(float)
+    return known.where(known >= 0)

@@ -1,0 +1,146 @@
+"""Files of traces -> typed tables, in this process: what `sim.studies.traces.pipeline` does on Spark.
+
+It holds the rows of one file at a time.  The earlier tables stay until the new ones are complete.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.files import rows_of
+from sim.studies.traces.listing import TraceFile
+from sim.studies.traces.parsing import TraceFileError
+from sim.studies.traces.tables import MOST_GAP_S, NO_TABLE, STAGING, TABLES, folder_of, lower_quantile
+
+
+def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
+    """Write the tables that `sim.studies.traces.pipeline.read_traces` writes, and count rows.  TraceFileError: the tables cannot be
+    written."""
+    staging, counts = Path(out, STAGING), _Counts()
+    try:
+        shutil.rmtree(staging, ignore_errors=True)
+        for name in TABLES:
+            Path(staging, name).mkdir(parents=True)
+        for number, file in enumerate(files):
+            _write(_tables(counts.of(rows_of(file, choices))), staging, number)
+        for name in TABLES:
+            (staging / name / "_SUCCESS").touch()  # as Spark writes it, for programs that wait for it
+            shutil.rmtree(Path(out, name), ignore_errors=True)
+            Path(staging, name).rename(Path(out, name))
+    except OSError as error:
+        raise TraceFileError(f"the tables cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return counts.table()
+
+
+class _Key(NamedTuple):
+    """The key of a count of rows."""
+
+    trace: str
+    file: str
+    kind: str
+    reason: str | None
+
+
+class _Counts:
+    """The number of rows by trace, file, kind and reason, and the first line of each."""
+
+    def __init__(self) -> None:
+        self._found: dict[_Key, tuple[int, int | None]] = {}
+
+    def of(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        """The same batches, counted.  The rows of a batch have one trace, file and kind."""
+        for batch in batches:
+            if batch.num_rows:
+                self._add(batch)
+                yield batch
+
+    def table(self) -> pd.DataFrame:
+        ordered = sorted(self._found.items(), key=lambda item: (*item[0][:3], item[0].reason or ""))
+        return pd.DataFrame(
+            [(*key, count, line) for key, (count, line) in ordered],
+            columns=["trace", "file", "kind", "reason", "count", "line"],
+        )
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        trace, file, kind = (batch.column(name)[0].as_py() for name in ("trace", "file", "kind"))
+        of_reason = pa.table(
+            [batch.column("reason"), pc.fill_null(batch.column("count"), 1), batch.column("line")],
+            ["reason", "n", "line"],
+        )
+        for row in of_reason.group_by("reason").aggregate([("n", "sum"), ("line", "min")]).to_pylist():
+            key = _Key(trace, file, kind, row["reason"])
+            count, line = self._found.get(key, (0, None))
+            lines = [number for number in (line, row["line_min"]) if number is not None]
+            self._found[key] = count + row["n_sum"], min(lines, default=None)
+
+
+def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
+    """The rows of a file by table."""
+    by_kind = dict[str, list[pa.RecordBatch]]()
+    for batch in batches:
+        kind = batch.column("kind")[0].as_py()
+        if kind in NO_TABLE:
+            continue
+        table = "rates" if kind == "arrivals" else kind
+        extra = ["usual_of"] if kind == "factors" else []
+        # the others are null
+        by_kind.setdefault(kind, []).append(batch.select([*(column.name for column in TABLES[table]), *extra]))
+    found = {kind: pa.Table.from_batches(parts).to_pandas() for kind, parts in by_kind.items()}
+    if "arrivals" in found:
+        found["rates"] = _per_second(found.pop("arrivals"))  # a file has either
+    if "factors" in found:
+        usual = (
+            found["factors"]
+            .groupby(["trace", "usual_of"], dropna=False)["speed"]
+            .transform(lambda speeds: lower_quantile(speeds, 0.5))
+        )
+        found["factors"]["factor"] = usual / found["factors"]["speed"]
+    return found
+
+
+def _per_second(arrivals: pd.DataFrame) -> pd.DataFrame:
+    """Arrivals counted per second, seconds without any included."""
+    seconds = arrivals.assign(second=np.floor(arrivals["t_s"])).groupby(["trace", "second"], as_index=False)
+    counted = seconds.agg(rate=("second", "size"), line=("line", "min")).rename(columns={"second": "t_s"})
+    return pd.concat(_filled(of_trace) for _, of_trace in counted.groupby("trace"))
+
+
+def _filled(counted: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a trace with seconds without arrivals, which have the line of the second before them."""
+    at = counted["t_s"].to_numpy(np.int64)
+    gaps = np.diff(at, append=at[-1:] + 1) - 1
+    empty = [
+        np.arange(begin + 1, begin + gap + 1) if gap <= MOST_GAP_S else np.array([begin + 1, begin + gap])
+        for begin, gap in zip(at[gaps > 0], gaps[gaps > 0], strict=True)
+    ]
+    lines = np.repeat(counted["line"].to_numpy()[gaps > 0], [len(seconds) for seconds in empty])
+    seconds = np.concatenate([*empty, np.empty(0, np.int64)]).astype(float)
+    zeros = pd.DataFrame({"trace": counted["trace"].iloc[0], "line": lines, "t_s": seconds, "rate": 0.0})
+    return pd.concat([counted.astype({"rate": float}), zeros])
+
+
+def _write(tables: dict[str, pd.DataFrame], staging: Path, number: int) -> None:
+    """A file per table and trace, sorted as Spark sorts."""
+    for name, rows in tables.items():
+        columns = [column for column in TABLES[name] if column.name != "trace"]
+        schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+        keys = ["line", *(column.name for column in columns if column.name == "t_s")]
+        for trace, of_trace in rows.groupby("trace"):
+            ordered = of_trace.sort_values(keys, kind="stable", na_position="first").reindex(columns=schema.names)
+            folder = staging / name / folder_of(str(trace))
+            folder.mkdir(exist_ok=True)
+            pq.write_table(
+                pa.Table.from_pandas(ordered, schema, preserve_index=False), folder / f"part-{number:05d}.parquet"
+            )

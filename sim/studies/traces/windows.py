@@ -1,0 +1,255 @@
+"""Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
+
+Windows are cut trace by trace, in this process or on Spark, by the same function.  So the rates of one trace have to fit into memory.
+The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window` (a name), `from_s` (from the first
+row of the trace), `length_s`, `file` (the trace's table of rates, relative to the stored windows), and features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from os.path import relpath
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sim.studies.traces.parsing import TraceFileError
+from sim.studies.traces.tables import folder_of, lower_quantile
+
+Floats = NDArray[np.float64]
+FEATURES = {
+    "rows": "observations",
+    "covered": "share of the window with observations, each as long as they are apart in the median of the trace",
+    "mean": "of the rate, records/s",
+    "p95": "of the rate",
+    "peak": "its largest value",
+    "burst": "peak / mean: 1 is steady",
+    "variation": "standard deviation / mean",
+    "trend": "what the rate gains from begin to end of a straight line through it, as a share of the mean",
+    "load": "mean / mean of the whole trace",
+    "failures": "how many begin in the window, of traces in the same folder",
+    "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
+}
+LEAST_COVERED = 0.5
+"""A window with fewer observations tells little about the load: it is left out, and counted."""
+COLUMNS = ("trace", "from_s", *FEATURES)
+
+
+class CutWindows(NamedTuple):
+    """The windows that were cut from traces, and notes about those left out."""
+
+    windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
+    notes: list[str]  # lines about windows left out
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How windows are cut."""
+
+    length_s: float
+    way: str  # of `CUTS`, by which they are chosen
+    count: int | None  # of each trace; None: all
+
+
+def windows_here(
+    tables: str,
+    *,
+    length_s: float,
+    cut: str = "time",
+    count: int | None = None,
+    trace: str | None = None,
+    base: str = ".",
+) -> CutWindows:
+    """Cut windows of local tables, `count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
+
+    TraceFileError: no such trace, no window of that length in any, or a damaged table.
+    """
+    try:
+        failed = list(_parts(tables, "failures", ["t_s", "run"]))
+        failures = pd.concat(failed) if failed else pd.DataFrame(columns=["t_s", "run", "trace"])
+        found = [
+            cut_trace(rates, failures, Cutting(length_s, cut, count))
+            for rates in _parts(tables, "rates", ["t_s", "rate"])
+            if trace in (None, rates["trace"].iloc[0])
+        ]
+    except (OSError, pa.ArrowException) as error:
+        raise TraceFileError(f"{tables}: the tables cannot be read: {str(error).splitlines()[0]}") from None
+    return finished(found, tables, length_s, trace, base)
+
+
+def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.DataFrame:
+    """The chosen windows of one trace, and a row without `from_s` whose `rows` says how many windows are left out as too sparse.
+
+    Empty: the trace is shorter than a window, or has no rate.
+    """
+    series = _series(rates, cut.length_s)
+    if series is None:
+        return pd.DataFrame(columns=list(COLUMNS))
+    failed_s = _failures_during(series, failures)
+    begins = _around(failed_s, series, cut.length_s) if cut.way == "failures" else _consecutive(series, cut.length_s)
+    windows = _described(series, failed_s, begins, cut.length_s)
+    chosen = CUTS[cut.way](windows, cut.count).to_dict("records") if len(windows) else []
+    left_out = {"trace": series.trace, "from_s": np.nan, "rows": len(begins) - len(windows), "failures": 0}
+    return pd.DataFrame([left_out, *chosen], columns=list(COLUMNS))
+
+
+def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
+    """The table with names and places.  TraceFileError: it is empty."""
+    tables = tables.rstrip("/")
+    full = [found for found in cuts if len(found)]
+    if not full:
+        searched = f"the trace '{trace}'" if trace is not None else "any trace"
+        raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
+    rows = pd.concat(full, ignore_index=True)
+    found = rows[rows["from_s"].notna()].sort_values(["trace", "from_s"], ignore_index=True)
+    notes = list[str]()
+    if sparse := int(rows["rows"][rows["from_s"].isna()].sum()):
+        notes.append(
+            f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all"
+        )
+    if found.empty:
+        raise TraceFileError(
+            f"{tables}: no windows: " + (notes[0] if notes else f"none of {length_s:g} s around a failure")
+        )
+    several = len(set(found["trace"])) > 1
+    names = [f"{row.trace} {row.from_s:.10g} s" if several else f"{row.from_s:.10g} s" for row in found.itertuples()]
+    found.insert(0, "window", names)
+    found.insert(3, "length_s", float(length_s))
+    found.insert(4, "file", [_place(tables, name, base) for name in found["trace"]])
+    return CutWindows(found, notes)
+
+
+def _place(tables: str, trace: str, base: str) -> str:
+    """The path of a trace's rates."""
+    place = f"{tables}/rates/{folder_of(trace)}"
+    return place if "://" in place else relpath(place, base)
+
+
+class _Series(NamedTuple):
+    """The rates of a trace that is long enough, in the order of time."""
+
+    trace: str
+    begin_s: float
+    length_s: float
+    on_s: Floats  # of the observed rates, from the begin of the trace
+    rate: Floats
+    mean: float  # of the rate
+    step_s: float  # usual distance of rows
+
+
+def _parts(tables: str, name: str, columns: list[str]) -> Iterator[pd.DataFrame]:
+    """A table's rows, trace by trace."""
+    for folder in sorted(Path(tables.rstrip("/"), name).glob("trace=*")):
+        rows = pd.concat(pq.ParquetFile(part).read(columns).to_pandas() for part in sorted(folder.glob("*.parquet")))
+        yield rows.assign(trace=unquote(folder.name.removeprefix("trace=")))
+
+
+def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
+    """The rates of a trace.  None: it is shorter than a window, or has no rate."""
+    rows = rates.dropna(subset="t_s").sort_values("t_s", kind="stable")
+    t_s = rows["t_s"].to_numpy(float)
+    observed = rows["rate"].notna().to_numpy()
+    if not observed.any() or t_s[-1] - t_s[0] < length_s:
+        return None
+    step_s = lower_quantile(pd.Series(np.diff(t_s)), 0.5)
+    rate = rows["rate"].to_numpy(float)[observed]
+    return _Series(
+        str(rows["trace"].iloc[0]), t_s[0], t_s[-1] - t_s[0], (t_s - t_s[0])[observed], rate, float(rate.mean()), step_s
+    )
+
+
+def _failures_during(series: _Series, failures: pd.DataFrame) -> Floats:
+    """The beginnings of failures within a trace, of all traces of its folder [s from the begin of the trace]."""
+    folder = series.trace.rpartition("/")[0]
+    at_s = [
+        at_s - series.begin_s
+        for trace, at_s, run in failures[["trace", "t_s", "run"]].itertuples(index=False, name=None)
+        if trace.rpartition("/")[0] == folder and (run is None or series.trace.endswith(run))
+    ]
+    failed_s = np.array(at_s, float)
+    return failed_s[(failed_s >= 0) & (failed_s <= series.length_s)]
+
+
+def _consecutive(series: _Series, length_s: float) -> Floats:
+    """Begins of windows one after the other; the last one ends before the trace does."""
+    return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
+
+
+def _around(failed_s: Floats, series: _Series, length_s: float) -> Floats:
+    """The begin of a window per failure, a third of its length before it; only complete windows."""
+    begins = np.unique(failed_s - length_s / 3)
+    return begins[(begins >= 0) & (begins + length_s <= series.length_s)]
+
+
+def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
+    """A row of features per window that has enough observations."""
+    firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
+    covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
+    rows = list[dict[str, Any]]()
+    for i in np.flatnonzero(covered >= LEAST_COVERED):
+        from_s, window = begins[i], slice(firsts[i], ends[i])
+        rate, at = series.rate[window], series.on_s[window] - from_s
+        if not len(rate) or not rate.mean() > 0:
+            continue
+        failures = (failed_s - from_s)[(failed_s >= from_s) & (failed_s < from_s + length_s)]
+        mean = float(rate.mean())
+        rows.append(
+            {
+                "trace": series.trace,
+                "from_s": float(from_s),
+                "rows": len(rate),
+                "covered": float(covered[i]),
+                "mean": mean,
+                "peak": float(rate.max()),
+                "burst": float(rate.max()) / mean,
+                "p95": lower_quantile(pd.Series(rate), 0.95),
+                "variation": float(rate.std()) / mean,
+                "trend": _slope(at, rate) * length_s / mean,
+                "load": mean / series.mean,
+                "failures": len(failures),
+                "failure_s": failures.min() if len(failures) else np.nan,
+            }
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _slope(at: Floats, rate: Floats) -> float:
+    """The slope of the straight line through the rates; 0 if all are of one moment."""
+    from_mean = at - at.mean()
+    spread = float((from_mean**2).sum())
+    return float((from_mean * (rate - rate.mean())).sum()) / spread if spread > 0 else 0.0
+
+
+def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
+    """The first windows; a minus in front of a feature puts the largest first."""
+    names, ascending = [name.removeprefix("-") for name in order], [not name.startswith("-") for name in order]
+
+    def choose(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
+        return full.sort_values(names, ascending=ascending).head(len(full) if count is None else count)
+
+    return choose
+
+
+def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
+    """The middle window of each of `count` equal classes of load; the first classes have a window more."""
+    if count is None:
+        return full
+    by_load = full.sort_values(["mean", "from_s"])
+    classes = np.array_split(np.arange(len(by_load)), count)
+    return by_load.iloc[[places[(len(places) - 1) // 2] for places in classes if len(places)]]
+
+
+CUTS: dict[str, Callable[[pd.DataFrame, int | None], pd.DataFrame]] = {
+    "time": _first("from_s"),
+    "bursts": _first("-burst", "from_s"),
+    "load": _spread,
+    "failures": _first("from_s"),
+}
+"""The ways of choosing windows: the earliest, the most bursty, one per class of load, around failures."""

@@ -1,0 +1,119 @@
+"""What a study gives."""
+
+import json
+
+import pytest
+
+import sim
+
+
+def test_tables_name_the_strategy_of_every_row(results):
+    assert list(results.checkpoints.columns[:3]) == ["strategy", "replication", "id"]
+    assert {"aligned", "unaligned"} == set(results.checkpoints["strategy"])
+    assert {"unaligned"} == set(results["unaligned"].subtasks["strategy"])
+    assert list(results.table["strategy"]) == ["aligned", "unaligned"]
+
+
+@pytest.mark.parametrize(
+    "name", ["tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path", "requests"]
+)
+def test_every_table_of_a_run_is_an_attribute(results, name):
+    rows = sum(len(run.tables[name]) for runs in results.runs.values() for run in runs)
+
+    assert rows == len(getattr(results, name))
+
+
+def test_results_show_the_answer_and_stay_short(results):
+    assert results.verdict in repr(results)
+    assert results.verdict.replace("'", "&#x27;") in results._repr_html_()
+    assert len(repr(results.runs["aligned"][0])) < 1000
+    assert "4 COMPLETED" in repr(results.runs["aligned"][0]), "they begin after 21 ms, and each second later"
+
+
+def test_a_long_table_says_what_it_leaves_out(study):
+    variants = study["aligned"].with_(
+        {"checkpoint.interval": [f"{900 + k} ms" for k in range(31)], "run.duration": "1 s"}
+    )
+
+    assert "... and 1 more rows" in repr(variants)
+
+
+@pytest.mark.parametrize("name", ["durations", "timeline", "parts", "throughput", "lag", "in_flight", "back_pressure"])
+def test_every_plot_is_a_picture(results, name):
+    assert getattr(results.plot, name)()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_plot_of_one_checkpoint_names_those_there_are(results):
+    with pytest.raises(KeyError, match="no checkpoint 99: there are 1 to"):
+        results.plot.timeline(99)
+    with pytest.raises(KeyError, match="there are aligned, unaligned"):
+        results.plot.timeline(1, strategy="none")
+
+
+def test_an_explanation_has_parts_that_sum_to_the_duration(results):
+    explanation = results.explain(2, strategy="aligned")
+
+    row = results["aligned"].checkpoints.query("id == 2")
+    assert row["end_to_end_duration"].iloc[0] == pytest.approx(explanation.parts["duration_ms"].sum())
+    assert explanation.sentences[0].startswith("Checkpoint 2 (aligned) took")
+    assert explanation.sentences[0].split()[0] in repr(explanation)
+    with pytest.raises(LookupError, match="no checkpoint 99"):
+        results.explain(99)
+
+
+def test_results_are_kept_as_the_command_keeps_them(results, tmp_path):
+    folder = results.save(tmp_path / "kept")
+
+    assert {"aligned", "unaligned", "no-checkpoints"} == {path.name for path in folder.iterdir() if path.is_dir()}
+    assert results.verdict == json.loads((folder / "comparison.json").read_text())["verdict"]
+
+
+def test_a_report_and_a_timeline_are_files(results, tmp_path):
+    assert results.report(tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert json.loads(results.timeline(tmp_path / "t.json", strategy="unaligned", end="1 s").file.read_text())[
+        "traceEvents"
+    ]
+    with pytest.raises(ValueError, match=r"begin: 5 s: the window ends at .*: nothing lies in it"):
+        results.timeline(tmp_path / "t.json", begin="5 s")
+
+
+def test_an_import_has_its_history_beside_its_results(study, tmp_path):
+    compared = "{observed: {p50: 400 ms, p90: 1 s, max: 2 s, count: 20}, predicted: {p50: 390 ms, p90: 410 ms, max: 420 ms, count: 60}}"
+    imported = sim.loads(f"{study.text}backtest: {{runs: 3, simulated: 90 s, end-to-end: {compared}}}\n", "imported")
+    done = imported["aligned"].run(jobs=1)
+
+    assert json.loads((done.save(tmp_path / "kept") / "comparison.json").read_text())["history"]["checkpoints"] == 20
+    assert "The job as it is, beside its history" in done.report(tmp_path / "page.html").read_text()
+
+
+def test_a_study_without_checkpoints_has_nothing_to_explain_or_draw(study, tmp_path):
+    bare = study["aligned"].with_({"checkpoint.interval": "off"})
+
+    with pytest.raises(LookupError, match="no strategy takes checkpoints"):
+        bare.explain()
+    with pytest.raises(LookupError, match="no strategy takes checkpoints"):
+        bare.timeline(tmp_path / "t.json")
+
+
+def test_studies_and_results_stand_side_by_side_under_names(study, results):
+    other = study["aligned"].with_({"checkpoint.interval": "500 ms"})
+
+    both = sim.compare({"today": results["aligned"], "half": other}, jobs=1)
+
+    assert both.strategies == ["today", "half"]
+    assert "today, aligned" not in both.verdict
+    assert 2 * len(both["today"].checkpoints) == pytest.approx(len(both["half"].checkpoints), abs=1)
+    assert both.table["throughput_change"].notna().all()
+    with pytest.raises(ValueError, match="results of several studies are kept one by one"):
+        both.save("nowhere")
+
+
+def test_several_combinations_of_a_named_study_keep_their_own_names(results):
+    assert sim.compare({"a": results, "b": results["aligned"]}).strategies == ["a, aligned", "a, unaligned", "b"]
+
+
+def test_nothing_to_compare_is_told():
+    with pytest.raises(ValueError, match="nothing to compare"):
+        sim.compare()
+    with pytest.raises(TypeError, match=r"expected a study \(sim.load\) or the path"):
+        sim.compare(7)

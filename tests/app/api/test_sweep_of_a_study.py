@@ -1,0 +1,77 @@
+"""Sweeps from Python."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sim
+from sim.studies.sweeps.store import Store
+from tests.conftest import STUDY
+
+
+def test_axes_are_given_as_lists(study, tmp_path):
+    swept = sim.sweep(
+        study["aligned"], {"checkpoint.interval": ["500 ms", "1 s"]}, folder=tmp_path, replications=2, jobs=1
+    )
+
+    rows = swept.results.query("strategy != 'none'")
+    assert len(rows) == 4
+    assert {"500 ms", "1 s"} == set(rows["checkpoint.interval"])
+    assert tmp_path == swept.folder
+    assert "<table" in swept._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "axes", [{"checkpoint.interval": "10 s"}, {"checkpoint.interval": []}, ["checkpoint.interval"]]
+)
+def test_values_that_are_no_list_are_told_with_an_example(study, axes):
+    with pytest.raises(TypeError, match="axes: "):
+        sim.sweep(study, axes)
+
+
+def test_a_sweep_without_a_question_has_no_picture(study, tmp_path):
+    swept = sim.sweep(study, folder=tmp_path, jobs=1)
+
+    with pytest.raises(ValueError, match="has no question"):
+        swept.picture()
+
+
+ON_SPARK = """\
+import sys
+import sim
+
+study = sim.load("tiny.yaml")["aligned"].with_({"run.duration": "2 min"})
+print(len(sim.sweep(study, {"run.seed": list(range(1, 21))}, folder="rows", engine="interpreted", **eval(sys.argv[1])).results))
+"""
+"""A script of a user: 20 cells, and as many without checkpoints."""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_a_sweep_on_spark_that_is_stopped_keeps_its_rows_and_says_so(tmp_path):
+    """Ctrl-C in a script ends it as the command ends; another call goes on, here or on Spark."""
+    pytest.importorskip("pyspark")
+    (tmp_path / "tiny.yaml").write_text(STUDY)
+    (tmp_path / "script.py").write_text(ON_SPARK)
+    environment = os.environ | {"PYTHONPATH": str(Path(sim.__file__).parents[1])}
+    command = [sys.executable, "script.py", "{'master': 'local[2]'}"]
+    run = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while run.poll() is None and not any((tmp_path / "rows" / "cells").glob("*.parquet")):
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    printed, message = run.communicate(timeout=120)
+    kept = set(Store(tmp_path / "rows").rows())
+
+    assert (0 < len(kept) < 40, printed) == (True, "")
+    assert f"{len(kept)} of 40 cells are kept in rows; the same command goes on" in message
+    done = subprocess.run(
+        [*command[:2], "{'jobs': 1}"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.strip(), kept < set(Store(tmp_path / "rows").rows())) == ("40", True)

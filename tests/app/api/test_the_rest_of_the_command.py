@@ -1,0 +1,58 @@
+"""What the command can do beside runs, from Python: traces, schemas; histories side by side."""
+
+from dataclasses import replace
+
+import pytest
+
+import sim
+from sim.app.api.runs import compare
+
+
+def test_traces_become_tables_and_windows(tmp_path):
+    (tmp_path / "day.csv").write_text(
+        "t_s,rate\n" + "".join(f"{k},{1000 + 10 * (k % 7)}\n" for k in range(60)) + "61,many\n"
+    )
+    counts = sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", time="t_s", value="rate", master="here").counts
+    windows = sim.trace_windows(tmp_path / "tables", length="10 s", file=tmp_path / "windows.csv", master="here")
+
+    assert dict(zip(counts["kind"], counts["count"], strict=True)) == {"rates": 60, "quarantine": 1, "note": 1}
+    assert counts["reason"][counts["kind"] == "note"].tolist() == [
+        "times of 't_s' are seconds, 'rate' is taken as records per second"
+    ]
+    assert 5 == len(windows.table) == len((tmp_path / "windows.csv").read_text().splitlines()) - 1
+    with pytest.raises(ValueError, match="cut: expected time"):
+        sim.trace_windows(tmp_path / "tables", cut="moon", master="here")
+
+
+@pytest.mark.parametrize(("master", "expected"), [("here", "say another --master"), (None, "say --master as well")])
+def test_settings_of_spark_are_not_ignored(tmp_path, master, expected):
+    (tmp_path / "day.csv").write_text("epoch_s,rate\n1,2\n")
+    settings = {"spark.executor.cores": "2"}
+
+    with pytest.raises(ValueError, match=f"--conf is for Spark: {expected}"):
+        sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", master=master, conf=settings)
+    with pytest.raises(ValueError, match=f"--conf is for Spark: {expected}"):
+        sim.trace_windows(tmp_path / "tables", master=master, conf=settings)
+
+
+def test_schemas_and_columns_are_there():
+    assert "run" in sim.schema()["properties"]
+    assert "answer" in sim.schema("sweep")["properties"]
+    with pytest.raises(ValueError, match="expected scenario or sweep, not 'day'"):
+        sim.schema("day")
+    columns = sim.columns()
+    assert list(columns) == ["table", "column", "unit", "meaning"]
+    assert {"checkpoints", "results"} <= set(columns["table"])
+
+
+def test_the_history_of_one_job_stays_with_its_results(study):
+    """Results of several jobs have no common history."""
+    history, other = object(), object()
+    first, second = (study[name].run(jobs=1, progress=False) for name in ("aligned", "unaligned"))
+    mine, own, foreign = (
+        replace(results, backtest=of) for results, of in ((first, history), (second, history), (second, other))
+    )
+
+    assert history is compare({"a": mine, "b": own}).backtest
+    assert history is compare({"a": mine, "b": second}).backtest
+    assert compare({"a": mine, "b": foreign}).backtest is None

@@ -1,0 +1,95 @@
+"""Defaults that decide are named: one slot per task manager, union list state that is cleared, and lists that make axes."""
+
+from pathlib import Path
+
+import pytest
+
+REPORTS = Path(__file__).parents[2] / "data" / "reports"
+PRESSED = """\
+# How much data is in flight?
+version: 1
+job:
+  src: {source: {rate: unlimited, record: 1 kB}, parallelism: 4}
+  map: {input: {src: hash}, parallelism: 4}
+  sink: {input: {map: hash}, service: 1 ms, parallelism: 4}
+checkpoint: {interval: 5 s, barriers: BARRIERS}
+run: {duration: 12 s}
+"""
+
+
+def lines(done):
+    assert done.exit_code == 0
+    return " ".join(done.stdout.split()), [line for line in done.stderr.splitlines() if line]
+
+
+def test_a_restart_names_what_it_does_to_union_list_state(ckptsim):
+    """apache/paimon#1732, 100 writers: 6 kB, and 600 kB and 60 MB where restored elements are not cleared."""
+    scenario = REPORTS / "br03" / "scenario.yaml"
+    _, cleared = lines(ckptsim("run", scenario, "--out", "cleared"))
+    table, kept = lines(ckptsim("run", scenario, "--set", "job.writer.union-state={clears: false}", "--out", "kept"))
+    _, silent = lines(
+        ckptsim("run", scenario, "--set", "faults=[]", "--set", "job.writer.parallelism=2", "--out", "silent")
+    )
+
+    state = "each of the 100 subtasks of 'writer' restores the union list state of all, 6 kB, and"
+    assert (
+        f"scenario: {state} keeps its own; with union-state: {{clears: false}} it is 100 times as large after each restart"
+        in cleared
+    )
+    assert any(
+        line.startswith(f"scenario: {state} snapshots all of it again (clears: false): 100 times as large")
+        for line in kept
+    )
+    assert any("pekko.framesize" in line for line in kept), "what is not simulated is named"
+    assert not any("union" in line for line in silent), "nothing restarts"
+    assert " 600 kB " in table, "the median checkpoint"
+
+
+def test_union_list_state_without_a_size_is_named(ckptsim):
+    changes = ("job.writer.snapshot={}", "job.writer.parallelism=2", "run.duration=100 s")
+    done = ckptsim(
+        "run", REPORTS / "br03" / "scenario.yaml", *(word for own in changes for word in ("--set", own)), "--out", "out"
+    )
+
+    assert any(line.startswith("scenario: the union list state of 'writer' has no size") for line in lines(done)[1])
+
+
+@pytest.mark.parametrize(
+    ("barriers", "effect"),
+    [("aligned", "takes"), ("unaligned", "has")],
+)
+def test_the_number_of_slots_is_named_where_it_decides(ckptsim, tmp_path, barriers, effect):
+    """A channel within a task manager has no receiving buffers: with four slots there is half as much data in flight."""
+    (file := tmp_path / "pressed.yaml").write_text(PRESSED.replace("BARRIERS", barriers))
+    assumed = "Assumed: each task manager has one slot (cluster.slots). With 4 slots each checkpoint"
+    left_out, _ = lines(ckptsim("run", file, "--out", "a"))
+    given, _ = lines(ckptsim("run", file, "--set", "cluster.slots=1", "--out", "b"))
+
+    assert assumed in left_out
+    assert f"({barriers}) {effect} " in left_out.partition(assumed)[2]
+    assert "cluster.slots" not in given
+
+
+def test_slots_that_move_nothing_are_not_named(ckptsim, tmp_path):
+    (file := tmp_path / "idle.yaml").write_text(PRESSED.replace("BARRIERS", "aligned").replace("unlimited", "100/s"))
+
+    assert "cluster.slots" not in lines(ckptsim("run", file, "--out", "a"))[0]
+
+
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+def test_the_axes_of_a_file_are_named_first(ckptsim, tmp_path, verb):
+    text = (
+        PRESSED.replace("BARRIERS", "[aligned, unaligned]")
+        .replace("1 ms", "[{uniform: 1 ms}, {uniform: 2 ms}]")
+        .replace("12 s", "6 s")
+    )
+    (file := tmp_path / "axes.yaml").write_text(text)
+    _, found = lines(ckptsim(verb, file, "--set", "run.seed=[1, 2, 3]", "--out", "out"))
+
+    assert found[0] == "axes: job.sink.service (2) x checkpoint.barriers (2) x run.seed (3)"
+
+
+def test_a_file_without_lists_has_no_axes(ckptsim, tmp_path):
+    (file := tmp_path / "one.yaml").write_text(PRESSED.replace("BARRIERS", "aligned"))
+
+    assert not any(line.startswith("axes") for line in lines(ckptsim("run", file, "--out", "out"))[1])

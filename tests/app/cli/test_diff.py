@@ -1,0 +1,124 @@
+"""`ckptsim diff`: a screen first, tables below, and the same as JSON, as a folder and as a page."""
+
+import json
+
+from tests.app.cli.conftest import TINY
+
+JOB = TINY.replace("[aligned, unaligned]", "aligned")
+CHANGED = (
+    JOB.replace("service: 1 ms", "service: 2 ms").replace("interval: 1 s", "interval: 500 ms").replace("sink", "out")
+)
+
+
+def files(tmp_path):
+    (tmp_path / "a.yaml").write_text(JOB)
+    (tmp_path / "b.yaml").write_text(CHANGED)
+    return "a.yaml", "b.yaml"
+
+
+def test_a_screen_comes_first(ckptsim, tmp_path):
+    """At most fifteen lines of eighty characters: inputs, answer, and what accounts for it."""
+    done = ckptsim("diff", *files(tmp_path), "--replications", "2", "--jobs", "1")
+    screen = done.stdout.partition("\n\n")[0].splitlines()
+
+    assert done.exit_code == 0, done.stderr
+    assert len(screen) <= 15
+    assert max(map(len, screen)) <= 80
+    assert any("renamed: sink -> out" in line for line in screen)
+    assert any("job.out.service: 1 ms -> 2 ms" in line for line in screen)
+    assert "execution.checkpointing.interval" in done.stdout
+    assert "What each change alone does to A" in done.stdout
+
+
+def test_json_says_the_same(ckptsim, tmp_path):
+    """Each input with its step; each quantity with its difference, the part of each step, and their interaction."""
+    done = ckptsim("diff", *files(tmp_path), "--replications", "2", "--jobs", "1", "--json")
+    found = json.loads(done.stdout)
+    completed = next(own for own in found["quantities"] if own["quantity"] == "completed")
+
+    assert {"job.out.service", "checkpoint.interval"} == {own["key"] for own in found["inputs"]}
+    assert completed["after"] - completed["before"] == completed["change"] > 0
+    parts = [step["change"] for step in completed["steps"].values()]
+    assert completed["change"] == sum(parts) + completed["interaction"]
+    assert completed["steps"]["checkpoint.interval"]["change"] == max(parts)
+
+
+def test_the_same_twice_runs_nothing(ckptsim, tmp_path):
+    """No input differs: one line."""
+    a, _ = files(tmp_path)
+    done = ckptsim("diff", a, a)
+
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "Nothing that is simulated differs: the same values, or values that mean the\nsame.\n",
+    )
+
+
+def test_a_folder_of_run_is_a_side(ckptsim, tmp_path):
+    """Its scenario runs again, with the changes it was run with."""
+    a, _ = files(tmp_path)
+    ckptsim("run", a, "--set", "job.sink.service=2 ms", "--out", "kept", "--jobs", "1")
+    done = ckptsim("diff", a, "kept", "--replications", "1", "--jobs", "1", "--json")
+
+    assert [(own["key"], own["before"], own["after"]) for own in json.loads(done.stdout)["inputs"]] == [
+        ("job.sink.service", "1 ms", "2 ms")
+    ]
+
+
+def test_answers_of_sweeps_are_read(ckptsim, tmp_path):
+    """Settings that both tried stand side by side, under the same seeds; what differs between the jobs is named and simulated."""
+    a, _ = files(tmp_path)
+    (tmp_path / "job.yaml").write_text(JOB)
+    for name, service in (("one", "1 ms"), ("two", "3 ms")):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"# Which interval?\nversion: 1\nscenario: job.yaml\nset: {{job.sink.service: {service}}}\n"
+            "vary: {checkpoint.interval: [500 ms, 1 s]}\nreplications: 2\n"
+            "answer: {settings: [checkpoint.interval], show: [completed], least: end_to_end_p50_ms}\n"
+        )
+        swept = ckptsim("sweep", f"{name}.yaml", "--out", name, "--jobs", "1")
+        assert swept.exit_code == 0, swept.stderr
+    done = ckptsim("diff", "one", "two", "--json")
+    found = json.loads(done.stdout)
+
+    assert done.exit_code == 0, done.stderr
+    assert {"checkpoint.interval 500 ms", "checkpoint.interval 1 s"} == set(found["settings"])
+    assert all(
+        own["change"] > 0
+        for answer in found["settings"].values()
+        for own in answer
+        if own["quantity"] == "end_to_end_p50_ms"
+    )
+    assert [(own["key"], own["before"], own["after"]) for own in found["jobs"]["inputs"]] == [
+        ("job.sink.service", "1 ms", "3 ms")
+    ]
+    assert any(own["quantity"] == "end_to_end_p50_ms" and own["change"] > 0 for own in found["jobs"]["quantities"])
+    assert "Their jobs differ, apart from what was varied" in ckptsim("diff", "one", "two").stdout
+    assert "Their jobs are the same" in ckptsim("diff", "one", "one").stdout
+    assert "compare two of a kind" in ckptsim("diff", "one", a).stderr
+
+
+def test_mistakes_have_one_message(ckptsim, tmp_path):
+    """Several strategies, a file that is not there, a value that is none: what to do, and a code."""
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    a, b = files(tmp_path)
+    cases = {
+        ("tiny.yaml", a): "choose with --strategy one of aligned, unaligned",
+        (a, "none.yaml"): "none.yaml",
+        (a, b, "--set-b", "job.nobody.service=1 ms"): "there is no vertex 'nobody'",
+    }
+    for arguments, message in cases.items():
+        done = ckptsim("diff", *arguments)
+        assert done.exit_code == 3
+        assert message in done.stderr
+        assert done.stdout == ""
+
+
+def test_what_is_kept_makes_a_page(ckptsim, tmp_path):
+    """The folder has the answer, every row, and a command; `report` draws it."""
+    done = ckptsim("diff", *files(tmp_path), "--replications", "1", "--jobs", "1", "--out", "kept")
+    page = ckptsim("report", "kept", "-o", "page.html")
+    kept = json.loads((tmp_path / "kept" / "diff.json").read_text())
+
+    assert (done.exit_code, page.exit_code) == (0, 0), page.stderr
+    assert kept["command"].splitlines()[0] == "ckptsim diff a.yaml b.yaml --replications 1 --out kept"
+    assert kept["verdict"].split(":")[0] in (tmp_path / "page.html").read_text()

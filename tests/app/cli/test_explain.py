@@ -1,0 +1,40 @@
+"""`ckptsim explain`: the folder of a run, a scenario file, and what is wrong with either."""
+
+import json
+
+from tests.app.cli.conftest import without_axes
+
+
+def test_a_folder_and_its_scenario_say_the_same(ckptsim, tiny):
+    folder = without_axes(ckptsim("run", tiny, "--jobs", 1)).strip()
+    first, again = ckptsim("explain", tiny), ckptsim("explain", folder)
+
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert first.stdout == again.stdout
+    assert "(aligned) took" in first.stdout
+    assert "(unaligned) took" in first.stdout
+    assert "sum to the last acknowledgement" in first.stdout
+
+
+def test_json_sums_exactly(ckptsim, tiny):
+    done = ckptsim("explain", tiny, "--json", "--checkpoint", 2, "--strategy", "aligned", "--verify")
+
+    (record,) = json.loads(done.stdout)
+    assert (record["checkpoint"], record["strategy"], record["status"]) == (2, "aligned", "COMPLETED")
+    assert record["duration_ns"] == sum(part["duration_ns"] for part in record["parts"])
+    assert all("simulated_duration_ns" in change for change in record["what_if"])
+
+
+def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for arguments, code, message in (
+        (("explain", tiny, "--strategy", "nobody"), 2, "--strategy: no 'nobody': there are aligned, unaligned"),
+        (("explain", tiny, "--checkpoint", 99, "--strategy", "aligned"), 2, "no checkpoint 99: they are 1 to"),
+        (("explain", tmp_path / "empty"), 3, "is no folder of results"),
+        (("explain", tmp_path / "nowhere.yaml"), 3, "nowhere.yaml"),
+        (("explain", tiny, "--set", "checkpoint.interval=off"), 2, "no strategy takes checkpoints"),
+    ):
+        done = ckptsim(*arguments)
+
+        assert (code, 1) == (done.exit_code, without_axes(done).count("\n")), done.stderr
+        assert message in done.stderr

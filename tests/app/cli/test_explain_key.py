@@ -1,0 +1,124 @@
+"""What is told of a key is what the documents and the model say."""
+
+import json
+
+import pytest
+
+from docs.reference import scenario_page
+from sim.model.schema.reference import UnknownKeyError, all_keys, explain_key
+from sim.model.schema.study import loads
+
+SMALL = "version: 1\njob: {a: {source: {rate: 1/s, record: 1 kB}}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 1 s}\n"
+
+
+def test_every_key_has_a_meaning_and_values():
+    assert [reference.key for reference in all_keys() if not (reference.meaning and reference.values)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "default", "actual"),
+    [
+        ("checkpoint.timeout", "10 min", lambda s: s.checkpoint.timeout_ns == 600 * 10**9),
+        ("checkpoint.max-concurrent", "1", lambda s: s.checkpoint.max_concurrent == 1),
+        ("checkpoint.transfer-threads", "4", lambda s: s.checkpoint.state.transfer_threads == 4),
+        ("cluster.network.segment-size", "32 KiB", lambda s: s.cluster.network.segment_bytes == 32768),
+        ("storage.retry.max-backoff", "30 s", lambda s: s.storage.retry.most_backoff_ns == 30 * 10**9),
+        ("restart.jitter", "10 %", lambda s: s.restart.jitter == pytest.approx(0.1)),
+        ("run.seed", "1", lambda s: s.run.seed == 1),
+    ],
+)
+def test_the_default_is_that_of_the_model(key, default, actual):
+    assert default == explain_key(key).default
+    assert actual(loads(SMALL).scenarios[0])
+
+
+def test_a_key_of_flink_leads_to_ours():
+    assert explain_key("execution.checkpointing.min-pause").key == "checkpoint.min-pause"
+    assert explain_key("checkpoint.interval").flink == ("execution.checkpointing.interval",)
+
+
+def test_an_older_name_of_flink_leads_to_ours():
+    assert explain_key("akka.ask.timeout").key == "restart.ask-timeout"
+    assert explain_key("restart.ask-timeout").older == ("akka.ask.timeout (until 1.17)",)
+
+
+def test_what_a_key_excludes_and_needs():
+    assert explain_key("storage.slow").excludes == ("storage.dfs", "storage.object-store")
+    assert "only with  restart.strategy: fixed-delay | failure-rate" in str(explain_key("restart.delay"))
+    assert explain_key("restart.warm-up-factor").needs == "restart.warm-up"
+    assert explain_key("job.src.source.rate").excludes == ("job.VERTEX.source.rate-per-subtask",)
+    assert (
+        explain_key("faults.lasts-column").needs
+        == "faults.storage | faults.network | faults.slow | faults.commit and faults.trace"
+    )
+
+
+def test_every_key_says_its_default():
+    """A value, what its sentence says, that it is required, or that nothing is there without it."""
+    assert [reference.key for reference in all_keys() if not reference.default] == []
+    assert {
+        key: explain_key(key).default
+        for key in (
+            "checkpoint.interval",
+            "actions.format",
+            "checkpoint.staging.when-full",
+            "storage.disk",
+            "job.VERTEX.source.rate.scale",
+        )
+    } == {
+        "checkpoint.interval": "required",
+        "actions.format": "canonical",
+        "checkpoint.staging.when-full": "block",
+        "storage.disk": "none",
+        "job.VERTEX.source.rate.scale": "1",
+    }
+    assert tuple(explain_key(key).default for key in ("storage.bandwidth", "storage.object-store.latency")) == (
+        "unlimited",
+        "lognormal, mean 72 ms, cv 1.5",
+    )
+
+
+def test_a_vertex_may_have_any_name():
+    assert explain_key("job.my-map.state.size").key == "job.VERTEX.state.size"
+    assert {"factor", "share"} <= set(explain_key("storage.dfs.slow").keys)
+
+
+def test_an_unknown_key_names_one_that_is_near():
+    with pytest.raises(UnknownKeyError, match=r"did you mean 'storage\.slow\.share'"):
+        explain_key("slow-share")
+    with pytest.raises(UnknownKeyError, match="there is checkpoint"):
+        explain_key("x.timeout")
+
+
+def test_the_page_of_reference_says_the_same():
+    """Default and Flink's keys stand beside the meaning; a section without options has no keys of Flink."""
+    page = scenario_page().splitlines()
+
+    assert [
+        line.endswith("| 10 min | `execution.checkpointing.timeout` |")
+        for line in page
+        if line.startswith("| `timeout` | A checkpoint")
+    ] == [True]
+    assert "| key | meaning | values | default |" in page
+    assert [
+        line for line in page if line.startswith("| `") and line.replace("\\|", "").split("|")[4].strip() == ""
+    ] == []
+
+
+def test_the_command_tells_it(ckptsim):
+    assert "default  10 min" in ckptsim("explain-key", "checkpoint.timeout").stdout
+    assert json.loads(ckptsim("explain-key", "checkpoint.timeout", "--json").stdout)["default"] == "10 min"
+    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key").stdout.splitlines()
+    assert ckptsim("explain-key", "nonsense").exit_code == 2
+
+
+def test_several_keys_at_once(ckptsim):
+    """One after the other; for machines a list."""
+    done = ckptsim("explain-key", "checkpoint.interval", "run.seed")
+
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("checkpoint.interval")
+    assert "\n\nrun.seed" in done.stdout
+    assert [
+        row["key"] for row in json.loads(ckptsim("explain-key", "checkpoint.interval", "run.seed", "--json").stdout)
+    ] == ["checkpoint.interval", "run.seed"]

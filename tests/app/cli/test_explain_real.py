@@ -1,0 +1,153 @@
+"""`ckptsim explain` of a job that really ran: a live one, what is left of one, and everything that may be wrong with either."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sim.app.verbs.explain import SimulatedChange, SimulatedDurations
+from sim.jobs.source.saved import read_saved
+from tests.app.cli.conftest import without_axes
+
+REST = Path(__file__).parents[2] / "data" / "rest"
+
+
+def one_line(done, code=3):
+    assert (code, "") == (done.exit_code, done.stdout), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_a_live_job_and_its_saved_answers_say_the_same(ckptsim, fake_flink):
+    live, saved = ckptsim("explain", fake_flink().url), ckptsim("explain", REST / "pressed.zip")
+
+    assert (live.exit_code, saved.exit_code) == (0, 0)
+    assert live.stdout == saved.stdout
+    assert "sum to the last acknowledgement" in live.stdout
+    assert "Where the time goes" in live.stdout
+
+
+def test_one_checkpoint_and_json(ckptsim):
+    data = json.loads(ckptsim("explain", REST / "pressed.zip", "--json").stdout)
+    number = data["known"][-2]  # the last one has not ended
+    (record,) = json.loads(ckptsim("explain", REST / "pressed.zip", "--json", "--checkpoint", number).stdout)[
+        "explained"
+    ]
+
+    assert (number, "COMPLETED", "aligned") == (record["checkpoint"], record["status"], record["strategy"])
+    assert record["duration_ns"] == sum(part["duration_ns"] for part in record["parts"])
+    assert {"job", "median_ns", "slow", "failed", "where", "in_common", "not_told"} <= data.keys()
+
+
+@pytest.mark.parametrize("file", ["keeping-up.zip", "archive.json.gz", "jobmanager.log"])
+def test_everything_else_that_is_left_of_a_job(ckptsim, file):
+    done = ckptsim("explain", REST / file)
+    assert (done.exit_code, re.sub("job: . known defects? may apply .*\n", "", done.stderr)) == (0, "")
+    assert "checkpoints are known" in " ".join(done.stdout.split())
+
+
+def test_one_answer_from_standard_input(ckptsim):
+    """What people paste: the answer to /jobs/JOB/checkpoints, with the prompt."""
+    snapshot = read_saved(REST / "pressed.zip")
+    pasted = f"$ curl -s http://jm:8081/jobs/x/checkpoints\n{json.dumps(snapshot.of_job('/checkpoints'))}"
+    done = ckptsim("explain", "-", given=pasted)
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("standard-input is the answer to /jobs/JOB/checkpoints.")
+
+
+def test_one_that_has_not_ended_is_asked_for(ckptsim, fake_flink):
+    """Import leaves it out; who asks why a checkpoint hangs wants just this one."""
+    fake = fake_flink()
+    about = f"/jobs/{fake.job}/checkpoints"
+    newest, before = fake.answers[about]["history"][:2]
+    assert newest["status"] == "IN_PROGRESS"
+    number = newest["id"]
+    for path in [path for path in fake.answers if f"/details/{before['id']}" in path]:
+        moved = path.replace(f"/details/{before['id']}", f"/details/{number}")
+        fake.answers[moved] = fake.answers[path] | (
+            {"status": "IN_PROGRESS", "id": number} if "/subtasks/" not in path else {}
+        )
+    done = ckptsim("explain", fake.url)
+
+    assert done.exit_code == 0
+    assert f"Checkpoint {number} (aligned) has been under way for" in done.stdout
+
+
+def test_statistics_of_some_subtasks_are_missing(ckptsim, fake_flink):
+    """The path is told of what there is; all statistics gone, the duration is what is left."""
+    fake = fake_flink()
+    for path in [path for path in fake.answers if "/subtasks/" in path]:
+        del fake.answers[path]
+    done = ckptsim("explain", fake.url)
+
+    assert done.exit_code == 0
+    assert "Nothing tells of its subtasks" in " ".join(done.stdout.split())
+
+
+def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
+    pressed = REST / "pressed.zip"
+    (tmp_path / "page.json").write_text("<html>")
+    (tmp_path / "cut.json.gz").write_bytes((REST / "archive.json.gz").read_bytes()[:3000])
+    (tmp_path / "cut.json").write_text(gzip.decompress((REST / "archive.json.gz").read_bytes()).decode()[:5000])
+    fake = fake_flink()
+    empty = fake_flink()
+    empty.answers = {path: answer for path, answer in empty.answers.items() if "/details/" not in path}
+    about = f"/jobs/{empty.job}/checkpoints"
+    empty.answers[about] = {"counts": {"total": 0, "completed": 0}, "history": []}
+    cut = fake_flink()
+    cut.faults[f"/jobs/{cut.job}"] = ["cut"] * 99
+    for arguments, code, message in (
+        (("http://127.0.0.1:1",), 3, "cannot be reached"),
+        ((fake.url, "--job", "abc"), 3, "has no job 'abc'"),
+        ((fake.url, "--header", "me"), 2, "--header: write 'NAME: VALUE'"),
+        ((fake.url, "--deadline", "soon"), 2, "--deadline"),
+        ((empty.url,), 2, f"{empty.url}: the job has had no checkpoint yet"),
+        ((cut.url, "--deadline", "2 s"), 3, cut.job),
+        ((pressed, "--checkpoint", 99), 2, "pressed.zip: no checkpoint 99: there are"),
+        ((pressed, "--strategy", "aligned"), 2, "--strategy: is for simulated runs"),
+        ((pressed, "--set", "a=b"), 2, "--set: is for simulated runs"),
+        ((pressed, "--deadline", "1 s"), 2, "--deadline: is for live jobs"),
+        ((tiny, "--job", "a"), 2, "--job: is for real jobs"),
+        ((tmp_path / "cut.json.gz",), 3, "cut off"),
+        ((tmp_path / "cut.json",), 3, "is not JSON"),
+        ((tmp_path / "nothing.zip",), 3, "nothing.zip: no such file"),
+    ):
+        assert message in one_line(ckptsim("explain", *arguments), code)
+
+
+def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
+    """A scenario, and a folder of results, are run again as before."""
+    folder = without_axes(ckptsim("run", tiny, "--jobs", 1)).strip()
+
+    assert "(unaligned) took" in ckptsim("explain", tiny).stdout
+    assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout
+
+
+def test_what_cannot_be_read_is_skipped(ckptsim, tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    done = ckptsim("validate", "--explain", tmp_path / "a.json")
+
+    assert done.exit_code == 4
+    assert "skipped:" in done.stderr
+
+
+def test_a_change_is_judged_by_its_factor():
+    """A difference within what predictions are off by is not called one."""
+    before = SimulatedDurations(30, 1000.0, 2000.0, 3000.0)
+
+    def judged(p50_ms, p90_ms, factors=(2.0, 4.0), count=30):
+        return (
+            SimulatedChange("c", "", SimulatedDurations(count, p50_ms, p90_ms, 1.0), factors, "")
+            .judgement(before)
+            .partition(":")[0]
+        )
+
+    assert judged(400, 900) == "Shorter (p50)"
+    assert judged(400, 400) == "Shorter (p50 and p90)"
+    assert judged(600, 900) == "Perhaps shorter"
+    assert judged(990, 2000) == "Hardly shorter"
+    assert judged(1, 1, None) == "How sure that is, is not known"
+    assert judged(0, 0, count=0) == "No checkpoint completes."

@@ -1,0 +1,44 @@
+"""`ckptsim init`: a first file, and the command that runs it."""
+
+from sim.app.examples import EXAMPLES
+
+
+def test_what_is_written_runs(ckptsim, tmp_path):
+    """In the folder where the command is given."""
+    done = ckptsim("init", "first")
+
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "first.yaml: written; next: ckptsim run first.yaml\n")
+    assert ckptsim("run", "first.yaml", "--set", "run.duration=8 s", "--jobs", 1).exit_code == 0
+
+
+def test_a_sweep_comes_with_what_it_reads(ckptsim, tmp_path):
+    done = ckptsim("init", "day", "-o", "new/folder")
+
+    assert done.exit_code == 0, done.stderr
+    assert {"day.yaml", "day-job.yaml", "day.csv"} == {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    assert done.stderr.endswith("next: ckptsim sweep new/folder/day.yaml\n")
+
+
+def test_without_a_name_examples_are_listed(ckptsim):
+    done = ckptsim("init")
+
+    assert done.exit_code == 0
+    assert list(EXAMPLES) == [line.split()[0] for line in done.stdout.splitlines()[1:]]
+
+
+def test_nothing_is_replaced_unasked(ckptsim, tmp_path):
+    (tmp_path / "first.yaml").write_text("mine")
+    done = ckptsim("init", "first")
+
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "first.yaml: exists already" in done.stderr
+    assert (tmp_path / "first.yaml").read_text() == "mine"
+    assert ckptsim("init", "first", "--force").exit_code == 0
+    assert (tmp_path / "first.yaml").read_text() != "mine"
+
+
+def test_a_name_that_is_no_example(ckptsim):
+    done = ckptsim("init", "frist")
+
+    assert done.exit_code == 2
+    assert "no example 'frist': there are first, failures" in done.stderr

@@ -1,0 +1,97 @@
+"""`ckptsim report` and `timeline` of a job that really ran."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import sim
+from tests.browser import Sight, browser, needs_browser
+
+DATA = Path(__file__).parents[2] / "data"
+PRESSED = DATA / "rest" / "pressed.zip"
+J4 = DATA / "users-jobs" / "J4-pressed-aligned-r1.zip"
+
+
+def test_a_page_says_what_explain_says(ckptsim, tmp_path):
+    """The slow ones, where their time went, and what they have in common; the waterfall of each that is told."""
+    done = ckptsim("report", J4, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+
+    assert (0, f"{tmp_path / 'page.html'}\n") == (done.exit_code, done.stderr)
+    for part in (
+        "Checkpoints of J4-pressed-aligned-r1",
+        "1 of 24 completed ones is slow (over 3.7 s)",
+        "86 MB at 38 MB/s",
+        "8  upload, count+out-writer[1]",
+        "What each subtask did in checkpoint 22",
+        "upload of count+out-writer takes longest: 1 of 1",
+        "What Flink does not tell",
+        "ckptsim report",
+    ):
+        assert part in page, part
+
+
+def test_a_live_job_and_one_checkpoint(ckptsim, fake_flink, tmp_path):
+    number = json.loads(ckptsim("explain", PRESSED, "--json").stdout)["known"][-2]
+    url = fake_flink().url
+    live = ckptsim("report", url, "-o", tmp_path / "live.html", "--checkpoint", number)
+    drawn = ckptsim("timeline", url, "-o", tmp_path / "live.json", "--checkpoint", number)
+
+    assert (live.exit_code, drawn.exit_code) == (0, 0), live.stderr + drawn.stderr
+    assert f"Checkpoint {number} of " in (tmp_path / "live.html").read_text()
+    names = {event["name"] for event in json.loads((tmp_path / "live.json").read_text())["traceEvents"]}
+    assert f"checkpoint {number}" in names
+    assert f"checkpoint {number - 1}" not in names
+
+
+def test_a_log_has_no_subtasks(ckptsim, tmp_path):
+    """A page of what there is; no timeline."""
+    log = DATA / "rest" / "jobmanager.log"
+
+    assert ckptsim("report", log, "-o", tmp_path / "page.html").exit_code == 0
+    assert "Nothing tells of its subtasks" in (tmp_path / "page.html").read_text()
+    done = ckptsim("timeline", log, "-o", tmp_path / "t.json")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "no statistics of subtasks are known" in done.stderr
+
+
+def test_python_writes_the_same(ckptsim, tmp_path):
+    job = sim.import_job(PRESSED, backtest=False)
+    job.timeline(tmp_path / "python.json")
+    job.report(tmp_path / "python.html")
+    ckptsim("timeline", PRESSED, "-o", tmp_path / "command.json")
+    ckptsim("report", PRESSED, "-o", tmp_path / "command.html")
+
+    assert (tmp_path / "python.json").read_bytes() == (tmp_path / "command.json").read_bytes()
+    main = [(tmp_path / f"{name}.html").read_text().split("<footer>")[0] for name in ("python", "command")]
+    assert main[0] == main[1], "the footer has the command"
+
+
+def test_mistakes_are_a_line_and_a_code(ckptsim, tmp_path, tiny):
+    out = ("-o", tmp_path / "out")
+    for arguments, message in (
+        (("report", PRESSED, *out, "--checkpoint", 999), "no checkpoint 999"),
+        (("report", PRESSED, *out, "--deadline", "1 s"), "--deadline: is for live jobs"),
+        (("report", tiny, *out, "--checkpoint", 1), "--checkpoint: is for real jobs"),
+        (("timeline", PRESSED, *out, "--strategy", "aligned"), "--strategy: is for simulated runs"),
+        (("timeline", PRESSED, *out, "--from", "9 h"), "nothing lies behind it"),
+        (("timeline", PRESSED, *out, "--from", "soon"), "--from"),
+        (("timeline", tiny, *out, "--job", "a"), "--job: is for real jobs"),
+    ):
+        done = ckptsim(*arguments)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@needs_browser
+def test_the_page_in_a_browser(ckptsim, tmp_path):
+    """Nothing is wider than the screen, cut, or lies upon another; nothing is fetched."""
+    ckptsim("report", DATA / "users-jobs" / "R3-firing-timeout500.zip", "-o", tmp_path / "page.html")
+    with browser() as opened:
+        for width, dark, printed in ((1280, False, False), (390, True, False), (794, False, True)):
+            assert Sight("", [], [], [], "") == opened.look(
+                tmp_path / "page.html", width=width, dark=dark, printed=printed
+            )

@@ -1,0 +1,261 @@
+"""`ckptsim report`: a page from what run, sweep and advise kept."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sim.app.cli import app
+from tests.app.cli.conftest import TINY
+from tests.browser import Sight, browser, needs_browser
+
+DATA = Path(__file__).parents[2] / "data"
+REST = DATA / "rest"
+RECORDING = DATA / "users-jobs" / "J4-pressed-aligned-r1.zip"
+
+SWEEP = """\
+# Which interval is best?
+version: 1
+scenario: tiny.yaml
+vary: {checkpoint.interval: [500 ms, 1 s], checkpoint.barriers: [aligned, unaligned]}
+answer: {settings: [checkpoint.interval, checkpoint.barriers], show: [end_to_end_p99_ms, throughput_per_second], least: end_to_end_p99_ms}
+"""
+
+
+def test_a_comparison(ckptsim, tiny, tmp_path):
+    """Question, verdict, table, figures, what was assumed, and the command that makes it again."""
+    folder = tmp_path / "results"
+    ckptsim("run", tiny, "--jobs", 1, "--out", folder)
+    done = ckptsim("report", folder, "-o", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+
+    assert (0, "", f"{tmp_path / 'page.html'}\n") == (done.exit_code, done.stdout, done.stderr)
+    verdict = json.loads((folder / "comparison.json").read_text())["verdict"]
+    for part in (
+        "Checkpoints of tiny",
+        "Does it matter how barriers travel?",
+        "Completed checkpoints",
+        "Throughput",
+        "What was assumed",
+    ):
+        assert part in text
+    assert verdict[:30] in text
+    assert "ckptsim run tiny.yaml --out results" in text
+    assert "end_to_end" not in text
+
+
+def test_failures_commits_and_what_is_unknown(ckptsim, tiny, tmp_path):
+    text = tiny.read_text().replace("service: 1 ms", "service: 1 ms, commit: two-phase")
+    text = text.replace("{interval: 1 s, ", "\n  interval: 1 s  # UNKNOWN: nobody said\n  ").replace(
+        "[aligned, unaligned]}", "[aligned, unaligned]"
+    )
+    tiny.write_text(text.replace("run: {duration: 3 s}", "faults: [{kill: sink, at: 1.5 s}]\nrun: {duration: 5 s}"))
+    ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    assert done.exit_code == 0, done.stderr
+
+    page = (tmp_path / "page.html").read_text()
+    assert "Failures, recovery and commits" in page
+    assert "1 failure marked" in page
+    assert "interval: 1 s (unknown: nobody said)" in page
+
+
+def test_a_job_without_periodic_checkpoints(ckptsim, tiny, tmp_path):
+    """Nothing in its folder has changed: no other job is compared with it."""
+    tiny.write_text(tiny.read_text().replace("{interval: 1 s, barriers: [aligned, unaligned]}", "{interval: off}"))
+    run = ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+
+    assert "\nno checkpoints " in run.stdout
+    assert (done.exit_code, done.stderr.replace(f"{tmp_path / 'page.html'}\n", "")) == (0, "")
+    assert "no checkpoints" in (tmp_path / "page.html").read_text()
+
+
+def test_what_a_run_broke_is_on_the_page(ckptsim, tiny, tmp_path):
+    """Kept in the summary, as the tables do not show it."""
+    ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+    summary = json.loads((tmp_path / "results" / "comparison.json").read_text())
+    (tmp_path / "results" / "comparison.json").write_text(
+        json.dumps(summary | {"violations": {"aligned": ["a record came twice"]}})
+    )
+    assert ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html").exit_code == 0
+
+    page = (tmp_path / "page.html").read_text()
+    assert "aligned: a run broke what checkpoints promise" in page
+    assert "a record came twice" in page
+
+
+def test_a_sweep(ckptsim, tiny, tmp_path):
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    ckptsim("sweep", tmp_path / "sweep.yaml", "--jobs", 1, "--out", tmp_path / "results", "--replications", 2)
+    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    assert done.exit_code == 0, done.stderr
+
+    page = (tmp_path / "page.html").read_text()
+    for part in (
+        "Which interval is best?",
+        "Values and how sure they are",
+        "What one costs the other",
+        "Over two settings",
+        "95 % confidence",
+    ):
+        assert part in page
+    assert "end_to_end" not in page
+
+
+def test_an_advice(ckptsim, short_trials, tiny, tmp_path):
+    tiny.write_text(tiny.read_text().replace("[aligned, unaligned]", "aligned").replace("3 s}", "20 s}"))
+    ckptsim(
+        "advise",
+        tiny,
+        "--p99",
+        "10 s",
+        "--replications",
+        1,
+        "--no-unknowns",
+        "--jobs",
+        1,
+        "--out",
+        tmp_path / "results",
+    )
+    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    assert done.exit_code == 0, done.stderr
+
+    page = (tmp_path / "page.html").read_text()
+    for part in (
+        "Advice for tiny",
+        "Which checkpoint settings keep the limits?",
+        "execution.checkpointing.interval",
+        "What was assumed",
+    ):
+        assert part in page
+
+
+def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "answer.json").write_text("{}")
+    for place, message in (
+        (tmp_path / "empty", "is no folder of results"),
+        (tmp_path / "nothing", "is no folder"),
+        (tmp_path / "odd", "is not what 'ckptsim sweep' or 'advise' wrote"),
+    ):
+        done = ckptsim("report", place, "-o", tmp_path / "page.html")
+
+        assert (done.exit_code, done.stderr.count("\n")) == (3, 1), done.stderr
+        assert message in done.stderr
+
+
+def test_a_file_is_run_first(ckptsim, tiny, tmp_path):
+    """A scenario as `run` does it, a sweep as `sweep` does; results are kept."""
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    for file, part in ((tiny, "Completed checkpoints"), (tmp_path / "sweep.yaml", "What one costs the other")):
+        done = ckptsim("report", file, "-o", tmp_path / "page.html")
+
+        assert done.exit_code == 0, done.stderr
+        assert part in (tmp_path / "page.html").read_text()
+    assert {"tiny", "sweep"} == {path.name.partition("-")[0] for path in (tmp_path / "runs").iterdir()}
+
+
+def test_what_a_sweep_depends_on_is_drawn(ckptsim, tiny, tmp_path):
+    """Bars beside the table of shares."""
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    ckptsim("sweep", tmp_path / "sweep.yaml", "--jobs", 1, "--out", tmp_path / "results")
+    ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+
+    assert "checkpoint duration, 99th percentile depends on, drawn" in page
+    assert "share of the variance [%]" in page
+
+
+def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
+    """The backtest of the file, as a table and as spans."""
+    ckptsim("import", REST / "pressed.zip", "-o", tmp_path / "job.yaml")
+    done = ckptsim("report", tmp_path / "job.yaml", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+
+    assert done.exit_code == 0, done.stderr
+    assert "The job as it is, beside its history" in page
+    assert "checkpoints that was imported" in page
+    assert "Durations from their median (dot)" in page
+
+
+def test_a_table_of_truth_is_a_page(ckptsim, tmp_path):
+    """`ckptsim validate --report`, in words and without names of columns."""
+    done = ckptsim("validate", RECORDING, "--seeds", 1, "--jobs", 1, "--report", tmp_path / "truth.html")
+    page = (tmp_path / "truth.html").read_text()
+
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.endswith(f"{tmp_path / 'truth.html'}\n")
+    for part in (
+        "1 recording, ",
+        "Checkpoint durations are off by",
+        "records out per second",
+        "Observed beside predicted",
+        "Every error",
+    ):
+        assert part in page
+    assert "end_to_end" not in page
+    assert "numRecords" not in page
+
+
+def test_settings_of_a_report_are_no_surprise(ckptsim, tiny, tmp_path):
+    """A file that is none ends as `run` would end it."""
+    tiny.write_text("version: 1\n")
+    done = ckptsim("report", tiny, "-o", tmp_path / "page.html")
+
+    assert done.exit_code == 3
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page of each kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    call = partial(CliRunner().invoke, app, prog_name="ckptsim", catch_exceptions=False)
+    (folder / "tiny.yaml").write_text(
+        TINY.replace("run: {duration: 3 s}", "faults: [{kill: sink, at: 1.5 s}]\nrun: {duration: 6 s}")
+    )
+    (folder / "sweep.yaml").write_text(SWEEP)
+    call(["import", str(REST / "pressed.zip"), "-o", str(folder / "imported.yaml")])
+    call(["run", str(folder / "tiny.yaml"), "--out", str(folder / "run")])
+    call(["run", str(folder / "imported.yaml"), "--out", str(folder / "imported")])
+    call(["sweep", str(folder / "sweep.yaml"), "--out", str(folder / "sweep")])
+    limits = ["--p99", "10 s", "--replications", "1", "--no-unknowns"]
+    call(["advise", str(folder / "imported.yaml"), *limits, "--out", str(folder / "advice")])
+    for name in ("run", "imported", "sweep", "advice"):
+        call(["report", str(folder / name), "-o", str(folder / f"{name}.html")])
+    call(["validate", str(RECORDING), "--seeds", "1", "--report", str(folder / "truth.html")])
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("pages of results")
+@needs_browser
+@pytest.mark.parametrize(
+    ("width", "dark", "printed"),
+    [
+        (1100, False, False),
+        (1100, True, False),
+        (768, False, False),
+        (390, False, False),
+        (390, True, False),
+        (700, False, True),
+    ],
+)
+def test_a_browser_shows_all_of_it(pages, width, dark, printed):
+    """Nothing is cut off or stands on something else, letters can be read, contrasts are AA, nothing is asked of a network."""
+    with browser() as reader:
+        seen = {
+            path.stem: reader.look(path, width=width, dark=dark, printed=printed)
+            for path in sorted(pages.glob("*.html"))
+        }
+
+    assert (
+        dict.fromkeys(
+            ("advice", "imported", "run", "sweep", "truth"), Sight(wide="", cut=[], overlaps=[], faint=[], small="")
+        )
+        == seen
+    )

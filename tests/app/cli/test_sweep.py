@@ -1,0 +1,268 @@
+"""`ckptsim sweep`: rows for many cells, and a second call that goes on."""
+
+import errno
+import json
+import os
+import re
+
+import pandas as pd
+import pytest
+
+from sim.model.files import replace_file
+from sim.runtime import manifest
+from sim.studies.sweeps import spark_masters, store
+from sim.studies.sweeps.store import Store
+from tests.app.cli.conftest import without_axes
+
+
+def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
+    """Their product, each row beside its baseline."""
+    done = ckptsim(
+        "sweep",
+        tiny,
+        "--axis",
+        "checkpoint.interval=500 ms,1 s",
+        "--replications",
+        2,
+        "--jobs",
+        1,
+        "--out",
+        tmp_path / "out",
+    )
+
+    table = pd.read_parquet(tmp_path / "out" / "results.parquet")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(
+        f"10 of 10 cells have a row in {tmp_path / 'out' / 'results.parquet'}; no answer was asked for: "
+    )
+    assert (table["strategy"] != "none").sum() == 8
+    assert {"500 ms", "1 s"} == set(table["checkpoint.interval"].dropna())
+    assert {0, 1} == set(table["replication"])
+    assert table.loc[table["strategy"] != "none", "throughput_change"].abs().max() < 0.05
+
+
+def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
+    """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
+    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    assert without_axes(ckptsim(*arguments)) == ""
+    assert without_axes(ckptsim(*arguments)) == "3 of 3 cells are there already\n"
+
+    tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
+    others = f"3 rows in {tmp_path / 'out'} are of other settings or another version of ckptsim: they stay, and all 3 cells run\n"
+    assert others == without_axes(ckptsim(*arguments))
+
+    monkeypatch.setattr(manifest, "code_version", lambda: "another")
+    assert others.replace("3 rows", "6 rows") == without_axes(ckptsim(*arguments))
+    assert len(Store(tmp_path / "out").rows()) == 9
+
+
+def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
+    """Each is one line; the others have rows."""
+    from sim.runtime import simulate as module
+
+    real = module.simulate
+
+    def broken(scenario, **options):
+        if scenario.checkpoint.barriers.kind == "unaligned":
+            raise RuntimeError("no")
+        return real(scenario, **options)
+
+    monkeypatch.setattr(module, "simulate", broken)
+
+    done = ckptsim("sweep", tiny, "--jobs", 1)
+
+    assert done.exit_code == 4
+    assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/studies/cells\.py:\d+\)\n", without_axes(done))
+    assert "the same command runs the failed ones again" in done.stderr
+    assert done.stdout.startswith("2 of 3 cells")
+
+
+@pytest.mark.extra
+def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(spark_masters.importlib.util, "find_spec", lambda name: None)
+
+    done = ckptsim("sweep", tiny, "--master", "local[1]")
+
+    assert done.exit_code == 5
+    assert f"{spark_masters.MESSAGE}\n" == without_axes(done)
+
+
+def test_jobs_and_master_exclude_each_other(ckptsim, tiny):
+    assert ckptsim("sweep", tiny, "--jobs", 1, "--master", "local[1]").exit_code == 2
+
+
+@pytest.mark.parametrize("axis", ["checkpoint.intervall=1 s,2 s", "checkpoint.interval=1,2", "nonsense"])
+def test_an_axis_nobody_knows(ckptsim, tiny, axis):
+    done = ckptsim("sweep", tiny, "--axis", axis)
+
+    assert done.exit_code == 3
+    assert axis.partition("=")[0].split(".")[-1] in done.stderr
+
+
+def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
+    """What was done is kept."""
+    from sim.runtime import simulate as module
+
+    monkeypatch.setattr(module, "simulate", lambda scenario, **_: 1 / 0)
+
+    done = ckptsim("sweep", tiny, "--jobs", 1, "--fail-fast")
+
+    assert done.exit_code == 4
+    assert without_axes(done).startswith("stopped after 1 failed cells, the last one ")
+
+
+def test_a_sweep_file(ckptsim, tiny, tmp_path):
+    """Replications until the mean is known; the values that were varied are columns."""
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        f"# Which?\nscenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 2\n"
+        "precision: {of: completed, within: 1 %, most: 3}\n"
+    )
+
+    done = ckptsim("sweep", file, "--jobs", 1, "--out", tmp_path / "out")
+
+    table = pd.read_parquet(tmp_path / "out" / "results.parquet")
+    assert done.exit_code == 0
+    assert list(table["checkpoint.interval"].dropna().unique()) == ["500 ms", "1 s"]
+    assert {2} == set(table[table["strategy"] != "none"].groupby("checkpoint.interval").size() // 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "racing", "message"),
+    [
+        ("", 8, "--racing: the file asks for no best setting: write answer: in a sweep file"),
+        ("answer: {show: [completed]}", 8, "--racing: settings race for the smallest value of a column"),
+        (
+            "answer: {show: [completed], least: completed}",
+            7,
+            "--racing: 7 windows x seeds tell no setting from another",
+        ),
+    ],
+)
+def test_races_that_cannot_be(ckptsim, tiny, tmp_path, answer, racing, message):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\n{answer}\n")
+
+    done = ckptsim("sweep", file, "--racing", racing)
+
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_race_on_the_command_line(ckptsim, tiny, tmp_path):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 9\n"
+        "answer: {settings: [checkpoint.interval], show: [completed], least: completed}\n"
+    )
+
+    done = ckptsim("sweep", file, "--racing", 8, "--jobs", 1, "--out", tmp_path / "out")
+
+    assert done.exit_code == 0, without_axes(done)
+    assert "Racing left out" in done.stdout
+
+
+def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
+    file = tmp_path / "sweep.yaml"
+    file.write_text(f"scenario: {tiny.name}\nprecision: {{of: complete, within: 1 %, most: 3}}\n")
+
+    done = ckptsim("sweep", file)
+
+    assert done.exit_code == 3
+    assert (
+        "sweep.yaml:2:13: precision.of: 'complete' is no column of the results (did you mean 'completed'?)"
+        in done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (
+            ["--master", "mesos://head:5050"],
+            2,
+            "--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not 'mesos://head:5050'",
+        ),
+        (
+            ["--master", "yarn", "--conf", "executor.memory=2g"],
+            2,
+            "--conf: expected spark.KEY=VALUE, not 'executor.memory=2g'",
+        ),
+        (["--conf", "spark.executor.memory=2g"], 2, "--conf is for Spark: say --master as well"),
+        (
+            ["--master", "yarn"],
+            5,
+            "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration",
+        ),
+    ],
+)
+def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, options, code, message):
+    """One line, before anything is started."""
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+    done = ckptsim("sweep", tiny, *options)
+
+    assert (code, f"{message}\n", "") == (done.exit_code, without_axes(done), done.stdout)
+
+
+def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
+    """The file is set aside, one line says so, and the cells in it run again: the results are the same as before."""
+    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    ckptsim(*arguments)
+    before = (tmp_path / "out" / "results.csv").read_bytes()
+    for kept in (tmp_path / "out" / "cells").iterdir():
+        pd.read_parquet(kept).assign(throughput_per_second=1e6).to_parquet(kept, index=False)
+
+    done = ckptsim(*arguments)
+
+    assert done.exit_code == 0
+    assert (
+        without_axes(done).count(
+            f"cannot be trusted and lie now in {tmp_path / 'out' / 'set-aside'}; their cells run again\n"
+        )
+        == 1
+    )
+    assert before == (tmp_path / "out" / "results.csv").read_bytes()
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.ENOENT])
+def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, error):
+    """A full disk, a folder that was taken away: one line; what was kept before stays, and the next call runs the rest."""
+    arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
+    real, written = replace_file, []
+
+    def full(path, write):
+        written.append(path)
+        if len(written) > 1:
+            raise OSError(error, "of a library's, longer")
+        real(path, write)
+
+    monkeypatch.setattr(store, "PATIENCE_S", 0)
+    monkeypatch.setattr(store, "replace_file", full)
+    done = ckptsim(*arguments)
+    monkeypatch.setattr(store, "replace_file", real)
+
+    reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
+    assert (4, reason) == (done.exit_code, without_axes(done))
+    assert without_axes(ckptsim(*arguments)) == "1 of 3 cells are there already\n"
+
+
+@pytest.mark.parametrize("verb", [("sweep",), ("advise",), ("traces", "read")])
+def test_every_verb_on_spark_takes_its_settings(ckptsim, tiny, verb):
+    done = ckptsim(*verb, tiny, "--master", "local[1]", "--conf", "nonsense")
+
+    assert (done.exit_code, without_axes(done)) == (2, "--conf: expected spark.KEY=VALUE, not 'nonsense'\n")
+
+
+def test_a_sweep_is_json_for_machines(ckptsim, tiny, tmp_path):
+    """Rows and answer on stdout, and nothing else there."""
+    done = ckptsim("sweep", tiny, "--jobs", 1, "--json", "--out", tmp_path / "out")
+
+    data = json.loads(done.stdout)
+    assert len(pd.read_parquet(tmp_path / "out" / "results.parquet")) == len(data["rows"])
+    assert {"name", "question", "sections", "sentence", "known_issues", "rows"} == set(data)
+    assert "cells have a row" in done.stderr

@@ -1,0 +1,36 @@
+"""``ckptsim validate``: jobs that were measured, of which no configuration is known."""
+
+import json
+from pathlib import Path
+
+from sim.jobs import reading
+
+USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+OF_THE_LAB = USERS.parent / "recordings" / "p2-severe-aligned.json.gz"
+
+
+def test_a_folder_of_saved_answers_is_judged_by_the_bars_of_measured_jobs(ckptsim, tmp_path):
+    """Two of one job, as their names say, differ in one setting; a third of another job is held to neither."""
+    for name in ("J4-pressed-aligned-r1", "J4-pressed-unaligned-r1", "J2-count-aligned"):
+        (tmp_path / f"{name}.zip").write_bytes((USERS / f"{name}.zip").read_bytes())
+    done = ckptsim("validate", tmp_path, "--seeds", "1", "--jobs", "1")
+    changes = {line.split("  ")[0] for line in done.stdout.splitlines() if line.endswith((" right", " WRONG"))}
+
+    assert done.exit_code == 0
+    assert {"barriers of J4-pressed: aligned -> unaligned"} == changes
+    assert "checkpoint duration, p90" in done.stdout
+    assert "back-pressured runs" not in done.stdout
+
+
+def test_json_is_a_list_of_rows_and_what_is_not_read_is_named(ckptsim, tmp_path, monkeypatch):
+    """A recording of this project's own recorder is none of a user's; another tool reads it."""
+    monkeypatch.setattr(reading, "FORMATS", {})
+    done = ckptsim("validate", USERS / "J2-count-aligned.zip", OF_THE_LAB, "--seeds", "1", "--jobs", "1", "--json")
+    (skipped,) = done.stderr.splitlines()
+
+    assert done.exit_code == 4
+    assert {"J2-count-aligned"} == {row["recording"] for row in json.loads(done.stdout)}
+    assert skipped.startswith(
+        f"skipped: {OF_THE_LAB}: has the format 'flink-lab/1', which ckptsim does not read: expected saved REST answers, "
+    )
+    assert skipped.endswith("(for recordings of this project: python -m benchmarks.lab)")

@@ -1,0 +1,44 @@
+"""The history of an imported job beside its simulation."""
+
+from sim.app.report.figures import history, spans
+from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
+
+DURATION = ComparedQuantity(
+    "end-to-end", Quantiles(100.0, 200.0, 300.0, 9), Quantiles(110.0, 120.0, 130.0, 9), off=("p90",), cause="a tail"
+)
+RATE = ComparedQuantity("throughput", Quantiles(5.0, 5.0, 5.0, 3), Quantiles(5.0, 5.0, 5.0, 3), vertex="sink")
+
+
+def test_what_is_off_is_named_with_its_cause():
+    """In words and with units."""
+    block = history(Backtest((DURATION, RATE)))
+
+    assert block.table.rows[0] == [
+        "Checkpoint duration",
+        "100 ms",
+        "200 ms",
+        "300 ms",
+        "110 ms",
+        "120 ms",
+        "130 ms",
+        "p90 -40 %",
+    ]
+    assert block.table.rows[1][:2] == ["Throughput, sink", "5/s"]
+    assert "end-to-end p90 -40 %" in block.text
+    assert block.text.endswith("Checkpoint duration: a tail.")
+
+
+def test_a_column_without_a_value_is_left_out():
+    assert "off by" not in history(Backtest((RATE,))).table.header
+
+
+def test_only_durations_are_drawn():
+    """Sizes and rates have other units."""
+    drawn = spans(Backtest((DURATION, RATE)))
+
+    assert drawn.panels[0].y.names == ("Checkpoint duration",)
+    assert list(zip(drawn.of(0, "span")["x"], drawn.of(0, "span")["x2"], strict=True)) == [(0.1, 0.3), (0.11, 0.13)]
+    assert "Checkpoint duration, observed: median 100 ms, 90th percentile 200 ms, longest 300 ms" in set(
+        drawn.marks["text"]
+    )
+    assert spans(Backtest((RATE,))) is None

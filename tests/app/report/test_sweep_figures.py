@@ -1,0 +1,100 @@
+"""Figures of a sweep: intervals that stay above zero, points and cells with words for columns."""
+
+import re
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+from sim.app.report.sweep_figures import heat_map, intervals, trade_off
+from sim.model.quantities import in_words
+from sim.results.charts import still
+
+SETTINGS = ["interval", "barriers"]
+
+
+@pytest.fixture
+def rows():
+    values = [
+        ("1 s", "aligned", 1, 10.0),
+        ("1 s", "aligned", 2, 400.0),
+        ("9 s", "aligned", 1, 30.0),
+        ("9 s", "unaligned", 1, 5.0),
+    ]
+    return pd.DataFrame(
+        [
+            {
+                "interval": interval,
+                "barriers": barriers,
+                "replication": seed,
+                "strategy": barriers,
+                "status": "ok",
+                "end_to_end_p99_ms": ms,
+                "throughput_per_second": 100.0,
+            }
+            for interval, barriers, seed, ms in values
+        ]
+    )
+
+
+def test_columns_have_words():
+    assert in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"
+    assert in_words("throughput_change") == "throughput against no checkpoints"
+    assert in_words("delay_mean_s") == "mean delay of records"
+    assert in_words("start_delay_ms") == "start delay, median"
+    assert in_words("replayed_records") == "replayed records"
+
+
+def test_intervals_of_durations_do_not_reach_below_zero(rows):
+    """Two runs of 10 and 400 ms have a wide one."""
+    drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
+
+    assert drawn.of(0, "span")["x"].min() == 0.0
+    assert [panel.title for panel in drawn.panels] == ["checkpoint duration, 99th percentile", "throughput"]
+
+
+@pytest.mark.parametrize("draw", [intervals, trade_off])
+def test_labels_below_an_axis_do_not_touch(rows, draw):
+    """From 254 to 642 ms matplotlib would write nine of them."""
+    rows = rows.assign(end_to_end_p99_ms=[254.0, 265.0, 642.0, 628.0])
+    drawn = still(draw(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"]))
+    drawn.draw_without_rendering()
+    axes = drawn.axes[0]
+    low, high = axes.get_xlim()
+    ticks = [tick.label1 for tick in axes.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = [label.get_window_extent() for label in ticks]
+
+    assert len(boxes) > 2
+    assert all(after.x0 - before.x1 > 5 for before, after in pairwise(boxes))
+
+
+def test_a_trade_off_has_a_point_per_setting(rows):
+    drawn = trade_off(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
+
+    assert list(drawn.of(0, "point")["series"]) == ["1 s, aligned", "9 s, aligned", "9 s, unaligned"]
+    assert trade_off(rows, SETTINGS, ["end_to_end_p99_ms"]) is None
+
+
+def test_a_heat_map_says_its_values(rows):
+    """A cell that was not run has none."""
+    drawn = heat_map(rows, SETTINGS, "end_to_end_p99_ms")
+
+    assert list(drawn.of(0, "cell")["words"]) == ["205 ms", "-", "30 ms", "5 ms"]
+    assert heat_map(rows, ["interval"], "end_to_end_p99_ms") is None
+
+
+def test_a_heat_map_has_the_order_of_the_sweep(rows):
+    """As texts, 15 s would come before 2 s."""
+    drawn = heat_map(rows.assign(interval=["2 s", "2 s", "15 s", "15 s"]), SETTINGS, "end_to_end_p99_ms")
+
+    assert drawn.panels[0].y.names == ("2 s", "15 s")
+
+
+def test_an_axis_that_is_cut_says_where_it_begins(rows):
+    """Values between 0.9 and 1 s leave no room below them for 0; those between 5 and 400 ms begin there."""
+    near = intervals(rows.assign(end_to_end_p99_ms=[900.0, 920.0, 1000.0, 950.0]), SETTINGS, ["end_to_end_p99_ms"])
+    far = intervals(rows, SETTINGS, ["end_to_end_p99_ms"])
+
+    assert re.fullmatch(r"from 0?\.?\d+ m?s", near.panels[0].x.heading), near.panels[0].x.heading
+    assert near.panels[0].x.low < near.of(0, "span")["x"].min()
+    assert (far.panels[0].x.heading, far.panels[0].x.low) == ("", 0.0)

@@ -1,0 +1,96 @@
+"""The coordinator's promises: each is broken once in a journal written by hand, and the story is told."""
+
+from sim.invariants.checkpoints import broken_promises, too_many_retained
+from sim.invariants.violation import Teller
+from sim.results.journal import Happening, Journal
+from sim.results.tables import CheckpointStats
+
+H = Happening
+NAMES = [("source", 0), ("sink", 0)]
+SOUND = [
+    (H.TRIGGERED, 1, -1),
+    (H.ACKNOWLEDGED, 1, 0),
+    (H.ACKNOWLEDGED, 1, 1),
+    (H.LAST_ACKNOWLEDGED, 1, -1),
+    (H.COMPLETED, 1, -1),
+]
+
+
+def journal(rows) -> Journal:
+    """(happening, checkpoint, task), a millisecond each."""
+    written = Journal()
+    for ms, (happening, checkpoint, task) in enumerate(rows):
+        written.note(ms * 1_000_000, happening, checkpoint, task)
+    return written
+
+
+def facts(*rows) -> list[str]:
+    written = journal(rows)
+    stats = {n: CheckpointStats(n, 0, tasks=2) for n in range(1, 5)}
+    return [violation.fact for violation in broken_promises(written, stats, Teller(written, NAMES))]
+
+
+def test_a_sound_journal_is_silent():
+    again = [(happening, 2, task) for happening, _, task in SOUND]
+
+    assert facts(*SOUND, (H.NOTIFIED_COMPLETE, 1, -1), *again) == []
+
+
+def test_a_failed_checkpoint_is_no_violation():
+    assert facts((H.TRIGGERED, 1, -1), (H.ACKNOWLEDGED, 1, 0), (H.ABORTED, 1, -1), (H.ACKNOWLEDGED, 1, 1)) == []
+
+
+def test_ids_that_do_not_grow_are_told():
+    """A restart must not use an id again."""
+    assert facts((H.TRIGGERED, 2, -1), (H.TRIGGERED, 1, -1)) == ["it is triggered after checkpoint 2"]
+    assert facts((H.TRIGGERED, 2, -1), (H.TRIGGERED, 2, -1)) == ["it is triggered after checkpoint 2"]
+
+
+def test_a_missing_acknowledgement_is_told():
+    """One of two tasks has not acknowledged; an acknowledgement said twice is one."""
+    assert facts(SOUND[0], SOUND[1], SOUND[1], *SOUND[3:]) == [
+        "its metadata is written although 1 of 2 tasks are missing"
+    ]
+
+
+def test_finished_tasks_need_not_acknowledge():
+    """One of two tasks had finished when the checkpoint was triggered."""
+    triggered, *others = journal([SOUND[0], *SOUND[2:]])
+    written = Journal([triggered._replace(number=1), *others])
+
+    assert list(broken_promises(written, {1: CheckpointStats(1, 0, tasks=2)}, Teller(written, NAMES))) == []
+
+
+def test_completion_without_metadata_is_told():
+    assert facts(*SOUND[:3], SOUND[4]) == ["it completes although no metadata was written"]
+
+
+def test_a_second_end_is_told():
+    assert facts(*SOUND, (H.ABORTED, 1, -1)) == ["it is aborted after it was completed"]
+
+
+def test_an_early_notification_is_told():
+    """A sink would commit what may still fail."""
+    assert facts(*SOUND[:4], (H.NOTIFIED_COMPLETE, 1, -1), SOUND[4]) == [
+        "tasks are told that it is complete, which it is not"
+    ]
+
+
+def test_retention_is_told():
+    """More than may be kept, or not the latest: with the completions of those concerned."""
+    teller = Teller(journal(SOUND), NAMES)
+
+    assert None is too_many_retained((1,), 1, 1, 5, teller)
+    assert None is too_many_retained((), 1, 0, 5, teller)
+    assert too_many_retained((1, 2), 1, 2, 5, teller).fact == "1, 2 are retained, 1 may be, 2 must be"
+    assert too_many_retained((), 1, 1, 5, teller).fact == "none are retained, 1 may be, 1 must be"
+    assert too_many_retained((), 1, 1, 5, teller).story == ("0.004000 s  checkpoint 1 is complete",)
+
+
+def test_the_story_of_retention_tells_of_those_retained_and_the_latest():
+    """Not of those that went."""
+    teller = Teller(journal([(H.COMPLETED, n, -1) for n in (1, 2, 3, 4)]), NAMES)
+
+    story = too_many_retained((2,), 1, 4, 5, teller).story
+
+    assert [line[12:] for line in story] == ["checkpoint 2 is complete", "checkpoint 4 is complete"]

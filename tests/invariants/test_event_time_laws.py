@@ -1,0 +1,121 @@
+"""Laws 88 and 89: the least watermark of a task's inputs, and which windows records belong to."""
+
+from sim.invariants.event_time import ACTIVE, IDLE, Belonging, Inputs
+
+
+def heard(*signals):
+    """(channel, what it says), one after the other, on two channels."""
+    inputs = Inputs.of([4, 5])
+    return inputs, [inputs.hear(channel, number) for channel, number in signals]
+
+
+def test_the_least_watermark_counts():
+    inputs, risen = heard((4, 30), (5, 10), (5, 50))
+
+    assert risen == [False, True, True]
+    assert inputs.time_ns == 30
+    assert inputs.goes_on
+
+
+def test_an_idle_channel_does_not_count_until_it_has_caught_up():
+    inputs, _ = heard((4, 30), (5, 10), (5, IDLE))
+    assert inputs.time_ns == 30
+
+    inputs.hear(5, ACTIVE)
+    inputs.hear(4, 40)
+    assert inputs.time_ns == 40, "it is behind, and does not hold the others back"
+
+    inputs.hear(5, 45)
+    inputs.hear(4, 60)
+    assert inputs.time_ns == 45
+
+
+def test_the_last_channel_that_falls_idle_lets_all_watermarks_count():
+    inputs, _ = heard((4, 30), (5, 10), (4, IDLE), (5, IDLE))
+
+    assert inputs.all_idle
+    assert not inputs.goes_on
+    assert inputs.time_ns == 30
+
+
+def test_records_behind_a_watermark_belong_to_later_windows():
+    """Windows of 100: on channel 4 seven of ten records came before its watermark, channel 5 has not come so far."""
+    windows = Belonging.of(100, 0, 0, [4, 5])
+    windows.hear(4, 100, 7, 0)
+    windows.hear(4, 130, 9, 0)
+    windows.hear(5, 210, 20, 0)
+
+    assert windows.later(90, {4: 10, 5: 21}) is None
+    assert windows.later(100, {4: 10, 5: 21}) == 3 + 1
+    assert windows.later(150, {4: 10, 5: 21}) is None, "it has ended before"
+    assert windows.later(200, {4: 10, 5: 21}) == 0 + 1, "those of an active channel without a watermark came too late"
+
+
+def test_records_of_an_idle_channel_leave_up_to_its_silence():
+    windows = Belonging.of(100, 0, 0, [4])
+    windows.hear(4, IDLE, 5, 0)
+
+    assert windows.later(100, {4: 8}) == 3
+
+
+def test_records_of_sessions_wait_behind_their_watermark():
+    """A gap of 50: what came before the watermark of 100 leaves at 150."""
+    windows = Belonging.of(1, 0, 50, [4])
+    windows.hear(4, 100, 7, 0)
+    windows.hear(4, 150, 9, 0)
+
+    assert windows.later(149, {4: 9}) is None
+    assert windows.later(150, {4: 9}) == 2
+
+
+def test_records_of_a_channel_that_is_active_again_have_left_or_wait_with_its_watermark():
+    windows = Belonging.of(100, 0, 0, [4])
+    windows.hear(4, IDLE, 5, 0)
+    windows.hear(4, ACTIVE, 8, 0)
+
+    assert windows.later(100, {4: 8}) == 0, "its silence is over"
+
+
+def test_windows_may_begin_anywhere():
+    """Windows of 100 that end at 30, 130 and so on."""
+    windows = Belonging.of(100, 30, 0, [4])
+
+    assert [windows.end_until(time) for time in (29, 30, 129, 130)] == [0, 30, 30, 130]
+
+
+def test_a_watermark_counts_once_per_window():
+    windows = Belonging.of(100, 0, 0, [4])
+    windows.hear(4, 100, 3, 0)
+    windows.hear(4, 199, 5, 0)
+
+    assert windows.later(100, {4: 9}) == 9 - 3, "records before the second one belong to the next window"
+
+
+def test_a_channel_whose_data_has_ended_goes_on_no_more():
+    inputs = Inputs.of([4, 5])
+    inputs.hear(4, 30, last=True)
+    assert inputs.goes_on
+
+    inputs.hear(5, IDLE)
+    assert not inputs.goes_on
+
+
+def test_an_idle_channel_says_nothing():
+    inputs, risen = heard((4, 30), (5, IDLE), (5, 90))
+
+    assert [inputs.time_ns == 30, risen[2]] == [True, False]
+    inputs.hear(5, ACTIVE)
+    inputs.hear(4, 60)
+    assert inputs.time_ns == 60
+
+
+def test_a_channel_has_caught_up_at_the_time_of_the_task():
+    inputs, _ = heard((4, 30), (5, 10), (5, IDLE), (5, ACTIVE), (5, 30), (4, 60))
+
+    assert inputs.time_ns == 30, "it counts again"
+
+
+def test_a_channel_that_was_never_behind_counts_at_once():
+    inputs, _ = heard((4, 30), (5, 30), (5, IDLE), (5, ACTIVE), (4, 60))
+
+    assert inputs.time_ns == 30

@@ -1,0 +1,62 @@
+"""The account no restore touches: counts since the last start, added to where a task stood at the cut it went back to."""
+
+import numpy as np
+
+from sim.invariants.counts import Ledger, RecordTally
+
+SOURCE, SINK = 0, 1
+
+
+def pair() -> Ledger:
+    """A source, a sink, one channel."""
+    nothing, channel = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    return Ledger.opened([nothing, channel], [channel, nothing], 1)
+
+
+def tally(served, read, written, known=(True, True)) -> RecordTally:
+    return RecordTally(np.array(served), np.zeros(2, np.int64), np.array([read]), np.array([written]), np.array(known))
+
+
+def noted(ledger, checkpoint, task, served, *records):
+    read, written = [list(records), []] if task == SINK else [[], list(records)]
+    return ledger.note(checkpoint, task, served, 0, np.array(read, np.int64), np.array(written, np.int64))
+
+
+def test_without_a_restart_it_is_what_was_counted():
+    ledger = pair()
+
+    assert tuple(part if isinstance(part, int) else part.tolist() for part in noted(ledger, 1, SOURCE, 7, 7)) == (
+        7,
+        [],
+        [7],
+    )
+    assert (ledger.of(1).served.tolist(), ledger.of(1).known.tolist()) == ([7, 0], [True, False])
+
+
+def test_behind_a_restart_only_what_is_counted_leads_on():
+    """Ten served, back to the cut at seven, three served again: the task stands at ten."""
+    ledger = pair()
+    noted(ledger, 1, SOURCE, 7, 7)
+    noted(ledger, 1, SINK, 6, 6)
+    ledger.stand(ledger.of(1), tally([10, 9], 9, 10))
+    stands = ledger.stands(tally([13, 9], 9, 13))
+
+    assert (stands.served.tolist(), stands.read.tolist(), stands.written.tolist()) == ([10, 6], [6], [10])
+    assert noted(ledger, 2, SOURCE, 13, 13)[0] == 10
+
+
+def test_only_the_tasks_started_go_back():
+    ledger = pair()
+    ledger.stand(ledger.of(0), tally([10, 9], 9, 10, known=(True, False)))
+    stands = ledger.stands(tally([10, 9], 9, 10))
+
+    assert (stands.served.tolist(), stands.read.tolist(), stands.written.tolist()) == ([0, 9], [9], [0])
+
+
+def test_a_checkpoint_without_notes_is_the_beginning():
+    """Notes that are forgotten too."""
+    ledger = pair()
+    noted(ledger, 1, SOURCE, 7, 7)
+    ledger.forget(lambda number: number < 2)
+
+    assert (ledger.of(1).served.tolist(), ledger.of(1).known.tolist()) == ([0, 0], [False, False])

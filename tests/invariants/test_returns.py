@@ -1,0 +1,178 @@
+"""What a restart brings back is held against the ledger: every kind of difference is told, with its effect."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.invariants.counts import (
+    Ledger,
+    RecordTally,
+    Written,
+    misnoted,
+    misplaced,
+    unanswered,
+    unread,
+    unwritten,
+    up_to,
+)
+from sim.invariants.violation import Teller
+from sim.results.journal import Happening, Journal
+
+NAMES = [("source", 0), ("sink", 0)]
+NOTHING, CHANNEL = np.zeros(0, np.int64), np.zeros(1, np.int64)
+
+
+def journal() -> Journal:
+    rows = Journal()
+    for ms, (happening, checkpoint, task) in enumerate(
+        [
+            (Happening.TRIGGERED, 3, -1),
+            (Happening.SNAPSHOT_BEGUN, 3, 0),
+            (Happening.COMPLETED, 3, -1),
+            (Happening.TASK_FAILED, -1, 1),
+            (Happening.JOB_RESTORED, 3, -1),
+        ]
+    ):
+        rows.note(ms * 1_000_000, happening, checkpoint, task, 1)
+    return rows
+
+
+def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> RecordTally:
+    return RecordTally(
+        *(np.array(column, np.int64) for column in (served, late, [read], [written])), np.ones(2, np.bool_)
+    )
+
+
+def violations(stands, *, input_differs=False):
+    rows, ledger = journal(), Ledger.opened([NOTHING, CHANNEL], [CHANNEL, NOTHING], len(CHANNEL))
+    return list(misplaced(rows[-1], ledger, tally(), stands, Teller(rows, NAMES), input_differs=input_differs))
+
+
+def test_who_stands_where_its_checkpoint_left_it_is_not_told():
+    assert violations(tally()) == []
+
+
+@pytest.mark.parametrize(
+    ("stands", "where", "fact"),
+    [
+        (
+            tally(served=(25, 15)),
+            "source[0]",
+            "it goes on with record 25, its checkpoint holds 20: 5 records are never emitted",
+        ),
+        (
+            tally(served=(15, 15)),
+            "source[0]",
+            "it goes on with record 15, its checkpoint holds 20: 5 records are emitted again",
+        ),
+        (
+            tally(served=(20, 16)),
+            "sink[0]",
+            "it goes on after record 16, its checkpoint holds everything up to record 15",
+        ),
+        (tally(late=(0, 2)), "sink[0]", "2 records are waiting for outputs, 0 in its checkpoint"),
+        (
+            tally(read=16),
+            "sink[0]",
+            "it goes on with record 16 of an input, its checkpoint holds 15: 1 record is never read",
+        ),
+        (
+            tally(read=12),
+            "sink[0]",
+            "it goes on with record 12 of an input, its checkpoint holds 15: 3 records are read again",
+        ),
+        (tally(written=22), "source[0]", "it goes on with record 22 of an output, in its checkpoint it had written 20"),
+    ],
+)
+def test_who_stands_elsewhere_is_told(stands, where, fact):
+    (violation,) = violations(stands)
+
+    assert (f"{where}, restart 1 from checkpoint 3", fact, 4_000_000) == (
+        violation.where,
+        violation.fact,
+        violation.time_ns,
+    )
+    assert "0.003000 s  sink[0] fails: " in violation.story
+    assert ("0.001000 s  source[0] begins snapshot 3" in violation.story) == (where == "source[0]"), (
+        "only what the task itself did"
+    )
+
+
+def test_what_a_cut_does_to_inputs_is_told_once():
+    """By those who judge cuts."""
+    assert violations(tally(read=12), input_differs=True) == []
+    assert len(violations(tally(read=12, served=(25, 15)), input_differs=True)) == 1
+
+
+def test_others_are_counted():
+    assert "(and 1 more)" in violations(replace(tally(), late=np.array([1, 1])))[0].fact
+
+
+def test_a_wrong_note_is_told():
+    violation = misnoted(9, 3, 0, "it says so", Teller(journal(), NAMES))
+
+    assert (violation.where, violation.fact, violation.time_ns) == ("snapshot 3 of source[0]", "it says so", 9)
+
+
+@pytest.mark.parametrize(
+    ("num", "den", "per_channel", "owed"), [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)]
+)
+def test_every_record_served_leaves_its_outputs(num, den, per_channel, owed):
+    """On all channels together, or on each of a broadcast: one channel here."""
+    output = Written(0, CHANNEL, num, den, per_channel)
+
+    assert list(unwritten(9, [output], tally(written=owed), [0], "at the end", Teller([], NAMES))) == []
+    assert list(unwritten(9, [output], tally(written=owed + 4), [4], "at the end", Teller([], NAMES))) == []
+
+    (violation,) = unwritten(9, [output], tally(written=owed - 1), [0], "at the end", Teller([], NAMES))
+
+    assert f"it should hold {owed} records and holds {owed - 1} (at the end)" == violation.fact
+
+
+def test_late_records_have_left_nothing_yet():
+    output = Written(0, CHANNEL, 1, 1, per_channel=False)
+
+    assert list(unwritten(9, [output], tally(late=(3, 0), written=17), [0], "", Teller([], NAMES))) == []
+
+
+def test_a_finished_job_has_read_everything():
+    """What was written, and what its sources have."""
+    ends, full = [(0, 1)], tally(read=20)
+
+    assert list(unread(9, ends, full, [(0, 20)], Teller([], NAMES))) == []
+    assert [violation.fact for violation in unread(9, ends, tally(), [(0, 20)], Teller([], NAMES))] == [
+        "20 records are written and 15 read, on 1 channel"
+    ]
+    assert [violation.fact for violation in unread(9, ends, full, [(0, 25)], Teller([], NAMES))] == [
+        "it has 25 records and has emitted 20, each counted once"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written_at_cut", "channel", "facts"),
+    [
+        (15, True, []),
+        (12, True, []),
+        (16, True, ["16 records are written and 15 read, on 1 channel"]),
+        (15, False, ["20 records are written and 15 read, on 1 channel"]),
+    ],
+)
+def test_what_comes_behind_a_cut_may_be_read_or_not(written_at_cut, channel, facts):
+    """The job was stopped without a drain: 15 of 20 records are read."""
+    expected = up_to(tally(), tally(written=written_at_cut), np.array([channel]))
+
+    assert facts == [violation.fact for violation in unread(9, [(0, 1)], expected, [], Teller([], NAMES))]
+    assert (
+        list(unread(9, [(0, 1)], up_to(tally(read=18), tally(written=16), np.array([True])), [], Teller([], NAMES)))
+        == []
+    )
+
+
+def test_answers_that_came_too_late_are_told():
+    """Only of tasks that made requests."""
+    (violation,) = unanswered(9, [0, 1], tally(late=(0, 3)), Teller(journal(), NAMES))
+
+    assert violation.where == "an output of sink[0]"
+    assert "3 records are lost" in violation.fact
+    assert list(unanswered(9, [0], tally(late=(0, 3)), Teller(journal(), NAMES))) == []

@@ -1,0 +1,202 @@
+"""Recordings of jobs like users' jobs: what their own history says of the simulation."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lab import read
+from sim.app.verbs.advise import AdviceOptions, advise, job_of
+from sim.app.verbs.run import origin_of, read_request, run
+from sim.jobs.evidence import backtest as evidence_backtest
+from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, lines_of
+from sim.jobs.evidence.what_ifs import by_kind
+from sim.jobs.reading import infer, read_any, read_source
+from sim.model.backtest import SeenFailures
+from sim.model.quantities import of_history
+from sim.model.schema.history_file import section_of, verdict
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
+from tests.jobs.infer.test_infer_log import restarting_log
+
+DATA = Path(__file__).parents[3] / "data"
+USERS = DATA / "users-jobs"
+
+
+def off(name):
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    return {row.quantity: row.off for row in found.off}, {row.quantity: row.cause for row in found.off}
+
+
+@pytest.mark.parametrize("name", ["J2-count-unaligned", "J4-pressed-unaligned-r1"])
+def test_the_tail_of_the_history_is_simulated(name):
+    """Single checkpoints take twice as long as the median, and others of the simulation do as well."""
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    durations = found.of("end-to-end")
+
+    assert durations.off == ()
+    assert durations.predicted.p90 > 1.5 * durations.predicted.p50
+    assert found.tail == 1.0
+    assert not {"throughput", "in-flight-persisted"} & {row.quantity for row in found.off}
+
+
+def test_state_that_grows():
+    """It grows in the simulation as well: from checkpoint to checkpoint, by what its records add."""
+    found = backtest(read_any(USERS / "J2-count-aligned.zip"))
+    sizes = next(row for row in found.compared if row.quantity == "full-size")
+
+    assert sizes.off == ()
+    assert sizes.predicted.p90 > 1.5 * sizes.predicted.p50 > 30e6
+
+
+@pytest.mark.parametrize("name", ["J3-rocksdb-aligned", "R4-rocksdb-aligned"])
+def test_files_that_rocksdb_merges_are_as_large_as_observed(name):
+    levels, _ = off(name)
+
+    assert not {"full-size", "checkpointed", "sync", "async", "throughput"} & set(levels)
+
+
+def test_state_with_a_changelog_is_about_as_large_as_observed():
+    """A materialisation holds what RocksDB has not merged, and the first half of this history fills the state: a fifth too large."""
+    found = backtest(read_any(DATA / "users-jobs" / "R5-changelog-aligned.zip"))
+    size, written = found.of("full-size"), found.of("checkpointed")
+
+    assert size.observed.p50 == pytest.approx(size.predicted.p50, rel=0.25)
+    assert written.observed.p50 == pytest.approx(written.predicted.p50, rel=0.05)
+
+
+def test_a_job_of_paced_work_agrees_with_its_history():
+    """Work that sleeps, storage in memory: nothing is off."""
+    found = backtest(read(DATA / "recordings" / "p4-severe-aligned.json.gz"))
+
+    assert found.off == ()
+    lines = lines_of(found)
+    assert "Nothing is off by more than repetitions of one job are." in lines
+    assert by_kind(found)[1] in lines
+
+
+@pytest.mark.parametrize("name", ["J3-rocksdb-unaligned", "J4-pressed-timeout500-r1"])
+def test_the_table_fits_a_terminal_and_a_comment(name):
+    """A row per quantity, a sentence per cause, no line longer than 80 columns with its comment sign."""
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    lines = lines_of(found)
+
+    assert max(map(len, lines)) <= WIDTH
+    assert [row.quantity for row in found.compared] == [
+        line.split()[0] for line in lines if line.split(" ")[0] in of_history()
+    ]
+    assert all(any(row.cause.split()[0] in line for line in lines) for row in found.off)
+
+
+def test_the_section_reads_back():
+    """What later commands read is what was compared, to four digits."""
+    found = backtest(read_any(USERS / "J4-pressed-unaligned-r1.zip"))
+    document = {
+        "version": 1,
+        "job": {"source": {"source": {"rate": "1/s", "record": "1 B"}, "parallelism": 1}},
+        "checkpoint": {"interval": "1 s"},
+        "run": {"duration": "1 s"},
+        "backtest": section_of(found),
+    }
+    read = loads(write(document, "?")).backtest
+
+    assert [replace(row, observed=None, predicted=None) for row in found.compared] == [
+        replace(row, observed=None, predicted=None) for row in read.compared
+    ]
+    assert [pytest.approx(row.observed.p90, rel=1e-3) for row in found.compared] == [
+        row.observed.p90 for row in read.compared
+    ]
+    assert [row.predicted.count for row in found.compared] == [row.predicted.count for row in read.compared]
+    assert [pytest.approx(duration, rel=1e-3) for duration in found.longest_ms] == list(read.longest_ms)
+    assert (found.runs, found.simulated_ns) == (read.runs, read.simulated_ns)
+
+
+def test_nothing_to_compare_with():
+    """A history without a completed checkpoint."""
+    job = read_any(DATA / "rest" / "pressed.zip")
+    empty = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
+
+    with pytest.raises(NoHistoryError):
+        backtest(empty)
+
+
+def test_only_a_first_checkpoint_that_completed_is_named():
+    job = read_any(DATA / "rest" / "pressed.zip")
+    first = job.checkpoints.list[0].model_copy(update={"id": 1})
+    one = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": (first,)})})
+    none = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
+
+    with pytest.raises(NoHistoryError, match=r"^no completed checkpoint is known, but for the first$"):
+        backtest(one)
+    with pytest.raises(NoHistoryError, match=r"^no completed checkpoint is known$"):
+        backtest(none)
+
+
+@pytest.fixture(scope="module")
+def expiring(tmp_path_factory):
+    """The import of a log whose checkpoints all expire, with its backtest."""
+    source = restarting_log(tmp_path_factory.mktemp("log"))
+    return evidence_backtest.with_backtest(source, infer(source))
+
+
+def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
+    draft, lines = expiring
+    found = loads(write(draft.document, draft.question, draft.comments)).backtest
+    said = "2 of 2 checkpoints of its history failed (expired), and the job failed 2 times; in the simulation 0 of"
+
+    assert said in " ".join(lines)
+    assert "agree" not in " ".join(lines)
+    assert "Nothing is off" not in " ".join(lines)
+    assert verdict(found).startswith(f"the simulation does not reproduce the failures of this job: {said}")
+    assert (found.failures.job_failures, found.failures.mtbf_ms) == (2, 1355e9 / 2 / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("completed", "failed", "predicted_failed", "are_missed"),
+    [(0, 3, 0, True), (1, 3, 1, True), (3, 3, 0, False), (9, 1, 0, False), (0, 3, 8, False)],
+)
+def test_failures_are_missed_if_half_of_a_history_failed_and_the_simulation_completes(
+    completed, failed, predicted_failed, are_missed
+):
+    found = SeenFailures(
+        completed, failed, predicted_completed=10 - predicted_failed, predicted_failed=predicted_failed
+    )
+
+    assert are_missed == found.are_missed
+
+
+def test_nothing_is_advised_where_the_history_contradicts(expiring, tmp_path):
+    draft, _ = expiring
+    (tmp_path / "job.yaml").write_text(write(draft.document, draft.question, draft.comments))
+    advised = advise(job_of(tmp_path / "job.yaml"), AdviceOptions(), tmp_path / "out")
+
+    assert advised.setting is None
+    assert advised.verdict.startswith("No advice: the simulation does not reproduce the failures of this job")
+    assert "execution.checkpointing.timeout" in advised.parts[1]
+    assert "tolerates 0 failed checkpoints" in advised.parts[1]
+    assert advised.table.empty
+
+
+def test_a_run_says_first_what_the_history_contradicts(expiring, tmp_path):
+    draft, _ = expiring
+    document = draft.document | {"run": {"duration": "2 min"}}
+    (tmp_path / "job.yaml").write_text(write(document, draft.question, draft.comments))
+    found = run(read_request(origin_of(tmp_path / "job.yaml")), jobs=1, try_assumptions=False)
+
+    assert found.comparison.verdict.startswith("The simulation does not reproduce the failures of this job")
+    assert any(line.startswith("warning: job: the simulation does not reproduce") for line in found.findings)
+
+
+def test_a_history_lists_the_latest_checkpoints(monkeypatch):
+    """A long history is cut; its first checkpoint is named as long as it is listed."""
+    source = read_source([USERS / "J4-pressed-unaligned-r1.zip"])
+    listed = evidence_backtest.checkpoints_of(source)
+    monkeypatch.setattr(evidence_backtest, "LISTED", 3)
+    latest = evidence_backtest.checkpoints_of(source)
+
+    assert (listed["first"], listed["id"][0]) == (1, 1)
+    assert (len(listed["id"]) - 3, None) == (latest["earlier"], latest.get("first"))
+    assert {name: values[-3:] for name, values in listed.items() if isinstance(values, list)} == {
+        name: values for name, values in latest.items() if isinstance(values, list)
+    }
+    assert {"end_to_end_duration": "ms", "state_size": "bytes"}.items() <= latest["units"].items()

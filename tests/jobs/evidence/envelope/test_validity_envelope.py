@@ -1,0 +1,82 @@
+"""A scenario unlike all recordings says so, in one line that names what nobody recorded; one like them says nothing."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sim.jobs.evidence.envelope import FEATURES, FILE, QUANTITIES, envelope, read_envelope, warning
+from sim.model.schema.study import load, loads
+
+ROOT = Path(__file__).parents[4]
+SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
+
+
+@cache
+def phrases(*changes: str) -> list[str]:
+    return envelope().unvalidated(load(SEVERE, list(changes)).scenarios)
+
+
+def test_what_was_recorded_is_inside():
+    assert phrases() == []
+    assert warning(load(SEVERE).scenarios) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "phrase"),
+    [
+        ("job.sink.parallelism=50", "parallelism 50 (recordings: 1 to 4)"),
+        ("job.sink.service=40 ms", "time per record 40 ms (recordings: 100 us to 6 ms)"),
+        ("job.sink.service=10 us", "time per record 10 us (recordings: 100 us to 6 ms)"),
+        ("checkpoint.interval=1 min", "checkpoint interval 1 min (recordings: 1.5 s to 8 s)"),
+        (
+            "checkpoint.barriers=at-least-once",
+            "barriers at-least-once (recordings: aligned, aligned-timeout, unaligned)",
+        ),
+        ("cluster.profile='1.15'", "Flink profile 1.15 (recordings: 1.20, 2.x)"),
+        ("storage={object-store: {}}", "storage object store (recordings: flat)"),
+        ("job.map.state={size: 400 MB}", "state per subtask 100 MB (recordings: 1 MB to 40 MB)"),
+        ("cluster.latency=1 ms", "network latency (recordings: debloating)"),
+        ("rescale=[{at: 10 s, parallelism: {sink: 2}}]", "restarts rescaling (no recording)"),
+    ],
+)
+def test_what_was_not_is_named_with_what_was(change, phrase):
+    assert [phrase] == [other for other in phrases(change) if other.split(" ")[0] == phrase.split(" ")[0]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["job.sink.service=12 ms", "checkpoint.interval=16 s", "storage.bandwidth=200 MB/s", "job.map.state={size: 4 kB}"],
+)
+def test_amounts_may_be_twice_as_large_as_recorded(change):
+    """State also smaller: nothing comes of little state."""
+    assert phrases(change) == []
+
+
+def test_it_is_one_line_however_much_there_is():
+    study = load(ROOT / "scenarios" / "flink-37375-slow-dfs-nodes.yaml")
+    line = warning(study.scenarios)
+
+    assert len(line.splitlines()) == 1
+    assert line.count("(") == 5  # features named
+    assert f"{len(envelope().unvalidated(study.scenarios)) - 5} more; see docs/truth.md" in line
+
+
+def test_strategies_of_a_study_are_told_together():
+    study = load(SEVERE, ["checkpoint.interval=[1 min, 2 min]"])
+
+    assert envelope().unvalidated(study.scenarios) == ["checkpoint interval 1 min to 2 min (recordings: 1.5 s to 8 s)"]
+
+
+def test_the_first_scenario_of_the_readme_is_inside():
+    block = (ROOT / "README.md").read_text().split("```yaml\n")[1].split("```")[0]
+
+    assert warning(loads(block).scenarios) == ""
+
+
+def test_the_file_knows_every_number_and_no_other_features():
+    known = read_envelope(FILE.read_text())
+
+    assert set(known.features) <= {feature.name for feature in FEATURES}
+    assert set(QUANTITIES) == set(known.overall.errors)
+    assert known.recordings == known.overall.recordings == sum(seen.recordings for seen in known.families.values())

@@ -1,0 +1,77 @@
+"""Two TaskManagers of a real Flink were killed: who heard of it from whom, and how long tasks began on a process that was fresh."""
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sim.model.schema.study import load
+from sim.protocol.recovery import Heartbeats
+from sim.runtime.jobmanager.task_managers import TaskManagers
+from sim.runtime.simulate import simulate
+
+RUNS = Path(__file__).parents[2] / "data" / "lost-task-managers"
+KILLED = {
+    "L1-lost-calm-aligned": datetime.fromisoformat("2026-11-23 13:07:19.103"),
+    "L2-lost-pressed-aligned": datetime.fromisoformat("2026-11-23 13:12:20.373"),
+}
+SECOND = 1_000_000_000
+RUNNING, DEPLOYING = "INITIALIZING to RUNNING", "from state RESTARTING to RUNNING"
+MISSES = {"job-master": r"jobmaster\.JobMaster .* no longer", "resource-manager": r"ResourceManager .* no longer"}
+
+
+@cache
+def log_s(name, pattern):
+    """When such lines were written, in seconds since the kill."""
+    lines = (RUNS / name / "jobmanager.log").read_text().splitlines()
+    stamps = [datetime.fromisoformat(line[:23].replace(",", ".")) for line in lines if re.search(pattern, line)]
+    return [at for stamp in stamps if (at := (stamp - KILLED[name]).total_seconds()) > 0]
+
+
+def recovery(name, monkeypatch, **restart):
+    """The recovery of the simulated job whose heartbeats come when the recorded ones came, in seconds since the kill."""
+    (scenario,) = load(RUNS / name / "job.yaml").scenarios
+    (kill,) = scenario.faults
+    phase_ns = {
+        sender: (kill.when.at_ns[0] + round(log_s(name, pattern)[0] * SECOND)) % (10 * SECOND)
+        for sender, pattern in MISSES.items()
+    }
+    monkeypatch.setattr(
+        TaskManagers, "_heartbeats", lambda self, sender: Heartbeats(10 * SECOND, 50 * SECOND, 2, phase_ns[sender])
+    )
+    changed = replace(scenario, restart=replace(scenario.restart, **restart))
+    (row,) = simulate(changed, check=False).recoveries.to_dict("records")
+    return row | {name: (row[name] - row["failed"]) / 1e3 for name in ("detected", "deployed", "running")}
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_all_tasks_run_when_the_fresh_process_has_started(name, monkeypatch):
+    """Told from the first start of each job; without it tasks run when they are deployed, a sixth too early."""
+    row = recovery(name, monkeypatch)
+    observed_s = max(log_s(name, RUNNING))
+
+    assert len(log_s(name, DEPLOYING)) == row["deployments"]
+    assert row["running"] == pytest.approx(observed_s, rel=0.1)
+    assert recovery(name, monkeypatch, fresh_start_ns=0)["running"] < 0.9 * observed_s
+
+
+def test_tasks_on_the_process_that_was_there_begin_at_once():
+    """Half of them run before those on the fresh process initialize."""
+    name = "L2-lost-pressed-aligned"
+    last_s = max(log_s(name, DEPLOYING))
+    running = [at - last_s for at in log_s(name, RUNNING) if at > last_s]
+
+    assert [at < 1 for at in running] == [True] * 3 + [False] * 3
+
+
+def test_the_jobmaster_hears_it_from_the_resourcemanager():
+    """In one run its own heartbeat was the first that was missed, in the other the ResourceManager's."""
+    second_hand, own = (
+        {sender: log_s(name, pattern)[0] for sender, pattern in MISSES.items()} for name in reversed(KILLED)
+    )
+
+    assert 0 <= second_hand["job-master"] - second_hand["resource-manager"] < 0.1
+    assert own["job-master"] < own["resource-manager"] - 1

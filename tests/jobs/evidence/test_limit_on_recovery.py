@@ -1,0 +1,53 @@
+"""A limit on recovery on a real Flink: today's setting breaks it and the advised one keeps it, as the simulation says of both."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from sim.model.schema.study import load
+from sim.runtime.simulate import simulate
+
+RUN = Path(__file__).parents[2] / "data" / "lost-task-managers" / "C1-limit-on-recovery"
+KILLED = {
+    "today": datetime.fromisoformat("2026-11-23 23:08:51.600"),
+    "advised": datetime.fromisoformat("2026-11-23 23:14:48.723"),
+}
+HEARTBEATS = {"today": "10 s", "advised": "2 s"}
+CAUGHT_UP_S = {"today": 30.8, "advised": 7.7}
+LIMIT_S = 20
+
+
+def log_s(name, pattern):
+    """When such lines were written, in seconds since the kill."""
+    lines = (RUN / f"{name}.log").read_text().splitlines()
+    stamps = [datetime.fromisoformat(line[:23].replace(",", ".")) for line in lines if re.search(pattern, line)]
+    return [at for stamp in stamps if (at := (stamp - KILLED[name]).total_seconds()) > 0]
+
+
+def recoveries(name):
+    """A recovery by each of eight seeds, which draw when heartbeats come."""
+    for seed in range(1, 9):
+        overrides = [f"run.seed={seed}", f"restart.heartbeat-interval={HEARTBEATS[name]}"]
+        (row,) = simulate(load(RUN / "job.yaml", overrides=overrides).scenarios[0], check=False).recoveries.to_dict(
+            "records"
+        )
+        yield row | {key: (row[key] - row["failed"]) / 1e3 for key in ("running", "caught_up")}
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_the_outage_is_that_of_some_phase_of_heartbeats(name):
+    deployments, running_s = len(log_s(name, "RESTARTING to RUNNING")), max(log_s(name, "INITIALIZING to RUNNING"))
+    alike = [row["running"] for row in recoveries(name) if row["deployments"] == deployments]
+
+    assert alike
+    assert 0.95 * min(alike) <= running_s <= 1.05 * max(alike)
+
+
+def test_the_limit_is_broken_today_and_kept_as_advised():
+    expected = {name: [row["caught_up"] for row in recoveries(name)] for name in KILLED}
+
+    assert min(expected["today"]) > LIMIT_S > max(expected["advised"])
+    assert CAUGHT_UP_S["today"] > LIMIT_S > CAUGHT_UP_S["advised"]
+    assert min(expected["today"]) <= CAUGHT_UP_S["today"] <= max(expected["today"])

@@ -1,0 +1,57 @@
+"""A setting is what can be set on its own: two keys for one choice are one, the same change everywhere is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.lab.config import Configuration
+from benchmarks.lab.settings import settings_of
+from sim.jobs.evidence.prediction import differences
+
+OP = {"id": "op", "inputs": [{"from": "src"}]}
+
+
+def settings(flink=None, version="2.3.0", parallelism=2, **op):
+    nodes = [{"id": "src", "kind": "source", "parallelism": parallelism}, OP | {"parallelism": parallelism} | op]
+    config = {"name": "any", "duration_s": 60, "flink": flink or {}, "nodes": nodes}
+    return settings_of(Configuration.model_validate(config), version)
+
+
+UNALIGNED = {"execution.checkpointing.unaligned.enabled": True}
+TIMEOUT = UNALIGNED | {"execution.checkpointing.aligned-checkpoint-timeout": "1 s"}
+
+
+@pytest.mark.parametrize(
+    ("other", "changed"),
+    [
+        (settings(flink=UNALIGNED), ["barriers"]),
+        (settings(flink=TIMEOUT), ["barriers"]),
+        (settings(parallelism=4), ["parallelism"]),
+        (settings(parallelism=4, serviceUs=5), ["parallelism", "service_us"]),
+        (settings(version="2.3.1"), []),
+        (settings(version="1.20.3"), ["version"]),
+        (settings(prepareMs=500), ["work"]),
+        (settings(out_weights=None), []),
+    ],
+)
+def test_what_differs_from_a_plain_job(other, changed):
+    assert changed == [setting for setting, _, _ in differences(settings(), other)]
+
+
+def test_work_is_moved_or_grows():
+    """At another place, or more of it: one change; both are two."""
+    flush = settings(prepareMs=500)
+
+    assert [name for name, _, _ in differences(flush, settings(asyncMs=500))] == ["place of work"]
+    assert [name for name, _, _ in differences(flush, settings(prepareMs=2000))] == ["work"]
+    assert {"work", "place of work"} == {name for name, _, _ in differences(flush, settings(asyncMs=2000))}
+
+
+def test_state_counts_per_subtask():
+    """Twice the subtasks with twice the keys differ in their number only."""
+    assert [
+        name
+        for name, _, _ in differences(
+            settings(stateKeys=100, stateValueBytes=8), settings(parallelism=4, stateKeys=200, stateValueBytes=8)
+        )
+    ] == ["parallelism"]

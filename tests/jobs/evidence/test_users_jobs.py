@@ -1,0 +1,44 @@
+"""Recordings of jobs that nobody configured for them: which bars predictions meet, and in which order they put the runs of one job."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sim.jobs.evidence.orderings import MEASURED_BARS, bars, orderings
+from sim.jobs.evidence.prediction import judge
+
+USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+MET = {bar.what for bar in MEASURED_BARS}
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return {path.stem: judge(path, lambda _: None, seeds=1, time_limit_s=60) for path in sorted(USERS.glob("*.zip"))}
+
+
+@pytest.fixture(scope="module")
+def table(judged):
+    return pd.concat([outcome.table for outcome in judged.values()], ignore_index=True)
+
+
+def test_every_recording_is_judged(judged):
+    assert {name: outcome.trouble for name, outcome in judged.items() if outcome.trouble} == {}
+
+
+def test_bars_that_are_met_stay_met(judged, table):
+    """In the median over runs."""
+    found = bars(table, {name: outcome.graph for name, outcome in judged.items()}, MEASURED_BARS)
+    missed = found[~found["met"] & found["what"].isin(MET)]
+
+    assert missed.to_dict("records") == []
+    assert set(found["what"]) >= MET
+
+
+def test_runs_of_one_job_are_put_in_their_order(judged, table):
+    """Without throughput: of jobs with windows it is that of the windows which a sample meets."""
+    found = orderings(table, {name: outcome.settings for name, outcome in judged.items()})
+    found = found[found["quantity"] != "numRecordsInPerSecond"]
+
+    assert len(found) >= 10
+    assert found[~found["right"]].to_dict("records") == []

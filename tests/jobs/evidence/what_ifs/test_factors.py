@@ -1,0 +1,124 @@
+"""The factors of a what-if, from the evidence of the package and the history of a file."""
+
+import math
+
+import pytest
+
+from sim.jobs.evidence import what_ifs
+from sim.jobs.evidence.what_ifs import MIN_FACTOR, UNSEEN, Learned, by_kind, combined, evidence, factors_of, sentences
+from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
+from sim.model.schema.study import loads
+from tests.jobs.evidence.what_ifs.test_kinds_of_what_ifs import JOB
+
+HISTORY = Backtest((), other_settings=OtherSettings(1.3, 2.0))
+KNOWN = {
+    (): Learned(40, 20, (0.5, 0.9), (0.9, 0.9)),
+    ("barriers",): Learned(80, 11, (1.4, 2.0), (0.95, 0.95)),
+    ("network",): Learned(4, 1, (0.9, 1.2), (1.0, 1.0)),
+    ("interval",): Learned(6, 1, (1.1, 1.2), (1.0, 1.0)),
+    ("parallelism",): Learned(8, 2, (1.1, 1.2), (1.0, 1.0)),
+    ("load",): Learned(5, 2, (1.2, 1.4), (0.8, 0.8)),
+    ("storage",): Learned(10, 2, (1.2, 1.2), (1.0, 1.0)),
+    ("backend",): Learned(6, 1, (1.9, 1.2), None),
+    ("failure",): Learned(0, 0, (math.inf, math.inf)),
+    ("other",): Learned(0, 0, (math.inf, math.inf)),
+}
+
+
+@pytest.fixture
+def known(monkeypatch):
+    monkeypatch.setattr(what_ifs, "evidence", lambda: KNOWN)
+
+
+def test_a_factor_is_that_of_the_history_times_that_of_the_kind(known):
+    assert OtherSettings(pytest.approx(1.82), pytest.approx(4.0)) == factors_of(HISTORY, ("barriers",))
+    assert OtherSettings(MIN_FACTOR, pytest.approx(1.8)) == factors_of(HISTORY, ())
+    assert None is factors_of(Backtest(()), ("barriers",))
+
+
+def test_no_factor_is_smaller_than_what_the_backtest_of_the_file_is_off_by(known):
+    """A sentence that promises less contradicts the table above it.  60 ms are no difference where factors are learned."""
+    row = ComparedQuantity("end-to-end", Quantiles(142, 500, 500, 9), Quantiles(95, 1000, 1000, 9))
+    history = Backtest((row,), other_settings=OtherSettings(1.3, 1.3))
+
+    assert OtherSettings(pytest.approx(142 / 95 + 60 / 142), pytest.approx(2.0 + 60 / 500)) == factors_of(history, ())
+    assert OtherSettings(pytest.approx(1.82 + 60 / 142), pytest.approx(2.6 + 60 / 500)) == factors_of(
+        history, ("barriers",)
+    )
+
+
+def test_several_changes_are_off_by_all_of_theirs_and_none_makes_another_better(known):
+    assert (pytest.approx(1.4 * 1.1), pytest.approx(2.4)) == combined(
+        [KNOWN[("barriers",)].beyond, KNOWN[("interval",)].beyond]
+    )
+    assert OtherSettings(pytest.approx(1.3 * 1.4), pytest.approx(2 * 2 * 1.2)) == factors_of(
+        HISTORY, ("barriers", "network")
+    )
+
+
+def test_what_a_history_does_not_tell_no_kind_does(known):
+    unknown = Backtest((), other_settings=OtherSettings(math.inf, 2.0))
+
+    assert math.inf == factors_of(unknown, ("barriers",)).p50
+    assert "p50 unknown, p90 within a factor of 4" in by_kind(unknown)[2]
+
+
+def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
+    job = JOB.replace("  runs: 3\n", "  runs: 3\n  other-settings: {p50: 1.3, p90: 2}\n")
+    overrides = (
+        "checkpoint.barriers=[aligned, unaligned]",
+        "checkpoint.interval=[1 s, 2 s]",
+        "faults=[{kill: random-task, at: 2 s}]",
+    )
+
+    def texts(*given):
+        study = loads(job, overrides=given)
+        return sentences(study.backtest, study.scenarios)
+
+    assert texts(overrides[0]) == [
+        "the job as it is: checkpoints have p50 within a factor of 1.2, p90 within a factor of 1.9",
+        "other barriers: checkpoints have p50 within a factor of 2, p90 within a factor of 4.1",
+    ]
+    interval, both = (
+        next(text for text in texts(*overrides[:2]) if text.startswith(of))
+        for of in ("another interval", "other barriers and")
+    )
+    assert interval.endswith("as far as the worst change recorded: too few jobs were recorded with another interval")
+    assert both.startswith(
+        "other barriers and another interval: checkpoints have p50 within a factor of 2.2, p90 within a factor of 4.9"
+    )
+    (failure,) = texts(overrides[2])
+    assert (
+        failure
+        == "failures: how far checkpoints are off is not known, no recording of ours changes just that (failures)"
+    )
+    job = job.replace("service: 1 ms,", "service: 1 ms, state: {size: 4 MB},")
+    (other,) = texts("job.sink.state.backend=rocksdb")
+    assert other.startswith(
+        "another state backend or changelog: checkpoints have p50 within a factor of 2.6, p90 within a factor of 2.5"
+    )
+    assert "as those of the one job recorded with another state backend or changelog: it brings in what" in other
+
+
+def test_an_old_file_says_nothing():
+    study = loads(JOB)
+
+    assert [] == sentences(study.backtest, study.scenarios) == by_kind(study.backtest)
+
+
+def test_an_import_lists_all_kinds(known):
+    head, *lines = by_kind(HISTORY)
+
+    assert head.startswith("What-ifs of this job")
+    assert lines[1] == "- other barriers: p50 within a factor of 1.8, p90 within a factor of 4"
+    assert lines[3].endswith("(few jobs recorded)")
+    assert lines[-1] == "- failures and another job: not known, no recording of ours has that"
+
+
+def test_the_package_has_evidence_of_what_advice_changes():
+    """Barriers are what most recordings differ in; of every kind there is a row."""
+    assert set(KNOWN) == set(evidence())
+    assert evidence()[("barriers",)].is_enough
+    assert all(
+        row.covered is not None for kinds, row in evidence().items() if row.settings and UNSEEN.isdisjoint(kinds)
+    )

@@ -1,0 +1,118 @@
+"""What a scenario changes of the job that was imported."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from sim.jobs.evidence import what_ifs
+from sim.jobs.evidence.what_ifs import kinds_of
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import Cluster
+from sim.model.job import Vertex
+from sim.model.schema.study import loads
+
+JOB = (
+    (Path(__file__).parents[3] / "data" / "tiny.yaml").read_text().replace("[aligned, unaligned]", "aligned")
+    + """
+backtest:
+  runs: 3
+  simulated: 90 s
+  end-to-end: {observed: {p50: 400 ms, p90: 1 s, max: 2 s, count: 20}, predicted: {p50: 390 ms, p90: 1 s, max: 2 s, count: 60}}
+"""
+)
+
+
+def kinds(*overrides):
+    study = loads(JOB, overrides=overrides)
+    return kinds_of(study.backtest.imported, study.scenarios[-1])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ((), ()),
+        (("checkpoint.barriers=unaligned",), ("barriers",)),
+        (("checkpoint.interval=7 s",), ("interval",)),
+        (("checkpoint.min-pause=3 s", "checkpoint.timeout=1 min"), ("interval",)),
+        (("cluster.network.debloat=on",), ("network",)),
+        (("cluster.slots=2", "cluster.placement=spread"), ("parallelism",)),
+        (("job.source.source.rate=40/s",), ("load",)),
+        (("job.sink.service=2 ms",), ("load",)),
+        (("job.sink.state.size=9 MB",), ("storage",)),
+        (("storage.bandwidth=3 MB/s",), ("storage",)),
+        (("overheads.file=0 s",), ("storage",)),
+        (("overheads.notify=7 ms",), ("other",)),
+        (("faults=[{kill: random-task, at: 3 s}]",), ("failure",)),
+        (("actions=[{savepoint: canonical, at: 3 s}]",), ("other",)),
+        (("checkpoint.barriers=unaligned", "checkpoint.interval=7 s"), ("barriers", "interval")),
+        (("run.duration=30 s", "run.seed=9", "run.replications=2"), ()),
+    ],
+)
+def test_each_option_has_its_kind(overrides, expected):
+    assert expected == kinds(*overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (("backend=rocksdb",), ("backend",)),
+        (("backend=rocksdb", "size=9 MB"), ("storage", "backend")),
+        (("changelog=on",), ("backend",)),
+        (("value=9 kB",), ("storage",)),
+    ],
+)
+def test_another_backend_is_something_else_than_more_state(overrides, expected):
+    """It brings in what the job has never done: flushes, a log, files that are merged."""
+    job = JOB.replace("service: 1 ms,", "service: 1 ms, state: {size: 4 MB},")
+    study = loads(job, overrides=[f"job.sink.state.{override}" for override in overrides])
+
+    assert expected == kinds_of(study.backtest.imported, study.scenarios[-1])
+
+
+def test_a_new_option_says_which_kind_it_is():
+    """What no table names counts as another job: so does nothing but these."""
+    tables = {CheckpointOptions: what_ifs._CHECKPOINT, Cluster: what_ifs._CLUSTER, Vertex: what_ifs._VERTEX}
+    others = {
+        "finish",
+        "profile",
+        "version",
+        "name",
+        "joined",
+        "union_state",
+        "commit",
+        "connector",
+        "connector_version",
+        "committer_of",
+    }
+
+    assert others == {
+        field.name for model, kinds in tables.items() for field in fields(model) if field.name not in kinds
+    }
+
+
+def test_another_parallelism_changes_no_load():
+    """The rate of a source is divided among its subtasks, and its weights are those of single ones."""
+    study = loads(JOB)
+    names = [vertex.name for vertex in study.scenarios[0].job.vertices]
+
+    assert kinds(*(f"job.{name}.parallelism=4" for name in names)) == ("parallelism",)
+    assert kinds(*(f"job.{name}.parallelism=4" for name in names), "job.source.source.rate=40/s") == (
+        "parallelism",
+        "load",
+    )
+
+
+def test_the_same_value_in_other_words_is_no_change():
+    own = loads(JOB).scenarios[0].checkpoint.interval_ns // 10**6
+
+    assert kinds(f"checkpoint.interval={own} ms") == ()
+
+
+def test_of_several_combinations_the_first_is_the_job_as_it_is():
+    """`import --compare` writes the recorded barriers first."""
+    study = loads(JOB, overrides=["checkpoint.barriers=[aligned, unaligned]"])
+    listed = loads(JOB.replace("barriers: aligned", "barriers: [unaligned, aligned]"))
+
+    assert [kinds_of(study.backtest.imported, scenario) for scenario in study.scenarios] == [(), ("barriers",)]
+    assert [kinds_of(listed.backtest.imported, scenario) for scenario in listed.scenarios] == [(), ("barriers",)]

@@ -1,0 +1,121 @@
+"""The answer in words: planted causes by name, what is not known said, 80 columns kept."""
+
+import pytest
+
+from sim.jobs.history.explanation import answer, answer_text, plain
+from sim.jobs.history.history import MissingCheckpointError, ThreadShares
+from tests.jobs.history.conftest import acknowledged, history, pending, point
+from tests.jobs.history.test_paths_of_statistics import RECORDINGS
+
+
+def squeezed(text):
+    """Without its line breaks, and words that they broke."""
+    return " ".join(text.split()).replace("- ", "-")
+
+
+@pytest.mark.parametrize("name", [*RECORDINGS, "rest/jobmanager.log"])
+def test_eighty_columns_and_plain_values(recorded, name):
+    found = answer(recorded(name))
+    text = answer_text(found)
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(
+        record["duration_ns"] == sum(part["duration_ns"] for part in record["parts"])
+        for record in plain(found)["explained"]
+        if record["parts"]
+    )
+
+
+def test_a_hot_key_and_a_slow_upload(recorded):
+    """J4: 67 % of the records go to one subtask of count; checkpoint 22 met a slow disk."""
+    text = answer_text(answer(recorded("users-jobs/J4-pressed-aligned-r1.zip"), 22))
+
+    assert "count+out-writer[1] waits\nfor a file (upload): 86 MB" in text
+    assert "in its other 24 checkpoints 287 ms for 48 MB (median)" in text
+    assert "reads 67 % of the records of its vertex" in squeezed(text)
+    assert "sum to the last acknowledgement               4.3 s (4281 ms)" in text
+
+
+def test_who_had_not_acknowledged(recorded):
+    text = answer_text(answer(recorded("recordings/expire4s-p4-severe-aligned.json.gz"), 3))
+
+    assert "was given up after 4 s (Checkpoint expired before\ncompleting)" in text
+    assert "Not acknowledged by 4 of 12 subtasks: sink[0], sink[1], sink[2], sink[3]." in text
+    assert "sum to the failure" in text
+
+
+def test_one_under_way():
+    src = [acknowledged(0, 50, 20, async_ms=10)]
+    found = history(point(2, 3000, src, [acknowledged(0, 400, 100), pending(1)], "IN_PROGRESS"))
+    text = answer_text(answer(found))
+
+    assert "Checkpoint 2 (aligned) has been under way for 3 s" in text
+    assert "sum to now" in text
+    assert "Not acknowledged by 1 of 3 subtasks: sink[1]." in text
+
+
+def test_a_log_says_what_it_knows(recorded):
+    text = answer_text(answer(recorded("rest/jobmanager.log"), 8))
+    assert "took 5 s, 4.2 MB. Nothing tells of its\nsubtasks" in text
+
+
+def test_back_pressure_is_followed_to_its_source():
+    """The thread behind that is full is named, not the one that waits for it."""
+    threads = {
+        ("src", 0): ThreadShares(0.1, 0.9),
+        ("sink", 0): ThreadShares(0.2, 0.0),
+        ("sink", 1): ThreadShares(0.97, 0.0),
+    }
+    src, sink = [acknowledged(0, 950, 900, async_ms=10)], [acknowledged(0, 990, 950), acknowledged(1, 1000, 950)]
+    text = answer_text(answer(history(point(2, 1000, src, sink), point(3, 1000, src, [*sink]), threads=threads), 2))
+
+    assert "src[0]" in text
+    assert "is back-pressured 90 %" not in text  # nobody was quicker: the coordinator's part
+    late = [acknowledged(0, 50, 20), acknowledged(1, 1000, 900)]
+    behind = answer_text(answer(history(point(2, 1000, [acknowledged(0, 50, 10)], late), threads=threads), 2))
+    assert "sink[1] is busy 97 % of its time" in squeezed(behind)
+
+
+@pytest.mark.parametrize(
+    ("number", "details", "message"),
+    [
+        (
+            1,
+            {"kept": 10},
+            "does not keep its statistics any more (its history is of 10, web.checkpoints.history): there are 5 to 6",
+        ),
+        (1, {}, "it keeps the last ones only"),
+        (9, {}, "no checkpoint 9: there are 5 to 6"),
+    ],
+)
+def test_one_that_is_not_there(number, details, message):
+    points = [point(number, 100, [acknowledged(0, 50, 20)], [acknowledged(0, 100, 50)]) for number in (5, 6)]
+    with pytest.raises(MissingCheckpointError) as error:
+        answer(history(*points, **details), number)
+    assert message in str(error.value)
+
+
+def test_a_job_without_checkpoints():
+    with pytest.raises(MissingCheckpointError, match="has had no checkpoint yet"):
+        answer(history())
+    with pytest.raises(
+        MissingCheckpointError, match=r"takes no checkpoints: execution\.checkpointing\.interval is not set"
+    ):
+        answer(history(config=None))
+    with pytest.raises(MissingCheckpointError, match="has had 7 checkpoints, and the statistics of none are kept"):
+        answer(history(counted=7), 3)
+
+
+def test_bytes_that_explain_an_upload_and_bytes_that_do_not():
+    """The same time for a file of the usual size is something else than bytes."""
+
+    def explained(size):
+        usual = [
+            point(n, 200, [acknowledged(0, 30, 10)], [acknowledged(0, 200, 20, 0, 0, 170, size=100_000)])
+            for n in (2, 3, 4)
+        ]
+        slow = point(5, 2000, [acknowledged(0, 30, 10)], [acknowledged(0, 2000, 20, 0, 0, 1970, size=size)])
+        return squeezed(answer_text(answer(history(*usual, slow), 5)))
+
+    assert "in its other 3 checkpoints 170 ms for 100 kB (median): bytes do not explain it" in explained(100_000)
+    assert "in its other 3 checkpoints 170 ms for 100 kB (median)." in explained(900_000)

@@ -1,0 +1,109 @@
+"""Equal sizes of checkpoints: what they show about increments, and what they do not."""
+
+import json
+
+import pytest
+
+from sim.app.verbs.explain import explain_job
+from sim.app.verbs.importing import JobPlace
+from sim.jobs.history.history import sharing
+from sim.jobs.source.recorded_job import RecordedCheckpoint
+
+KB, MB = 1000, 10**6
+
+
+def points(*sizes, subtasks=4):
+    """Completed checkpoints from the second one on, of (checkpointed, full) bytes."""
+    return [
+        RecordedCheckpoint(
+            id=number,
+            status="COMPLETED",
+            trigger_timestamp=number * 1000,
+            checkpointed_size=own,
+            state_size=full,
+            num_subtasks=subtasks,
+        )
+        for number, (own, full) in enumerate(sizes, 2)
+    ]
+
+
+def test_small_state_is_whole_in_the_metadata():
+    """It does not show that increments are off."""
+    said = sharing(points(*[(14 * KB, 14 * KB)] * 5))
+
+    assert said.startswith("Checkpointed size equals full size in all 5 checkpoints")
+    assert (
+        "A subtask has 3.5 kB on average: files below 20 kB (state.storage.fs.memory-threshold) are parts of _metadata"
+        in said
+    )
+    assert "not in effect" not in said
+
+
+def test_large_state_shows_that_increments_are_not_in_effect():
+    same = points(*[(800 * MB, 800 * MB)] * 5)
+
+    assert "Incremental checkpoints are configured, and are not in effect" in sharing(
+        same, backend="EmbeddedRocksDBStateBackend"
+    )
+    assert "If incremental checkpoints are configured, they are not in effect" in sharing(same)
+    assert "The job runs with HashMapStateBackend, which has no increments" in sharing(
+        same, backend="HashMapStateBackend"
+    )
+
+
+def test_the_threshold_is_that_of_the_job():
+    same = points(*[(400 * KB, 400 * KB)] * 5)
+
+    assert "_metadata" in sharing(same, 1_000_000)
+    assert "_metadata" not in sharing(same, 20_480)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [(80 * MB, 800 * MB)] * 5,
+        [(800 * MB, 800 * MB)] * 2,
+        [(800 * MB, 800 * MB)] * 3 + [(80 * MB, 800 * MB)] * 3,
+        [(0, 0)] * 5,
+    ],
+    ids=["increments", "too few", "half of them", "no state"],
+)
+def test_other_sizes_say_nothing(sizes):
+    assert sharing(points(*sizes)) == ""
+
+
+def test_nearly_all_are_enough():
+    """One in ten may differ."""
+    assert "in 9 of 10 checkpoints" in sharing(points(*[(800 * MB, 800 * MB)] * 9, (80 * MB, 800 * MB)))
+
+
+def test_a_pasted_answer_says_it(tmp_path):
+    rows = [
+        json.loads(point.model_dump_json()) | {"latest_ack_timestamp": -1}
+        for point in points(*[(14 * KB, 14 * KB)] * 5)
+    ]
+    (tmp_path / "checkpoints.json").write_text(json.dumps({"counts": {"total": 5}, "history": rows}))
+    found = explain_job(JobPlace([tmp_path / "checkpoints.json"]))
+
+    assert "Checkpointed size equals full size in all 5 checkpoints" in found.text
+
+
+def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
+    config = {
+        "mode": "exactly_once",
+        "interval": 9000,
+        "timeout": 60000,
+        "min_pause": 0,
+        "max_concurrent": 2,
+        "tolerable_failed_checkpoints": 3,
+        "state_backend": "HashMapStateBackend",
+        "checkpoint_storage": "JobManagerCheckpointStorage",
+        "state_changelog_enabled": True,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    said = " ".join(explain_job(JobPlace([tmp_path / "config.json"])).text.split())
+
+    assert (
+        "Mode exactly_once; at most 2 at once; 3 failed ones in a row are tolerated; state backend HashMapStateBackend; "
+        "checkpoint storage JobManagerCheckpointStorage; with a changelog."
+    ) in said

@@ -1,0 +1,164 @@
+"""One answer of Flink's REST API: what it is, what it tells, what it cannot tell, and how to get the rest."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.app.verbs.explain import explain_job, explain_source, is_real
+from sim.app.verbs.importing import JobPlace
+from sim.jobs.history.explanation import answer, answer_text, plain
+from sim.jobs.history.reading import history_of, history_of_answer
+from sim.jobs.reading import read_source
+from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.saved import read_lone_answer, read_saved
+
+DATA = Path(__file__).parents[2] / "data"
+SNAPSHOT = read_saved(DATA / "rest" / "pressed.zip")
+OF_JOB = f"/jobs/{SNAPSHOT.job}"
+OVERVIEW = SNAPSHOT.answers[f"{OF_JOB}/checkpoints"]
+DETAILS = next(path for path in SNAPSHOT.answers if "/details/" in path and "subtasks" not in path)
+SUBTASKS = min(path for path in SNAPSHOT.answers if "/details/75/subtasks/2e58" in path)
+EXCEPTIONS = {
+    "root-exception": None,
+    "exceptionHistory": {
+        "entries": [
+            {"exceptionName": "java.io.IOException", "timestamp": 1, "taskName": "sink (1/2)"},
+            {"exceptionName": "java.lang.OutOfMemoryError", "timestamp": 9, "taskName": "map (2/2)"},
+        ]
+    },
+}
+REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckptsim import http://HOST:8081 --save FOLDER` keeps it in files."
+
+
+def told(folder, text, name="pasted.json"):
+    """What `explain` says of a file with this text."""
+    (folder / name).write_text(text)
+    assert is_real(str(folder / name))
+    return " ".join(explain_job(JobPlace([folder / name])).text.split())
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        (
+            f"{OF_JOB}/checkpoints",
+            ["5 of 79 checkpoints are known", "None of the 4 completed ones is slow (over 6.6 s)"],
+        ),
+        (
+            DETAILS,
+            ["acknowledged last, 4.4 s after the trigger.", "Checkpoint 74 (barriers not known) took 4.4 s, 4.2 MB."],
+        ),
+        (
+            SUBTASKS,
+            ["2 of 2 subtasks acknowledged. The last was subtask 1 after 4.3 s: start delay 4.1 s, alignment 125 ms"],
+        ),
+        (OF_JOB, ["The job 'Flink Streaming Job' is RUNNING, with 3 vertices.", "It has no checkpoints"]),
+        (f"{OF_JOB}/checkpoints/config", ["Checkpoints every 4 s, pause 0 ms, timeout 10 min, aligned."]),
+    ],
+    ids=["checkpoints", "details", "subtasks", "job", "config"],
+)
+def test_a_lone_answer(tmp_path, path, says):
+    text = told(tmp_path, json.dumps(SNAPSHOT.answers[path]))
+
+    assert text.startswith("pasted.json is the answer to /jobs/JOB")
+    assert REST in text
+    assert [part for part in says if part not in text] == []
+
+
+def test_the_exceptions_of_a_job(tmp_path):
+    assert "2 failures of the job. The last of map (2/2): java.lang.OutOfMemoryError." in told(
+        tmp_path, json.dumps(EXCEPTIONS)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "$ curl -s http://jm:8081/jobs/x/checkpoints\n{}"),
+        ("b.log", "2025-11-29 10:00:00,000 INFO  answer of the REST API: {}\n"),
+        ("c.md", "```json\n{}\n```\n"),
+    ],
+    ids=["prompt", "prefix of a log", "markdown"],
+)
+def test_json_with_something_before_it(tmp_path, name, text):
+    assert "5 of 79 checkpoints are known" in told(tmp_path, text.replace("{}", json.dumps(OVERVIEW)), name)
+
+
+@pytest.mark.parametrize("length", [2500, 3000, 3600])
+def test_json_that_is_cut_off_is_read_up_to_there(tmp_path, length):
+    text = told(tmp_path, json.dumps(OVERVIEW)[:length])
+
+    assert f"cut off at character {length:,} (line 1): what is whole before that is read." in text
+    assert "of 79 checkpoints are known" in text
+
+
+def test_the_slowest_may_not_be_in_the_history(tmp_path):
+    """79 checkpoints, five of which Flink still knows: the summary is over all."""
+    outside = "The slowest of all took 4.9 s (Flink's summary); it is not in the history that is known."
+    known = OVERVIEW | {"summary": {"end_to_end_duration": {"max": 4539}}}
+    unknown = OVERVIEW | {"summary": {"end_to_end_duration": {"max": -1}}}
+
+    assert outside in " ".join(answer_text(answer(history_of(SNAPSHOT))).split())
+    assert outside in told(tmp_path, json.dumps(OVERVIEW))
+    assert "The slowest of all" not in told(tmp_path, json.dumps(known))
+    assert "The slowest of all" not in told(tmp_path, json.dumps(unknown))
+
+
+def test_a_history_that_is_empty_or_of_failures_only(tmp_path):
+    failed = OVERVIEW["history"][1] | {"status": "FAILED", "end_to_end_duration": -1, "failure_message": None}
+    latest = {"latest": {"completed": None, "failed": None}}
+
+    text = told(tmp_path, json.dumps(OVERVIEW | {"history": [failed, failed | {"id": 99}]} | latest))
+
+    assert "2 did not complete" in text
+    assert " 0 ms" not in text, "a duration of -1 is not known"
+    assert "pasted.json is the answer to /jobs/JOB/checkpoints" in told(
+        tmp_path, json.dumps(OVERVIEW | {"history": []} | latest)
+    )
+
+
+def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):
+    (tmp_path / "ui.txt").write_text(
+        "ID\tStatus\tTrigger Time\tLatest Acknowledgement\tEnd to End Duration\n77\tCOMPLETED\t14:21:08\t14:21:12\t4s\n"
+    )
+
+    assert is_real(str(tmp_path / "ui.txt"))
+    with pytest.raises(RecordingError, match="is text of Flink's web UI, which rounds: save what it shows by curl"):
+        explain_job(JobPlace([tmp_path / "ui.txt"]))
+
+
+def test_what_needs_more_than_one_answer_says_so(tmp_path):
+    (tmp_path / "pasted.json").write_text(json.dumps(OVERVIEW))
+
+    with pytest.raises(
+        RecordingError, match="is one answer of Flink, to /jobs/JOB/checkpoints: `ckptsim explain` says what it tells"
+    ):
+        read_source([tmp_path / "pasted.json"])
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '{"format": 1, "checkpoints": {"counts": {}, "history": []}}', "[1]", '{"a": ', "no json"]
+)
+def test_other_files_are_no_lone_answers(tmp_path, text):
+    (tmp_path / "other").write_text(text)
+
+    assert read_lone_answer(tmp_path / "other") is None
+
+
+def test_json_of_a_lone_answer_names_what_it_lacks(tmp_path):
+    (tmp_path / "pasted.json").write_text(json.dumps(OVERVIEW))
+    found = plain(answer(history_of_answer(read_lone_answer(tmp_path / "pasted.json"))))
+
+    assert found["partial"][:1] == ["pasted.json is the answer to /jobs/JOB/checkpoints."]
+    assert found["slowest_outside_ns"] == 4_929_000_000
+
+
+def test_an_error_of_a_reader_of_messages_is_not_taken_for_a_source_without_scenario(monkeypatch):
+    def refuse(remarks, listener):
+        raise RecordingError("the listener failed")
+
+    monkeypatch.setattr("sim.app.verbs.explain.tell", refuse)
+
+    with pytest.raises(RecordingError, match="the listener failed"):
+        explain_source(read_source([DATA / "rest" / "pressed.zip"]))

@@ -1,0 +1,265 @@
+"""The critical path that Flink's statistics tell: its parts, that they sum, and that a journal says the same."""
+
+from collections import Counter
+
+import pytest
+
+from sim.jobs.evidence.prediction import scenario_of
+from sim.jobs.history.history import History
+from sim.jobs.history.path import steps
+from sim.jobs.history.side_by_side import (
+    LeadingPart,
+    leaders,
+    leading,
+    of_journal,
+    of_near_paths,
+    of_statistics,
+    reported,
+)
+from sim.jobs.reading import read_any
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedTask
+from sim.jobs.source.rest_answers import CheckpointConfig
+from sim.jobs.source.rest_job import RestInput, RestVertex
+from sim.results.critical_path import PathKind
+from sim.runtime.simulate import simulate
+from tests.jobs.history.conftest import DATA, acknowledged, history, pending, point
+
+MS = 10**6
+RECORDINGS = [
+    "recordings/p4-severe-aligned.json.gz",
+    "recordings/p4-severe-timeout-1s.json.gz",
+    "recordings/chain3-severe-syncflush500-unaligned.json.gz",
+    "recordings/expire4s-p4-severe-aligned.json.gz",
+    "recordings/fail-recover-severe-unaligned.json.gz",
+    "users-jobs/J4-pressed-aligned-r1.zip",
+    "users-jobs/R8-outputs-timeout500.zip",
+    "users-jobs/R5-changelog-unaligned.zip",
+    "rest/archive.json.gz",
+]
+
+
+def spent(found):
+    """(kind, subtask, ms) of every step."""
+    return [(step.kind, step.subtask, step.duration_ns / MS) for step in steps(found, found.checkpoints[-1])]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_parts_sum_to_the_duration(recorded, name):
+    """Completed, failed and unfinished ones; they lie end to end."""
+    found = recorded(name)
+    paths = {checkpoint.id: steps(found, checkpoint) for checkpoint in found.detailed}
+
+    assert paths
+    for checkpoint in found.detailed:
+        path = paths[checkpoint.id]
+        assert checkpoint.end_to_end_duration * MS == sum(step.duration_ns for step in path)
+        assert [step.end_ns for step in path[:-1]] == [step.begin_ns for step in path[1:]]
+        assert path[0].begin_ns == 0
+
+
+def test_an_aligned_path():
+    """The sink that acknowledges last: call, way, alignment, phases, and what nobody measured."""
+    src = [acknowledged(0, 50, 20, async_ms=10)]
+    sink = [acknowledged(0, 400, 100, 0, 5, 20), acknowledged(1, 1000, 300, 450, 30, 200)]
+    found = history(point(2, 1000, src, sink))
+
+    assert spent(found) == [
+        (PathKind.TRIGGER, None, 20),
+        (PathKind.QUEUE, ("sink", 1), 280),
+        (PathKind.ALIGNMENT, ("sink", 1), 450),
+        (PathKind.SYNC, ("sink", 1), 30),
+        (PathKind.UPLOAD, ("sink", 1), 200),
+        (PathKind.ACKNOWLEDGEMENT, ("sink", 1), 20),
+    ]
+
+
+def test_an_unaligned_path():
+    """The snapshot begins with the first barrier; its asynchronous part waits for the last one if that came late in it."""
+    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
+    waits = [acknowledged(0, 500, 30, 400, 0, 450, persisted=90_000, unaligned_checkpoint=True)]
+    uploads = [acknowledged(0, 500, 30, 10, 0, 450, unaligned_checkpoint=True)]
+    config = CheckpointConfig(unaligned_checkpoints=True)
+
+    assert (PathKind.ALIGNMENT, ("sink", 0), 400) in spent(history(point(2, 500, src, waits), config=config))
+    assert (PathKind.CHANNEL_STATE, ("sink", 0), 50) in spent(history(point(2, 500, src, waits), config=config))
+    assert (PathKind.UPLOAD, ("sink", 0), 450) in spent(history(point(2, 500, src, uploads), config=config))
+
+
+def test_a_barrier_that_waits_for_its_timeout():
+    """Aligned for 300 ms: then it overtakes."""
+    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
+    sink = [acknowledged(0, 400, 310, 0, 0, 80, unaligned_checkpoint=True)]
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
+    path = spent(history(point(2, 400, src, sink), config=config))
+
+    assert (PathKind.TIMEOUT, ("sink", 0), 280) in path
+    assert (PathKind.QUEUE, ("sink", 0), 10) in path
+
+
+def test_the_timeout_counts_from_the_trigger():
+    """A first barrier that came before the timeout did not begin the snapshot: the wait is one part, for a barrier that was missing."""
+    src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
+    sink = [acknowledged(0, 600, 100, 250, 0, 300, unaligned_checkpoint=True)]
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
+    path = spent(history(point(2, 600, src, sink), config=config))
+
+    assert path == [
+        (PathKind.TRIGGER, None, 20),
+        (PathKind.TIMEOUT, ("sink", 0), 280),
+        (PathKind.UPLOAD, ("sink", 0), 300),
+    ]
+
+
+def test_an_alignment_that_ends_before_the_timeout_is_one():
+    """Flink calls the snapshot unaligned because its own barriers overtook later."""
+    src = [acknowledged(0, 60, 20, async_ms=30)]
+    sink = [acknowledged(0, 600, 100, 150, 0, 300, unaligned_checkpoint=True)]
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
+    path = spent(history(point(2, 600, src, sink), config=config))
+
+    assert (PathKind.ALIGNMENT, ("sink", 0), 150) in path
+    assert PathKind.TIMEOUT not in {kind for kind, *_ in path}
+
+
+def test_channel_state_of_another_subtask_that_acknowledges_at_the_same_time():
+    """sink[1] waits for the file it shares with sink[0], whose last barrier came late; when its snapshot began is not known."""
+    src = [acknowledged(0, 60, 20, async_ms=30)]
+    waits = acknowledged(1, 1200, 20, 0, 0, 1170)
+    late = acknowledged(0, 1200, 20, 1140, 0, 600, unaligned_checkpoint=True, persisted=90_000)
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
+    path = spent(history(point(2, 1200, src, [late, waits]), config=config))
+
+    assert (PathKind.CHANNEL_STATE, ("sink", 0), 30) in path
+    assert ("sink", 1) not in {name for kind, name, _ in path if kind is PathKind.UPLOAD}
+
+
+def test_paths_that_are_as_long():
+    """Another vertex acknowledges 4 % earlier: it may lead as well.  One that is 20 % earlier may not."""
+    sinks = [acknowledged(0, 1000, 30, 0, 0, 900)]
+    near, far = ([acknowledged(0, end_ms, 20, 0, 0, end_ms - 50)] for end_ms in (960, 800))
+
+    found = [history(point(2, 1000, src, sinks)) for src in (near, far)]
+
+    assert [{"src", "sink"}, {"sink"}] == [
+        {part.vertex for part in of_near_paths(job, job.checkpoints[0])} for job in found
+    ]
+
+
+def test_barriers_that_come_together_lead_to_two_writers():
+    """b waits for a[0] since long; a[1] set out just before.  The usual path leads over a[0], one as long over a[1]."""
+    vertices = (
+        RestVertex("s", "src", ("src",), 1, 128, ()),
+        RestVertex("a", "map", ("map",), 2, 128, (RestInput("src", "HASH"),)),
+        RestVertex("b", "sink", ("sink",), 1, 128, (RestInput("map", "HASH"),)),
+    )
+    tasks = {
+        "src": RecordedTask(subtasks=[acknowledged(0, 30, 10)]),
+        "map": RecordedTask(subtasks=[acknowledged(0, 100, 50), acknowledged(1, 700, 650)]),
+        "sink": RecordedTask(subtasks=[acknowledged(0, 1000, 980, 10)]),
+    }
+    checkpoint = RecordedCheckpoint(
+        id=2, status="COMPLETED", trigger_timestamp=1, end_to_end_duration=1000, tasks=tasks
+    )
+    found = History("job", "2.3.0", vertices, (checkpoint,))
+
+    assert LeadingPart("behind data", "sink") == leading(of_statistics(found, checkpoint))
+    assert {LeadingPart("behind data", "sink"), LeadingPart("behind data", "map")} == of_near_paths(found, checkpoint)
+
+
+def test_who_kept_a_checkpoint_that_expired():
+    """The subtask whose writers had all sent their barriers: its way was cut off."""
+    src = [acknowledged(0, 50, 20, async_ms=10)]
+    found = history(point(2, 5000, src, [acknowledged(0, 400, 100), pending(1)], "FAILED", failure_message="expired"))
+    last = steps(found, found.checkpoints[0])[-1]
+
+    assert (last.kind, last.subtask, last.duration_ns, last.is_open) == (PathKind.QUEUE, ("sink", 1), 4980 * MS, True)
+
+
+def test_an_aborted_snapshot_that_reported_how_far_it_was():
+    """Barriers had come, its asynchronous part was under way, and went on for 1.5 s after the failure."""
+    late = acknowledged(1, 4500, 100, 50, 10, 4300, aborted=True)
+    found = history(
+        point(2, 3000, [acknowledged(0, 50, 20, async_ms=10)], [acknowledged(0, 300, 100), late], status="FAILED")
+    )
+
+    assert spent(found) == [
+        (PathKind.TRIGGER, None, 20),
+        (PathKind.QUEUE, ("sink", 1), 80),
+        (PathKind.ALIGNMENT, ("sink", 1), 50),
+        (PathKind.SYNC, ("sink", 1), 10),
+        (PathKind.UPLOAD, ("sink", 1), 2840),
+    ]
+    assert steps(found, found.checkpoints[-1])[-1].is_open
+
+
+def test_who_declines_has_reported_nothing():
+    """One snapshot was aborted and reported; the other one's asynchronous part failed."""
+    sink = [pending(0), acknowledged(1, 700, 100, 0, 0, 600, aborted=True)]
+    declined = point(
+        2,
+        500,
+        [acknowledged(0, 50, 20, async_ms=10)],
+        sink,
+        "FAILED",
+        failure_message="Asynchronous task checkpoint failed.",
+    )
+
+    assert spent(history(declined)) == [(PathKind.TRIGGER, None, 20), (PathKind.ASYNC_WORK, ("sink", 0), 480)]
+
+
+def test_before_start_delays_were_reported():
+    """What the phases leave of the time to the acknowledgement is the way of the barrier."""
+    found = history(point(2, 600, [acknowledged(0, 50, -1, async_ms=10)], [acknowledged(0, 600, -1, 100, 0, 200)]))
+
+    assert sum(ms for *_, ms in spent(found)) == 600
+    assert (PathKind.QUEUE, ("sink", 0), 260) in spent(found)
+
+
+def test_which_writer_was_awaited(recorded):
+    """Barriers that come together: the one that was under way for longest."""
+    found = recorded("users-jobs/J4-pressed-aligned-r1.zip")
+    together = [
+        step
+        for checkpoint in found.detailed
+        for step in steps(found, checkpoint)
+        if step.kind is PathKind.QUEUE and step.subtask == ("count+out-writer", 1)
+    ]
+
+    assert Counter(step.writer for step in together).most_common(1)[0][0] == ("parse", 0)
+
+
+def test_statistics_tell_what_a_journal_tells():
+    """Simulated checkpoints are told twice, from what Flink would report and from the journal: both name the same leading part.
+
+    `ckptsim validate --explain` does so for all recordings.
+    """
+    same = total = 0
+    for name in (
+        "p4-severe-aligned",
+        "p4-severe-unaligned",
+        "chain3-none-asyncflush500-aligned",
+        "p4-none-largestate-slowdfs-aligned",
+    ):
+        result = simulate(scenario_of(read_any(DATA / "recordings" / f"{name}.json.gz")), check=False)
+        found = reported(result)
+        for checkpoint in found.detailed:
+            if checkpoint.status == "COMPLETED" and checkpoint.end_to_end_duration >= 300:
+                journal = of_journal(result.path[result.path["id"] == checkpoint.id])
+                same += bool(of_near_paths(found, checkpoint) & leaders([journal]))
+                total += 1
+
+    assert total >= 15
+    assert same >= 0.9 * total
+
+
+def test_the_writer_that_set_out_last_is_awaited(recorded):
+    """A join has the barrier of its quick input long before that of its slow path: all paths lead through the slow one."""
+    found = recorded("recordings/join-slowpath-aligned.json.gz")
+    ways = {
+        (step.subtask[0], step.writer[0])
+        for checkpoint in found.detailed
+        for step in steps(found, checkpoint)
+        if step.writer
+    }
+
+    assert {("slow", "b"), ("join", "slow")} == ways

@@ -1,0 +1,86 @@
+"""Made jobs whose truth is known: vertices, histories of checkpoints, and answers about them, without any JSON."""
+
+from types import SimpleNamespace
+
+from sim.jobs.infer.draft import Draft
+from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
+from sim.jobs.source.rest_answers import CheckpointConfig, JobConfig, VertexDetails
+
+MB = 10**6
+
+
+class MadeJob:
+    """As far as the inference asks.  It is no other job, so that what is found of it can be kept."""
+
+    def __init__(self, vertices, checkpoints=(), config=None, options=(), **answers):
+        self.vertices, self.checkpoints = tuple(vertices), tuple(checkpoints)
+        self.checkpoint_config = None if config is None else CheckpointConfig(**({"interval": 5000} | config))
+        self.options, self.counts, self.restored, self.flink_version = dict(options), {}, None, "2.3.0"
+        self.details = {vertex.name: VertexDetails() for vertex in self.vertices}
+        self.known = {vertex.name: {} for vertex in self.vertices}
+        self.task_managers, self.cores_used, self.job_config = (), {}, JobConfig()
+        self.snapshot, self.job = (
+            SimpleNamespace(job="1", source="saved"),
+            SimpleNamespace(state="RUNNING", name="made"),
+        )
+        for name, value in answers.items():
+            setattr(self, name, value)
+
+    def vertex(self, name):
+        return next(vertex for vertex in self.vertices if vertex.name == name)
+
+    def readers(self, name):
+        return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
+
+
+def subtask(
+    index=0,
+    size=0,
+    written=None,
+    *,
+    sync=0,
+    async_=20,
+    start=10,
+    align=0,
+    persisted=0,
+    late=3,
+    status="completed",
+    **fields,
+):
+    """An acknowledgement [bytes, ms]; `late`: what no phase explains."""
+    return RecordedSubtask(
+        index=index,
+        status=status,
+        start_delay=start,
+        end_to_end_duration=start + align + max(sync, 0) + max(async_, 0) + late,
+        alignment=RecordedAlignment(duration=align, persisted=persisted),
+        checkpoint=Phases(sync=sync, **{"async": async_}),
+        state_size=size + persisted,
+        checkpointed_size=(size if written is None else written) + persisted,
+        unaligned_checkpoint=persisted > 0,
+        **fields,
+    )
+
+
+def checkpoint(number, every_ms=5000, took_ms=100, status="COMPLETED", **tasks):
+    """Vertex -> its subtasks."""
+    return RecordedCheckpoint(
+        id=number,
+        status=status,
+        trigger_timestamp=every_ms * number,
+        latest_ack_timestamp=every_ms * number + took_ms,
+        end_to_end_duration=took_ms,
+        tasks={name: RecordedTask(subtasks=tuple(own)) for name, own in tasks.items()},
+    )
+
+
+def drafted(job):
+    """A draft with an empty section for each vertex."""
+    draft = Draft()
+    draft.document["job"] = {vertex.name: {} for vertex in job.vertices}
+    return draft
+
+
+def comment_of(draft, path):
+    """A comment in one line."""
+    return " ".join(draft.comments[path].split())

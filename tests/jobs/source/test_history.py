@@ -1,0 +1,64 @@
+"""What the JobManager leaves for the history server is a job like any other, but for its metrics."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.jobs.reading import read_source
+from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.rest_answers import RestSnapshot
+
+ARCHIVE = Path(__file__).parents[2] / "data" / "rest" / "archive.json.gz"
+
+
+def refusal(tmp_path, document, job=None):
+    path = tmp_path / "archive"
+    path.write_text(json.dumps(document))
+    with pytest.raises(RecordingError) as caught:
+        read_source([path], job)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def document():
+    return json.loads(gzip.decompress(ARCHIVE.read_bytes()))
+
+
+def test_an_archive_is_a_snapshot():
+    snapshot = read_source([ARCHIVE])
+
+    assert isinstance(snapshot, RestSnapshot)
+    assert snapshot.of_job()["state"] == "FINISHED"
+    assert snapshot.samples == {}
+
+
+def test_answers_that_are_json_already(tmp_path):
+    """Not text of it, as a server would send them."""
+    archive = document()
+    for entry in archive["archive"]:
+        entry["json"] = json.loads(entry["json"])
+    path = tmp_path / "archive"
+    path.write_text(json.dumps(archive))
+
+    assert read_source([ARCHIVE]).answers == read_source([path]).answers
+
+
+@pytest.mark.parametrize(
+    "entry", [1, {}, {"path": 3, "json": "{}"}, {"path": "jobs", "json": "{}"}, {"path": "/jobs/x"}], ids=str
+)
+def test_an_entry_that_is_none(tmp_path, entry):
+    assert "entry 1 of the archive has no path and json" in refusal(tmp_path, {"archive": [entry]})
+
+
+def test_a_damaged_entry(tmp_path):
+    archive = document()
+    archive["archive"][3]["json"] = '{"cut": '
+
+    assert f"{archive['archive'][3]['path']} of the archive is no JSON" in refusal(tmp_path, archive)
+
+
+def test_another_job_or_none(tmp_path):
+    assert "holds no job 'fff'" in refusal(tmp_path, document(), "fff")
+    assert "holds no job" in refusal(tmp_path, {"archive": []})

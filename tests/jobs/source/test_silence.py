@@ -1,0 +1,224 @@
+"""Logs in which no checkpoint completes any more: what is said first, in the words of Flink 1.9 to 2.3."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.jobs.history.explanation import answer, answer_text
+from sim.jobs.history.reading import history_of
+from sim.jobs.reading import read_source
+from sim.jobs.source.job_log import silence_of_job
+from sim.jobs.source.recorded_job import RecordedCheckpoint
+
+REPORTS = Path(__file__).parents[2] / "data" / "reports" / "br10a"
+JOB = "0123456789abcdef0123456789abcdef"
+TASK = "Source: orders -> Map (2/3)"
+STATE = f"Job Orders ({JOB}) switched from state CREATED to RUNNING."
+NOT_EXECUTED = (
+    f"Checkpoint triggering task {TASK} of job {JOB} is not being executed at the moment. Aborting checkpoint."
+)
+
+
+def told(folder, *lines):
+    """What `explain` says of a log with these (time, message) lines; a line without a time follows the one before."""
+    path = folder / "jobmanager.log"
+    path.write_text("".join(f"2025-12-29 {at},000 INFO  x [] - {text}\n" if at else f"{text}\n" for at, text in lines))
+    return " ".join(answer_text(answer(history_of(read_source([path])))).split())
+
+
+def checkpoint(number, at, ms=100):
+    second = int(at[:2]) * 3600 + int(at[3:5]) * 60 + int(at[6:])
+    trigger = 1_766_966_400_000 + second * 1000
+    return (
+        at,
+        f"Triggering checkpoint {number} (type=CheckpointType{{name='Checkpoint'}}) @ {trigger} for job {JOB}.",
+    ), (
+        at,
+        f"Completed checkpoint {number} for job {JOB} (9038 bytes, checkpointDuration={ms} ms, finalizationTime=1 ms).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "count", "since"),
+    [
+        ("jobmanager.log", 2, "since the job began to run at 2025-12-29 06:08:05: 2 min"),
+        ("jobmanager-mixed.log", 4, "since 2025-12-29 06:08:35: 4 min"),
+    ],
+)
+def test_the_report(file, count, since):
+    text = " ".join(answer_text(answer(history_of(read_source([REPORTS / file])))).split())
+
+    assert text.startswith(f"No checkpoint has completed {since} to the end of the log. {count} triggers were refused")
+    assert (
+        "Not all required tasks are currently running. The task that did not run: 'Source: Kafka-Source -> Kafka-Sink: Writer"
+        in text
+    )
+    assert "None of" not in text
+
+
+EXCEPTION = "org.apache.flink.runtime.checkpoint.CheckpointException:"
+NOT_ALL = "Not all required tasks are currently running"
+REFUSED, UNKNOWN = (
+    f"Failed to trigger checkpoint for job {JOB}",
+    f"Failed to trigger or complete checkpoint UNKNOWN_CHECKPOINT_ID for job {JOB}",
+)
+PAUSE = "The minimum time between checkpoints is still pending. Checkpoint will be triggered after the minimum time"
+QUEUED = "The maximum number of queued checkpoint requests exceeded"
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}."], NOT_ALL),
+        ([f"{REFUSED} because {NOT_EXECUTED} Failure reason: {NOT_ALL}."], NOT_ALL),
+        (
+            [
+                f"{UNKNOWN}. (0 consecutive failed attempts so far)",
+                f"{EXCEPTION} {NOT_EXECUTED} Failure reason: {NOT_ALL}.",
+                "\tat a.X.y(X.java:1)",
+            ],
+            NOT_ALL,
+        ),
+        ([f"{REFUSED}.", f"{EXCEPTION} {QUEUED}"], QUEUED),
+        ([f"{REFUSED} since {PAUSE}.."], PAUSE),
+        (
+            [
+                f"Checkpoint triggering task {TASK} of job {JOB} is not in state RUNNING but SCHEDULED instead. Aborting checkpoint."
+            ],
+            NOT_ALL,
+        ),
+        ([f"{REFUSED}."], "the log gives no reason"),
+        (
+            [
+                f"{REFUSED} since some tasks of job {JOB} has been finished, abort the checkpoint Failure reason: {NOT_ALL}."
+            ],
+            NOT_ALL,
+        ),
+    ],
+    ids=["1.14 since", "1.18 because", "1.16 exception", "queued", "pause", "1.9 state", "no reason", "finished"],
+)
+def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
+    refused = [
+        (at if i == 0 else "", text) for at in ("06:10:00", "06:11:00", "06:12:00") for i, text in enumerate(lines)
+    ]
+
+    text = told(tmp_path, ("06:09:00", STATE), *refused)
+
+    assert text.startswith(
+        "No checkpoint has completed since the job began to run at 2025-12-29 06:09:00: 3 min to the end of the log."
+    )
+    assert f"3 triggers were refused from 2025-12-29 06:10:00 on: {reason}." in text
+    assert (f"The task that did not run: '{TASK}'." in text) == (TASK in "".join(lines))
+
+
+FAILED = "Failed to trigger or complete checkpoint {n} for job {job}. (1 consecutive failed attempts so far)"
+IO = "Failed to trigger checkpoint {n} for job {job} since An Exception occurred while triggering the checkpoint. IO-problem detected.."
+LATE = "They take longer than execution.checkpointing.timeout"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["Checkpoint {n} of job {job} expired before completing."], ["checkpoints failed: expired.", LATE]),
+        (
+            [FAILED, f"{EXCEPTION} Checkpoint expired before completing."],
+            ["failed: Checkpoint expired before completing.", LATE],
+        ),
+        (
+            ["Decline checkpoint {n} by task 5fe of job {job} at tm-1 @ host (dataPort=1)."],
+            ["failed: declined.", "A task declined"],
+        ),
+        ([IO], ["IO-problem detected.", "Checkpoint storage could not be written"]),
+        ([FAILED, f"{EXCEPTION} Asynchronous task checkpoint failed."], ["A task could not write its state"]),
+    ],
+    ids=["expired", "expired 1.16", "declined", "io", "async"],
+)
+def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
+    failed = []
+    for n, at in ((2, "06:10"), (3, "06:20")):
+        failed += [
+            checkpoint(n, f"{at}:00")[0],
+            *((f"{at}:59" if i == 0 else "", text.format(n=n, job=JOB)) for i, text in enumerate(lines)),
+        ]
+    intolerable = (
+        "06:30:00",
+        "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.",
+    )
+    restarting = ("06:30:00", f"Job Orders ({JOB}) switched from state RUNNING to RESTARTING.")
+
+    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), *failed, intolerable, restarting)
+
+    assert text.startswith(
+        "No checkpoint has completed since 2025-12-29 06:09:30: 20.5 min to the end of the log. 2 checkpoints failed"
+    )
+    assert [part for part in said if part not in text] == []
+    assert "The job failed once: more checkpoints failed in a row than it tolerates." in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "06:0{i}:00,123 INFO  x - {text}",
+        "jobmanager-1  | 2025-12-29 06:0{i}:00,000 WARN  x [] - {text}",
+        '{{"@timestamp":"2025-12-29T06:0{i}:00.000Z","message":"{text}","thread":"a"}}',
+    ],
+    ids=["without dates", "docker", "JSON lines"],
+)
+def test_other_layouts_that_do_not_tell_when_the_job_began(tmp_path, line):
+    refused = f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}.."
+    text = told(tmp_path, *(("", line.format(i=i, text=refused)) for i in range(3)))
+
+    assert text.startswith("No checkpoint has completed since the first line about them at")
+    assert "06:00:00: 2 min to the end of the log. 3 triggers were refused from" in text
+    assert f"on: {NOT_ALL}. The task that did not run: '{TASK}'." in text
+
+
+def test_a_gap_without_any_line_is_silence(tmp_path):
+    regular = [line for n in range(1, 5) for line in checkpoint(n, f"06:10:{n}0")]
+
+    assert told(tmp_path, *regular, ("06:10:45", "Heartbeat")).startswith(f"{JOB}: 4 checkpoints are known")
+    assert told(tmp_path, *regular, ("06:20:40", "Heartbeat")).startswith(
+        "No checkpoint has completed since 2025-12-29 06:10:40: 10 min"
+    )
+
+
+def test_a_job_that_ended_or_has_just_begun_is_not_silent(tmp_path):
+    refusal = ("06:09:10", f"Failed to trigger checkpoint for job {JOB} since {NOT_EXECUTED} Failure reason: x.")
+    ended = f"Job Orders ({JOB}) switched from state RUNNING to FINISHED."
+
+    assert "No checkpoint" not in told(tmp_path, ("06:09:00", STATE), refusal, *checkpoint(1, "06:09:20"))
+    assert "No checkpoint" not in told(
+        tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:20"), refusal, refusal, ("06:40:00", ended)
+    )
+
+
+def test_a_log_without_a_start(tmp_path):
+    """Completions whose triggers are in an older file."""
+    text = told(tmp_path, *[checkpoint(n, f"06:10:{n}0", ms=400)[1] for n in range(2, 6)])
+
+    assert "4 checkpoints are known" in text
+    assert "Median 400 ms" in text
+
+
+def test_a_log_of_a_job_without_checkpoints_says_so(tmp_path):
+    with pytest.raises(ValueError, match=f"job {JOB} runs without them: is execution.checkpointing.interval set"):
+        told(tmp_path, ("06:09:00", STATE))
+
+
+def test_a_running_job_is_silent_by_its_rest_api():
+    def point(number, status, took=1000):
+        return RecordedCheckpoint(
+            id=number,
+            status=status,
+            trigger_timestamp=10**12 + 60_000 * number,
+            end_to_end_duration=took,
+            failure_message="x",
+        )
+
+    done = [point(n, "COMPLETED") for n in (1, 2, 3)]
+    silence = silence_of_job([*done, point(4, "FAILED"), point(5, "FAILED")], 10**12 + 400_000, 60_000)
+
+    assert silence is not None
+    assert (silence.lasts_ms, silence.failed, silence.is_whole) == (219_000, ("x", "x"), False)
+    assert silence_of_job(done, 10**12 + 240_000, 60_000) is None
+    assert silence_of_job(done, -1, 60_000) is None

@@ -1,0 +1,474 @@
+"""`watch` of a played JobManager: what it says when load, state, settings or the JobManager change, and how it goes on."""
+
+import json
+import re
+import shutil
+import urllib.request
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+
+from sim.app.verbs.common import OptionError, Stopped
+from sim.app.verbs.watch import WatchClock, WatchOptions, watch
+from sim.jobs.source.rest_client import RestError
+from sim.jobs.watch.forecast import NoForecastError
+from sim.jobs.watch.memory import Memory, MemoryFileError, row_logs
+from sim.results import page
+from tests.jobs.watch.conftest import Heard, PlayedFlink
+
+
+@pytest.fixture
+def drawn():
+    """A test that asks for this draws the charts of its page, after each look: that costs as much as the rest of it."""
+
+
+@pytest.fixture(autouse=True)
+def charts(request, monkeypatch):
+    """Empty ones, but in the tests that ask for `drawn`."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr(page, "still", lambda _drawn: None)
+        monkeypatch.setattr(page, "svg", lambda _drawn, _name: "<svg></svg>")
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A folder in which the first two looks are kept, with their forecast."""
+    fake = PlayedFlink()
+    folder = tmp_path_factory.mktemp("watch") / "begun"
+    watch(WatchOptions(fake.url, folder, every="30 s", duration="30 s", sample="0 s"), clock=fake.clock)
+    fake.server.shutdown()
+    fake.server.server_close()
+    return folder
+
+
+@pytest.fixture
+def folder(begun, played, tmp_path):
+    """A copy of it, for this server: a watch of `played` goes on there."""
+    played.clock.wait(60)
+    return shutil.copytree(begun, tmp_path / "watch")
+
+
+def test_the_first_looks_make_a_forecast(begun):
+    """An import of the job, which can be run, and its history; every checkpoint that Flink lists is a row."""
+    (event,) = [json.loads(line) for line in (begun / "events.jsonl").read_text().splitlines()]
+
+    assert event["kind"] == "forecast"
+    assert 400 < event["p50_ms"] < 600
+    assert event["text"].startswith("forecast: p50 4")
+    assert {"job.yaml", "job.history.json", "watch.json", "ckptsim.prom", "index.html"} <= {
+        file.name for file in begun.iterdir()
+    }
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_job_as_it_was_says_nothing(played, folder):
+    """For ten minutes; each checkpoint is a row with its forecast."""
+    heard = played.watched(folder, "10 min")
+    rows = heard.done.checkpoints
+
+    assert heard.events == []
+    assert 11 * 12 <= len(rows) <= 12 * 12
+    assert rows["checkpoint"].is_unique
+    assert {"within", "without forecast"} <= set(rows["verdict"])
+    assert (rows["verdict"] == "beyond").mean() < 0.1
+    assert heard.done.verdict.startswith("Checkpoints keep their forecast: p50 4")
+
+
+@pytest.mark.usefixtures("drawn")
+def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
+    """Said within two minutes, with the time it began, what it was, and what a simulation of that says; and when it is over."""
+    played.load = lambda s: 2.0 if 100 <= s < 340 else 1.0
+    played.slower = lambda s: 12.0 if 100 <= s < 340 else 1.0
+    heard = played.watched(folder, "9 min")
+    left, again = (next(event for event in heard.events if event.kind == kind) for kind in ("left", "within"))
+
+    assert 100_000 < left.time_ms - played.begun_ms < 220_000
+    assert 100_000 <= left.data["since_ms"] - played.begun_ms < 110_000
+    assert left.data["why"]["causes"][0]["kind"] == "load"
+    assert "Load of 'orders' doubled (596/s -> 1." in left.text
+    assert "Simulated with this load: p50 " in left.text
+    assert [event.data["per_second"] > event.data["before"] for event in heard.events if event.kind == "load"] == [
+        True,
+        False,
+    ]
+    assert left.data["why"]["explains"] is False  # of twice the load the simulated job takes hardly longer
+    assert 340_000 < again.time_ms - played.begun_ms < 460_000
+    assert again.text.startswith("checkpoints are within the forecast again since ")
+
+
+def test_without_a_cause_that_is_said(played, folder):
+    """Load and state are as they were: only the part that takes longer is named."""
+    played.slower = lambda s: 12.0 if s > 120 else 1.0
+    (left,) = played.watched(folder, "5 min").of("left")
+
+    assert "Load" not in left
+    assert "tate of" not in left
+    assert "Of a checkpoint, " in left
+
+
+def test_what_comes_and_goes_by_itself_is_told_once(played, folder):
+    """Work of others makes checkpoints longer for two minutes, twice; load and state are as they were."""
+    played.slower = lambda s: 1.85 if 100 <= s < 220 or 500 <= s < 620 else 1.0
+    heard = played.watched(folder, "14 min", every="60 s")
+    (within,) = heard.of("within")
+
+    assert len(heard.of("left")) == 1
+    assert re.search(
+        r"; load and state had not changed, so the forecast allows for that from now on: p50 \d+ ms within a factor of 1\.[6-9]",
+        within,
+    )
+
+
+def test_a_doubling_is_told_each_time(played, folder):
+    """Whatever it was: a forecast that allowed for it would never speak again."""
+    played.slower = lambda s: 4.0 if 100 <= s < 220 or 500 <= s < 620 else 1.0
+    heard = played.watched(folder, "14 min", every="60 s")
+
+    assert len(heard.of("left")) == 2
+    assert not any("from now on" in text for text in heard.of("within"))
+
+
+def test_load_that_doubles_later_is_named_and_simulated(played, folder):
+    """Checkpoints have left the forecast before, for no reason of the job; the load is told within two minutes all the same."""
+    played.slower = lambda s: 1.9 if 100 <= s < 300 else 12.0 if s >= 300 else 1.0
+    played.load = lambda s: 2.0 if s >= 300 else 1.0
+    heard = played.watched(folder, "9 min")
+    (left,), (load,) = ([event for event in heard.events if event.kind == kind] for kind in ("left", "load"))
+
+    assert left.time_ms < played.begun_ms + 300_000
+    assert 300_000 < load.time_ms - played.begun_ms < 420_000
+    assert load.text.startswith("load of 'orders' doubled (596/s -> 1.")
+    assert "; checkpoints had left the forecast before; now p50 " in load.text
+    assert ". Simulated with this load: p50 " in load.text
+
+
+def test_counters_that_are_late_make_no_other_load(play, tmp_path):
+    """Flink shows at the first looks what it had counted ten seconds before; a load of 596/s stays one."""
+    late = play()
+    # as they are shown; the job reads 596/s all the time
+    late.load = lambda s: 0.6 if s < 30 else 1.4 if s < 60 else 1.0
+    late.watched(tmp_path, "60 s")
+    late.load = lambda s: 0.6 if s < 30 else 1.4 if s < 60 else 2.0 if s >= 200 else 1.0
+    late.slower = lambda s: 12.0 if s >= 200 else 1.0
+    (left,) = late.watched(tmp_path, "6 min").of("left")
+
+    assert "Load of 'orders' doubled (596/s -> 1." in left
+
+
+def test_a_look_without_new_counters_shows_no_load(played, folder):
+    """Flink fetches them at every other look only, and a look in between is of no load of 0."""
+    played.load = lambda s: 1.0 if s < 90 else 2.0 * (s // 30 % 2)
+    heard = played.watched(folder, "5 min")
+    looks = heard.done.looks
+    counted = looks[looks["seconds"].notna()]
+    gauge = re.search(r"ckptsim_source_records_per_second\{.*\} (.*)", (folder / "ckptsim.prom").read_text()).group(1)
+
+    assert len(looks) >= 11
+    assert len(counted) < len(looks)
+    assert 590 < float(gauge) < 602
+    assert all(dict(load)["orders"] > 290 for load in counted["load"])
+    assert not heard.of("load")
+
+
+def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
+    """Beside the first looks: nothing could be simulated."""
+
+    def none(*_):
+        raise NoForecastError("no simulation could be held to its history")
+
+    monkeypatch.setattr("sim.app.verbs.watch.forecast_of", none)
+    played.load = lambda s: 2.0 if s >= 150 else 1.0
+    heard = played.watched(tmp_path, "6 min")
+    (load,) = [event for event in heard.events if event.kind == "load"]
+
+    assert 150_000 < load.time_ms - played.begun_ms < 270_000
+    assert load.text.startswith("load of 'orders' doubled (")
+    assert not load.text.endswith(".")
+
+
+@pytest.mark.usefixtures("drawn")
+def test_state_that_doubles_says_when_a_limit_is_passed(play, tmp_path):
+    """On which day and at what time, between which two, and how quickly it grows: simulated with larger state."""
+    pressed = play("pressed")
+    pressed.watched(tmp_path, "30 s")
+    pressed.clock.wait(30)
+    pressed.larger = lambda s: 1 + s / 400
+    heard = pressed.watched(tmp_path, "8 min", limit="8 s")
+    line = next(text for text in heard.of("state") if "'map'" in text)
+
+    assert line.startswith("state of 'map' doubled (4.")
+    found = re.search(
+        r"; at this growth \('map' 3\d MB per hour.*\) checkpoints pass 8 s on (.*) \(between .* and .*\)$", line
+    )
+    assert re.fullmatch(r"(today|\w+day) \d\d:\d\d UTC", found[1])
+
+
+def test_state_that_does_not_matter_is_told_as_well(played, folder):
+    """RocksDB writes what is new: a simulation shows that checkpoints stay as they are."""
+    played.larger = lambda s: 1 + s / 300
+    line = next(text for text in played.watched(folder, "8 min").of("state") if "join-customer" in text)
+
+    assert re.match(r"state of 'join-customer' (doubled|is 2\.\d times what it was) \(\d+ MB -> 2\d MB\)", line)
+    assert line.endswith("; simulated, checkpoints stay below 5 s at this growth, as far as 30 days ahead")
+
+
+def test_unseen_checkpoints_are_told(played, folder):
+    """Once, with what to do."""
+    (event,) = played.watched(folder, "4 min", every="80 s").events
+
+    assert re.fullmatch(
+        r"\d+ checkpoints ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history", event.text
+    )
+
+
+def test_checkpoints_beyond_the_limit_are_told_once(played, folder):
+    played.slower = lambda s: 8.0 if s > 120 else 1.0
+    lines = played.watched(folder, "5 min", limit="3 s").of("limit")
+
+    assert len(lines) == 1
+    assert lines[0].startswith("checkpoints are longer than 3 s: p90 of the last 20 is ")
+
+
+def test_a_jobmanager_that_dies_and_returns(played, folder):
+    """Said once each; a request per look meanwhile and a second one at its start; checkpoints are held again afterwards."""
+    gone = {}
+
+    class Dying(WatchClock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            if 120 <= played.passed_s < 300 and not gone:
+                gone["requests"] = len(played.requests)
+                played.faults["*"] = [503] * 10_000
+            if played.passed_s >= 300 and played.faults:
+                played.faults.clear()
+                gone["asked"] = played.requests[gone["requests"] :]
+
+    heard = Heard()
+    watch(WatchOptions(played.url, folder, every="30 s", duration="6 min", sample="0 s"), listener=heard, clock=Dying())
+    away, again, missed = heard.events
+
+    assert heard.kinds() == ["away", "answers", "missed"]
+    assert missed.data["missed"] > 20
+    assert "HTTP 503" in away.text
+    assert re.fullmatch(r"the JobManager answers again, after (3 min|2\d\d s)", again.text)
+    looks = 3 * 60 / 30 + 1  # the last one only if the clock's rounding puts it before the end
+    assert looks + 1 >= len(gone["asked"]) >= looks
+    assert {"/jobs/overview"} == set(gone["asked"])
+
+
+def test_a_jobmanager_that_is_slow_is_not_called_away(played, folder, monkeypatch):
+    """It answers, and not all that is asked in the time of a look."""
+
+    def late(*_, **__):
+        raise RestError("http://jobmanager", "no time is left: 30 s were given for all questions", is_final=True)
+
+    monkeypatch.setattr("sim.app.verbs.watch.fetch", late)
+    (event,) = played.watched(folder, "1 min").events
+
+    assert event.kind == "away"
+    assert event.text.startswith("the JobManager answers too slowly: no time is left: 30 s")
+
+
+def test_a_watch_that_is_restarted_goes_on(played, folder):
+    """No checkpoint is kept twice or asked for again, and what began before is told after."""
+    played.slower = lambda s: 12.0 if s > 60 else 1.0
+    first = played.watched(folder, "30 s")
+    known = len(first.done.checkpoints)
+    played.requests.clear()
+    second = played.watched(folder, "5 min")
+    rows = second.done.checkpoints
+
+    assert "left" not in first.kinds()
+    assert "left" in second.kinds()
+    assert second.messages[0].startswith(f"goes on: {folder} knows {known} checkpoints; ")
+    assert known < len(rows)
+    assert rows["checkpoint"].is_unique
+    details = [path for path in played.requests if "/details/" in path]
+    assert len(details) == len(set(details))
+
+
+@pytest.mark.usefixtures("drawn")
+def test_what_changes_about_the_job_is_told_and_not_held_against_the_forecast(played, folder):
+    """Other settings, and a rescale: another forecast is made, of checkpoints that were taken since."""
+    config = played.answers[f"{played.first}/checkpoints/config"]
+    played.clock.wait(60)
+    played.watched(folder, "1 s")
+    config["min_pause"] = 2000
+    for vertex in played.about["vertices"][:1]:
+        vertex["parallelism"] = 1
+    played.slower = lambda _s: 12.0
+    heard = played.watched(folder, "3 min")
+    rows = heard.done.checkpoints
+
+    assert any(text.startswith("settings changed: min_pause 1000 -> 2000") for text in heard.of("changed"))
+    assert any(text.startswith("rescaled: ") and " 2 -> 1" in text for text in heard.of("changed"))
+    assert heard.of("forecast")[0].startswith("the forecast was of the job before that")
+    assert "left" not in heard.kinds()
+    assert "of other settings" in set(rows["verdict"])
+
+
+def test_a_redeployed_job_has_its_forecast_with_its_sixth_checkpoint(played, tmp_path):
+    """Also a minute after the first forecast, or after one that could not be made."""
+    config = played.answers[f"{played.first}/checkpoints/config"]
+    played.watched(tmp_path / "watch", "30 s")
+    config["min_pause"] = 2000
+    heard = played.watched(tmp_path / "watch", "2 min")
+    promised, made = [event for event in heard.events if event.kind == "forecast"]
+
+    assert promised.text.endswith("a new one is made of its next 6 checkpoints")
+    assert made.text.startswith("forecast: p50 ")
+    assert made.time_ms - promised.time_ms <= 6 * played.interval_ms + 2 * 30_000
+
+
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.parametrize("field", ["trigger_timestamp", "state_size", "id"])
+def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, folder, monkeypatch, field):
+    """A trigger in the year 10000, 2^70 bytes: later checkpoints are judged all the same, and a restart reads the folder."""
+    value = {"trigger_timestamp": 253_402_300_800_000, "state_size": 2**70, "id": 2**64}[field]
+    wrong = played.numbers()[-1] + 3
+    listed, details = played.listed, played.details
+
+    def impossible(answer, number):
+        return answer | ({field: value} if number == wrong and answer else {})
+
+    monkeypatch.setattr(played, "listed", lambda number: impossible(listed(number), number))
+    monkeypatch.setattr(
+        played, "details", lambda number, rest: impossible(details(number, rest), number if not rest else -1)
+    )
+    heard = played.watched(folder, "2 min")
+    rows = heard.done.checkpoints
+    again = played.watched(folder, "1 min")
+
+    assert rows["checkpoint"].max() > wrong + 5
+    assert len(again.done.checkpoints) > len(rows)
+    if field == "trigger_timestamp":
+        (told,) = [event.text for event in heard.events + again.events if event.kind == "strange"]
+        assert told == f"checkpoint {wrong}: trigger {value} is outside of the years 1970 to 9999; it is left out"
+        assert wrong not in set(rows["checkpoint"])
+
+
+def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
+    """However many looks there were: full parts are never written again, and nothing but the lines since then is in memory."""
+    monkeypatch.setattr("sim.jobs.watch.memory.PART_ROWS", 10)
+    written = []
+
+    class Measuring(WatchClock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            lines = folder / "looks.jsonl"
+            parts = {file.name: file.stat().st_mtime_ns for file in folder.glob("looks-*.parquet")}
+            written.append((len(lines.read_text().splitlines()) if lines.exists() else 0, parts))
+
+    watch(WatchOptions(played.url, folder, every="30 s", duration="20 min", sample="0 s"), clock=Measuring())
+    counts, parts = [count for count, _ in written], [part for _, part in written]
+
+    assert max(counts) <= 10
+    assert len(parts[-1]) >= 4
+    assert all(later[name] == changed for before, later in pairwise(parts) for name, changed in before.items())
+    played.clock.wait(1)
+    assert len(played.watched(folder, "1 s").done.looks) == 2 + 41 + 1
+
+
+def test_rows_outlive_a_kill(played, folder):
+    """Lines that no part has yet are read again; half a line at the end is not a row."""
+    (before,) = [len(log.read()) for log in row_logs(folder)[1:]]
+    killed = Memory(folder)
+    killed.open(played.clock.now_ms())
+    look = killed.looks.read()[-1] | {"time": datetime(2026, 11, 22, 1, tzinfo=UTC)}
+    killed.keep(played.clock.now_ms(), [], look, json.loads((folder / "watch.json").read_text()))
+    with (folder / "looks.jsonl").open("a") as lines:
+        lines.write('{"time": "2026-11')
+
+    heard = played.watched(folder, "1 s")
+
+    assert len(heard.done.looks) == before + 1 + 1
+
+
+def test_a_restart_is_told_and_the_checkpoints_after_it_are_not_held(played, folder):
+    """Three of them: the job catches up."""
+    played.watched(folder, "1 s")
+    played.restored, played.failures_ms = 1, [played.clock.now_ms() + 10_000]
+    at = played.passed_s
+    played.slower = lambda s: 20.0 if at < s < at + 15 else 1.0
+    played.fails = {played.numbers()[-1] + 1: "Checkpoint expired before completing."}
+    heard = played.watched(folder, "3 min")
+    rows = heard.done.checkpoints
+
+    assert heard.of("restarted") == ["the job began again: a failure, or a restart of the JobManager"]
+    assert (rows["verdict"] == "after a restart").sum() == 3
+    assert any("failed after" in text and "expired" in text for text in heard.of("failed"))
+    assert "left" not in heard.kinds()
+
+
+def test_ctrl_c_keeps_all(played, folder):
+    """The folder is complete after each look."""
+
+    class Interrupted(WatchClock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, _seconds):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped, match="the same command goes on where it was"):
+        watch(WatchOptions(played.url, folder, sample="0 s"), clock=Interrupted())
+
+    assert not list(folder.glob(".*.tmp"))
+    assert json.loads((folder / "watch.json").read_text())["version"] == 1
+    assert played.watched(folder, "1 min").events == []
+
+
+def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
+    """A wrong address is told at once; a bad option, too; and a folder that is not ours."""
+    played.faults["*"] = [404] * 100
+    with pytest.raises(RestError):
+        played.watched(tmp_path / "new", "1 min")
+    for options, why in (
+        ({"every": "0 s"}, "1 s or more"),
+        ({"limit": "0 s"}, "more than nothing"),
+        ({"listen": "no"}, "HOST:PORT"),
+    ):
+        with pytest.raises(OptionError, match=why):
+            played.watched(tmp_path / "new", "1 min", **options)
+    (tmp_path / "new" / "watch.json").write_text("{")
+    with pytest.raises(MemoryFileError, match="is damaged"):
+        played.watched(tmp_path / "new", "1 min")
+
+
+@pytest.mark.usefixtures("drawn")
+def test_metrics_and_page_are_served(played, folder):
+    """While it watches; nothing else is."""
+    answers = {}
+
+    class Scraping(WatchClock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            address = heard.messages[-1].removeprefix("serves ").removesuffix("/metrics")
+            for path in ("/metrics", "/", "/watch.json"):
+                try:
+                    with urllib.request.urlopen(address + path, timeout=5) as answer:
+                        answers[path] = (answer.status, answer.headers["Content-Type"], answer.read().decode())
+                except urllib.error.HTTPError as error:
+                    answers[path] = (error.code, "", "")
+
+    heard = Heard()
+    watch(
+        WatchOptions(played.url, folder, duration="30 s", every="30 s", sample="0 s", listen="0"),
+        listener=heard,
+        clock=Scraping(),
+    )
+
+    assert answers["/metrics"][:2] == (200, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+    assert (folder / "ckptsim.prom").read_text().splitlines()[-1] == answers["/metrics"][2].splitlines()[-1] == "# EOF"
+    assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in answers["/"][2]
+    assert answers["/watch.json"][0] == 404

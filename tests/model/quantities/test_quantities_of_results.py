@@ -1,0 +1,69 @@
+"""The catalogue of quantities, and the smallest sample of a percentile."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from sim.model.quantities import COST, STATISTICS, has_sample, headings, in_words, smallest_sample
+from sim.studies.cells import OUTCOME
+
+
+@pytest.mark.parametrize(
+    ("count", "q"), [(1, 0.5), (10, 0.9), (10, 0.1), (20, 0.95), (100, 0.99), (1000, 0.999), (1, 0), (1, 1), (4, 0.75)]
+)
+def test_a_percentile_needs_observations_beyond_it(count, q):
+    """One of so many lies there on average."""
+    assert count == smallest_sample(q)
+
+
+@pytest.mark.parametrize("q", [0.9, 0.99])
+def test_of_fewer_it_is_the_longest_by_another_name(q):
+    """Between the two longest of one observation less than the sample, and only from the next one on below both."""
+    few, enough = np.arange(smallest_sample(q) - 1), np.arange(2 * smallest_sample(q))
+
+    assert np.quantile(few, q) > few[-2]
+    assert np.quantile(enough, q) < enough[-2]
+
+
+def test_columns_of_the_catalogue_are_columns_of_results():
+    """And so are those that count samples.  A cost is made of columns by a price list."""
+    known = {*OUTCOME, "throughput_change", COST}
+
+    assert set() == {row.column for row in STATISTICS.values()} - known
+    assert set() == {row.counted_by for row in STATISTICS.values() if row.counted_by} - known
+
+
+def test_every_percentile_of_results_is_in_it():
+    """A new one is shown of any number only by a decision."""
+    percentiles = [name for name in OUTCOME if "_p9" in name or "_p50" in name]
+
+    assert [name for name in percentiles if name not in STATISTICS] == []
+    assert {"delay_p99_s"} == {name for name in percentiles if STATISTICS[name].quantile is None}
+
+
+def test_a_percentile_has_its_sample_or_not():
+    row = {"completed": 99, "commits": 3}
+
+    assert [
+        name
+        for name in (
+            "end_to_end_p50_ms",
+            "end_to_end_p90_ms",
+            "end_to_end_p99_ms",
+            "end_to_end_max_ms",
+            "visible_p50_ms",
+            "visible_p99_ms",
+        )
+        if has_sample(name, row)
+    ] == ["end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_max_ms", "visible_p50_ms"]
+
+
+def test_words():
+    """A column that is not in the catalogue has its name, without the unit."""
+    assert in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"
+    assert in_words("replayed_records") == "replayed records"
+    assert in_words("busy_share") == "busy"
+    assert headings()["p50"] == "Checkpoint duration, median"
+    assert len(headings()) == sum(bool(row.heading) for row in STATISTICS.values())
+    assert {field.name for field in fields(STATISTICS["completed"])} >= {"column", "title", "quantile", "counted_by"}

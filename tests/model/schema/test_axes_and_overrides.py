@@ -1,0 +1,156 @@
+"""Lists are axes, axes are independent; --set changes what the file says and is checked like it."""
+
+import pytest
+
+from sim.model.faults import Restart
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+
+TEXT = """\
+# What then?
+job:
+  a: {source: {rate: [1k/s, 2k/s], record: 100 B}, parallelism: 2}
+  b: {input: {a: hash}, service: [10 us, {exponential: 20 us}], parallelism: 2}
+checkpoint: {interval: 5 s, barriers: [aligned, unaligned, {aligned-timeout: 5 s}]}
+cluster: {network: {debloat: [off, {target: 1 s}]}}
+run: {duration: 60 s}
+"""
+
+
+def test_axes_multiply():
+    """Every combination once, the last axis of the file fastest, each scenario with its choice as written."""
+    study = loads(TEXT, "s")
+
+    assert [axis.name for axis in study.axes] == [
+        "job.a.source.rate",
+        "job.b.service",
+        "checkpoint.barriers",
+        "cluster.network.debloat",
+    ]
+    assert study.axes[2].values == ("aligned", "unaligned", "aligned-timeout 5 s")
+    assert 2 * 2 * 3 * 2 == len({scenario.axes for scenario in study.scenarios}) == len(study.scenarios)
+    assert study.scenarios[1].axes == (
+        ("job.a.source.rate", "1k/s"),
+        ("job.b.service", "10 us"),
+        ("checkpoint.barriers", "aligned"),
+        ("cluster.network.debloat", "target 1 s"),
+    )
+    assert study.scenarios[6].axes[1] == ("job.b.service", "exponential 20 us")
+
+
+def test_axes_reach_the_model():
+    """The choice is what is simulated."""
+    study = loads(TEXT)
+
+    assert list(dict.fromkeys(str(s.checkpoint.barriers) for s in study.scenarios)) == [
+        "aligned",
+        "unaligned",
+        "aligned-timeout 5 s",
+    ]
+    assert [scenario.cluster.network.debloat is not None for scenario in study.scenarios[:2]] == [False, True]
+
+
+def test_an_axis_inside_a_choice():
+    """A list may stand deeper, too."""
+    overrides = ["checkpoint.barriers={aligned-timeout: [1 s, 2 s]}", "run.seed=[1, 2]"]
+    study = loads(TEXT, overrides=overrides)
+
+    assert (study.axes[2].name, study.axes[2].values) == ("checkpoint.barriers.aligned-timeout", ("1 s", "2 s"))
+    assert (study.axes[-1].name, study.axes[-1].values) == ("run.seed", ("1", "2"))
+
+
+def test_no_axis_is_one_scenario():
+    """Weights and schedules are lists and no axes."""
+    overrides = [
+        "job.a.source.rate=[{at: 0 s, rate: 1/s}, {at: 1 s, rate: 2/s}]",
+        "job.b.input.a={ship: hash, weights: [1, 2]}",
+        "job.b.service=1 us",
+        "checkpoint.barriers=aligned",
+        "cluster.network.debloat=on",
+    ]
+
+    assert (loads(TEXT, overrides=overrides).axes, len(loads(TEXT, overrides=overrides).scenarios)) == ((), 1)
+
+
+def test_an_axis_of_schedules():
+    """A list of lists."""
+    study = loads(TEXT, overrides=["job.a.source.rate=[[{at: 0 s, rate: 1/s}], 5/s]"])
+
+    assert study.axes[0].values == ("[at 0 s, rate 1/s]", "5/s")
+
+
+def test_overrides_replace_and_add():
+    """Existing values, new keys, new sections; keys with dots under flink and expect, quoted ones elsewhere."""
+    overrides = [
+        "checkpoint.interval=30 s",
+        "checkpoint.timeout=1 min",
+        "storage.slow.share=2 %",
+        "storage.slow.factor=20",
+        "flink.execution.checkpointing.min-pause=3s",
+        "expect.checkpoints.failed=== 0",
+        'job."b".parallelism=4',
+        "job.b.input={a: {ship: hash, weights: [1, 2, 3, 4]}}",
+        "job.b.input.a.weights.3=0",
+    ]
+    scenario = loads(TEXT, overrides=overrides).scenarios[0]
+
+    assert (
+        scenario.checkpoint.interval_ns,
+        scenario.checkpoint.timeout_ns,
+        scenario.checkpoint.min_pause_ns,
+    ) == (30 * 10**9, 60 * 10**9, 3 * 10**9)
+    assert (scenario.storage.slow_probability, scenario.storage.slow_factor) == (0.02, 20)
+    assert scenario.expect == (("checkpoints.failed", "== 0"),)
+    assert (scenario.job.vertex("b").parallelism, scenario.job.vertex("b").inputs[0].weights[3]) == (4, 0)
+
+
+def test_an_override_that_replaces_a_section_names_the_keys_that_it_drops():
+    """`restart.fresh-start` was measured by an import; a shorter section on the command line does without it, and says so."""
+    text = f"{TEXT}\nrestart: {{fresh-start: 2 s, replacement: 30 s}}\n"
+    study = loads(text, "s", overrides=["restart={replacement: 10 s}"])
+    warned = [str(warning) for warning in study.warnings if "replaces the whole section" in str(warning)]
+    assert study.scenarios[0].restart.fresh_start_ns == Restart().fresh_start_ns
+    assert len(warned) == 1
+    assert "drops {fresh-start: 2 s}" in warned[0]
+    assert "--set restart.KEY=VALUE" in warned[0]
+    assert not [w for w in loads(text, "s", overrides=["restart.replacement=10 s"]).warnings if "replaces" in str(w)]
+
+
+def test_the_file_keeps_its_question():
+    """Overrides change the scenario, not what it asks."""
+
+    assert loads(TEXT, overrides=["run.seed=3"]).question == "What then?"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("checkpoint.interval=30", "--set checkpoint.interval=30:1:1: checkpoint.interval: a duration needs a unit"),
+        ("checkpoint.intervall=30 s", "checkpoint.intervall: unknown key 'intervall' (did you mean 'interval'?)"),
+        ("job.bb.parallelism=3", "job.bb.parallelism: there is no vertex 'bb' (did you mean 'b'?)"),
+        ("job.b.parallelism", "expected key.path=value"),
+        ("=5", "expected key.path=value"),
+        ("", "expected key.path=value"),
+        ("run.seed=", "run.seed: has no value: write one after the ="),
+        ("run.duration.x=5", "run.duration.x: there is no mapping at run.duration to set 'x' in"),
+        ("run.duration.x.y=5", "run.duration.x.y: there is no mapping at run.duration to set 'x' in"),
+        ("run.seed=[1", "is not YAML"),
+        ("run={duration: 1 s, duration: 2 s}", "run.duration: key is given twice"),
+        ("storage={bandwith: 5 MB/s}", "storage.bandwith: unknown key 'bandwith' (did you mean 'bandwidth'?)"),
+    ],
+)
+def test_overrides_are_checked(override, message):
+    """A mistake names the override, not a line of the file."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(TEXT, "s", overrides=[override])
+
+    assert str(refused.value).startswith(f"--set {override}")
+    assert message in str(refused.value)
+
+
+def test_mistakes_of_file_and_overrides_come_together():
+    """One go."""
+    with pytest.raises(ScenarioError) as refused:
+        loads(TEXT.replace("60 s", "60"), "s", overrides=["checkpoint.interval=30"])
+
+    assert [problem.file for problem in refused.value.problems] == ["--set checkpoint.interval=30", "s"]

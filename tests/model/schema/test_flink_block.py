@@ -1,0 +1,344 @@
+"""Flink's own keys mean what they mean in Flink; none is ignored in silence."""
+
+import pytest
+
+from sim.model.cluster import Debloating
+from sim.model.schema.flink_keys import current_names, listed_keys, modelled_keys
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+
+TEXT = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}}
+  b: {input: {a: hash}, state: {size: 1 MB}}
+run: {duration: 60 s}
+flink:
+"""
+INTERVAL = "  execution.checkpointing.interval: 5s\n"
+
+
+def study(*lines, profile="2.x"):
+    return loads(TEXT + INTERVAL + "".join(f"  {line}\n" for line in lines) + f"cluster: {{profile: {profile}}}\n", "s")
+
+
+def scenario(*lines, profile="2.x"):
+    return study(*lines, profile=profile).scenarios[0]
+
+
+def refusal(*lines):
+    with pytest.raises(ScenarioError) as refused:
+        study(*lines)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "read", "expected"),
+    [
+        ("execution.checkpointing.timeout: 4000", lambda s: s.checkpoint.timeout_ns, 4 * 10**9),
+        ("execution.checkpointing.min-pause: 3 s", lambda s: s.checkpoint.min_pause_ns, 3 * 10**9),
+        ("execution.checkpointing.max-concurrent-checkpoints: '2'", lambda s: s.checkpoint.max_concurrent, 2),
+        ("execution.checkpointing.tolerable-failed-checkpoints: 5", lambda s: s.checkpoint.tolerable_failed, 5),
+        (
+            "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file: 1",
+            lambda s: s.checkpoint.subtasks_per_channel_state_file,
+            1,
+        ),
+        ("execution.checkpointing.data-inline-threshold: 0 kb", lambda s: s.storage.inline_threshold_bytes, 0),
+        ("state.storage.fs.memory-threshold: 1mb", lambda s: s.storage.inline_threshold_bytes, 1 << 20),
+        ("taskmanager.memory.segment-size: 8kb", lambda s: s.cluster.network.segment_bytes, 8192),
+        ("taskmanager.memory.starting-segment-size: 2kb", lambda s: s.cluster.network.starting_segment_bytes, 2048),
+        ("execution.buffer-timeout.interval: 10 ms", lambda s: s.cluster.network.buffer_timeout_ns, 10**7),
+        ("execution.buffer-timeout: 0", lambda s: s.cluster.network.buffer_timeout_ns, 0),
+        ("execution.buffer-timeout.enabled: false", lambda s: s.cluster.network.buffer_timeout_ns, -1),
+        ("taskmanager.network.memory.buffer-debloat.enabled: true", lambda s: s.cluster.network.debloat, Debloating()),
+        ("taskmanager.network.memory.buffer-debloat.enabled: 'false'", lambda s: s.cluster.network.debloat, None),
+        ("parallelism.default: 3", lambda s: [v.parallelism for v in s.job.vertices], [3, 3]),
+        ("pipeline.max-parallelism: 64", lambda s: [v.max_parallelism for v in s.job.vertices], [64, 64]),
+        (
+            "pipeline.auto-watermark-interval: 50 ms",
+            lambda s: s.job.vertex("a").source.watermark.interval_ns,
+            50 * 10**6,
+        ),
+        (
+            "table.exec.source.idle-timeout: 5 s",
+            lambda s: s.job.vertex("a").source.watermark.idle_timeout_ns,
+            5 * 10**9,
+        ),
+        ("table.exec.source.idle-timeout: 0", lambda s: s.job.vertex("a").source.watermark.idle_timeout_ns, None),
+        ("state.backend.type: rocksdb", lambda s: s.job.vertex("b").state.backend, "rocksdb"),
+        ("state.backend: rocksdb", lambda s: s.job.vertex("b").state.backend, "rocksdb"),
+        ("execution.checkpointing.unaligned.enabled: true", lambda s: str(s.checkpoint.barriers), "unaligned"),
+        ("execution.checkpointing.unaligned: true", lambda s: str(s.checkpoint.barriers), "unaligned"),
+        ("execution.checkpointing.mode: AT_LEAST_ONCE", lambda s: str(s.checkpoint.barriers), "at-least-once"),
+        ("execution.checkpointing.mode: EXACTLY_ONCE", lambda s: str(s.checkpoint.barriers), "aligned"),
+    ],
+)
+def test_a_modelled_key(line, read, expected):
+    """Each acts on the model, in Flink's units, under old names too."""
+    given = study(line)
+
+    assert expected == read(given.scenarios[0])
+    assert given.warnings == ()
+
+
+def test_the_interval_of_flink_is_enough():
+    """No checkpoint: section is needed beside it; 0 means none, as in Flink."""
+
+    assert loads(TEXT + INTERVAL).scenarios[0].checkpoint.interval_ns == 5 * 10**9
+    assert loads(TEXT + INTERVAL.replace("5s", "0")).scenarios[0].checkpoint.interval_ns is None
+
+
+def test_nested_keys():
+    """config.yaml of 2.x nests."""
+    text = TEXT + "  execution:\n    checkpointing: {interval: 7s, unaligned: {enabled: true}}\n"
+
+    assert (loads(text).scenarios[0].checkpoint.interval_ns, str(loads(text).scenarios[0].checkpoint.barriers)) == (
+        7 * 10**9,
+        "unaligned",
+    )
+
+
+def test_an_aligned_timeout_needs_unaligned():
+    """Both: aligned with a timeout.  The timeout alone has no effect, and says so."""
+    enabled, timeout = (
+        "execution.checkpointing.unaligned.enabled: true",
+        "execution.checkpointing.aligned-checkpoint-timeout: 30s",
+    )
+
+    assert str(scenario(enabled, timeout).checkpoint.barriers) == "aligned-timeout 30 s"
+    assert str(scenario(enabled, timeout.replace("30s", "0 ms")).checkpoint.barriers) == "unaligned"
+    assert str(scenario(timeout).checkpoint.barriers) == "aligned"
+    assert "has no effect without" in str(study(timeout).warnings[0])
+
+
+def test_lists_are_axes():
+    """Also where several keys make one choice; choices that are equal count once."""
+    intervals = loads(TEXT + INTERVAL.replace("5s", "[5s, 10s]"))
+    barriers = study(
+        "execution.checkpointing.unaligned.enabled: [false, true]",
+        "execution.checkpointing.aligned-checkpoint-timeout: [0, 1s]",
+    )
+
+    assert (intervals.axes[0].name, intervals.axes[0].values) == ("checkpoint.interval", ("5 s", "10 s"))
+    assert (barriers.axes[0].name, barriers.axes[0].values) == (
+        "checkpoint.barriers",
+        ("aligned", "unaligned", "aligned-timeout 1 s"),
+    )
+
+
+def test_debloating_in_detail():
+    """All its keys; details without the switch say that they do nothing."""
+    block = "taskmanager.network.memory.buffer-debloat."
+    details = [
+        f"{block}period: 100",
+        f"{block}target: 500ms",
+        f"{block}samples: 5",
+        f"{block}threshold-percentages: 50",
+    ]
+    debloat = scenario(
+        f"{block}enabled: true", *details, "taskmanager.memory.min-segment-size: 512b"
+    ).cluster.network.debloat
+
+    assert Debloating(5 * 10**8, 10**8, 5, 50, 512) == debloat
+    assert len(study(*details).warnings) == 4
+
+
+BUFFERS = [
+    "buffers-per-channel: 4",
+    "floating-buffers-per-gate: 16",
+    "max-buffers-per-channel: 20",
+    "max-overdraft-buffers-per-gate: 9",
+]
+
+
+def test_buffers_are_options_in_1_20_and_constants_in_2_x():
+    """In 2.x Flink ignores them: so do we, and say so."""
+    lines = [f"taskmanager.network.memory.{line}" for line in BUFFERS]
+    old, new = study(*lines, profile="1.20"), study(*lines)
+    numbers = [
+        (n.exclusive_per_channel, n.floating_per_gate, n.max_per_channel, n.overdraft)
+        for n in (given.scenarios[0].cluster.network for given in (old, new))
+    ]
+
+    assert numbers == [(4, 16, 20, 9), (2, 8, 10, 20)]
+    assert old.warnings == ()
+    assert len(new.warnings) == 4
+    assert "is ignored: Flink 2.x has no such option, it is 2 (profile: 1.20 has it)" in str(new.warnings[0])
+
+
+def test_a_single_buffer_per_channel_is_warned_of():
+    """Flink takes it and stands still: the buffer that is being filled makes the output unavailable."""
+    alone, several = (study(f"taskmanager.network.memory.max-buffers-per-channel: {n}", profile="1.20") for n in (1, 2))
+
+    assert "max-buffers-per-channel: is 1: as in Flink, a task stands still" in str(alone.warnings[0])
+    assert several.warnings == ()
+
+
+LISTED = "'ckptsim explain-key s' lists all keys"
+
+
+def warnings_of(*lines, profile="2.x"):
+    return [str(warning) for warning in study(*lines, profile=profile).warnings]
+
+
+def test_what_is_not_modelled_is_told_in_one_line():
+    """However many keys there are; three of them are named."""
+    lines = [
+        "execution.checkpointing.dir: x",
+        "rest.port: 8081",
+        "task.cancellation.interval: 10 s",
+        "metrics.reporter.prom.port: 9249",
+    ]
+    named = "execution.checkpointing.dir, rest.port, task.cancellation.interval"
+
+    assert [f"s:5:1: flink: not modelled, no effect here: 1 key of Flink: rest.port ({LISTED})"] == warnings_of(
+        "rest.port: 8081"
+    )
+    assert [
+        f"s:5:1: flink: not modelled, no effect here: 4 keys of Flink: {named} and 1 more ({LISTED})"
+    ] == warnings_of(*lines)
+
+
+REAL = """
+state.backend.rocksdb.use-bloom-filter state.backend.rocksdb.bloom-filter.bits-per-key state.backend.rocksdb.block.blocksize
+state.backend.rocksdb.block.cache-size state.backend.rocksdb.compaction.style state.backend.rocksdb.compaction.level.use-dynamic-size
+state.backend.rocksdb.compression.per.level state.backend.rocksdb.memory.high-prio-pool-ratio state.backend.rocksdb.writebuffer.count
+state.backend.rocksdb.thread.num state.backend.rocksdb.metrics.block-cache-usage state.backend.rocksdb.log.level
+state.backend.rocksdb.incremental-restore-async-compact-after-rescale state.backend.rocksdb.manual-compaction.min-interval
+state.backend.rocksdb.manual-compaction.max-files-to-compact state.backend.rocksdb.files.open state.backend.rocksdb.localdir
+job.autoscaler.enabled job.autoscaler.target.utilization job.autoscaler.metrics.window presto.s3.endpoint presto.s3.path-style-access
+$internal.application.program-args $internal.application.main kubernetes.operator.savepoint.history.max.age s3.access-key s3.endpoint
+s3a.path.style.access fs.s3a.aws.credentials.provider fs.azure.account.key.x.blob.core.windows.net metrics.reporter.prom.factory.class
+metrics.reporter.my-name.filter.includes metrics.scope.jm env.java.opts.taskmanager env.log.dir jobmanager.memory.process.size
+high-availability.type high-availability.storageDir high-availability kubernetes.cluster-id kubernetes.taskmanager.annotations
+security.kerberos.login.keytab security.ssl.rest.enabled classloader.resolve-order classloader.parent-first-patterns.additional
+restart-strategy.failure-rate.delay-of-mine web.submit.enable io.tmp.dirs jobstore.expiration-time external-resource.gpu.amount
+containerized.taskmanager.env.MALLOC_ARENA_MAX flink.hadoop.dfs.replication yarn.application.name taskmanager.memory.process.size
+execution.savepoint.path execution.target pipeline.object-reuse table.optimizer.join-reorder-enabled python.fn-execution.bundle.size
+sql-gateway.session.idle-timeout state.checkpoints.dir akka.framesize pekko.framesize web.upload.dir state.backend.forst.cache.dir
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("key", REAL)
+def test_a_real_key_that_is_not_modelled_is_accepted(key):
+    """Of Flink, its backends, its operator, its metrics, file systems and users' own names in such keys."""
+    (warning,) = warnings_of(f"{key}: x")
+
+    assert f"not modelled, no effect here: 1 key of Flink: {key} " in warning
+
+
+def test_every_key_of_the_versions_listed_is_accepted():
+    """All 1,200 at once: nothing of Flink's own stops a run, but for the values of modelled keys."""
+    own = [key for key in listed_keys() if key not in modelled_keys() and key not in current_names()]
+    (warning,) = warnings_of(*(f"{key}: x" for key in own))
+
+    assert len(own) > 1_000
+    assert f"not modelled, no effect here: {len(own)} keys of Flink: " in warning
+
+
+def test_an_unknown_key_is_named_and_the_run_goes_on():
+    """Flink takes any key: programs read their own from its configuration."""
+    (state,), (own,) = warnings_of("state.backend.rocksdb.magic: 5"), warnings_of("my.own.key: 5")
+
+    assert state.startswith(
+        "s:7:3: flink.state.backend.rocksdb.magic: is not a key of Flink: it has no effect here (the nearest"
+    )
+    assert own == "s:7:3: flink.my.own.key: is not a key of Flink: it has no effect here"
+
+
+@pytest.mark.parametrize("key", sorted(modelled_keys()))
+def test_a_misspelt_name_of_a_modelled_key_stops_the_run(key):
+    """Two letters that changed places, and a letter that is missing."""
+    for wrong in (f"{key[:-3]}{key[-2]}{key[-3]}{key[-1]}", f"{key[:-4]}{key[-3:]}"):
+        if wrong not in listed_keys() and wrong != key:
+            assert f"(did you mean '{key}'?)" in refusal(f"{wrong}: 1")
+
+
+def test_a_key_that_this_version_does_not_have_has_no_effect():
+    """It came later, or under another name; an older name that a version still reads is as good as the new one."""
+    later = study("pipeline.watermark-alignment.buffer-size: 100", profile="1.20")
+    renamed = study("state.backend.type: rocksdb", profile="1.15")
+    older = [
+        scenario("state.backend: rocksdb", profile=profile).job.vertex("b").state.backend
+        for profile in ("1.15", "1.20", "2.x")
+    ]
+
+    assert "has no effect: Flink 1.20 has no such key (in Flink 2.3 it is one)" in str(later.warnings[0])
+    assert "has no effect: Flink 1.15 has no such key (there it is state.backend)" in str(renamed.warnings[0])
+    assert renamed.scenarios[0].job.vertex("b").state.backend == "hashmap"
+    assert older == ["rocksdb"] * 3
+
+
+def test_slots_of_a_task_manager():
+    """As Flink places: subtasks of one index share a slot, task managers are filled slot by slot."""
+    cluster = scenario("taskmanager.numberOfTaskSlots: '10'").cluster
+    other = loads(TEXT + INTERVAL + "  taskmanager.numberOfTaskSlots: 4\ncluster: {placement: single}\n")
+
+    assert (cluster.placement, cluster.slots) == ("spread", 10)
+    assert "has no effect with cluster.placement: single" in str(other.warnings[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("10 min", 600),
+        ("10min", 600),
+        ("600000", 600),
+        ("'600000'", 600),
+        ("PT10M", 600),
+        ("PT1H30S", 3630),
+        ("P1D", 86400),
+    ],
+)
+def test_durations_as_flink_writes_them(value, seconds):
+    """TimeUtils.parseDuration of Flink 2.3 reads all of these alike."""
+    assert seconds * 10**9 == scenario(f"execution.checkpointing.timeout: {value}").checkpoint.timeout_ns
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("execution.checkpointing.timeuot: 5s", "(did you mean 'execution.checkpointing.timeout'?)"),
+        (
+            "taskmanager.network.memory.bufers-per-channel: 5",
+            "(did you mean 'taskmanager.network.memory.buffers-per-channel'?)",
+        ),
+        ("execution.checkpoint.timeout: 5s", "(did you mean 'execution.checkpointing.timeout'?)"),
+        ("execution.checkpointing.timeout: 1e3", "is not a duration as Flink reads it"),
+        ("execution.checkpointing.timeout: PT", "is not a duration as Flink reads it"),
+        ("execution.checkpointing.timeout: ${TIMEOUT}", "'${TIMEOUT}' is a placeholder: fill in its value first"),
+        ("execution.checkpointing.timeout: '{{ .Values.timeout }}'", "is a placeholder: fill in its value first"),
+        ("execution.checkpointing.unaligned.enabled: on", "expected true or false, not 'on'"),
+        ("execution.checkpointing.tolerable-failed-checkpoints: 1e3", "expected a whole number, not '1e3'"),
+        ("execution.checkpointing.timeout: 5 fortnights", "is not a duration as Flink reads it"),
+        ("taskmanager.memory.segment-size: 8 KiB", "is not a size as Flink reads it"),
+        ("execution.checkpointing.max-concurrent-checkpoints: many", "expected a whole number, not 'many'"),
+        ("execution.checkpointing.unaligned.enabled: yes", "expected true or false, not 'yes'"),
+        ("execution.checkpointing.mode: EXACTLY_TWICE", "expected exactly_once or at_least_once"),
+        ("state.backend.type: forst", "expected hashmap or rocksdb, not 'forst'"),
+        ("parallelism.default: [1, 2]", "cannot be a list"),
+        (
+            "taskmanager.memory.segment-size: 3000b",
+            "flink.taskmanager.memory.segment-size: 3000 B: Flink wants a power of two",
+        ),
+    ],
+)
+def test_mistakes(line, message):
+    """Told at the key of Flink, in Flink's words."""
+
+    assert refusal(line).startswith("s:7:3: flink.")
+    assert message in refusal(line)
+
+
+def test_overrides_win_over_the_block():
+    """--set beats flink:, which only fills what is not written."""
+    given = loads(TEXT + INTERVAL, overrides=["checkpoint.interval=9 s"])
+
+    assert given.scenarios[0].checkpoint.interval_ns == 9 * 10**9
+
+
+def test_the_lists_of_keys_do_not_overlap():
+    """A key is modelled, or another name of one."""
+    assert not set(modelled_keys()) & set(current_names())
+    assert set(current_names().values()) <= set(modelled_keys())
+    assert len(modelled_keys()) >= 80

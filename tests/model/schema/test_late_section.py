@@ -1,0 +1,216 @@
+"""`async-io:`, `window:`, `commit: {emits: on-commit}` and `shifted-exponential`: what reaches the model, and what is refused."""
+
+import pytest
+
+from sim.model.job import Alignment, AsyncIO, Distribution, Watermark, Window
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+
+TEXT = """# What waits?
+version: 1
+job:
+  src: {{source: {{rate: 100/s, record: 1 kB}}}}
+  op: {{input: {{src: hash}}, {what}}}
+checkpoint: {{interval: 5 s}}
+run: {{duration: 10 s}}
+"""
+
+
+def read(what):
+    return loads(TEXT.format(what=what), name="x").scenarios[0].job.vertices[1]
+
+
+def complaint(what):
+    with pytest.raises(ScenarioError) as raised:
+        read(what)
+    return str(raised.value)
+
+
+def test_requests_have_a_latency_and_flinks_capacity():
+    assert (
+        AsyncIO(Distribution(20_000_000, "exponential"), 100)
+        == read("async-io: {latency: {exponential: 20 ms}}").async_io
+    )
+    assert AsyncIO(Distribution(20_000_000), 7) == read("async-io: {latency: 20 ms, capacity: 7}").async_io
+    assert read("service: 1 ms").async_io is None
+
+
+def test_windows_have_a_size_and_what_they_cost():
+    given = "window: {tumbling: 7 s, time: processing, fire: 2 ms, phase: 3 s, state-per-record: 80 B}"
+
+    assert Window(7 * 10**9, "processing", 2_000_000, 3 * 10**9, 80) == read(given).window
+    assert (
+        Window(7 * 10**9, "event", api="datastream")
+        == read("window: {tumbling: 7 s, time: event, api: datastream}").window
+    )
+    assert Window(7 * 10**9) == read("window: {tumbling: 7 s, time: processing}").window
+    assert read("service: 1 ms").window is None
+
+
+def test_windows_slide_wait_for_a_gap_or_leave_early():
+    second = 10**9
+
+    assert (
+        Window(10 * second, "event", every_ns=2 * second)
+        == read("window: {sliding: 10 s, every: 2 s, time: event}").window
+    )
+    session = read("window: {session: 5 s, lasts: 8 s, time: event}").window
+    assert Window(5 * second, "event", every_ns=1, hold_ns=9 * second) == session
+    assert (
+        read("window: {sliding: 10 s, every: 2 s, time: event}").window.overlapping,
+        session.overlapping,
+        session.step_ns,
+    ) == (5, 1, 1)
+    assert Window(2 * second, early=True) == read("window: {mini-batch: 2 s, time: processing}").window
+    assert (
+        Window(2 * second, early=True, bundle=5000)
+        == read("window: {mini-batch: 2 s, size: 5k, time: processing}").window
+    )
+    processing = read("window: {session: 8 s, lasts: 2 s, time: processing}").window
+    assert Window(8 * second, every_ns=second // 4, hold_ns=9 * second) == processing
+    local = "window: {tumbling: 7 s, time: event, stage: local, flush: 3 us}"
+    assert Window(7 * second, "event", flush_ns=3000, early=True) == read(local).window
+
+
+def test_a_commit_says_when_records_go_on():
+    assert read("commit: two-phase").commit.emits == "at-once"
+    assert read("commit: {emits: on-commit}").commit.emits == "on-commit"
+
+
+def test_part_of_a_service_may_be_constant():
+    given = read("service: {shifted-exponential: {mean: 2 ms, cv: 0.25}}").inputs[0].service
+
+    assert Distribution(2_000_000, "shifted-exponential", 0.25) == given
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("async-io: {latency: 1 s, capacity: 0}", "job.op.async-io.capacity: 0 is out of range"),
+        ("async-io: {latency: 1 s}, commit: two-phase", "two vertices"),
+        ("window: {tumbling: 7 s, time: processing}, commit: two-phase", "windows and transactions are two vertices"),
+        (
+            "window: {tumbling: 7 s, time: processing}, commit: {emits: on-commit}",
+            "windows and transactions are two vertices",
+        ),
+        (
+            "window: {tumbling: 7 s, time: processing}, async-io: {latency: 1 s}",
+            "windows and requests are two vertices",
+        ),
+        ("window: {tumbling: 500 us, time: processing}", "1 ms or more"),
+        ("window: {tumbling: 7 s, time: processing, phase: 7 s}", "is 7 s, but a window of 7 s ends within 7 s"),
+        ("window: {tumbling: 7 s, time: wall}", "expected"),
+        ("window: {time: event}", "write exactly one of tumbling, sliding, session and mini-batch"),
+        ("window: {tumbling: 7 s, mini-batch: 1 s, time: event}", "there are tumbling and mini-batch"),
+        ("window: {sliding: 7 s, time: event}", "windows that slide begin one every so often, write every: 1 s"),
+        ("window: {sliding: 7 s, every: 8 s, time: event}", "no more than the size, 7 s"),
+        ("window: {tumbling: 7 s, every: 1 s, time: event}", "stands with sliding"),
+        ("window: {sliding: 7 s, every: 2 s, phase: 3 s, time: event}", "is 3 s, but a window of 2 s ends within 2 s"),
+        ("window: {tumbling: 7 s, lasts: 1 s, time: event}", "stands with session"),
+        (
+            "window: {session: 7 s, phase: 1 s, time: event}",
+            "sessions end when their keys are silent, not at fixed times",
+        ),
+        ("window: {tumbling: 7 s, time: processing, size: 5}", "other windows hold as many records as come"),
+        ("window: {mini-batch: 7 s, time: processing, size: 0}", "a bundle has 1 record or more"),
+        ("window: {mini-batch: 7 s, time: processing, size: 5, flush: 1 us}", "its work is fire"),
+        ("window: {mini-batch: 1 s, time: event}", "the latency of a mini-batch is by the clock"),
+        ("window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}", "the WindowOperator buffers nothing"),
+        ("commit: {emits: on-commit, committer: global}", "only a chained one"),
+        ("commit: {emits: later}", "expected at-once or on-commit"),
+        ("service: {shifted-exponential: {mean: 2 ms, cv: 1.5}}", "between 0 (excluded) and 1"),
+    ],
+)
+def test_what_makes_no_sense_is_told(what, message):
+    assert message in complaint(what)
+
+
+def test_a_source_says_how_far_its_event_time_has_come():
+    text = TEXT.format(what="service: 1 ms").replace(
+        "record: 1 kB}", "record: 1 kB, watermark: {interval: 1 s, lateness: 3 s}}"
+    )
+    source = loads(text, name="x").scenarios[0].job.vertices[0].source
+
+    assert Watermark(10**9, 3 * 10**9) == source.watermark
+    with pytest.raises(ScenarioError, match="is 0 s: a source looks for watermarks now and then"):
+        loads(text.replace("interval: 1 s", "interval: 0 s"), name="x")
+    with pytest.raises(ScenarioError, match="interval: is 1 ns: Flink counts milliseconds, write 1 ms or more"):
+        loads(text.replace("interval: 1 s", "interval: 1 ns"), name="x")
+
+
+def test_a_source_may_be_idle_and_some_of_its_subtasks_silent():
+    text = TEXT.format(what="service: 1 ms").replace(
+        "src: {source: {rate: 100/s, record: 1 kB}", "src: {parallelism: 4, source: {SOURCE}"
+    )
+    given = "rate: 120/s, record: 1 kB, silent: 1, records: 600, watermark: {idle-timeout: 5 s}"
+    vertex = loads(text.replace("SOURCE", given), name="x").scenarios[0].job.vertices[0]
+
+    assert Watermark(idle_timeout_ns=5 * 10**9) == vertex.source.watermark
+    assert (vertex.emitting, vertex.source.rates[0].per_second, [vertex.total(i) for i in range(4)]) == (
+        3,
+        40,
+        [200, 200, 200, 0],
+    )
+    assert (
+        Watermark()
+        == loads(text.replace("SOURCE", given.replace("5 s", "0 s")), name="x")
+        .scenarios[0]
+        .job.vertices[0]
+        .source.watermark
+    )
+    with pytest.raises(
+        ScenarioError, match="is 4, of 4 subtasks: one of them must have records; write rate: 0/s if none has"
+    ):
+        loads(text.replace("SOURCE", given.replace("silent: 1", "silent: 4")), name="x")
+
+
+def test_a_source_keeps_in_step_with_its_group():
+    """Also by Flink's own key for the buffer; without such a source it is told that nothing comes of it."""
+    text = TEXT.format(what="service: 1 ms")
+    aligned = text.replace("record: 1 kB}", "record: 1 kB, watermark: {alignment: {group: g, max-drift: 20 s}}}")
+    flink = "flink: {pipeline.watermark-alignment.buffer-size: 0}\n"
+    read_in = loads(aligned + flink, name="x")
+
+    assert (
+        Alignment("g", 20 * 10**9, 10**9, 3)
+        == loads(aligned, name="x").scenarios[0].job.vertices[0].source.watermark.alignment
+    )
+    assert Alignment("g", 20 * 10**9, 10**9, 0) == read_in.scenarios[0].job.vertices[0].source.watermark.alignment
+    assert tuple(read_in.warnings) == ()
+    assert "has no effect: no vertex has source.watermark.alignment" in str(loads(text + flink, name="x").warnings[0])
+    with pytest.raises(ScenarioError, match="is 0 s: limits are announced now and then"):
+        loads(aligned.replace("20 s", "20 s, update-interval: 0 s"), name="x")
+    with pytest.raises(ScenarioError, match="update-interval: is 10 us: Flink counts milliseconds, write 1 ms or more"):
+        loads(aligned.replace("20 s", "20 s, update-interval: 10 us"), name="x")
+
+
+def test_timers_are_interruptible_if_barriers_overtake():
+    """Also by Flink's own key; without windows of event time it is told that nothing comes of it."""
+    text = TEXT.format(what="window: {tumbling: 7 s, time: event}")
+    flink = "flink: {execution.checkpointing.unaligned.interruptible-timers.enabled: true}\n"
+    read_in = loads(text.replace("interval: 5 s", "interval: 5 s, barriers: unaligned") + flink, name="x")
+
+    assert read_in.scenarios[0].checkpoint.interruptible_timers
+    assert tuple(read_in.warnings) == ()
+    text = text.replace("time: event", "time: processing")
+    assert "has no effect: no vertex has windows of event time" in str(loads(text + flink, name="x").warnings[0])
+
+
+def test_a_source_keeps_no_windows_of_keys():
+    text = TEXT.format(what="service: 1 ms").replace(
+        "record: 1 kB}", "record: 1 kB}, window: {tumbling: 7 s, time: processing}"
+    )
+    with pytest.raises(ScenarioError, match="only stage: local and mini-batch stand in its chain"):
+        loads(text, name="x")
+
+
+def test_windows_of_processing_time_keep_their_parallelism():
+    text = TEXT.format(what="window: {tumbling: 7 s, time: processing}") + "rescale: {at: 5 s, parallelism: {op: 2}}\n"
+    with pytest.raises(ScenarioError, match="timers of processing time are not dealt out anew"):
+        loads(text, name="x")
+
+
+def test_a_source_waits_for_no_answers():
+    text = TEXT.format(what="service: 1 ms").replace("record: 1 kB}", "record: 1 kB}, async-io: {latency: 1 s}")
+    with pytest.raises(ScenarioError, match="a source waits for no answers"):
+        loads(text, name="x")

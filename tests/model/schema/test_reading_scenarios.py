@@ -1,0 +1,327 @@
+"""A scenario file becomes the model it describes."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.model.checkpoint import Barriers
+from sim.model.cluster import Debloating, NetworkMemory
+from sim.model.job import Distribution, Rate, Snapshot
+from sim.model.scenario import Overheads, Run
+from sim.model.schema.study import load, loads
+from sim.model.state import State
+
+FULL = """\
+# yaml-language-server: $schema=./ckptsim.schema.json
+# Is this
+# a question?
+
+# This is not.
+version: 1
+job:
+  late:  {input: {join: broadcast}, parallelism: 3, service: {exponential: 1 ms}}
+  left:  {source: {rate: 9k/s, record: {lognormal: {mean: 400 B, cv: 0.5}}}, parallelism: 3, service: 2 us}
+  right: {source: {rate-per-subtask: [{at: 0 s, rate: 1k/s}, {at: 1 min, rate: 0/s}], record: 1 kB, records: 20k}, parallelism: 2}
+  join:
+    input:
+      left: {ship: hash, service: 30 us, record: 408 B, weights: [2, 1, 1]}
+      right: rebalance
+    service: {erlang: {mean: 1 ms, cv: 0.5}}
+    record: {uniform: 2 kB}
+    fan-out: 0.25
+    parallelism: 3
+    max-parallelism: 720
+    state: {size: 4 GiB, backend: rocksdb, update: 30 %, value: 200 B}
+    snapshot: {pre-barrier: 1 s, sync: 2 ms, async: 3 s, probability: 10 %, operator-state: 8 KiB}
+checkpoint:
+  interval: 30 s
+  timeout: 5 min
+  barriers: {aligned-timeout: 5 s}
+  min-pause: 1 s
+  tolerable-failed: 2
+  subtasks-per-channel-state-file: 3
+  forced-aligned: [left -> join]
+storage:
+  bandwidth: 100 MB/s
+  read-bandwidth: 50 MB/s
+  file-latency: 20 ms
+  metadata-latency: 30 ms
+  inline-threshold: 0 B
+  slow: {share: 2 %, factor: 20}
+cluster:
+  placement: spread
+  latency: 1 ms
+  nic: 1 Gbit/s
+  profile: 1.20
+  network:
+    segment-size: 16 KiB
+    buffers-per-channel: 4
+    floating-buffers-per-gate: 16
+    max-buffers-per-channel: 12
+    overdraft: 7
+    buffer-timeout: never
+    debloat: {target: 500 ms, period: 100 ms, samples: 10, threshold: 50 %, min: 512 B}
+run: {duration: 30 min, warmup: 2 min, seed: 7, replications: 20}
+expect: {checkpoints.end_to_end_duration.p99: < 60 s, checkpoints.completed: [">= 10", "<= 90"]}
+overheads: {trigger: 1 ms, acknowledge: 2 ms, complete: 3 ms, notify: 4 ms, first-trigger: 5 ms}
+"""
+
+SMALL = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
+  b: {input: {a: hash}, parallelism: 2}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+
+
+@pytest.fixture(scope="module")
+def full():
+    return loads(FULL, "full").scenarios[0]
+
+
+def test_the_question_is_the_first_comment(full):
+    """Not the schema's line, not later comments; several lines are one question."""
+
+    assert full.question == "Is this a question?"
+    assert loads(SMALL).question == ""
+    assert full.name == "full"
+
+
+def test_vertices_stand_in_topological_order(full):
+    """Whatever the order of the file."""
+
+    assert [vertex.name for vertex in full.job.vertices] == ["left", "right", "join", "late"]
+
+
+def test_rates_are_of_one_subtask(full):
+    """`rate` and `records` are of the whole vertex, their per-subtask twins are not."""
+    left, right = full.job.vertex("left").source, full.job.vertex("right").source
+
+    assert (Rate(0, Fraction(3000)),) == left.rates
+    assert (Rate(0, Fraction(1000)), Rate(60 * 10**9, Fraction(0))) == right.rates
+    assert (left.total, right.total) == (None, 10_000)
+
+
+def test_a_vertex_reads_as_written(full):
+    """Service, size, fan-out, state, snapshot, key groups."""
+    join = full.job.vertex("join")
+
+    assert Distribution(10**6, "erlang", 0.5) == join.service
+    assert (Fraction(1, 4), 720) == (join.fan_out, join.max_parallelism)
+    assert State(4 << 30, "rocksdb", Fraction(3, 10), 200) == join.state
+    assert Snapshot(10**9, 2 * 10**6, 3 * 10**9, Fraction(1, 10), 8192) == join.snapshot
+
+
+def test_inputs_inherit_what_they_do_not_say(full):
+    """Service from their vertex, record size from the upstream vertex."""
+    left, right = full.job.vertex("join").inputs
+
+    assert ("left", "hash", (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))) == (
+        left.upstream,
+        left.ship,
+        left.weights,
+    )
+    assert (Distribution(30_000), Distribution(408)) == (left.service, left.record_bytes)
+    assert (Distribution(10**6, "erlang", 0.5), Distribution(1000)) == (right.service, right.record_bytes)
+    assert Distribution(2000, "uniform") == full.job.vertex("late").inputs[0].record_bytes
+
+
+def test_checkpoints_cluster_storage_run(full):
+    """The other sections, every key."""
+    options = full.checkpoint
+
+    assert (options.interval_ns, options.timeout_ns, options.min_pause_ns) == (30 * 10**9, 300 * 10**9, 10**9)
+    assert Barriers("aligned-timeout", 5 * 10**9) == options.barriers
+    assert (options.max_concurrent, options.tolerable_failed, options.subtasks_per_channel_state_file) == (1, 2, 3)
+    assert options.forced_aligned == (("left", "join"),)
+    assert (
+        NetworkMemory(16384, 16384, 4, 16, 12, 7, -1, Debloating(5 * 10**8, 10**8, 10, 50, 512)) == full.cluster.network
+    )
+    assert (
+        full.cluster.placement,
+        full.cluster.latency_ns,
+        full.cluster.nic_bytes_per_second,
+        full.cluster.profile,
+    ) == ("spread", 10**6, 125_000_000, "1.20")
+    assert (
+        full.storage.bytes_per_second,
+        full.storage.close_ns,
+        full.storage.metadata_ns,
+        full.storage.read_bytes_per_second,
+        full.storage.inline_threshold_bytes,
+        full.storage.slow_probability,
+        full.storage.slow_factor,
+    ) == (10**8, 2 * 10**7, 3 * 10**7, 5 * 10**7, 0, 0.02, 20)
+    assert Run(1800 * 10**9, 120 * 10**9, 7, 20) == full.run
+    assert Overheads(*(ms * 10**6 for ms in range(1, 6))) == full.overheads
+    assert full.expect == (
+        ("checkpoints.end_to_end_duration.p99", "< 60 s"),
+        ("checkpoints.completed", ">= 10"),
+        ("checkpoints.completed", "<= 90"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [("2.x", (1024, 20, True)), ("1.20", (32768, 5, True)), ("1.15", (32768, 0, False))],
+    ids=["2.x", "1.20", "1.15"],
+)
+def test_profiles_have_their_own_defaults(profile, expected):
+    """2.x begins debloating at 1 KiB and has 20 overdraft buffers; 1.20 begins at the segment size and has 5.
+
+    1.15 has none and stretches no buffer.
+    """
+    network = loads(SMALL, overrides=[f"cluster.profile={profile}"]).scenarios[0].cluster.network
+
+    assert expected == (network.starting_segment_bytes, network.overdraft, network.stretching)
+
+
+@pytest.mark.parametrize(("profile", "expected"), [("2.x", (True, 5)), ("1.20", (True, 5)), ("1.15", (False, 1))])
+def test_profiles_differ_in_how_far_the_timeout_reaches_and_who_shares_a_file(profile, expected):
+    """Before FLINK-27251 barriers in sender queues stayed aligned; before FLINK-26803 subtasks shared no channel-state file."""
+    overrides = [f"cluster.profile={profile}", "checkpoint.barriers={aligned-timeout: 1 s}"]
+    options = loads(SMALL, overrides=overrides).scenarios[0].checkpoint
+
+    assert expected == (options.barriers.reaches_output, options.subtasks_per_channel_state_file)
+
+
+@pytest.mark.parametrize(
+    ("key", "constant"),
+    [("buffers-per-channel", 2), ("floating-buffers-per-gate", 8), ("max-buffers-per-channel", 10), ("overdraft", 20)],
+)
+def test_two_x_ignores_options_that_became_constants(key, constant):
+    """What is simulated agrees with the warning; 1.20 has the option."""
+    new = loads(SMALL, overrides=[f"cluster.network.{key}=4"])
+    old = loads(SMALL, overrides=[f"cluster.network.{key}=4", "cluster.profile=1.20"])
+
+    assert new.scenarios[0].cluster.network == loads(SMALL).scenarios[0].cluster.network
+    assert [f"is ignored: Flink 2.x has no such option, it is {constant} (profile: 1.20 has it)"] == [
+        w.message for w in new.warnings
+    ]
+    assert old.warnings == ()
+    assert new.scenarios[0].cluster.network != old.scenarios[0].cluster.network
+
+
+@pytest.mark.parametrize(("p", "groups"), [(1, 128), (85, 128), (86, 256), (128, 256), (30_000, 32768)])
+def test_key_groups_follow_the_parallelism(p, groups):
+    """Flink: the next power of two of 1.5 p, from 128 to 32768."""
+
+    assert groups == loads(SMALL, overrides=[f"job.b.parallelism={p}"]).scenarios[0].job.vertex("b").max_parallelism
+
+
+def test_forward_between_unequal_parallelisms_is_rebalance():
+    """As in Flink, and said."""
+    study = loads(SMALL, overrides=["job.b.input.a=forward", "job.b.parallelism=[2, 3]"])
+
+    assert [scenario.job.vertex("b").inputs[0].ship for scenario in study.scenarios] == ["forward", "rebalance"]
+    assert [w.message for w in study.warnings] == [
+        "forward needs equal parallelism, not 2 -> 3: rebalance instead, as Flink does"
+    ]
+
+
+def test_concurrency_gives_way_to_a_pause():
+    """Flink ignores max-concurrent when there is a minimum pause."""
+    study = loads(SMALL, overrides=["checkpoint.max-concurrent=3", "checkpoint.min-pause=1 s"])
+
+    assert study.scenarios[0].checkpoint.max_concurrent == 1
+    assert "has no effect: with a min-pause" in study.warnings[0].message
+
+
+def test_off_means_no_periodic_checkpoints():
+    """`interval: off`; unlimited bandwidth likewise is no number."""
+    overrides = ["checkpoint.interval=off", "storage.bandwidth=unlimited", "job.a.source.rate=unlimited"]
+    scenario = loads(SMALL, overrides=overrides).scenarios[0]
+
+    assert (
+        scenario.checkpoint.interval_ns,
+        scenario.storage.bytes_per_second,
+        scenario.job.vertex("a").source.rates,
+    ) == (None, None, ())
+
+
+def test_a_hot_key_takes_its_share():
+    """The first subtask gets it, the others the rest in equal parts."""
+    overrides = ["job.b.input.a={ship: hash, weights: {hot: 70 %}}", "job.b.parallelism=4"]
+    weights = loads(SMALL, overrides=overrides).scenarios[0].job.vertex("b").inputs[0].weights
+
+    assert (Fraction(7, 10), Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)) == weights
+
+
+def test_weights_of_another_parallelism_are_dealt_out_and_said():
+    """Two counted, four asked for: the hot key stays whole, and the warning names the other law."""
+    override = "job.b.input.a={ship: hash, weights: {counted: [1, 2]}}"
+    study = loads(SMALL, overrides=[override, "job.b.parallelism=4"])
+    reader = study.scenarios[0].job.vertex("b")
+
+    assert (Fraction(1, 6), Fraction(1, 6), Fraction(1, 6), Fraction(1, 2)) == reader.shares(reader.inputs[0])
+    assert [warning.message.partition(". What")[0] for warning in study.warnings if "counted" in warning.message] == [
+        "counted at a parallelism of 2, dealt out to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"
+    ]
+    (said,) = [warning.message for warning in study.warnings if "counted" in warning.message]
+    # several hot keys fall apart
+    assert "the fullest gets 50 % of the records. With excess: key-groups it gets 33.3 %; no answer" in said
+    assert not any(
+        "counted" in warning.message for warning in loads(SMALL, overrides=[override, "job.b.parallelism=2"]).warnings
+    )
+
+
+@pytest.mark.parametrize(("groups", "others"), [(3, (1, 1)), (4, (1, 1)), (5, (2, 1)), (128, (43, 42))])
+def test_the_rest_of_a_hot_key_s_records_goes_by_key_groups(groups, others):
+    """The others share what is left as they share the key groups."""
+    overrides = [
+        "job.b.input.a={ship: hash, weights: {hot: 70 %}}",
+        "job.b.parallelism=3",
+        f"job.b.max-parallelism={groups}",
+    ]
+    weights = loads(SMALL, overrides=overrides).scenarios[0].job.vertex("b").inputs[0].weights
+
+    assert [Fraction(7, 10), *(Fraction(3, 10) * own / sum(others) for own in others)] == list(weights)
+
+
+CSV = "time,load\n2024-01-01 00:00:00,100\n2024-01-01 00:00:10,100\n2024-01-01 00:00:20,\n2024-01-01 00:00:30,50.5\n"
+
+
+def test_a_trace_gives_the_rates(tmp_path):
+    """Relative to the scenario file; equal neighbours are one step, blanks keep the rate, the scale multiplies."""
+    (tmp_path / "load.csv").write_text(CSV)
+    (tmp_path / "s.yaml").write_text(SMALL.replace("1k/s", "{trace: load.csv, column: load, scale: 2}"))
+    source = load(tmp_path / "s.yaml").scenarios[0].job.vertex("a").source
+
+    assert (Rate(0, Fraction(100)), Rate(30 * 10**9, Fraction(101, 2))) == source.rates
+
+
+def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
+    """.csv.gz, `every`."""
+    import gzip
+
+    (tmp_path / "load.csv.gz").write_bytes(gzip.compress(b"x\n1\n2\n2\n3\n"))
+    rate = "job.a.source.rate={trace: load.csv.gz, column: x, every: 1 min}"
+    rates = (
+        loads(SMALL, overrides=[rate, "run.duration=5 min"], folder=tmp_path).scenarios[0].job.vertex("a").source.rates
+    )
+
+    assert (Rate(0, Fraction(1, 2)), Rate(60 * 10**9, Fraction(1)), Rate(180 * 10**9, Fraction(3, 2))) == rates
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "has no column 'x'"),
+        ("t,x\n1,2\n1,3\n", "time does not increase"),
+        ("t,x\n1,many\n", ":2: 'many' is no rate"),
+        ("t,x\nnoon,1\n", ":2: 'noon' is no time"),
+        ("t,x\n1,-4\n", ":2: '-4' is no rate"),
+        ("t,x\n", "has no rates in column 'x'"),
+        ("", "has no column 'x'"),
+    ],
+)
+def test_a_trace_that_gives_none_says_why(tmp_path, text, message):
+    """With the line where there is one."""
+    from sim.model.schema.text import ScenarioError
+
+    (tmp_path / "load.csv").write_text(text)
+    with pytest.raises(ScenarioError) as refused:
+        loads(SMALL, overrides=["job.a.source.rate={trace: load.csv, column: x}"], folder=tmp_path)
+
+    assert message in str(refused.value)

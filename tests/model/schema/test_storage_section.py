@@ -1,0 +1,227 @@
+"""`storage:` reads as written: three kinds, slow nodes, retries, merging, disks; a mistake is told where it stands."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sim.model.job import Distribution
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPlaces, Storage
+
+TEXT = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}}
+  b: {input: {a: hash}, state: {size: 1 MB}}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+MS, SECOND = 10**6, 10**9
+
+
+def storage(section, folder=".", flink=""):
+    return loads(f"{TEXT}storage: {section}\n{flink}", "s", folder=folder).scenarios[0].storage
+
+
+def refusal(section, folder=".", flink=""):
+    with pytest.raises(ScenarioError) as refused:
+        storage(section, folder, flink)
+    return str(refused.value)
+
+
+def test_every_key_of_a_dfs():
+    section = """\
+{dfs: {nodes: 50, bandwidth: 100 MB/s, nic: 10 Gbit/s, stream-bandwidth: 80 MB/s, replication: 2, block: 64 MiB,
+    latency: {lognormal: {mean: 5 ms, cv: 2}}, requests: 5k/s, service: constant, local-first: on,
+    slow: {share: 2 %, factor: 20, lasts: {lognormal: {mean: 90 s, cv: 1.5}}}}, nic: 1 GB/s}"""
+    slow = SlowPlaces(Fraction(1, 50), 20, Distribution(90 * SECOND, "lognormal", 1.5))
+    latency = Distribution(5 * MS, "lognormal", 2.0)
+    expected = Dfs(
+        50, 10**8, 1_250_000_000, 80_000_000, 2, 64 << 20, latency, 5000, "constant", local_first=True, slow=slow
+    )
+
+    assert Storage(dfs=expected, nic_bytes_per_second=10**9) == storage(section)
+
+
+def test_the_defaults_are_those_of_the_model():
+    """A dfs of fewer nodes than replicas uses them all; a plain duration of an episode is the mean of an exponential one."""
+    slow = SlowPlaces(Fraction(1, 100), 5, Distribution(90 * SECOND, "exponential"))
+
+    assert Storage(dfs=Dfs(10)) == storage("{dfs: {nodes: 10}}")
+    assert Storage(dfs=Dfs(2, replication=2)) == storage("{dfs: {nodes: 2}}")
+    assert Storage(dfs=Dfs(10, None)) == storage("{dfs: {nodes: 10, bandwidth: unlimited}}")
+    assert Storage(object_store=ObjectStore()) == storage("{object-store: {}}")
+    assert Storage(dfs=Dfs(9, slow=slow)) == storage("{dfs: {nodes: 9, slow: {share: 1 %, factor: 5, lasts: 90 s}}}")
+    assert Storage(dfs=Dfs(9, slow=replace(slow, lasts=SlowPlaces().lasts))) == storage(
+        "{dfs: {nodes: 9, slow: {share: 1 %, factor: 5}}}"
+    )
+
+
+def test_every_key_of_an_object_store():
+    section = """{object-store: {bandwidth: 50 MB/s, latency: 30 ms, part: 8 MiB, parallel-parts: 8,
+      requests: 3500/s, prefixes: 16, client: presto}}"""
+
+    assert (
+        ObjectStore(50_000_000, Distribution(30 * MS), 8 << 20, 8, 3500, 16, client="presto")
+        == storage(section).object_store
+    )
+
+
+def test_what_every_kind_has():
+    section = """\
+{disk: {bandwidth: 500 MB/s, space: 100 GB}, retry: {attempts: 3, backoff: 1 s, max-backoff: 4 s, timeout: 60 s},
+    file-merging: {max-file-size: 16 MiB, across-checkpoints: on, max-space-amplification: 1.5}}"""
+    expected = Storage(
+        disk=Disk(500_000_000, 100 * 10**9),
+        retry=Retry(3, SECOND, 4 * SECOND, 60 * SECOND),
+        merging=FileMerging(16 << 20, across=True, max_space_amplification=Fraction(3, 2)),
+    )
+
+    assert expected == storage(section)
+    assert [FileMerging(), None] == [storage(f"{{file-merging: {switch}}}").merging for switch in ("on", "off")]
+
+
+def test_shares_and_factors_can_be_swept():
+    study = loads(f"{TEXT}storage: {{dfs: {{nodes: [10, 50], slow: {{share: [1 %, 2 %], factor: 20}}}}}}\n")
+
+    assert [(s.storage.dfs.nodes, s.storage.dfs.slow.share * 100) for s in study.scenarios] == [
+        (10, 1),
+        (10, 2),
+        (50, 1),
+        (50, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{dfs: {}}", "6:11: storage.dfs.nodes: required key is missing"),
+        ("{dfs: {nodes: 0}}", "6:17: storage.dfs.nodes: 0 is out of range"),
+        ("{dfs: {nodes: 3, replication: 4}}", "6:27: storage.dfs.replication: is 4, but there are 3 nodes"),
+        ("{dfs: {nodes: 3, block: 0 B}}", "6:27: storage.dfs.block: must be more than 0"),
+        ("{dfs: {nodes: 3, requests: 30/h}}", "6:27: storage.dfs.requests: must be at least 1/s"),
+        (
+            "{dfs: {nodes: 3}, bandwidth: 5 MB/s}",
+            "6:28: storage.bandwidth: is a key of flat storage, which has no dfs: write dfs: {b",
+        ),
+        (
+            "{dfs: {nodes: 3}, slow: {share: 1 %, factor: 2}}",
+            "6:28: storage.slow: is a key of flat storage, which has no dfs: write",
+        ),
+        (
+            "{object-store: {}, file-latency: 1 s}",
+            "6:29: storage.file-latency: is a key of flat storage, which has no object-store",
+        ),
+        ("{dfs: {nodes: 3}, object-store: {}}", "6:28: storage.object-store: storage is a dfs already"),
+        ("{nic: 1 GB/s}", "6:11: storage.nic: has no effect: the streams of flat storage share nothing"),
+        ("{object-store: {part: 0 B}}", "6:26: storage.object-store.part: must be more than 0"),
+        ("{object-store: {}, file-merging: on}", "6:29: storage.file-merging: needs files that can be appended to"),
+        ("{file-merging: {max-file-size: 0 B}}", "6:26: storage.file-merging.max-file-size: must be more than 0"),
+        ("{retry: {timeout: 0 s}}", "6:19: storage.retry.timeout: of 0 fails every attempt"),
+        ("{retry: {attempts: 0}}", "6:19: storage.retry.attempts: 0 is out of range"),
+        (
+            "{slow: {share: 1 %, factor: 2, lasts: 3 s}}",
+            "6:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
+        ),
+        (
+            "{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}",
+            "6:57: storage.dfs.slow.lasts: must be more than 0",
+        ),
+        (
+            "{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 1 ns}}}",
+            "slow.lasts: is 1 ns: write an episode of 1 ms or more",
+        ),
+        ("{dfs: {nodes: 3, slow: {share: 1 %}}}", "6:27: storage.dfs.slow.factor: required key is missing"),
+        ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, for: 3 s}}}", "storage.dfs.slow.for: unknown key 'for'"),
+        (
+            "{dfs: {nodes: 3, slow: {trace: none.csv, column: v}}}",
+            "6:34: storage.dfs.slow.trace: no such file: none.csv",
+        ),
+        ("{nodes: 3}", "6:11: storage.nodes: unknown key 'nodes': nodes stand in dfs: {nodes: 50}"),
+    ],
+)
+def test_mistakes_are_told_where_they_stand(section, message):
+    assert message in refusal(section)
+
+
+def series(tmp_path, *rows):
+    (tmp_path / "speed.csv").write_text("at,vm,speed\n" + "".join(f"{row}\n" for row in rows))
+    return tmp_path
+
+
+SLOW = "{dfs: {nodes: 3, slow: {trace: speed.csv, column: speed, machine: vm}}}"
+
+
+def test_a_measured_series(tmp_path):
+    """Mostly it is 200: that is factor 1.  A blank keeps the speed before it; each machine counts from its own first row."""
+    folder = series(tmp_path, "0,x,200", "10,x,200", "20,x,50", "30,x,", "40,x,400", "1000,y,200", "1020,y,100")
+    trace = storage(SLOW, folder).dfs.slow.trace
+
+    assert trace.length_ns == 40 * SECOND
+    assert ((0, 1), (20 * SECOND, 4), (40 * SECOND, Fraction(1, 2))) == trace.machines[0]
+    assert trace.machines[1] == ((0, 1), (20 * SECOND, 2))
+
+
+def test_a_run_begins_within_a_measured_series(tmp_path):
+    folder = series(tmp_path, "0,x,200", "10,x,200", "40,x,400")
+
+    assert storage(SLOW.replace("vm}", "vm, from: 12 s}"), folder).dfs.slow.trace.begin_ns == 12 * SECOND
+    assert "speed.csv has rows of 40 s: none from 40 s on" in refusal(SLOW.replace("vm}", "vm, from: 40 s}"), folder)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["0,x,fast"], "speed.csv:2: 'fast' is no speed"),
+        (["0,x,5", "0,x,6"], "speed.csv:3: time does not increase"),
+        (["0,x,5", "1,x,0"], "speed.csv:3: a speed of 0 would last for ever"),
+        (["0,x,5"], "speed.csv has fewer than two speeds of a machine in column 'speed'"),
+    ],
+)
+def test_mistakes_in_a_series(tmp_path, rows, message):
+    assert message in refusal(SLOW, series(tmp_path, *rows))
+
+
+def test_a_series_needs_its_columns(tmp_path):
+    folder = series(tmp_path, "0,x,5")
+
+    assert "has no column 'sped' (did you mean 'speed'?)" in refusal(
+        SLOW.replace("column: speed", "column: sped"), folder
+    )
+
+
+MERGING = "  execution.checkpointing.file-merging."
+
+
+def test_flink_s_keys_of_file_merging():
+    """One switch and its details; details alone are told to have no effect."""
+    on = f"flink:\n{MERGING}enabled: true\n"
+    details = f"{MERGING}max-file-size: 8 mb\n{MERGING}across-checkpoint-boundary: true\n{MERGING}max-space-amplification: 3\n"
+
+    assert FileMerging() == storage("{}", flink=on).merging
+    assert (
+        FileMerging(8 << 20, across=True, max_space_amplification=Fraction(3))
+        == storage("{}", flink=on + details).merging
+    )
+    study = loads(f"{TEXT}flink:\n{details}")
+
+    assert None is study.scenarios[0].storage.merging
+    assert (
+        sum(
+            "has no effect without execution.checkpointing.file-merging.enabled: true" in w.message
+            for w in study.warnings
+        )
+        == 3
+    )
+
+
+def test_flink_s_keys_of_s3_reach_an_object_store():
+    """Other storage has no use for them, and says so."""
+    keys = "flink:\n  s3.upload.min.part.size: 10 mb\n  s3.upload.max.concurrent.uploads: 6\n"
+    study = loads(f"{TEXT}{keys}")
+
+    object_store = storage("{object-store: {}}", flink=keys).object_store
+
+    assert (object_store.part_bytes, object_store.parallel_parts) == (10 << 20, 6)
+    assert sum("has no effect: storage: has no object-store" in w.message for w in study.warnings) == 2

@@ -1,0 +1,421 @@
+"""What the values of a metric are: a row of the table each, names in the spelling of each system, queries, and samples that count."""
+
+import csv
+import json
+from fractions import Fraction
+
+import pytest
+
+from sim.advice.horizon import arriving
+from sim.model.schema.job import Trace
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.model.schema.trace import TraceError, read_trace
+from sim.model.series.monitoring import NotRecordsError, table_of_document
+from sim.model.series.tables import QUERIES, TABLE, Kind, metric_of, taken_as
+from sim.studies.sweeps.sweep_file import define
+from sim.studies.traces.anywhere import read_anywhere
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import list_files
+
+with TABLE.open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
+GROWING = [10_000 + 600 * i for i in range(6)]
+"""Samples that may be of anything, 60 s apart: as a counter 10/s, in periods of a minute 166.7/s at first."""
+
+
+def rates(name, values=GROWING, step_s=60):
+    """What Prometheus' answer to a query with this name gives: the rates, as texts."""
+    points = [[step_s * i, str(value)] for i, value in enumerate(values)]
+    document = {
+        "status": "success",
+        "data": {"resultType": "matrix", "result": [{"metric": {"__name__": name}, "values": points}]},
+    }
+    return [row[1] for row in table_of_document(json.dumps(document)).rows]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["metric"] for row in ROWS])
+def test_a_row_of_the_table(row):
+    """Rates are taken, counters differentiated, counts of periods divided or refused, and all else is refused with the query instead."""
+    name, query = row["metric"], QUERIES[row["system"]]
+    match row["kind"]:
+        case "rate":
+            assert [str(value) for value in GROWING] == rates(name)
+        case "counter":
+            assert rates(name) == ["10"] * 5
+        case "period" if row["system"] == "confluent":
+            assert rates(name)[0] == "166.66666666666666"
+        case "period":
+            assert {Kind.PERIOD} == {metric_of(name).kind}
+            with pytest.raises(NotRecordsError, match="in periods whose length is not known"):
+                rates(name)
+        case "other":
+            with pytest.raises(NotRecordsError) as refused:
+                rates(name)
+            assert f"'{name}' is {row['what']}, not a rate of records: query {query}" == str(refused.value)
+
+
+def test_a_metric_stands_in_one_row():
+    joined = [("".join(sign for sign in row["metric"].lower() if sign.isalnum()), row["system"]) for row in ROWS]
+    names = [name for name, _ in joined]
+
+    assert set() == {pair for pair in joined if names.count(pair[0]) > 1}
+
+
+@pytest.mark.parametrize("query", [*QUERIES.values()])
+def test_queries_that_are_proposed_give_a_rate(query):
+    assert metric_of(query).kind is Kind.RATE
+
+
+REPORTED = (
+    "kafka_consumergroup_lag",
+    "flink_taskmanager_job_task_operator_KafkaSourceReader_KafkaConsumer_records_lag_max",
+    "flink_taskmanager_job_task_operator_pendingRecords",
+    "flink_taskmanager_job_task_operator_currentEmitEventTimeLag",
+    "flink_taskmanager_job_task_buffers_inPoolUsage",
+    "flink_taskmanager_job_task_operator_numRecordsInErrors",
+    "flink_jobmanager_job_lastCheckpointSize",
+    "flink_jobmanager_job_numRestarts",
+    "aws_kafka_sum_offset_lag_average",
+    "busyTimeMsPerSecond",
+    "numBytesInPerSecond",
+    "flink_jobmanager_job_lastCheckpointDuration",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((Kind.OTHER, name) for name in REPORTED),
+        (Kind.RATE, "flink_taskmanager_job_task_operator_numRecordsInPerSecond"),  # Prometheus
+        (Kind.RATE, "flink.operator.numRecordsInPerSecond"),  # Datadog
+        (Kind.RATE, "taskmanager_job_task_numRecordsInPerSecond.rate"),  # InfluxDB: a meter has a rate and a count
+        (Kind.COUNTER, "taskmanager_job_task_numRecordsInPerSecond.count"),
+        (Kind.RATE, "org.apache.flink.taskmanager.job.task.operator.numRecordsInPerSecond.Rate"),  # JMX
+        (Kind.COUNTER, "org.apache.flink.taskmanager.job.task.operator.numRecordsIn.Count"),
+        (Kind.COUNTER, "flink_taskmanager_job_task_numRecordsIn"),
+        (Kind.RATE, "numrecordsinpersecond"),
+        (Kind.RATE, "numRecordsInPerSecond (Mean)"),
+        (Kind.OTHER, "sum:kafka.consumer_lag{topic:orders}"),
+        (Kind.RATE, "sum:kafka.messages_in.rate{topic:orders}"),
+        (Kind.RATE, "per_second(sum:kafka.broker_offset{topic:orders})"),
+        (Kind.OTHER, "sum by (topic) (kafka_consumergroup_lag)"),
+        (Kind.OTHER, '{__name__="kafka_consumergroup_lag", topic="orders"}'),
+        (Kind.RATE, 'sum(rate(kafka_topic_partition_current_offset{topic="orders"}[1m]))'),
+        (Kind.OTHER, "sum(rate(kafka_consumergroup_lag[1m]))"),  # how fast the backlog grows
+        (Kind.OTHER, "rate(numRecordsInPerSecond[1m])"),
+        (Kind.PERIOD, "increase(flink_taskmanager_job_task_numRecordsIn[5m])"),
+        (Kind.OTHER, "aws_kinesis_incoming_records_average"),
+        (Kind.OTHER, "rate(container_cpu_usage_seconds_total[5m])"),
+        # names that nobody knows
+        (Kind.OTHER, "my_topic_lag"),
+        (Kind.OTHER, "consumer lag (orders)"),
+        (Kind.OTHER, "heap used MB"),
+        (Kind.OTHER, "load %"),
+        (Kind.OTHER, "requests per minute"),
+        (Kind.OTHER, "bytes_per_5min"),
+        (Kind.OTHER, "MB/s"),
+        (Kind.OTHER, "errors per second"),
+        (Kind.OTHER, "order queue depth"),
+        (Kind.OTHER, "restarts"),
+        (Kind.OTHER, "state size"),
+        (Kind.COUNTER, "http_requests_total"),
+        (Kind.COUNTER, "orders offset"),
+        (Kind.RATE, "orders per second"),
+        (Kind.RATE, "events/s"),
+        (Kind.RATE, "msg_rate"),
+        (Kind.RATE, "throughput"),
+        (Kind.UNKNOWN, "orders"),
+        (Kind.UNKNOWN, "offered load"),
+        (Kind.UNKNOWN, "v"),
+        (Kind.UNKNOWN, "1"),
+        (Kind.UNKNOWN, "value"),
+    ],
+)
+def test_names_in_the_spelling_of_each_system(kind, name):
+    assert kind is metric_of(name).kind
+
+
+UNEVEN = [(i * 7919) % 97 + 3 for i in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Kind.COUNTER, [10**6 + sum(UNEVEN[:i]) for i in range(30)]),  # it began long ago
+        # it began again
+        (Kind.COUNTER, [sum(UNEVEN[:i]) for i in range(1, 25)] + [sum(UNEVEN[:i]) for i in range(1, 20)]),
+        (Kind.OTHER, [sum(UNEVEN[:i]) for i in range(30)]),  # a counter that began just now, or a load that rises
+        (Kind.RATE, [100 * i for i in range(30)]),  # a ramp
+        (Kind.RATE, UNEVEN),
+        (Kind.RATE, [10**6 + sum(UNEVEN[:i]) for i in range(10)]),  # too few to say
+    ],
+)
+def test_samples_tell_a_counter_where_the_name_does_not(kind, values):
+    assert kind is taken_as("orders", map(Fraction, values)).kind
+    assert Kind.RATE is taken_as("orders per second", map(Fraction, values)).kind
+
+
+def test_a_counter_by_its_name_that_falls_is_refused():
+    assert "'orders_total' is a counter by its name, but falls" in taken_as(
+        "orders_total", map(Fraction, UNEVEN)
+    ).refusal("orders_total")
+
+
+# ------------------------------------------------------------------------------------------ files
+
+
+def files(folder, name, values, step_s=60):
+    """The same samples as CSV, as Prometheus, Datadog, InfluxDB and Grafana give them."""
+    at = [1_764_400_000 + step_s * i for i in range(len(values))]
+    pairs = list(zip(at, values, strict=True))
+    prometheus = {
+        "resultType": "matrix",
+        "result": [{"metric": {"__name__": name}, "values": [[t, str(v)] for t, v in pairs]}],
+    }
+    frame = {
+        "schema": {"fields": [{"name": "Time", "type": "time"}, {"name": name, "type": "number"}]},
+        "data": {"values": [[t * 1000 for t in at], values]},
+    }
+    written = {
+        "lag.csv": f'Time,"{name}"\n' + "".join(f"{t},{v}\n" for t, v in pairs),
+        "prometheus.json": json.dumps({"status": "success", "data": prometheus}),
+        "datadog.json": json.dumps(
+            {"status": "ok", "series": [{"metric": name, "pointlist": [[t * 1000, v] for t, v in pairs]}]}
+        ),
+        "influx.json": json.dumps(
+            {"results": [{"series": [{"name": name, "columns": ["time", "value"], "values": pairs}]}]}
+        ),
+        "grafana.json": json.dumps([frame]),
+    }
+    for file, text in written.items():
+        (folder / file).write_text(text)
+    return list(written)
+
+
+FILES = ["lag.csv", "prometheus.json", "datadog.json", "influx.json", "grafana.json"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_lag_is_refused_in_every_format(tmp_path, file):
+    files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
+    query = QUERIES["kafka-exporter"]
+
+    with pytest.raises(TraceError, match="a backlog in records") as refused:
+        read_trace(Trace(trace=file, column="kafka_consumergroup_lag"), tmp_path, until_ns=10**12)
+    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert f"query {query}, or write scale:" in str(refused.value)
+    assert [f"query {query}; --per '1 s'" in reason for reason in counts["reason"]] == [True]
+    assert counts["kind"].tolist() == ["quarantine"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_per_and_scale_override_in_every_format(tmp_path, file):
+    files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
+    columns = {"influx.json": "kafka_consumergroup_lag.value"}
+    trace = Trace(trace=file, column=columns.get(file, "kafka_consumergroup_lag"), scale=1)
+
+    found = read_trace(trace, tmp_path, until_ns=10**12)
+    counts = read_anywhere(
+        list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(per_s=60.0), master="here"
+    )
+
+    assert [rate for _, rate in found] == [120_000, 121_000, 119_000]
+    assert counts.set_index("kind")["count"]["rates"] == 3
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, file):
+    files(tmp_path, "flink_taskmanager_job_task_numRecordsIn", [0, 600, 1800, 300])
+    name = "flink_taskmanager_job_task_numRecordsIn" + (".value" if file == "influx.json" else "")
+
+    found = read_trace(Trace(trace=file, column=name), tmp_path, until_ns=10**12)
+    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert [rate for _, rate in found] == [10, 20, 5]
+    assert counts[counts["kind"] == "rates"].set_index("kind")["count"].to_dict() == {"rates": 3}
+    assert "counters are turned into rates; 1 fell back to 0 and went on from there" in counts["reason"].tolist()
+
+
+def datadog_v2(folder, values, *, unit=(None, None), kind="timeseries_response"):
+    """The trace of an answer to /api/v2/query/timeseries: no query, but the unit of each series."""
+    series = [{"group_tags": ["topic:orders", "env:prod"], "query_index": 0, "unit": unit}]
+    attributes = {
+        "series": series,
+        "times": [1_764_400_000_000 + 60_000 * i for i in range(len(values))],
+        "values": [values],
+    }
+    (folder / "v2.json").write_text(json.dumps({"data": {"type": kind, "attributes": attributes}}))
+    return Trace(trace="v2.json", column="orders")
+
+
+RECORD, SECOND = (
+    {"family": "general", "name": "record", "plural": "records"},
+    {"family": "time", "name": "second", "plural": "seconds"},
+)
+BYTE, MINUTE = (
+    {"family": "bytes", "name": "byte", "plural": "bytes"},
+    {"family": "time", "name": "minute", "plural": "minutes"},
+)
+
+
+@pytest.mark.parametrize(("unit", "is_taken"), [((RECORD, SECOND), False), ((RECORD, None), True), (None, True)])
+def test_units_of_datadog_say_what_values_are(tmp_path, unit, is_taken):
+    trace = datadog_v2(tmp_path, [10.5, None, 30], unit=unit)
+    table = table_of_document((tmp_path / "v2.json").read_text())
+
+    assert [(at, float(rate)) for at, rate in read_trace(trace, tmp_path, until_ns=10**12)] == [
+        (0, 10.5),
+        (120_000_000_000, 30),
+    ]
+    assert is_taken == table.assumed.endswith("taken as records per second")
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind", "says"),
+    [
+        (
+            (BYTE, SECOND),
+            "timeseries_response",
+            r"is in bytes per second, not a rate of records: query per_second\(sum:kafka",
+        ),
+        ((SECOND, None), "timeseries_response", "is in seconds, not a rate of records"),
+        ((RECORD, MINUTE), "timeseries_response", "is in records per minute, not a rate of records"),
+        ((RECORD, None), "scalar_response", "with scalars, one for the whole time: ask /api/v2/query/timeseries"),
+    ],
+)
+def test_what_datadog_answers_besides_rates_is_refused(tmp_path, unit, kind, says):
+    with pytest.raises(TraceError, match=says):
+        read_trace(datadog_v2(tmp_path, [1, 2], unit=unit, kind=kind), tmp_path, until_ns=10**12)
+
+
+def test_grafana_exports_a_column_per_subtask(tmp_path):
+    headers = [f'"{{__name__=""numRecordsIn"", task_name=""Source: orders"", subtask_index=""{i}""}}"' for i in (0, 1)]
+    lines = [f"{1_764_400_000_000 + 60_000 * i},{600 * i},{1200 * i}" for i in range(4)]
+    (tmp_path / "panel.csv").write_text("\n".join(["Time," + ",".join(headers), *lines]))
+
+    found = read_trace(Trace(trace="panel.csv", column="orders"), tmp_path, until_ns=10**12)
+    counts = read_anywhere(
+        list_files(str(tmp_path / "panel.csv")).files, str(tmp_path / "tables"), Choices(), master="here"
+    )
+
+    assert found == [(0, 30)]
+    assert counts.set_index("kind")["count"]["rates"] == 3
+
+
+def test_a_run_says_that_counters_are_turned_into_rates(tmp_path):
+    files(tmp_path, "numRecordsIn", [0, 600, 1800])
+    job = "job: {orders: {source: {rate: {trace: lag.csv, column: numRecordsIn}, record: 1 kB}}, sink: {input: {orders: hash}}}"
+    study = loads(
+        f"# Does it keep up?\nversion: 1\n{job}\ncheckpoint: {{interval: 5 s}}\nrun: {{duration: 1 min}}\n",
+        folder=tmp_path,
+    )
+
+    assert [warning.message for warning in study.warnings] == ["lag.csv: counters are turned into rates"]
+
+
+JOB = """\
+# Does it keep up?
+version: 1
+job: {orders: {source: {rate: 1k/s, record: 1 kB}}, sink: {input: {orders: hash}}}
+checkpoint: {interval: 5 s}
+run: {duration: 1 min}
+"""
+SWEEP = """\
+# Which interval?
+version: 1
+scenario: job.yaml
+windows: {source: orders, trace: lag.csv, at: [0 s], length: 10 s}
+answer: {settings: [checkpoint.interval], show: [visible_p50_ms]}
+vary: {checkpoint.interval: [5 s, 10 s]}
+"""
+
+
+def test_advise_and_sweep_refuse_a_lag_as_run_does(tmp_path):
+    files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
+    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    plain = {"job": {"orders": {"source": {"rate": "1k/s"}}}}
+
+    for file in ("lag.csv", "prometheus.json"):
+        with pytest.raises(ScenarioError, match="a backlog in records"):
+            arriving(tmp_path / "job.yaml", plain, loads(JOB).scenarios[0], [str(tmp_path / file)])
+    with pytest.raises(ScenarioError, match="a backlog in records"):
+        define(tmp_path / "sweep.yaml")
+
+
+@pytest.mark.parametrize(
+    ("header", "kind"),
+    [
+        ("timestamp,records-lag-max", "quarantine"),
+        ("ts,events_per_minute", "quarantine"),
+        ("ts,numRecordsIn", "rates"),
+        ("ts,msg_rate", "rates"),
+    ],
+)
+def test_a_table_of_a_time_and_a_metric_needs_no_choices(tmp_path, header, kind):
+    (tmp_path / "two.csv").write_text(f"{header}\n1764400000,600\n1764400060,1200\n1764400120,1300\n")
+    counts = read_anywhere(
+        list_files(str(tmp_path / "two.csv")).files, str(tmp_path / "tables"), Choices(), master="here"
+    )
+
+    assert kind in set(counts["kind"])
+    assert ("--per '1 s' takes" in "".join(counts["reason"].dropna())) == (kind == "quarantine")
+
+
+CLOUDWATCH = {
+    "MetricDataResults": [
+        {
+            "Id": "m1",
+            "Label": "IncomingRecords",
+            "StatusCode": "Complete",
+            "Timestamps": ["2025-11-29T07:02:00+00:00", "2025-11-29T07:01:00+00:00", "2025-11-29T07:00:00+00:00"],
+            "Values": [600.0, 1200.0, 60.0],
+        }
+    ]
+}
+STATISTICS = {
+    "Label": "MessagesInPerSec",
+    "Datapoints": [
+        {"Timestamp": f"2025-11-29T07:0{i}:00Z", "Average": 10.0 * i, "Unit": "Count/Second"} for i in (1, 0)
+    ],
+}
+
+
+def test_cloudwatch_counts_in_periods():
+    assert [row[1] for row in table_of_document(json.dumps(CLOUDWATCH)).rows] == ["1", "20", "10"]
+    assert [row[1] for row in table_of_document(json.dumps(STATISTICS)).rows] == ["0", "10"]
+
+
+def test_offsets_and_lags_of_minus_one_are_unknown():
+    """kafka-exporter says -1 for a group that has not committed; NaN and the ends of longs are no numbers either."""
+    values = [-1, 600, "NaN", 1800, -(2**63), 2400]
+
+    assert rates("kafka_consumergroup_current_offset", values) == ["10", "5"]
+
+
+def test_an_instant_query_says_what_it_is():
+    vector = {
+        "resultType": "vector",
+        "result": [{"metric": {"__name__": "numRecordsInPerSecond"}, "value": [1, "40"]}] * 2,
+    }
+    lag = {"resultType": "vector", "result": [{"metric": {"__name__": "kafka_consumergroup_lag"}, "value": [1, "40"]}]}
+
+    for data, message in ((vector, "their sum is 80, write that as the rate or ask"), (lag, "a backlog in records")):
+        with pytest.raises(ValueError, match=message):
+            table_of_document(json.dumps({"status": "success", "data": data}))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_offered"),
+    [
+        ("flink_jobmanager_job_lastCheckpointSize", False),
+        ("my_state_size_bytes", False),
+        ("step_duration_ms", False),
+        ("orders_backlog", True),
+        ("requests per minute", True),
+    ],
+)
+def test_what_surely_counts_no_records_is_not_offered_to_be_taken_as_such(name, is_offered):
+    assert is_offered == metric_of(name).refusal(name, "; --per '1 s'").endswith("; --per '1 s'")

@@ -1,0 +1,291 @@
+"""Loads as Prometheus, Grafana and Kafka have them: the same rates as the CSV file that they were made from."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from sim.advice.horizon import arriving
+from sim.model.schema.job import Trace
+from sim.model.schema.study import loads
+from sim.model.schema.trace import TraceError, columns_and_rows, read_trace
+from sim.model.series.monitoring import MetricSamples, MonitoringError, table, table_of_document
+from sim.studies.sweeps.sweep_file import define
+from sim.studies.traces.anywhere import read_anywhere
+from sim.studies.traces.choices import Choices
+from sim.studies.traces.listing import list_files
+
+BEGIN_S, STEP_S = 1_763_850_000, 15
+RATES = [1000 + 2 * (i * 37 % 200) for i in range(240)]
+TIMES = [BEGIN_S + STEP_S * i for i in range(len(RATES))]
+METRIC = "flink_taskmanager_job_task_operator_numRecordsInPerSecond"
+
+
+def answer(*series):
+    """The text that Prometheus sends for a range query: (labels, values) of each series."""
+    result = [{"metric": labels, "values": [[at, value] for at, value in points]} for labels, points in series]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def subtask(index, values=None, task="Source: orders", metric=METRIC, times=TIMES):
+    values = [rate / 2 for rate in RATES] if values is None else values
+    return {"__name__": metric, "task_name": task, "subtask_index": str(index)}, list(
+        zip(times, map(str, values), strict=True)
+    )
+
+
+def frames(name="Value"):
+    fields = [{"name": "Time", "type": "time"}, {"name": name, "type": "number", "labels": {"task": "orders"}}]
+    return {"schema": {"fields": fields}, "data": {"values": [[at * 1000 for at in TIMES], RATES]}}
+
+
+def counted(subtasks):
+    """What each of so many had counted at each scrape, one more than there are rates."""
+    return [sum(RATES[:k]) * STEP_S // subtasks for k in range(len(RATES) + 1)]
+
+
+SCRAPES = [*TIMES, TIMES[-1] + STEP_S]
+COUNTERS = [
+    subtask(i, counted(2), metric="flink_taskmanager_job_task_operator_numRecordsIn", times=SCRAPES) for i in (0, 1)
+]
+OFFSETS = [
+    f"{at},orders,{partition},{reached}"
+    for at, reached in zip(SCRAPES, counted(2), strict=True)
+    for partition in (0, 1)
+]
+FILES = {
+    "prometheus.json": answer(subtask(0), subtask(1)),
+    "counters.json": answer(*COUNTERS),
+    "query.json": json.dumps({"results": {"A": {"status": 200, "frames": [frames()]}}}),
+    "panel.json": json.dumps([frames(METRIC)]),
+    "grafana.csv": '"Time","orders"\n'
+    + "".join(f"{at * 1000},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True)),
+    "excel.csv": 'sep=,\n"Time","orders"\n'
+    + "".join(f"{at * 1000},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True)),
+    "offsets.csv": "\n".join(["time,topic,partition,offset", *OFFSETS]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files, and the table that they were made from."""
+    place = tmp_path_factory.mktemp("loads")
+    (place / "plain.csv").write_text(
+        "t_s,rate\n" + "".join(f"{at - BEGIN_S},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True))
+    )
+    for name, text in FILES.items():
+        (place / name).write_text(text)
+    return place
+
+
+def rates(folder, name, column):
+    return read_trace(Trace(trace=name, column=column), folder, until_ns=len(RATES) * STEP_S * 10**9)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_scenario_has_the_rates_of_the_csv(folder, name):
+    assert rates(folder, "plain.csv", "rate") == rates(folder, name, "orders")
+
+
+SWEEP = """\
+# How long do checkpoints take through the day?
+version: 1
+scenario: job.yaml
+windows: {{source: orders, trace: {file}, every: 15 min, length: 10 min}}
+answer: {{settings: [checkpoint.interval], show: [visible_p50_ms]}}
+vary: {{checkpoint.interval: [5 s, 10 s]}}
+"""
+JOB = """\
+# How long do checkpoints take?
+version: 1
+job:
+  orders: {source: {rate: 1k/s, record: 1 kB}, parallelism: 2}
+  sink: {input: {orders: hash}}
+checkpoint: {interval: 5 s}
+run: {duration: 1 min}
+"""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_sweep_over_its_windows_is_the_same(folder, name):
+    """Every cell has the same rates, and no column has to be named."""
+    (folder / "job.yaml").write_text(JOB)
+
+    def cells(file):
+        (folder / "sweep.yaml").write_text(SWEEP.format(file=file))
+        return [scenario.job.vertex("orders").source.rates for scenario in define(folder / "sweep.yaml").scenarios]
+
+    assert [list(rate) for rate in cells("plain.csv")] == [list(rate) for rate in cells(name)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_load_takes_the_one_source(folder, name):
+    """`--load FILE` needs no column either."""
+    study = loads(JOB)
+    changes, _ = arriving(
+        folder / "job.yaml", {"job": {"orders": {"source": {"rate": "1k/s"}}}}, study.scenarios[0], [str(folder / name)]
+    )
+
+    assert {"trace": str(folder / name), "column": "orders"} == changes["job.orders.source.rate"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_traces_read_finds_the_rates(folder, tmp_path, name):
+    counts = read_anywhere(list_files(str(folder / name)).files, str(tmp_path / "tables"), Choices(), master="here")
+    kinds = counts.set_index("kind")["count"]
+
+    assert len(RATES) == kinds["rates"]
+    assert "quarantine" not in kinds.index
+
+
+# ---------------------------------------------------------------------------------------------- what is in an answer
+
+
+def made(*series):
+    return table_of_document(answer(*series))
+
+
+def test_sources_are_found_among_the_tasks():
+    """`count` reads records from others; the metric of the source that stays 0 is not its rate."""
+    nothing = [0] * len(TIMES)
+    table = made(
+        subtask(0, task="count"),
+        subtask(0, values=nothing),
+        subtask(0, values=RATES, metric=METRIC.replace("In", "Out")),
+    )
+
+    assert table.columns == ["time", "orders"]
+    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
+    assert "left out, no sources: count" in table.notes
+    assert f"'orders' is {METRIC.replace('In', 'Out')}" in table.notes
+
+
+def test_operators_of_a_chain_are_not_summed():
+    """Flink's reporter writes names with underscores, and a series per operator: the source counts, not the map behind it."""
+
+    def of(operator, values):
+        labels, points = subtask(0, values, task="Source:_orders____map")
+        return labels | {"operator_name": operator}, points
+
+    table = made(of("map", [3 * rate for rate in RATES]), of("Source:_orders", RATES))
+
+    assert table.columns == ["time", "orders____map"]
+    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
+
+
+def test_metrics_that_are_no_records_do_not_matter_beside_others():
+    table = made(subtask(0, metric="busyTimeMsPerSecond"), subtask(0, RATES))
+
+    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
+
+
+def test_a_counter_that_falls_has_counted_from_0():
+    """Scrapes at 0, 15, 30, 45 s; a restart between the second and the third."""
+    table = made(subtask(0, [0, 1500, 300, 1800], metric="numRecordsIn", times=TIMES[:4]))
+
+    assert [row[1] for row in table.rows] == ["100", "20", "100"]
+    assert "counters are turned into rates; 1 fell back to 0 and went on from there" in table.notes
+
+
+def test_scrapes_that_jitter_are_put_together():
+    """Two subtasks, 4 s apart."""
+    table = made(subtask(0, [100] * 4, times=TIMES[:4]), subtask(1, [200] * 4, times=[at + 4 for at in TIMES[:4]]))
+
+    assert [row[1:] for row in table.rows] == [["300"]] * 4
+    assert "samples are up to 4 s apart in time and are put together" in table.notes
+
+
+def test_a_missing_sample_is_a_blank_and_a_gap_is_told():
+    """A subtask without a sample at 30 s; all are silent from 45 s to 105 s; one begins later, after a rescale."""
+    times = [TIMES[i] for i in (0, 1, 2, 3, 7, 8)]
+    table = made(
+        subtask(0, [1] * 6, times=times),
+        subtask(1, [10] * 5, times=[*times[:2], *times[3:]]),
+        subtask(2, [100] * 2, times=times[4:]),
+    )
+
+    assert [row[1] for row in table.rows] == ["11", "11", "", "11", "111", "111"]
+    assert "1 gaps, 1 min in all: the rate before each goes on" in table.notes
+
+
+def test_numbers_that_are_none_are_blank():
+    assert [row[1] for row in made(subtask(0, ["1", "NaN", "3"], times=TIMES[:3])).rows] == ["1", "", "3"]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"status": "error", "errorType": "bad_data", "error": "parse error"}, "refusal of Prometheus: parse error"),
+        (
+            {"status": "success", "data": {"resultType": "vector", "result": []}},
+            "of one moment: ask /api/v1/query_range",
+        ),
+        ({"status": "success", "data": {"resultType": "matrix", "result": []}}, "holds no samples"),
+        ({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}, "no values"),
+        (
+            {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [1]}]}},
+            "no pairs",
+        ),
+        ([{"schema": {"fields": [{"type": "number"}]}, "data": {"values": [[1]]}}], "without a field of type time"),
+        (
+            [{"schema": {"fields": [{"type": "time"}, {"type": "number"}]}, "data": {"values": [[1], [1, 2]]}}],
+            "of one length",
+        ),
+    ],
+)
+def test_an_answer_without_rates_says_why(document, message):
+    with pytest.raises(MonitoringError, match=message):
+        table_of_document(json.dumps(document))
+
+
+@pytest.mark.parametrize("metric", ["container_cpu_usage_seconds_total", "numBytesInPerSecond", "jvm_memory_bytes"])
+def test_what_is_no_number_of_records_is_refused(metric):
+    with pytest.raises(MonitoringError, match="query numRecordsInPerSecond"):
+        made(subtask(0, metric=metric))
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"jobs": []}', "[1, 2]"])
+def test_other_json_is_of_neither(text, tmp_path):
+    assert table_of_document(text) is None
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(TraceError, match="neither an answer of Prometheus"):
+        columns_and_rows(tmp_path / "other.json")
+
+
+# ---------------------------------------------------------------------------------------------- local times
+
+
+def test_the_hour_after_a_change_of_clocks(tmp_path):
+    """Berlin, 26 October 2025: 02:00 to 03:00 comes twice, a row every 30 min."""
+    local = ["01:30", "02:00", "02:30", "02:00", "02:30", "03:00"]
+    (tmp_path / "local.csv").write_text(
+        "time,rate\n" + "".join(f"2025-10-26 {at}:00,{i}\n" for i, at in enumerate(local))
+    )
+
+    found = read_trace(Trace(trace="local.csv", column="rate", zone="Europe/Berlin"), tmp_path, until_ns=10**13)
+    assert [(i * 1800 * 10**9, Fraction(i)) for i in range(6)] == found
+    with pytest.raises(TraceError, match="time does not increase: if clocks were set back here, write zone"):
+        read_trace(Trace(trace="local.csv", column="rate"), tmp_path, until_ns=10**13)
+    with pytest.raises(TraceError, match="'Berlin' is no time zone"):
+        read_trace(Trace(trace="local.csv", column="rate", zone="Berlin"), tmp_path, until_ns=10**13)
+
+    for zone, rows in (("Europe/Berlin", 6), (None, 4)):
+        counts = read_anywhere(
+            list_files(str(tmp_path / "local.csv")).files, str(tmp_path / f"{zone}"), Choices(zone=zone), master="here"
+        )
+        assert rows == counts.set_index("kind")["count"]["rates"]
+
+
+def test_two_samples_of_one_time():
+    """The last one counts, and the answer says so; a rate between them would divide by nothing."""
+    counted = table(
+        [
+            MetricSamples(
+                {"__name__": "numRecordsIn"},
+                [(Fraction(at), Fraction(value)) for at, value in ((0, 5), (1, 6), (1, 9), (2, 12))],
+            )
+        ]
+    )
+
+    assert counted.rows == [["0", "4"], ["1", "3"]]
+    assert "1 more samples have a time of another one: the last of each counts" in counted.notes

@@ -1,0 +1,36 @@
+"""Values that stand for "unknown"."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.model.series.tables import is_known
+
+LEAST, LARGEST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        -1,
+        -1.0,
+        LEAST,
+        LARGEST,
+        float(LARGEST),
+        LARGEST // 1,
+        Fraction(-1),
+        float("nan"),
+        float("inf"),
+        None,
+        "",
+        "NaN",
+        True,
+    ],
+)
+def test_stand_ins_are_not_known(value):
+    assert not is_known(value)
+
+
+@pytest.mark.parametrize("value", [0, 1, -2, 0.5, 1_764_400_000_000, 10**16, Fraction(1, 3)])
+def test_numbers_are_known(value):
+    assert is_known(value)

@@ -1,0 +1,344 @@
+"""What commits and failures cost, pooled over replications, and how it is told."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from sim.results.consequences import consequences, consequences_sentence, consequences_texts
+
+COMMITS = ["records", "visible_latency", "again", "lost_records", "commit_timestamp", "commit_latency"]
+RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records", "kind"]
+
+
+def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
+    checkpoints = pd.DataFrame({"trigger_timestamp": completed, "status": "COMPLETED", "savepointFormat": ""})
+    return {
+        "checkpoints": checkpoints,
+        "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
+        "recoveries": pd.DataFrame([(*row, "task-manager")[:6] for row in recoveries], columns=RECOVERIES),
+        "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
+    }
+
+
+def test_a_job_whose_backlog_grows_never_catches_up():
+    failing = run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)])
+    keeps_up, behind = (consequences([failing], [10_000.0], behind=[grows]) for grows in (False, True))
+    header, rows = consequences_texts(["a", "b"], ["runs on"] * 2, [keeps_up, behind], behind=["b"])
+
+    assert tuple((row.caught_up_ms, row.unfinished) for row in (keeps_up, behind)) == (
+        (3_000, ""),
+        (9_000, "caught_up_ms"),
+    )
+    assert (keeps_up.disturbed_share, behind.disturbed_share) == (0.3, 0.9)
+    assert [row[header.index("caught up after")] for row in rows] == ["3 s", "not in this run"]
+
+
+def test_commits_are_counted_once():
+    """What is committed again after a restore was visible before."""
+    row = consequences([run([(100, 4_000.0, False, 0), (300, 6_000.0, False, 0), (300, 0.0, True, 0)])], [10_000.0])
+
+    assert (row.commits, row.committed_records, row.unfinished) == (2, 400, "")
+    assert (row.visible_p50_ms, pytest.approx(row.visible_p99_ms)) == (5_000.0, 5_980.0)
+
+
+def test_output_that_never_becomes_visible_counts_as_late():
+    """What a transaction lost, and what waits for a checkpoint that does not complete: it hides no more behind the others."""
+    commits = [(100, 4_000.0, False, 0)] * 3
+    lost = consequences([run([*commits, (100, 4_000.0, False, 10)])], [10_000.0])
+    waiting = consequences([run(commits, completed=[1_000.0])], [60_000.0])
+    never = consequences([run()], [60_000.0], committers=["committer"])
+
+    assert (lost.lost_records, lost.unfinished) == (10, "visible_p99_ms visible_max_ms")
+    assert (waiting.unfinished, waiting.visible_p50_ms) == ("visible_p99_ms visible_max_ms", 4_000.0)
+    assert waiting.visible_p99_ms > 50_000
+    assert (never.visible_p50_ms, never.unfinished) == (60_000.0, "visible_p50_ms visible_p99_ms visible_max_ms")
+
+
+@pytest.mark.parametrize("latency_ms", [4_000.0, 0.0])
+def test_what_is_committed_at_the_end_of_a_task_is_visible(latency_ms):
+    """It answers no checkpoint, and nothing is open behind it: neither what took 4 s nor what took no time."""
+    ended = run([(100, latency_ms, False, 0)])
+    ended["commits"]["commit_latency"] = -1.0
+
+    assert (latency_ms, "") == (
+        consequences([ended], [9_000.0]).visible_max_ms,
+        consequences([ended], [9_000.0]).unfinished,
+    )
+
+
+def test_every_failure_counts_also_one_shortly_before_the_end():
+    """Eleven seconds for the first; the second had ten, and did not catch up: that is no recovery within eleven seconds."""
+    first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 50), (90_000.0, 95_000.0, -1.0, 5_000.0, 50)
+    row = consequences([run(recoveries=[first, second])], [100_000.0])
+
+    assert (row.caught_up_ms, row.downtime_ms, row.unfinished) == (10_500.0, 5_000.0, "caught_up_ms")
+    assert "more than 10 s" in [text.replace("11 s", "10 s") for text in consequences_texts(["a"], [""], [row])[1][0]]
+
+
+def test_a_failure_during_a_restart():
+    """The job is down until the later restart runs.  When that one has caught up, as much waits as usual."""
+    first, second = (20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)
+    row = consequences([run(recoveries=[first, second])], [100_000.0])
+
+    assert (row.downtime_ms, row.caught_up_ms, row.unfinished) == (8_000.0, 18_000.0, "caught_up_ms")
+
+
+def test_a_restart_that_never_ran_hides_no_replay():
+    """The second failure comes just before the end: what it will replay is not known, and is not 0."""
+    first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 15_000), (99_000.0, -1.0, -1.0, -1.0, 0)
+
+    assert consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records == 15_000
+
+
+def test_a_restart_that_another_took_over_hides_no_replay():
+    """The job ran again with the second restart, and the first replayed nothing of its own."""
+    first, second = (20_000.0, -1.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 15_000)
+
+    assert consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records == 15_000
+
+
+def test_the_warm_up_does_not_count():
+    """By the time the checkpoint was triggered."""
+    runs = [run([(100, 4_000.0, False, 0)])]
+
+    assert consequences(runs, [60_000.0], warmup_ms=8_000.0).commits == 1
+    assert consequences(runs, [60_000.0], warmup_ms=8_001.0).commits == 0
+
+
+def test_replications_are_pooled():
+    """Sums are means per run, latencies and downtimes medians over all."""
+    runs = [
+        run(recoveries=[(1_000.0, 3_000.0, 5_000.0, 2_000.0, 50)]),
+        run(recoveries=[(1_000.0, 7_000.0, 9_000.0, 6_000.0, 70)]),
+    ]
+    row = consequences(runs, [20_000.0, 20_000.0])
+
+    assert (row.restarts, row.downtime_ms, row.replayed_records, row.caught_up_ms) == (1.0, 4_000.0, 60.0, 6_000.0)
+    assert pytest.approx(row.disturbed_share) == (4_000 + 8_000) / 40_000
+
+
+def test_failures_that_overlap_disturb_once():
+    """The second strikes before the first is caught up with and takes over; the third is never caught up with."""
+    rows = [(1_000.0, 3_000.0, -1.0, 0.0, 0), (4_000.0, 5_000.0, 7_000.0, 0.0, 0), (9_000.0, 9_500.0, -1.0, 0.0, 0)]
+
+    assert pytest.approx(consequences([run(recoveries=rows)], [10_000.0]).disturbed_share) == (6_000 + 1_000) / 10_000
+
+
+def test_output_is_late_by_lag_and_latency():
+    """Second by second, after the warm-up; of several sources the one furthest behind; where nothing is served only the lag is known."""
+    late, source = run(lags=[9.0, *([1.0] * 98), 3.0]), run(lags=[0.0] * 100)
+    late["series"].loc[99, "x_latency"] = -1.0
+    both = {**late, "series": pd.concat([late["series"], source["series"].assign(x_latency=-1.0)])}
+
+    row = consequences([both], [100_000.0], warmup_ms=1_000.0)
+
+    assert (pytest.approx(row.delay_mean_s), pytest.approx(row.delay_p99_s, abs=0.01)) == ((98 * 1.5 + 3.0) / 99, 1.53)
+    assert row.lag_s == 9.0
+
+
+def test_where_nothing_happens_nothing_is_claimed():
+    row = consequences([run()], [1_000.0])
+
+    assert row.nothing_happened
+    assert all(
+        math.isnan(value) for value in (row.visible_p50_ms, row.downtime_ms, row.replayed_records, row.disturbed_share)
+    )
+
+
+def test_columns_are_those_that_say_something():
+    """Commits without failures, failures without commits, and a failure the run is too short to recover from."""
+    committing = consequences([run([(12_345, 4_000.0, False, 0)])], [1.0])
+    failing = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)], lags=[0.5, 3.5])], [10_000.0])
+
+    header, rows = consequences_texts(["a"], ["runs on"], [committing])
+
+    assert header == ["strategy", "job", "commits", "committed", "visible p50", "visible max"]
+    assert rows == [["a", "runs on", "1", "12.3k", "4 s", "4 s"]]
+    assert consequences_texts(["b"], ["runs on"], [failing])[1] == [
+        ["b", "runs on", "1", "2 s", "50", "more than 9 s", "3.5 s", "90 %"]
+    ]
+
+
+def test_a_percentile_of_commits_needs_a_hundred_of_them():
+    """Replications are pooled."""
+    commits = [(1, 1_000.0 + k, False, 0) for k in range(50)]
+    row = consequences([run(commits), run(commits)], [1.0, 1.0])
+
+    assert "visible p99" not in consequences_texts(["a"], ["runs on"], [row])[0]
+    header, rows = consequences_texts(["a"], ["runs on"], [row], [2])
+    assert header[4:] == ["visible p50", "visible p99", "visible max"]
+    assert rows[0][2] == "50"
+
+
+def test_the_sentence_sets_the_worst_beside_the_best():
+    """Only where failures cost differently, and only between strategies that met any."""
+    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
+    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
+    calm = consequences([run()], [10_000.0])
+
+    assert consequences_sentence(["a", "b", "c"], [slow, quick, calm]) == (
+        "After a failure a replays 5000 records, lags by up to 7 s and is disturbed 80 % of the time; "
+        "b replays 50 records, lags by up to 2 s and is disturbed 30 % of the time."
+    )
+    assert (
+        consequences_sentence(["a", "b"], [slow, slow])
+        == "A failure stops the job and replays as much under all of them."
+    )
+    assert consequences_sentence(["a", "c"], [slow, calm]) == ""
+
+
+@pytest.mark.parametrize(
+    ("caught_up", "replayed", "is_same"),
+    [(6_000.0, 109, True), (6_000.0, 111, False), (6_500.0, 100, True), (6_700.0, 100, False), (6_700.0, 109, False)],
+)
+def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
+    """5 s of 10 s disturbed and 100 records: less than a tenth more records, and less than a tenth and a hundredth more time."""
+    base, other = (
+        consequences([run(recoveries=[(1_000.0, 3_000.0, up, 2_000.0, records)])], [10_000.0])
+        for up, records in ((6_000.0, 100), (caught_up, replayed))
+    )
+
+    assert is_same == (
+        consequences_sentence(["a", "b"], [base, other])
+        == "A failure stops the job and replays as much under all of them."
+    )
+
+
+def test_costs_that_a_bound_hides_are_not_called_the_same():
+    """Neither has caught up at the end; nor are downtimes of 1 s and 3 s the same."""
+    late = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [10_000.0])
+    quick, slow = (
+        consequences([run(recoveries=[(1_000.0, up, 9_000.0, up - 1_000.0, 50)])], [10_000.0])
+        for up in (2_000.0, 4_000.0)
+    )
+
+    assert consequences_sentence(["a", "b"], [late, late]) == ""
+    assert consequences_sentence(["a", "b"], [quick, slow]) == ""
+
+
+def test_a_dead_job_has_no_lag():
+    """Nothing of it was behind while it lived; a run that died is not compared by what failures cost."""
+    dead, back = (
+        consequences([run()], [33_000.0], died=True),
+        consequences([run(recoveries=[(1e3, 3e3, 9e3, 2e3, 50)])], [10_000.0]),
+    )
+    header, rows = consequences_texts(["none", "fixed"], ["failed at 33 s", "runs on"], [dead, back])
+
+    assert math.isnan(dead.lag_s)
+    assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
+    assert (
+        consequences_sentence(
+            ["a", "b"], [consequences([run(recoveries=[(1e3, 3e3, 9e3, 2e3, 50)])], [1e4], died=True), back]
+        )
+        == ""
+    )
+
+
+def test_an_overloaded_job_is_behind_before_it_fails():
+    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
+    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
+
+    sentence = consequences_sentence(["a", "b"], [slow, quick], overloaded=["a"])
+
+    assert sentence.endswith(
+        " a cannot keep up before the failure either: lag and disturbed time are not its cost alone."
+    )
+
+
+def test_a_run_is_over_when_its_job_is():
+    """On the mean of its replications."""
+    row = consequences([run(), run()], [60_000.0, 90_000.0])
+
+    assert row.ended_s == 75
+
+
+@pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
+def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same):
+    """1000 ms beside them, so a tenth is more than 100 ms."""
+    quick, slow = (
+        consequences([run(recoveries=[(1_000.0, 1_000 + ms, 9_000.0, ms, 50)])], [10_000.0])
+        for ms in (1_000.0, slower_ms)
+    )
+
+    assert is_same == (
+        consequences_sentence(["a", "b"], [quick, slow])
+        == "A failure stops the job and replays as much under all of them."
+    )
+
+
+def test_one_bound_hides_the_cost():
+    """Also where the others have caught up after the same time."""
+    open_one = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [9_000.0])
+    closed = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 50)])], [9_000.0])
+
+    assert consequences_sentence(["a", "b"], [open_one, closed]) == ""
+
+
+def test_sums_are_means_per_run():
+    """Two runs commit 100 and 300 records, and lose 6 of them; each restarts once on the mean."""
+    runs = [
+        run([(100, 4_000.0, False, 6)], recoveries=[(1_000.0, 3_000.0, 5_000.0, 2_000.0, 50)] * 2),
+        run([(150, 4_000.0, False, 0), (150, 4_000.0, False, 0)]),
+    ]
+    row = consequences(runs, [20_000.0, 30_000.0])
+
+    assert (row.commits, row.committed_records, row.lost_records, row.restarts, row.ended_s) == (
+        1.5,
+        200.0,
+        3.0,
+        1.0,
+        25.0,
+    )
+    assert pytest.approx(row.disturbed_share) == 4_000 / 50_000
+
+
+def test_a_restart_at_the_very_beginning_is_one():
+    first, second = (0.0, 0.0, 0.0, 0.0, 10), (99_000.0, -1.0, -1.0, -1.0, 0)
+    row = consequences([run(recoveries=[first, second])], [100_000.0])
+
+    assert (row.replayed_records, row.downtime_ms, row.caught_up_ms) == (10.0, 500.0, 500.0)
+
+
+def test_what_is_for_good_and_what_only_did_not_happen():
+    """A job that died after a restart has a downtime, one that died at once is down for good, a calm one was never down."""
+    back = (1_000.0, 3_000.0, 9_000.0, 2_000.0, 50)
+    rows = [
+        consequences([run(recoveries=[back])], [1e4], died=True),
+        consequences([run()], [1e4], died=True),
+        consequences([run()], [1e4]),
+    ]
+    header, cells = consequences_texts(["a", "b", "c"], ["died", "dead", "runs"], rows)
+    found = [dict(zip(header, row, strict=True)) for row in cells]
+
+    assert [tuple(row[name] for name in ("failures", "downtime", "caught up after")) for row in found] == [
+        ("1", "2 s", "8 s"),
+        ("0", "for good", "never"),
+        ("0", "-", "-"),
+    ]
+    assert [row["largest lag"] for row in found] == ["died", "dead", "0 ms"]
+    assert "lost" not in header
+
+
+def test_a_job_without_committers_has_its_output_at_once():
+    """Beside one that commits; what is lost has a column where anything is."""
+    commits, none = consequences([run([(100, 4_000.0, False, 7)])], [1e4]), consequences([run()], [1e4])
+    header, cells = consequences_texts(["a", "b"], ["", ""], [commits, none], at_once=[False, True])
+    found = [dict(zip(header, row, strict=True)) for row in cells]
+
+    assert [tuple(row[name] for name in ("commits", "committed", "visible p50", "lost")) for row in found] == [
+        ("1", "100", "more than 7 s", "7"),
+        ("0", "0", "at once", "0"),
+    ]
+
+
+def test_overloaded_ones_are_named_the_worst_first():
+    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
+    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
+
+    assert " b and a cannot keep up before" in consequences_sentence(
+        ["a", "b"], [quick, slow], overloaded=["a", "b", "c"]
+    )
+    assert "cannot keep up" not in consequences_sentence(["a", "b"], [quick, slow], overloaded=["c"])

@@ -1,0 +1,48 @@
+"""The sentence about strategies that do not keep up: which falls short most, by which numbers, and which others do."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from sim.results.rates import KeepingUp
+from sim.results.side_by_side import StrategyRow
+from sim.results.summary import summarize
+from sim.results.verdict import overload_sentence
+
+
+@pytest.fixture
+def row(saturated, edges):
+    """``row("a", 80)``: a strategy whose sources emit 80/s of 100/s."""
+    summary = summarize([saturated(5700, 3100).tables()], edges)
+
+    def made(label, emitted=None, until_s=math.nan):
+        overload = None if emitted is None else KeepingUp(emitted, 100.0, until_s)
+        return StrategyRow(label, (), "", "RUNNING", summary, overload=overload)
+
+    return made
+
+
+def test_who_keeps_up_is_not_mentioned(row):
+    assert overload_sentence([row("a"), row("b")]) == ""
+    assert overload_sentence([row("a"), row("b", 80.0)]) == (
+        "Overloaded: b: sources emit 80/s of 100/s that are due, and their backlog grows; 'sink' is busy 99 % over the whole run."
+    )
+
+
+def test_the_one_that_falls_short_most_is_told_in_numbers(row):
+    """By the share that is emitted: 150/s of 200/s are less than 80/s of 100/s."""
+    most = replace(row("c"), overload=KeepingUp(150.0, 200.0, 12.0))
+    text = overload_sentence([row("b", 80.0), most])
+
+    assert text.startswith(
+        "Overloaded: c: sources emit 150/s of 200/s that are due before anything fails (until 12 s), and"
+    )
+    assert text.endswith(" So is b.")
+
+
+def test_others_are_named_up_to_three_and_counted_beyond(row):
+    rows = [row("a", 50.0), *(row(name, 80.0) for name in "bcdef")]
+
+    assert overload_sentence(rows[:4]).endswith(" So are b and c and d.")
+    assert overload_sentence(rows).endswith(" So are 5 others.")

@@ -1,0 +1,231 @@
+"""Which settings cannot be told apart, which one is advised, and that hiding bad runs never helps."""
+
+import numpy as np
+import pytest
+
+from sim.results.sweep_answers import Limit, choose, surely_worse
+from tests.results.analysis.sweeps.made_up import rows_of
+
+COLUMN = "caught_up_ms"
+LOAD = 10 * np.random.default_rng(1).random(8)
+NOISE = np.random.default_rng(2).standard_normal((5, 8))
+
+
+def advised(rows, *limits, reference=(), **keys):
+    return choose(rows, ["checkpoint.interval"], COLUMN, limits, reference, **keys)
+
+
+def names(settings):
+    return [setting for (setting,) in settings]
+
+
+def test_what_is_surely_least_is_taken():
+    """Windows differ more than settings do: they are compared window by window."""
+    found = advised(
+        rows_of({"10 s": LOAD + 20, "30 s": LOAD + 21 + 0.1 * NOISE[0], "60 s": LOAD + 22 + 0.1 * NOISE[1]})
+    )
+
+    assert (found.advised, found.reason, list(found.best), found.compared) == (("10 s",), "only", [("10 s",)], 8)
+
+
+def test_what_cannot_be_told_apart_is_a_set():
+    """The setting that is compared with stays; else the one that changes least, then the least."""
+    rows = rows_of({"10 s": LOAD + 20, "30 s": LOAD + 20.1 + NOISE[0], "60 s": LOAD + 40 + NOISE[1]})
+
+    assert ({"10 s", "30 s"}, "10 s", "least") == (
+        set(names(advised(rows).best)),
+        *names([advised(rows).advised]),
+        advised(rows).reason,
+    )
+    assert (advised(rows, reference=("30 s",)).advised, advised(rows, reference=("30 s",)).reason) == (
+        ("30 s",),
+        "reference",
+    )
+    assert advised(rows, reference=("60 s",)).reason == "least"
+
+
+def test_the_one_that_changes_least():
+    rows = rows_of(
+        {"10 s": LOAD + 20, "30 s": LOAD + 20.1 + NOISE[0], "60 s": LOAD + 20.2 + NOISE[1], "90 s": LOAD + 60}
+    )
+    rows["way"] = rows["checkpoint.interval"].map({"10 s": "a", "30 s": "b", "60 s": "b", "90 s": "b"})
+    rows = rows[["way", *(name for name in rows if name != "way")]]
+    found = choose(rows, ["checkpoint.interval", "way"], COLUMN, (), ("90 s", "b"))
+
+    assert found.reason == "changes"
+    assert found.advised in [("30 s", "b"), ("60 s", "b")]
+
+
+def test_ties_are_ties():
+    """Equal to nine digits: no order of the file is a certainty."""
+    found = advised(rows_of({"10 min": LOAD, "20 min": LOAD * (1 + 1e-12), "30 min": LOAD, "40 min": LOAD + 9}))
+
+    assert (["10 min", "20 min", "30 min"], {"20 min", "30 min"}) == (sorted(names(found.best)), set(names(found.ties)))
+
+
+def test_a_limit_is_broken_by_a_mean_a_bound_a_failure_and_no_value():
+    base = {"10 s": LOAD + 20, "30 s": LOAD + 21}
+    rows = rows_of(base, lag_s=5.0)
+
+    assert list(advised(rows, Limit("lag_s", at_most=6)).best) == [("10 s",)]
+    rows.loc[rows["checkpoint.interval"] == "10 s", "lag_s"] = 7.0
+    assert list(advised(rows, Limit("lag_s", at_most=6)).best) == [("30 s",)]
+    unfinished = rows_of(base, bounds=[("10 s", 3)])
+    assert names(advised(unfinished, Limit(COLUMN, at_most=100)).best) == ["30 s"]
+    assert {"10 s", "30 s"} >= set(names(advised(unfinished, Limit(COLUMN, at_least=1)).best))
+    rows.loc[0, "status"] = "error"
+    assert list(advised(rows).best) == [("30 s",)]
+    nothing = rows_of(base, lag_s=np.nan)
+    assert (
+        advised(nothing, Limit("lag_s", at_most=6)).advised,
+        advised(nothing, Limit("lag_s", at_most=6)).unmeasured,
+    ) == (None, ("lag_s",))
+
+
+def test_windows_in_which_nothing_ends_tell_nothing():
+    """In half of them every setting is overloaded; the others decide."""
+    bounds = [(setting, window) for setting in ("10 s", "30 s") for window in range(4)]
+    values = np.concatenate([np.full(4, 300.0), LOAD[4:]])
+    found = advised(rows_of({"10 s": values, "30 s": values + np.array([0, 0, 0, 0, 5, 5.1, 5, 5.1])}, bounds=bounds))
+
+    assert (found.hopeless, found.compared, found.advised, found.reason) == (
+        ("w0", "w1", "w2", "w3"),
+        4,
+        ("10 s",),
+        "only",
+    )
+
+
+def test_a_setting_that_does_not_end_everywhere_stands_behind_those_that_do():
+    """Though its mean is smaller."""
+    found = advised(rows_of({"10 s": [1.0] * 7 + [50.0], "30 s": LOAD + 20}, bounds=[("10 s", 7)]))
+
+    assert [standing.setting[0] for standing in found.standings] == ["30 s", "10 s"]
+    assert [standing.behind for standing in found.standings] == [0, 1]
+    assert found.advised == ("30 s",)
+
+
+def test_a_dead_job_is_never_chosen():
+    """Its delays are short because it is dead."""
+    rows = rows_of({"10 s": LOAD, "30 s": LOAD + 20})
+    rows.loc[rows["checkpoint.interval"] == "10 s", "job_status"] = "FAILED: killed"
+    found = advised(rows)
+
+    assert (found.advised, found.standing(("10 s",)).failed) == (("30 s",), 8)
+    assert advised(rows.assign(job_status="FAILED: killed")).advised is None
+
+
+def test_losers_of_a_race_are_not_chosen():
+    found = advised(rows_of({"10 s": LOAD, "30 s": LOAD + 1}), out=[("10 s",)])
+
+    assert found.advised == ("30 s",)
+
+
+def test_of_one_window_nothing_is_sure():
+    found = advised(rows_of({"10 s": [1.0], "30 s": [100.0]}))
+
+    assert ({"10 s", "30 s"}, 1) == (set(names(found.best)), found.compared)
+
+
+HIDDEN = {
+    "a bound": lambda rows, hidden: rows.assign(unfinished=rows["unfinished"].mask(hidden, COLUMN)),
+    "a bound that is cut off early": lambda rows, hidden: rows.assign(
+        unfinished=rows["unfinished"].mask(hidden, COLUMN), **{COLUMN: rows[COLUMN].mask(hidden, 1.0)}
+    ),
+    "no value": lambda rows, hidden: rows.assign(**{COLUMN: rows[COLUMN].mask(hidden)}),
+    "a dead job": lambda rows, hidden: rows.assign(job_status=rows["job_status"].mask(hidden, "FAILED: killed")),
+    "a cell without a result": lambda rows, hidden: rows.assign(
+        status=rows["status"].mask(hidden, "error"), **{COLUMN: rows[COLUMN].mask(hidden)}
+    ),
+    "no row": lambda rows, hidden: rows[~hidden],
+}
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_hiding_the_worst_runs_never_helps(way):
+    """A permutation test: whichever setting hides how many of its worst windows, its rank and its place in the set get no better."""
+    chance = np.random.default_rng(7)
+    for _ in range(20):
+        scores = {f"{i} s": 50 + LOAD + chance.uniform(0, 6) + 3 * chance.standard_normal(8) for i in range(1, 5)}
+        rows = rows_of(dict(sorted(scores.items(), key=lambda _: chance.random())))
+        setting, count = str(chance.choice(list(scores))), int(chance.integers(1, 7))
+        worst = [f"w{i}" for i in np.argsort(scores[setting])[-count:]]
+        hidden = (rows["checkpoint.interval"] == setting) & rows["window"].isin(worst)
+        before, after = advised(rows), advised(HIDDEN[way](rows, hidden))
+        rank = [[standing.setting for standing in found.standings].index((setting,)) for found in (before, after)]
+
+        assert rank[1] >= rank[0]
+        assert (setting,) not in after.best or (setting,) in before.best or after.standing((setting,)).behind
+        assert after.advised != (setting,) or before.advised == (setting,) or (setting,) in before.best
+
+
+def test_a_worse_run_makes_no_setting_harder_to_tell_apart():
+    """One that is far off raises the spread more than the mean: Student's t alone would then call nothing worse."""
+    own, other = LOAD + 5 + 0.1 * NOISE[0], LOAD
+    far = own.copy()
+    far[3] = 1e6
+    values, unfinished = np.column_stack([far, other]), np.zeros((8, 2), dtype=bool)
+    unfinished[3, 0] = True
+
+    assert surely_worse(np.column_stack([own, other]), np.zeros((8, 2), dtype=bool))[0, 1]
+    assert surely_worse(values, unfinished)[0, 1]
+    assert not surely_worse(values, np.zeros((8, 2), dtype=bool))[0, 1]
+
+
+def test_differences_that_are_all_alike_are_sure():
+    values = np.array([[1.0, 2.0], [5.0, 6.0]])
+
+    assert surely_worse(values, np.zeros((2, 2), dtype=bool)).tolist() == [[False, False], [True, False]]
+    assert not surely_worse(values[:1], np.zeros((1, 2), dtype=bool)).any()
+
+
+def checkpoints(*, p99_and_count, **others):
+    """`p99_and_count`: setting -> its 99th percentile, and the checkpoints of a run."""
+    rows = rows_of(
+        {setting: LOAD + p99 for setting, (p99, _) in p99_and_count.items()}, column="end_to_end_p99_ms", **others
+    )
+    return rows.assign(
+        completed=rows["checkpoint.interval"].map({setting: count for setting, (_, count) in p99_and_count.items()})
+    )
+
+
+def least_p99(rows, *limits):
+    return choose(rows, ["checkpoint.interval"], "end_to_end_p99_ms", limits)
+
+
+def test_a_percentile_ranks_only_settings_with_its_sample():
+    """The sample is pooled over all runs: 13 in each of 8 windows are 104."""
+    found = least_p99(checkpoints(p99_and_count={"5 min": (20, 1), "10 s": (40, 13), "5 s": (60, 26)}))
+
+    assert (found.advised, list(found.best)) == (("10 s",), [("10 s",)])
+    assert [(*standing.setting, standing.sample, standing.ranked) for standing in found.standings] == [
+        ("10 s", 104, True),
+        ("5 s", 208, True),
+        ("5 min", 8, False),
+    ]
+
+
+def test_a_limit_of_a_percentile_is_known_with_its_sample():
+    """Behind those that are known to keep it, before those that break it; where none is known all are compared."""
+    rows = rows_of({"5 min": LOAD + 20, "10 s": LOAD + 40, "1 s": LOAD}, end_to_end_p99_ms=5.0)
+    rows["completed"] = rows["checkpoint.interval"].map({"5 min": 1, "10 s": 13, "1 s": 100})
+    rows.loc[rows["checkpoint.interval"] == "1 s", "end_to_end_p99_ms"] = 9.0
+    limit = Limit("end_to_end_p99_ms", at_most=6)
+    found = advised(rows, limit)
+
+    assert [standing.setting[0] for standing in found.standings] == ["10 s", "5 min", "1 s"]
+    assert list(found.best) == [("10 s",)]
+    assert [(unknown.sample, unknown.needed) for unknown in found.standing(("5 min",)).unknown] == [(8, 100)]
+    assert advised(rows.assign(completed=2), limit).advised == ("5 min",)
+    assert advised(rows.drop(columns="completed"), limit).advised == ("5 min",)
+
+
+def test_where_no_setting_has_the_sample_the_longest_are_compared():
+    """Also where one that has it breaks a limit."""
+    pairs = {"5 min": (20, 1), "10 s": (40, 12)}
+    limited = checkpoints(p99_and_count=pairs | {"1 s": (60, 120)}, lag_s=1.0)
+    limited.loc[limited["checkpoint.interval"] == "1 s", "lag_s"] = 9.0
+
+    assert least_p99(checkpoints(p99_and_count=pairs)).advised == ("5 min",)
+    assert least_p99(limited, Limit("lag_s", at_most=5)).advised == ("5 min",)
+    assert least_p99(checkpoints(p99_and_count=pairs).drop(columns="completed")).advised == ("5 min",)

@@ -1,0 +1,358 @@
+"""Choices among settings, losers of races and effects of keys, on tables that can be counted on paper."""
+
+from math import inf, isnan, nan, sqrt
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.results.estimates import critical
+from sim.results.sweep_answers import (
+    TIE_TOLERANCE,
+    Limit,
+    Rule,
+    _capped,
+    _surely_above_zero,
+    choose,
+    counts,
+    differences,
+    losers_of,
+    means,
+    pooled,
+    smallest,
+    surely_worse,
+)
+from sim.results.sweep_effects import _of_slices, _ranks, effects, numbered, observed
+from tests.results.analysis.sweeps.made_up import rows_of
+
+COLUMN = "caught_up_ms"
+
+
+def chosen(rows, *limits, **options):
+    return choose(rows, ["checkpoint.interval"], COLUMN, limits, **options)
+
+
+def test_a_standing_counts_windows():
+    """The mean of 1, 2 and 3 and its interval; one bound that another setting has not, one run that failed, one window not run."""
+    rows = rows_of(
+        {"10 s": [1.0, 2.0, 3.0], "30 s": [5.0, 5.0, 9.0], "60 s": [7.0, 8.0, 9.0]}, bounds=[("30 s", 2)], lag_s=4.0
+    )
+    rows.loc[(rows["checkpoint.interval"] == "60 s") & (rows["window"] == "w0"), "status"] = "error"
+    rows = rows[~((rows["checkpoint.interval"] == "60 s") & (rows["window"] == "w2"))]
+    found = chosen(rows, Limit("lag_s", at_most=4.5))
+    best, behind, failed = (found.standing((name,)) for name in ("10 s", "30 s", "60 s"))
+
+    assert (2.0, pytest.approx(critical(3, 0.95) / sqrt(3)), 0, 0, 0, (), ()) == (
+        best.value,
+        best.half_width,
+        best.behind,
+        best.failed,
+        best.absent,
+        best.broken,
+        best.exceeded,
+    )
+    assert (behind.behind, behind.failed, behind.eligible) == (1, 0, True)
+    assert (failed.failed, failed.absent, failed.eligible) == (1, 1, False)
+    assert found.advised == ("10 s",)
+    assert (
+        found.windows,
+        found.sample,
+        found.hopeless,
+        found.failed,
+        found.compared,
+        found.unmeasured,
+        found.needed,
+    ) == (("w0", "w1", "w2"), "windows", (), (), 3, (), 1)
+    assert [standing.setting[0] for standing in found.standings] == ["10 s", "30 s", "60 s"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "broken", "unsure", "exceeded"),
+    [
+        (Limit("lag_s", at_most=2.0), (), ("lag_s",), [("w2", 3.0)]),
+        (Limit("lag_s", at_least=2.0), (), ("lag_s",), [("w0", 1.0)]),
+        (Limit("lag_s", at_most=1.9), ("lag_s",), ("lag_s",), [("w2", 3.0), ("w1", 2.0)]),
+        (Limit("lag_s", at_least=2.5), ("lag_s",), ("lag_s",), [("w0", 1.0), ("w1", 2.0)]),
+        (Limit("lag_s", at_most=4.6), (), (), []),
+        (Limit("lag_s", at_most=4.4), (), ("lag_s",), []),
+    ],
+)
+def test_a_limit_is_about_the_mean_and_windows_that_break_it_are_named(limit, broken, unsure, exceeded):
+    """The mean of 1, 2 and 3 is 2, off by 2.48 with 95 %; the worst window stands first."""
+    rows = rows_of({"10 s": [1.0, 2.0, 3.0]}).assign(lag_s=[1.0, 2.0, 3.0])
+    (standing,) = chosen(rows, limit).standings
+
+    assert (broken, unsure, exceeded) == (
+        standing.broken,
+        standing.unsure,
+        [(own.window, own.value) for own in standing.exceeded],
+    )
+    assert ("lag_s",) * len(exceeded) == tuple(own.column for own in standing.exceeded)
+
+
+def test_losers_of_a_race_stand_behind():
+    found = chosen(rows_of({"10 s": [1.0, 1.0], "30 s": [2.0, 2.0]}), out=[("10 s",)])
+
+    assert (found.standing(("10 s",)).absent, found.standing(("10 s",)).sound, found.advised) == (1, False, ("30 s",))
+
+
+def test_windows_in_which_all_fail_tell_nothing():
+    rows = rows_of({"10 s": [1.0, 9.0, 1.0], "30 s": [2.0, 9.0, 2.0]})
+    rows.loc[rows["window"] == "w1", "status"] = "error"
+    found = chosen(rows)
+
+    assert (found.failed, found.compared, found.standing(("10 s",)).value, found.standing(("10 s",)).failed) == (
+        ("w1",),
+        2,
+        1.0,
+        0,
+    )
+
+
+def test_the_fewest_changes_decide_among_equals():
+    """Today's has another interval and another way; both others change, one of them one thing only."""
+    rows = rows_of({"10 s": [5.0, 9.0], "30 s": [5.2, 8.9], "60 s": [50.0, 60.0]})
+    rows.insert(0, "way", rows["checkpoint.interval"].map({"10 s": "a", "30 s": "b", "60 s": "b"}))
+
+    def of(reference):
+        found = choose(rows, ["checkpoint.interval", "way"], COLUMN, (), reference)
+        return found.advised, found.reason
+
+    assert of(("90 s", "b")) == (("30 s", "b"), "changes")
+    assert of(("7 s", "c")) == (("10 s", "a"), "least")
+    assert of(()) == (("10 s", "a"), "least")
+    assert of(("30 s", "b")) == (("30 s", "b"), "reference")
+
+
+def test_a_mean_above_zero_is_sure_by_students_t():
+    """Two differences: t is 12.7 at 95 % of both sides; 1 and 2 have a mean of 1.5 and an error of 0.5."""
+    apart = np.array([[1.0, 1.0, 3.0, 0.0, nan], [2.0, 1.1, 3.0, 0.0, 5.0]])
+
+    assert _surely_above_zero(apart, 0.95).tolist() == [False, True, True, False, False]
+    assert _surely_above_zero(apart, 0.75).tolist() == [True, True, True, False, False]  # t is 2.41
+    assert _surely_above_zero(apart, 0.99).tolist() == [False, False, True, False, False]  # t is 63.7
+    assert _surely_above_zero(-apart[:, :1], 0.5).tolist() == [False]
+
+
+def test_comparisons_of_all_pairs_share_the_error():
+    """With one pair 0.05 are left for it, with three a third: t of one degree is 12.7, and 38.2."""
+    own, best = np.array([1.0, 1.1]), np.zeros(2)
+    of_two, of_three = np.column_stack([own, best]), np.column_stack([own, best, best + 50])
+    ends = np.zeros((2, 3), dtype=bool)
+
+    assert surely_worse(of_two, ends[:, :2])[0, 1]
+    assert not surely_worse(of_three, ends)[0, 1]
+    assert surely_worse(of_three, ends, error=0.15)[0, 1]
+    assert surely_worse(of_three, ends)[2].tolist() == [True, True, False]
+
+
+def test_nothing_is_worse_than_what_had_not_ended():
+    values, unfinished = np.array([[9.0, 1.0], [9.0, 1.0], [9.0, 1.0]]), np.zeros((3, 2), dtype=bool)
+    unfinished[0, 1] = True
+
+    assert surely_worse(values, unfinished).tolist() == [[False, False], [False, False]]
+    unfinished[0, 0] = True
+    assert surely_worse(values, unfinished).tolist() == [[False, True], [False, False]]
+    missing = np.where([[True, True], [False, False], [False, False]], nan, values)
+    assert surely_worse(missing, np.array([[False, True], [False, False], [False, False]]))[0, 1]
+
+
+def test_values_that_agree_to_nine_digits_are_a_tie():
+    values = 1e6 * np.array([[1 + 2 * TIE_TOLERANCE, 1.0], [1 + 2 * TIE_TOLERANCE, 1.0]])
+
+    assert surely_worse(values, np.zeros((2, 2), dtype=bool))[0, 1]
+    close = 1e6 * np.array([[1 + TIE_TOLERANCE / 2, 1.0], [1 + TIE_TOLERANCE / 2, 1.0]])
+    assert not surely_worse(close, np.zeros((2, 2), dtype=bool)).any()
+
+
+def test_a_bound_counts_no_more_than_makes_differences_clearest():
+    """For 1 and 3 that is 10 / 4; without others, or where these speak against it, it counts as it is."""
+    late = np.array([False, False, True])
+
+    assert _capped(np.array([1.0, 3.0, 99.0]), late).tolist() == [1.0, 3.0, 2.5]
+    assert _capped(np.array([1.0, 3.0, 2.0]), late).tolist() == [1.0, 3.0, 2.0]
+    assert _capped(np.array([-1.0, 1.0, 99.0]), late).tolist() == [-1.0, 1.0, 99.0]
+
+
+def test_means_and_differences_of_settings():
+    """Differences of 1, 2 and 3 to today's: 2, off by 2.48; two others share the error, so theirs is wider."""
+    rows = rows_of(
+        {"10 s": [10.0, 20.0, 30.0], "30 s": [11.0, 22.0, 33.0], "60 s": [9.0, 19.0, 29.0]}, bounds=[("30 s", 1)]
+    )
+    found, apart = (
+        means(rows, ["checkpoint.interval"], [COLUMN]),
+        differences(rows, ["checkpoint.interval"], COLUMN, {"checkpoint.interval": "10 s"}),
+    )
+
+    assert (20.0, pytest.approx(critical(3, 0.95) * 10 / sqrt(3)), 3, 0, 0, 3) == tuple(
+        found.loc["10 s", [COLUMN, *(f"{COLUMN} {name}" for name in ("±", "n", "unfinished", "lost", "of"))]]
+    )
+    assert apart["difference"].tolist() == [0.0, 2.0, -1.0]
+    assert [0.0, pytest.approx(critical(3, 0.975) / sqrt(3)), 0.0] == apart["±"].tolist()
+    assert (apart["windows"].tolist(), apart["unfinished"].tolist()) == ([3, 3, 3], [0, 1, 0])
+    rows.loc[0, "status"] = "error"
+    assert isnan(means(rows, ["checkpoint.interval"], [COLUMN]).loc["10 s", COLUMN])
+    assert [inf, inf, inf] == differences(rows, ["checkpoint.interval"], COLUMN, {"checkpoint.interval": "10 s"})[
+        "±"
+    ].tolist()
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept", "known"),
+    [
+        (Limit("x", at_most=5), [True, True, False, False], [False, False]),
+        (Limit("x", at_least=5), [False, True, True, False], [False, True]),
+    ],
+)
+def test_a_limit_includes_its_bound(limit, kept, known):
+    """A missing mean breaks it; what had not ended keeps no upper one."""
+    assert kept == [limit.kept(value) for value in (4, 5, 6, nan)]
+    assert known == [limit.keeps(4, is_bound=True), limit.keeps(6, is_bound=True)]
+    assert limit.keeps(5, is_bound=False)
+
+
+def test_seeds_are_averaged_within_windows():
+    """Two seeds of 1 and 3 are a window of 2; what had not ended counts as the longest known in its world."""
+    rows = rows_of({"10 s": [[1.0, 3.0], [5.0, 7.0]], "30 s": [[2.0, 2.0], [9.0, 9.0]]})
+    seen = observed(rows, ["checkpoint.interval"], COLUMN)
+    early = observed(rows.assign(unfinished=[COLUMN] + [""] * 7), ["checkpoint.interval"], COLUMN)
+
+    assert seen.scores.to_numpy().tolist() == [[2.0, 2.0], [6.0, 9.0]]
+    assert seen.runs.to_numpy().tolist() == [[2, 2], [2, 2]]
+    assert early.scores.iloc[0].tolist() == [2.5, 2.0]  # 2 ms are known of the first seed's world
+    assert [[True, False], [False, False]] == early.unfinished.to_numpy().tolist() == early.behind.to_numpy().tolist()
+    assert not seen.hopeless.any()
+
+
+@pytest.mark.parametrize(
+    ("axes", "sample"),
+    [
+        ({"window": ["a", "a", "b", "b"], "replication": [0, 1, 0, 1]}, "windows"),
+        ({"load": ["a", "a", "b", "b"], "replication": [0, 1, 0, 1]}, "worlds"),
+        ({"window": ["a"] * 4, "replication": [0, 1, 2, 3]}, "seeds"),
+        ({"window": ["a"] * 4, "run.seed": [1, 1, 1, 1]}, "windows"),
+    ],
+)
+def test_the_sample_is_what_varies_beside_the_settings(axes, sample):
+    rows = pd.DataFrame(axes | {"interval": "10 s", "strategy": "x", "status": "ok", "y": [1.0, 2.0, 3.0, 4.0]})
+    seen = observed(rows, ["interval"], "y")
+
+    assert sample == seen.sample
+    assert {"windows": 2, "worlds": 2, "seeds": 4}.get(sample) in (
+        len(seen.scores),
+        *([2] if len(seen.scores) == 1 else []),
+    )
+
+
+def test_combinations_are_numbered_in_their_order():
+    rows = pd.DataFrame({"a": ["x", "y", "x", None], "b": [1, 1, 2, 1]})
+
+    assert (
+        numbered(rows, ["a", "b"])[0],
+        numbered(rows, ["a", "b"])[1].tolist(),
+    ) == ([("x", "1"), ("y", "1"), ("x", "2"), ("", "1")], [0, 1, 2, 3])
+    assert (numbered(rows, [])[0], numbered(rows, [])[1].tolist()) == ([()], [0, 0, 0, 0])
+    assert numbered(rows[:0], ["a"])[0] == []
+
+
+def test_samples_of_percentiles_are_pooled():
+    """Runs that failed have none."""
+    rows = rows_of({"10 s": [1.0, 2.0], "30 s": [3.0, 4.0]}, column="end_to_end_p99_ms").assign(
+        completed=[40, 70, 5, 6]
+    )
+    rows.loc[3, "status"] = "error"
+
+    assert pooled(rows, ["checkpoint.interval"], "end_to_end_p99_ms") == {("10 s",): 110, ("30 s",): 5}
+    assert (
+        {}
+        == pooled(rows, ["checkpoint.interval"], COLUMN)
+        == pooled(rows.drop(columns="completed"), ["checkpoint.interval"], "end_to_end_p99_ms")
+    )
+    assert (smallest("end_to_end_p99_ms"), smallest("end_to_end_p90_ms"), smallest("lag_s")) == (100, 10, 1)
+    assert counts(rows, "lag_s").empty
+
+
+def test_a_race_shares_its_error():
+    """One per cent over ten comparisons."""
+    rule = Rule(("checkpoint.interval",), COLUMN, (), 10)
+
+    assert (pytest.approx(rule.error), pytest.approx(rule.confidence)) == (0.001, 0.999)
+
+
+def test_the_leader_has_fewest_bounds_then_the_least_mean():
+    """It puts out who is surely worse than itself, and only settings that race."""
+    scores = {"10 s": [3.0, 3.0, 3.0], "30 s": [1.0, 1.0, 1.0], "60 s": [2.0, 2.0, 2.0]}
+    rule, racing = Rule(("checkpoint.interval",), COLUMN, (), 1), [("10 s",), ("30 s",), ("60 s",)]
+
+    assert losers_of(rows_of(scores), rule, racing) == {("10 s",): COLUMN, ("60 s",): COLUMN}
+    assert losers_of(rows_of(scores), rule, [("10 s",), ("60 s",)]) == {("10 s",): COLUMN}
+    bounded = rows_of(scores, bounds=[("30 s", 0)])
+    assert losers_of(bounded, rule, racing) == {("10 s",): COLUMN}  # 30 s may have taken longer, and does not lead
+
+
+@pytest.mark.parametrize(
+    ("limit", "out"),
+    [
+        (Limit("lag_s", at_most=0.5), True),
+        (Limit("lag_s", at_most=1.52), False),
+        (Limit("lag_s", at_least=2.5), True),
+        (Limit("lag_s", at_least=1.48), False),
+    ],
+)
+def test_a_setting_is_out_whose_interval_lies_beyond_a_limit(limit, out):
+    """The mean is 1.5, off by 0.024 with 99 %."""
+    rows = rows_of({"10 s": [1.0, 1.0, 1.0, 1.0]}).assign(lag_s=[1.5, 1.51, 1.49, 1.5])
+
+    assert out == (
+        losers_of(rows, Rule(("checkpoint.interval",), COLUMN, (limit,), 1), [("10 s",)]) == {("10 s",): "lag_s"}
+    )
+
+
+def test_ranks_are_by_magnitude_and_else_by_name():
+    assert _ranks(pd.Series(["10 s", "2 s", "1 min", "10 s"])).tolist() == [1.0, 0.0, 2.0, 1.0]
+    assert _ranks(pd.Series(["b", "a", "c"])).tolist() == [1.0, 0.0, 2.0]
+    assert _ranks(pd.Series(["9 s", "any"])).tolist() == [0.0, 1.0]
+
+
+def test_slices_divide_the_variance_without_that_of_chance():
+    """Two values of two points each: 0, 0, 1, 1 is all of it; 0, 1, 0, 1 is less than chance, hence none."""
+    keys = pd.Series(["1 s", "1 s", "2 s", "2 s"])
+
+    assert pytest.approx(_of_slices(keys, pd.Series([0.0, 0.0, 1.0, 1.0]))) == 1.0
+    assert _of_slices(keys, pd.Series([0.0, 1.0, 0.0, 1.0])) == 0.0
+    between, chance = 0.25 * 4 / 5, 1 / 3  # means of 0.5 and 1.5 about 1; values of 0, 1, 1, 2 have a variance of 0.5
+    assert (0.25 / 0.5 - chance) / (1 - chance) == pytest.approx(_of_slices(keys, pd.Series([0.0, 1.0, 1.0, 2.0])))
+    assert between < chance * 2
+
+
+def test_points_of_a_sample_are_sliced_by_eight_or_by_the_root_of_their_number():
+    """Four slices of nine for 36 points in a line: their means have 1 - 1 / 16 of the variance, nearly."""
+    values = pd.Series([f"{i} s" for i in range(1, 37)])
+    own = _of_slices(values, pd.Series(np.arange(36.0)))
+    between = np.var([4.0, 13.0, 22.0, 31.0]) / np.var(np.arange(36.0))
+
+    assert (between - 3 / 35) / (1 - 3 / 35) == pytest.approx(own)
+
+
+def test_a_key_that_varies_alone_has_all_of_the_variance():
+    rows = pd.DataFrame({"a": ["1 s", "2 s"], "b": ["x", "x"], "y": [1.0, 2.0], "strategy": "s", "status": "ok"})
+    (found,) = effects(rows, ["a", "b"], "y").to_dict("records")
+
+    assert found == {"axis": "a", "first": 1.0, "total": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("limit", "leads"),
+    [
+        (Limit("lag_s", at_most=2.0), True),
+        (Limit("lag_s", at_least=2.0), True),
+        (Limit("lag_s", at_most=1.99), False),
+        (Limit("lag_s", at_least=2.01), False),
+    ],
+)
+def test_a_leader_may_lie_on_a_limit(limit, leads):
+    """Equal values have no spread: their interval is the value itself."""
+    rows = rows_of({"10 s": [1.0, 1.0], "30 s": [3.0, 3.0]}).assign(lag_s=2.0)
+    found = losers_of(rows, Rule(("checkpoint.interval",), COLUMN, (limit,), 1), [("10 s",), ("30 s",)])
+
+    assert leads == (found == {("30 s",): COLUMN})

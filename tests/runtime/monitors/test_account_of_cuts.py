@@ -1,0 +1,231 @@
+"""The accounts of cuts, of sources in step and of the JobManager, told what is not true of a job with six complete checkpoints."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.invariants.recovery import LATEST as GOES_BACK
+from sim.invariants.recovery import ONCE, Surplus
+from sim.model.checkpoint import Barriers
+from sim.model.faults import Fault, JobManagerDown, Kill, When
+from sim.model.job import Alignment, Watermark
+from sim.protocol.event_time import NO_LIMIT
+from sim.results.journal import Entry, Happening
+from sim.runtime.context import Origin
+from sim.runtime.monitors.checkpoints import AlignmentAccount, JobManagerAccount
+from sim.runtime.monitors.monitor import EndOfRun
+from sim.runtime.monitors.records import CutAccount
+from tests.runtime.monitors.watched import (
+    MAP,
+    SINK,
+    account_of,
+    end_facts,
+    facts,
+    stateful,
+    with_checkpoint,
+    with_journal,
+    with_scenario,
+)
+
+LATEST = 6
+SECOND = 10**9
+COMPLETED = Entry(5, Happening.COMPLETED, LATEST)
+RESTORED = Entry(9, Happening.JOB_RESTORED, LATEST, number=1)
+
+
+class TestCuts:
+    @pytest.fixture
+    def account(self):
+        return account_of(CutAccount, stateful())
+
+    def completed(self, account):
+        account.completed(LATEST, ())
+        return facts(account)
+
+    def shifted(self, account, monkeypatch, column, by):
+        """The map's part says another number of bytes of its first channel."""
+        part = account.contents.checkpoints[LATEST][MAP]
+        cells = getattr(part.position, column).copy()
+        cells[0] += by
+        monkeypatch.setattr(part, "position", part.position._replace(**{column: cells}))
+
+    def test_a_real_cut_is_exact(self, account):
+        assert self.completed(account) == []
+        assert account.surpluses == {}
+
+    @pytest.mark.parametrize(("column", "by"), [("consumed", -5), ("captured", -5), ("written", 5), ("overtaken", -5)])
+    def test_bytes_are_lost(self, account, monkeypatch, column, by):
+        self.shifted(account, monkeypatch, column, by)
+        (fact,) = self.completed(account)
+        assert "5 bytes are lost" in fact
+        surplus = account.surpluses[LATEST]
+        assert (surplus.twice_bytes, surplus.lost_bytes) == (0, 5)
+        assert ((0, MAP) if column in ("consumed", "captured") else (MAP, SINK)) == surplus.channel
+
+    def test_bytes_come_twice(self, account, monkeypatch):
+        """Barriers that are counted allow it."""
+        self.shifted(account, monkeypatch, "consumed", 5)
+        assert len(self.completed(account)) == 1
+        account._exactly_once = False
+        assert self.completed(account) == []
+        assert (account.surpluses[LATEST].twice_bytes, account.surpluses[LATEST].lost_bytes) == (5, 0)
+
+    def test_barriers_that_are_counted_process_at_least_once(self):
+        """Read off the options of the job."""
+        instance = stateful()
+        counting = with_checkpoint(account_of(CutAccount, instance), barriers=Barriers("at-least-once"))
+        watched = replace(counting.watched, context=counting.context)
+        assert tuple(CutAccount(row)._exactly_once for row in (counting.watched, watched)) == (True, False)
+
+    def test_cuts_that_are_judged_are_forgotten(self, account):
+        for number in (LATEST - 1, LATEST + 1):
+            account.cuts.of(number)
+        self.completed(account)
+        assert list(account.cuts.of_checkpoint) == [LATEST + 1]
+
+    @pytest.fixture
+    def restored(self, account):
+        """Restarted from a checkpoint that lost 5 bytes, from one that held 7 twice, and from one that did both."""
+        channel = (0, MAP)
+        account.surpluses = {
+            1: Surplus(0, 5, channel, "-"),
+            2: Surplus(7, 0, channel, "-"),
+            3: Surplus(7, 5, channel, "-"),
+        }
+        turns = [
+            row
+            for number in (1, 2, 3)
+            for row in (COMPLETED._replace(checkpoint=number), RESTORED._replace(checkpoint=number))
+        ]
+        with_journal(account, *turns)
+        return account, turns
+
+    def test_a_restart_takes_a_surplus_into_effect(self, restored):
+        account, turns = restored
+        both = "7 bytes are processed twice and 5 bytes are never processed"
+        assert ["5 bytes are never processed", "7 bytes are processed twice", both] == end_facts(account, *turns)
+        assert account.repetitions() == ()
+
+    def test_at_least_once_may_process_twice_and_lose_nothing(self, restored):
+        account, turns = restored
+        account._exactly_once = False
+        assert len(end_facts(account, *turns)) == 2, "those that lose something"
+        assert [(row.law, row.fact) for row in account.repetitions()] == [(ONCE, "7 bytes are processed twice")]
+
+    def test_repetitions_are_no_other_breaks(self, restored):
+        """Restarted from the first checkpoint again, though a later one is complete."""
+        account, turns = restored
+        account._exactly_once = False
+        with_journal(account, *turns, RESTORED._replace(checkpoint=1))
+        assert {ONCE} == {row.law for row in account.repetitions()}
+
+    def test_a_restart_goes_back_to_the_latest_checkpoint(self, account, monkeypatch):
+        rows = COMPLETED._replace(checkpoint=5), COMPLETED, RESTORED._replace(checkpoint=5)
+        (found,) = account.at_the_end(EndOfRun(rows, None, (), False))
+        assert (found.law, found.fact) == (GOES_BACK, "checkpoint 5 is restored, the latest completed one is 6")
+        monkeypatch.setattr(account.context.stats[LATEST], "savepoint_format", "native")
+        assert end_facts(account, *rows) == []
+
+    def test_a_job_goes_back_to_what_it_began_from(self, account):
+        assert len(end_facts(account, RESTORED)) == 1
+        account.context = replace(account.context, origin=Origin(1, 0, LATEST, None))
+        assert end_facts(account, RESTORED) == []
+
+
+class TestSourcesInStep:
+    @pytest.fixture
+    def account(self):
+        """Both sources are in a group; limits judge the latest watermark."""
+        account = account_of(AlignmentAccount, stateful())
+        job = account.context.scenario.job
+        source = replace(job.vertices[0].source, watermark=Watermark(alignment=Alignment("g", 0, SECOND, 2)))
+        return with_scenario(
+            account, job=replace(job, vertices=(replace(job.vertices[0], source=source), *job.vertices[1:]))
+        )
+
+    def announced(self, account, limit_ns, leader=0, group="g"):
+        account.limits_announced(leader, group, 10, limit_ns)
+        return facts(account)
+
+    def test_the_limit_is_the_least_watermark_and_the_drift(self, account):
+        for task, watermark_ns in ((0, 50), (1, 70)):
+            account.watermark_reported(0, "g", task, watermark_ns)
+        assert self.announced(account, 60) == []
+        assert self.announced(account, 61) == [
+            "it announces a limit of 6.1e-08 s, the least watermark and the drift are 6e-08 s"
+        ]
+
+    def test_groups_are_kept_apart_and_told_of_once_each(self, account):
+        account.watermark_reported(0, "g", 0, 50)
+        account.watermark_reported(0, "h", 1, 70)
+        assert self.announced(account, 80, group="h") == []
+        for group in ("g", "h", "g"):
+            account.limits_announced(0, group, 10, 7)
+        assert [row.where for row in account.found] == ["the sources of group g", "the sources of group h"]
+
+    def test_another_job_manager_knows_no_watermark(self, account):
+        account.watermark_reported(0, "g", 0, 50)
+        assert self.announced(account, NO_LIMIT, leader=1) == []
+        assert len(self.announced(account, 60, leader=1)) == 1
+
+    def samples(self, account, monkeypatch, *rows):
+        """What is found at each sample: the watermark, and the records served by then."""
+        found = []
+        for watermark_ns, served in rows:
+            monkeypatch.setattr(account, "_served", lambda _, served=served: served)
+            account.watermark_sampled(0, watermark_ns)
+            found.append(facts(account))
+        return found
+
+    def test_a_source_beyond_its_limit_reads_no_more(self, account, monkeypatch):
+        """The limit judges the sample before the last; one record may be under way."""
+        account.limited(0, 60)
+        quiet = self.samples(account, monkeypatch, (61, 100), (80, 200), (80, 201))
+        assert quiet == [[], [], []]
+        ((fact,),) = self.samples(account, monkeypatch, (80, 202))
+        assert fact == "its watermark 8e-08 s is beyond its limit 6e-08 s, and it reads 2 records"
+
+    def test_limits_are_no_state(self, account, monkeypatch):
+        account.limited(0, 60)
+        self.samples(account, monkeypatch, (61, 100), (80, 200))
+        account.restarted(LATEST, [0, 1])
+        assert self.samples(account, monkeypatch, (61, 300), (80, 400), (80, 500)) == [[], [], []]
+
+    def test_it_counts_the_records_of_the_plane(self, account):
+        assert [int(account.context.plane.served()[task]) for task in (0, 1)] == [
+            account._served(task) for task in (0, 1)
+        ]
+
+    def test_a_source_without_a_group_judges_its_latest_watermark(self):
+        account = account_of(AlignmentAccount, stateful())
+        assert account._of(0).samples.maxlen == 1
+
+
+class TestWhatOnlyAJobManagerDoes:
+    @pytest.fixture
+    def account(self):
+        return account_of(JobManagerAccount, stateful())
+
+    def test_nothing_is_wrong_with_a_real_one(self, account):
+        assert end_facts(account) == []
+
+    @pytest.mark.parametrize(("fault", "facts_found"), [(JobManagerDown(1), 1), (Kill(), 0)])
+    def test_without_it_no_limit_is_announced(self, account, fault, facts_found):
+        """The run is read for it only if there may be none at times."""
+        account.limits_announced(0, "g", 0, 0)
+        with_scenario(account, faults=(Fault(fault, When((1,))),))
+        with_journal(account, Entry(1, Happening.JOB_MANAGER_LOST))
+        assert facts_found == len(end_facts(account))
+
+    def test_more_is_retained_than_may_be(self, account):
+        machine = stateful().job.coordinator.machine
+        retained = type("Hoarding", (), {"retained": (1, 2, LATEST), "num_retained": machine.num_retained})
+        (found,) = account.at_the_end(EndOfRun((), retained, (), False))
+        assert "are retained, 1 may be" in found.fact
+
+    def test_the_latest_checkpoint_is_no_savepoint(self, account, monkeypatch):
+        """What is retained is compared with it."""
+        only = type("Retaining", (), {"retained": (LATEST - 1,), "num_retained": 1})
+        assert len(list(account.at_the_end(EndOfRun((), only, (), False)))) == 1
+        monkeypatch.setattr(account.context.stats[LATEST], "savepoint_format", "native")
+        assert list(account.at_the_end(EndOfRun((), only, (), False))) == []

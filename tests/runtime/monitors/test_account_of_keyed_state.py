@@ -1,0 +1,417 @@
+"""The accounts of keyed state and of stamps, told what is not true: snapshots that lack state, restores that bring that of another."""
+
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+
+from sim.invariants.state import Brought
+from sim.model.state import Changelog, Ttl
+from sim.results.journal import Entry, Happening
+from sim.runtime.context import StateSnapshot
+from sim.runtime.monitors.records import StampAccount
+from sim.runtime.monitors.state import KeyedStateAccount
+from sim.storage.changelog import Expiry
+from sim.storage.lsm import TreeImage
+from sim.storage.state_files import File, FrozenState, Handle, WriteStep
+from tests.runtime.monitors.watched import MAP, SINK, account_of, facts, stateful, with_journal
+
+LATEST = 6
+SHARE_BYTES, VALUE_BYTES = 200_000, 1000  # of the map's state that a subtask has; of an entry
+ALL = Fraction(1)
+
+
+@pytest.fixture
+def account():
+    """It has heard that both subtasks of the map stood at their cuts."""
+    account = account_of(KeyedStateAccount, stateful())
+    note_cuts(account, LATEST)
+    return account
+
+
+def note_cuts(account, checkpoint):
+    for task in (MAP, MAP + 1):
+        counted = account.context.plane.counted(task)
+        account.ledger.note(checkpoint, task, counted.served, 0, counted.read, counted.written)
+
+
+def snapshot(*sizes, reused=(), awaited=(), image=None, type_="checkpoint", ages=()):
+    files = tuple(File(name, size_bytes, "shared") for name, size_bytes in sizes)
+    return StateSnapshot(type_, FrozenState(0, (WriteStep(files),), reused, awaited, image=image), 0, ages=ages)
+
+
+def of_subtask(account, **state):
+    """The state of map[0], with other options."""
+    subtask = account._subtasks[MAP]
+    subtask.state = replace(subtask.state, **state)
+    return subtask
+
+
+class TestSizes:
+    def facts_of(self, account, *arguments, **options):
+        account.state_taken(LATEST, MAP, snapshot(*arguments, **options))
+        return facts(account)
+
+    def test_each_subtask_has_its_share_of_the_key_groups(self, account):
+        assert list(account._subtasks) == [MAP, MAP + 1]
+        assert [subtask.begun_bytes for subtask in account._subtasks.values()] == [SHARE_BYTES] * 2
+
+    def test_a_snapshot_holds_all_state(self, account):
+        """Nine tenths, as merged tables are estimates, less two entries that were rounded off."""
+        least = SHARE_BYTES * 9 // 10 - 2 * VALUE_BYTES
+        assert self.facts_of(account, ("1.sst", least)) == []
+        assert [f"its files hold {least - 1} bytes for {SHARE_BYTES} of state"] == self.facts_of(
+            account, ("1.sst", least - 1)
+        )
+
+    def test_files_that_are_reused_count(self, account):
+        assert self.facts_of(account, reused=(Handle("1.sst", SHARE_BYTES, "shared", 7),)) == []
+
+    @pytest.mark.parametrize("name", ["meta", "CURRENT", "MANIFEST", "OPTIONS"])
+    def test_files_without_entries_do_not_count(self, account, name):
+        assert [f"its files hold 0 bytes for {SHARE_BYTES} of state"] == self.facts_of(account, (name, SHARE_BYTES))
+
+    def test_every_table_of_the_tree_has_a_file(self, account):
+        image = stateful().contents.checkpoints[LATEST][MAP].parts[0][0].keyed.image
+        assert isinstance(image, TreeImage)
+        table = next(table for level in image.levels for table in level)
+        (fact,) = self.facts_of(account, ("1.sst", SHARE_BYTES), image=image)
+        assert f"it names no file for {table.name}, a table of its tree with {table.entries} keys" == fact
+
+    def test_the_story_is_of_this_snapshot_and_task(self, account):
+        account.state_taken(LATEST, MAP, snapshot())
+        (found,) = account.found
+        assert found.where == "snapshot 6 of map[0]"
+        assert any("triggers checkpoint 6" in line for line in found.story)
+        assert not any("map[1]" in line or "checkpoint 5" in line for line in found.story)
+
+    def test_a_task_without_keyed_state_is_not_looked_at(self, account):
+        account.state_taken(LATEST, SINK, snapshot(("1.sst", 5)))
+        assert facts(account) == []
+
+    def test_keys_that_are_added_are_state(self, account):
+        """Twice the entries from before after so many records."""
+        served = account.ledger.served(LATEST, MAP)
+        of_subtask(account, growth_bytes=100)
+        grown_bytes = account._subtasks[MAP].added_bytes(served)
+        assert grown_bytes > 0
+        assert [f"its files hold 0 bytes for {SHARE_BYTES + grown_bytes} of state"] == self.facts_of(account)
+
+
+class TestChangelogs:
+    """The log begins with the share of the subtask; an entry is added for every second record."""
+
+    @pytest.fixture
+    def logged(self, account):
+        return of_subtask(account, changelog=Changelog())
+
+    def end(self, account, subtask):
+        served = account.ledger.served(LATEST, MAP)
+        assert SHARE_BYTES + served // 2 * VALUE_BYTES == subtask.log_end(served)
+        return subtask.log_end(served)
+
+    def facts_of(self, account, **options):
+        account.state_taken(LATEST, MAP, snapshot(**options))
+        return facts(account)
+
+    def log(self, *ends):
+        return tuple(File(f"log-{end}", end - begin, "shared") for begin, end in zip((0, *ends), ends, strict=False))
+
+    def test_the_log_reaches_to_the_cut(self, account, logged):
+        end = self.end(account, logged)
+        assert self.facts_of(account, awaited=self.log(1000, end)) == []
+        assert [
+            f"1 byte of its changelog are in no file: the positions {end - 1} to {end} (the materialisation holds everything before 0)"
+        ] == self.facts_of(account, awaited=self.log(1000, end - 1))
+
+    def test_reused_files_of_the_log_count(self, account, logged):
+        end = self.end(account, logged)
+        assert self.facts_of(account, reused=(Handle(f"log-{end}", end, "shared", 3),)) == []
+
+    def test_a_hole_in_the_log(self, account, logged):
+        end = self.end(account, logged)
+        _, *rest = self.log(1000, end)
+        assert (self.facts_of(account, awaited=tuple(rest))) == [
+            "1000 bytes of its changelog are in no file: the positions 0 to 1000 (the materialisation holds everything before 0)"
+        ]
+
+    def test_behind_a_materialisation_the_log_begins_anew(self, account, logged):
+        end = self.end(account, logged)
+        base = Handle("1.sst", SHARE_BYTES, "shared", 3)
+        account.materialising(MAP, 1)
+        begun = logged.materialising[1]
+        assert begun == logged.log_end(account.context.plane.position(MAP).served)
+        account.materialised(MAP, 1, [base])
+        assert logged.materialising == {}
+        assert begun == logged.from_bytes >= end
+        assert self.facts_of(account, reused=(base,)) == []
+        assert [
+            f"it does not name 1.sst, and so lacks {SHARE_BYTES} bytes of what its state is made of"
+        ] == self.facts_of(account)
+
+    def test_what_it_has_no_state_for_materialises_nothing(self, account):
+        account.materialising(SINK, 1)
+        account.materialised(SINK, 1, [])
+        assert SINK not in account._subtasks
+
+    @pytest.mark.parametrize(
+        ("type_", "is_log"), [("checkpoint", True), ("full", True), ("native", False), ("canonical", False)]
+    )
+    def test_a_savepoint_names_no_log(self, account, logged, type_, is_log):
+        account.state_taken(LATEST, MAP, snapshot(("1.sst", SHARE_BYTES), type_=type_))
+        assert is_log == ("changelog" in "".join(facts(account)))
+
+
+class TestCompletion:
+    def facts_of(self, account):
+        account.completed(LATEST, ())
+        return facts(account)
+
+    @pytest.fixture
+    def stored(self, account):
+        stored = account.contents.checkpoints[LATEST][MAP].parts[0][0]
+        account.state_taken(LATEST, MAP, stored)
+        return stored
+
+    def test_what_was_frozen_is_named(self, account, stored):
+        assert self.facts_of(account) == []
+        assert tuple(stored.handles) == account._by_checkpoint[LATEST]["map", 0].handles
+
+    def test_less_is_named_than_was_frozen(self, account, stored, monkeypatch):
+        frozen_bytes, count = stored.keyed.full_bytes, len(stored.handles)
+        shorter = stored.handles[0]._replace(size_bytes=stored.handles[0].size_bytes - 1)
+        monkeypatch.setattr(stored, "handles", [shorter, *stored.handles[1:]])
+        assert [
+            f"it names {count} files with {frozen_bytes - 1} bytes of keyed state, {frozen_bytes} were frozen"
+        ] == self.facts_of(account)
+
+    def test_files_are_there(self, account, stored, monkeypatch):
+        files = [account.context.storage.files[handle.file] for handle in stored.handles[:2]]
+        monkeypatch.setattr(files[0], "deleted_ns", 1)
+        assert [f"1 file it names is not there: {stored.handles[0].name}"] == self.facts_of(account)
+        account.state_taken(LATEST, MAP, stored)
+        monkeypatch.setattr(files[1], "deleted_ns", 1)
+        assert [f"2 files it names are not there: {stored.handles[0].name}"] == self.facts_of(account)
+
+    def test_a_task_without_a_part_is_not_looked_at(self, account, stored, monkeypatch):
+        monkeypatch.setattr(account.contents.checkpoints[LATEST][MAP], "parts", ())
+        assert self.facts_of(account) == []
+        assert account._by_checkpoint[LATEST] == {}
+
+    def test_a_part_that_is_kept_holds_what_it_held(self, account, stored):
+        self.facts_of(account)
+        account.part_kept(LATEST + 1, MAP, LATEST)
+        account.part_kept(LATEST + 1, MAP + 1, LATEST)
+        assert {("map", 0): account._by_checkpoint[LATEST]["map", 0]} == account._by_checkpoint[LATEST + 1]
+
+    def test_forgotten_checkpoints_hold_nothing(self, account, stored):
+        account.state_taken(LATEST + 1, MAP, stored)
+        self.facts_of(account)
+        account.forget(lambda number: number == LATEST + 1)
+        assert (list(account._frozen), list(account._by_checkpoint)) == ([], [LATEST])
+        account.forget(lambda number: number == LATEST)
+        assert account._by_checkpoint == {}
+
+
+class TestRestores:
+    def restored(self, account, *pieces, checkpoint=LATEST):
+        account.restored(checkpoint, MAP, pieces, 0)
+        return account._subtasks.get(MAP)
+
+    @pytest.fixture
+    def stored(self, account):
+        for task in (MAP, MAP + 1):
+            stored = account.contents.checkpoints[LATEST][task].parts[0][0]
+            account.state_taken(LATEST, task, stored)
+        account.completed(LATEST, ())
+        facts(account)
+        return account.contents.checkpoints[LATEST][MAP].parts[0][0]
+
+    def brought(self, account, index=0, share=ALL):
+        stored = account.contents.checkpoints[LATEST][MAP + index].parts[0][0]
+        return Brought("keyed", stored.stamp, share, stored.keyed.full_bytes)
+
+    def test_a_restored_task_builds_upon_what_it_read(self, account, stored):
+        subtask = self.restored(account, self.brought(account))
+        assert tuple(stored.handles) == subtask.base
+        assert account.ledger.served(LATEST, MAP) == subtask.served
+        assert (subtask.log_bytes, subtask.from_bytes) == (0, 0), "none of it is a log"
+
+    def test_its_log_goes_on(self, account, stored, monkeypatch):
+        handle = stored.handles[0]._replace(name="log-7", size_bytes=7)
+        content = account._by_checkpoint[LATEST]["map", 0]
+        account._by_checkpoint[LATEST]["map", 0] = replace(content, handles=(handle, *stored.handles[1:]))
+        subtask = self.restored(account, self.brought(account))
+        assert (subtask.log_bytes, subtask.from_bytes) == (7, 7)
+
+    def test_what_others_have_read_is_none_of_its_business(self, account, stored):
+        """Operator state, and state without a stamp."""
+        own = self.brought(account)
+        subtask = self.restored(account, own._replace(kind="operator"), own._replace(stamp=None))
+        assert subtask.base == ()
+
+    def test_when_all_keys_have_expired_its_log_is_empty(self, account, stored, monkeypatch):
+        assert self.restored(account).log_bytes == SHARE_BYTES, "nothing was brought: its share"
+        monkeypatch.setattr(stored, "handles", [])
+        assert self.restored(account).log_bytes == 0
+
+    def test_operators_that_had_finished_are_closed(self, account, monkeypatch):
+        part = account.contents.checkpoints[LATEST][MAP]
+        monkeypatch.setattr(part, "finished", True)
+        assert self.restored(account) is not None, "they hold state"
+        monkeypatch.setattr(part, "parts", ())
+        assert self.restored(account) is None
+        most = 2 * (SHARE_BYTES + VALUE_BYTES)
+        account.state_taken(LATEST, MAP, snapshot(("1.sst", most)))
+        assert facts(account) == []
+        account.state_taken(LATEST, MAP, snapshot(("1.sst", most + 1)))
+        assert [f"it has {most + 1} bytes of state, and was restored as finished"] == facts(account)
+
+    def test_operators_that_go_on_are_opened_again(self, account, monkeypatch):
+        account._closed[MAP] = 0
+        assert self.restored(account) is not None
+        assert account._closed == {}
+
+    def test_a_task_without_state_is_not_looked_at(self, account):
+        account.restored(LATEST, SINK, (), 0)
+        assert SINK not in account._subtasks
+
+    def test_ages_are_dealt_out_by_shares(self, account, stored):
+        content = account._by_checkpoint[LATEST]["map", 0]
+        account._by_checkpoint[LATEST]["map", 0] = replace(content, ages=((1, 2, 100),))
+        subtask = self.restored(account, self.brought(account, share=Fraction(1, 2)))
+        assert subtask.ages == ((1, 2, 50),)
+        assert (content.at_ns, subtask.served) == subtask.looked
+
+    def test_without_a_checkpoint_nobody_has_looked(self, account):
+        subtask = self.restored(account, checkpoint=0)
+        assert (subtask.ages, subtask.looked) == ((), (0, 0))
+
+    def test_another_job_goes_on_with_what_the_checkpoint_held(self, account, stored):
+        other = account_of(KeyedStateAccount, stateful())
+        other.go_on(account, LATEST)
+        assert account._by_checkpoint[LATEST] == other._by_checkpoint[LATEST]
+        other.go_on(account, LATEST + 9)
+        assert other._by_checkpoint[LATEST + 9] == {}
+
+
+class TestAges:
+    """Keys live for 10 s: all those the job began with were written before it."""
+
+    @pytest.fixture
+    def expiring(self, account):
+        subtask = of_subtask(account, ttl=Ttl(10 * 10**9), growth_bytes=100)
+        subtask.ages = ((0, 1, 5000),)
+        return subtask
+
+    def facts_of(self, account, *ages):
+        account._look_at_ages(account._subtasks[MAP], LATEST, MAP, ages, account.ledger.served(LATEST, MAP))
+        return facts(account)
+
+    def test_keys_that_live_are_there(self, account, expiring):
+        assert self.facts_of(account, (0, 1, 5000)) == []
+        assert (account.now_ns, account.ledger.served(LATEST, MAP)) == expiring.looked
+        assert expiring.ages == ((0, 1, 5000),)
+
+    def test_keys_expire_too_early(self, account, expiring):
+        (fact,) = self.facts_of(account, (0, 1, 4000))
+        assert fact.startswith("keys have expired too early: 4000 bytes are left; at 0 s there were 5000 bytes")
+
+    def test_no_more_keys_are_young_than_were_written(self, account, expiring):
+        served = account.ledger.served(LATEST, MAP)
+        written = 100 * served + 2 * (served // 2 * VALUE_BYTES) + 302
+        assert self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000)) == []
+        expiring.ages, expiring.looked = ((0, 1, 5000),), (0, 0)
+        (fact,) = self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000 + 2))
+        assert fact.startswith("keys are young again")
+
+    def test_only_keys_that_expire_have_ages(self, account):
+        assert self.facts_of(account, (0, 1, 1)) == []
+
+    def test_what_a_job_begins_with_was_written_before_it(self, account):
+        """As the backend has it: evenly over the time that keys live."""
+        job, ttl = account.context.scenario.job, Ttl(10 * 10**9)
+        vertices = [
+            replace(vertex, state=replace(vertex.state, ttl=ttl)) if vertex.state else vertex for vertex in job.vertices
+        ]
+        account.context = SimpleNamespace(
+            layout=account.context.layout, scenario=SimpleNamespace(job=SimpleNamespace(vertices=vertices))
+        )
+
+        assert Expiry(ttl.after_ns, SHARE_BYTES, VALUE_BYTES).ages == account._begun(MAP).ages
+
+    def test_live_state_is_what_has_not_expired(self, account, expiring):
+        assert expiring.live_bytes(3, ((0, 1, 3), (1, 2, 4))) == 7
+        assert expiring.added_bytes(3) == 300
+
+
+class TestStamps:
+    @pytest.fixture
+    def account(self):
+        account = with_journal(account_of(StampAccount, stateful()), Entry(0, Happening.JOB_RESTORED, LATEST, number=1))
+        note_cuts(account, LATEST)
+        for task in (MAP, MAP + 1):
+            account.state_taken(LATEST, task, account.contents.checkpoints[LATEST][task].parts[0][0])
+        return account
+
+    def restore(self, account, *pieces, after=0, task=MAP):
+        account.restored(LATEST, task, pieces, account.ledger.served(LATEST, task) + after)
+        return facts(account)
+
+    def own(self, account, task=MAP):
+        stamp, size_bytes = account.parts[LATEST][task]["keyed"]
+        return Brought("keyed", stamp, ALL, size_bytes)
+
+    def test_a_task_gets_its_own_state(self, account):
+        assert self.restore(account, self.own(account)) == []
+        assert str(self.own(account).stamp) == "map[0] at checkpoint 6"
+
+    def test_a_task_gets_none(self, account):
+        (fact,) = self.restore(account)
+        assert fact.startswith("its keyed state is not restored")
+
+    def test_a_task_gets_that_of_another(self, account):
+        assert (self.restore(account, self.own(account, MAP + 1))) == [
+            "its keyed state is that of map[1] at checkpoint 6, the checkpoint holds that of map[0] at checkpoint 6"
+        ]
+
+    @pytest.mark.parametrize("after", [-1, 1])
+    def test_a_task_goes_on_elsewhere(self, account, after):
+        served = account.ledger.served(LATEST, MAP)
+        assert [
+            f"its state goes on as after {served + after} records, its checkpoint holds what {served} records did"
+        ] == (self.restore(account, self.own(account), after=after))
+
+    def test_where_nothing_is_restored_it_stands_anywhere(self, account):
+        account.parts.clear()
+        assert self.restore(account, after=5) == []
+
+    def test_a_part_that_is_kept_has_its_stamp(self, account):
+        account.part_kept(LATEST + 1, MAP, LATEST)
+        account.part_kept(LATEST + 1, SINK, LATEST)
+        assert {MAP: account.parts[LATEST][MAP]} == account.parts[LATEST + 1]
+        account.forget(lambda number: number == LATEST)
+        assert list(account.parts) == [LATEST + 1]
+
+    def test_state_without_bytes_has_no_stamp(self, account):
+        account.state_taken(LATEST, SINK, StateSnapshot("checkpoint", FrozenState(), 0, 5))
+        assert list(account.parts[LATEST][SINK]) == ["windows"]
+
+    def test_another_job_goes_on_with_the_stamps(self, account):
+        other = account_of(StampAccount, stateful())
+        other.go_on(account, LATEST)
+        assert account.parts[LATEST] == other.parts[LATEST]
+        assert other._dealt == {}
+
+    def test_a_rescaled_vertex_gets_all_of_it_once(self, account):
+        """Judged when both subtasks have theirs: here the second one gets what the first one has."""
+        other = account_of(StampAccount, stateful())
+        other.ledger.notes.update(account.ledger.notes)
+        other._dealt[LATEST] = account, frozenset({"map"})
+        halves = [self.own(account, task)._replace(share=Fraction(1, 2)) for task in (MAP, MAP + 1)]
+        assert self.restore(other, *halves) == []
+        assert self.restore(other, *halves, task=MAP + 1) == []
+        assert other._brought == {}
+        assert self.restore(other, *halves) == []
+        assert self.restore(other, halves[0], task=MAP + 1), "a half of the second one's state is lost"

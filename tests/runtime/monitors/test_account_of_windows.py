@@ -1,0 +1,388 @@
+"""The account of windows, told what is not true: watermarks ahead of their input, records that leave too soon or stay, timers that fail."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.model.job import Window
+from sim.runtime import context as runtime_context
+from sim.runtime.context import StateSnapshot
+from sim.runtime.monitors.windows import WindowAccount
+from sim.storage.state_files import FrozenState
+from tests.runtime.monitors.watched import account_of, facts, stopped
+
+SECOND, MS = 10**9, 10**6
+JOB = """# What do windows hold?
+version: 1
+job:
+  src: {{source: {{rate-per-subtask: {rate}, record: 500 B, watermark: {{lateness: 100 ms, idle-timeout: 2 s}}}}, parallelism: 2}}
+  win: {{input: {{src: hash}}, service: 10 us, parallelism: 2, window: {{{window}}}}}
+  sink: {{input: {{win: hash}}, service: 10 us}}
+checkpoint: {{interval: 3 s}}
+run: {{duration: 12 s}}
+"""
+SOURCE, OTHER_SOURCE, WIN, SINK = 0, 1, 2, 4
+FIRST, SECOND_INPUT = 0, 2  # the channels that WIN reads
+
+
+def job(window, rate="100/s"):
+    """At 8.25 s: the window up to 5 s has ended, and the records since then are held."""
+    return stopped(JOB.format(window=window, rate=rate), 8250 * MS)
+
+
+@pytest.fixture(scope="module")
+def event_time():
+    return job("tumbling: 5 s, time: event, state-per-record: 10 B")
+
+
+@pytest.fixture(scope="module")
+def sliding():
+    return job("sliding: 10 s, every: 5 s, time: event, state-per-record: 10 B, api: datastream")
+
+
+@pytest.fixture(scope="module")
+def processing_time():
+    return job("tumbling: 5 s, time: processing, state-per-record: 10 B")
+
+
+@pytest.fixture
+def account(event_time):
+    return account_of(WindowAccount, event_time)
+
+
+def snapshot(window_bytes):
+    return StateSnapshot("checkpoint", FrozenState(), 0, window_bytes)
+
+
+class TestWatermarksOfSources:
+    """The last record of the first source was due at 8.24 s; its watermark stays 100 ms behind."""
+
+    def test_a_watermark_comes_as_far_as_the_records(self, account):
+        account.watermark_sent(SOURCE, 8140 * MS)
+        assert facts(account) == []
+        account.watermark_sent(SOURCE, 8140 * MS + 1)
+        assert facts(account) == ["its watermark 8.14 s is ahead of its records, which have come to 8.14 s"]
+
+    def test_a_watermark_does_not_go_back(self, account):
+        account.watermark_sent(SOURCE, 5 * SECOND)
+        account.watermark_sent(SOURCE, 5 * SECOND)
+        assert facts(account) == []
+        account.watermark_sent(SOURCE, 5 * SECOND - 1 * MS)
+        assert facts(account) == ["its watermark goes back from 5 s to 4.999 s"]
+
+    def test_a_status_is_no_watermark_to_go_back_from(self, account):
+        account.watermark_sent(OTHER_SOURCE, runtime_context.ACTIVE)
+        account.watermark_sent(OTHER_SOURCE, 5 * SECOND)
+        assert facts(account) == []
+
+    def test_without_a_rate_records_come_as_far_as_the_clock(self):
+        account = account_of(WindowAccount, job("tumbling: 5 s, time: event", rate="unlimited"))
+
+        account.watermark_sent(SOURCE, 8150 * MS)
+        assert facts(account) == []
+        account.watermark_sent(SOURCE, 8150 * MS + 1)
+        assert len(facts(account)) == 1
+
+    @pytest.mark.parametrize(("timeout", "is_idle"), [(9 * MS, True), (10 * MS, True), (11 * MS, False)])
+    def test_a_source_is_idle_after_its_timeout(self, event_time, timeout, is_idle):
+        """The last record was due 10 ms ago."""
+        context = event_time.context
+        source = context.scenario.job.vertices[0]
+        patient = replace(
+            source, source=replace(source.source, watermark=replace(source.source.watermark, idle_timeout_ns=timeout))
+        )
+        scenario = replace(
+            context.scenario, job=replace(context.scenario.job, vertices=(patient, *context.scenario.job.vertices[1:]))
+        )
+        account = account_of(WindowAccount, event_time)
+        account.context = replace(context, scenario=scenario)
+
+        account.watermark_sent(SOURCE, runtime_context.IDLE)
+        assert ([] if is_idle else ["it says that it is idle, its last record was due 0.01 s ago"]) == facts(account)
+
+
+class TestWatermarksOfReaders:
+    def test_a_watermark_is_not_ahead_of_the_slowest_input(self, account):
+        account.watermark_arrived(WIN, FIRST, 10 * SECOND)
+        account.watermark_arrived(WIN, SECOND_INPUT, 4 * SECOND)
+        account.watermark_sent(WIN, 4 * SECOND)
+        assert facts(account) == []
+        account.watermark_sent(WIN, 4 * SECOND + 1)
+        assert facts(account) == ["its watermark 4 s is ahead of its input from src[1], which has come to 4 s"]
+
+    def test_a_watermark_does_not_stay_behind_all_inputs(self, account):
+        for channel in (FIRST, SECOND_INPUT):
+            account.watermark_arrived(WIN, channel, 4 * SECOND)
+        account.watermark_arrived(WIN, FIRST, 6 * SECOND)
+        assert facts(account) == ["its watermark stays at 0 s, all active inputs had come to 4 s"]
+
+    def test_what_was_owed_once_is_owed_no_more(self, account):
+        for channel in (FIRST, SECOND_INPUT):
+            account.watermark_arrived(WIN, channel, 4 * SECOND)
+        account.watermark_sent(WIN, 4 * SECOND)
+        for _ in range(2):
+            account.watermark_arrived(WIN, FIRST, 6 * SECOND)
+        assert facts(account) == []
+
+    def test_behind_the_end_of_all_inputs_nothing_is_owed(self, account):
+        for _ in range(2):
+            for channel in (FIRST, SECOND_INPUT):
+                account.watermark_arrived(SINK, channel + 4 - channel // 2, runtime_context.LAST_WATERMARK)
+        assert facts(account) == []
+
+    def test_a_task_is_not_idle_while_an_input_is_active(self, account):
+        account.watermark_arrived(WIN, FIRST, runtime_context.IDLE)
+        account.watermark_sent(WIN, runtime_context.IDLE)
+        assert facts(account) == ["it says that it is idle, its input from src[1] is not"]
+        account.watermark_arrived(WIN, SECOND_INPUT, runtime_context.IDLE)
+        account.watermark_sent(WIN, runtime_context.IDLE)
+        assert facts(account) == []
+
+    def test_an_input_that_is_active_again_counts(self, account):
+        for number in (runtime_context.IDLE, runtime_context.ACTIVE):
+            account.watermark_arrived(WIN, FIRST, number)
+        account.watermark_arrived(WIN, SECOND_INPUT, runtime_context.IDLE)
+        account.watermark_sent(WIN, runtime_context.IDLE)
+        assert facts(account) == ["it says that it is idle, its input from src[0] is not"]
+
+    def test_each_law_is_told_once_a_task(self, account):
+        for _ in range(2):
+            account.watermark_sent(WIN, 5 * SECOND)
+            account.watermark_sent(SINK, 5 * SECOND)
+
+        assert [violation.where for violation in account.found] == ["win[0]", "sink[0]"]
+
+
+class TestRecordsThatLeave:
+    """Both inputs of win[0] come to the end of a window: all it holds belongs to windows that have ended."""
+
+    def end_windows(self, account):
+        for channel in (FIRST, SECOND_INPUT):
+            account.watermark_arrived(WIN, channel, 10 * SECOND)
+        return account.context.plane.position(WIN).served
+
+    def test_all_of_the_window_leaves(self, account):
+        account.records_left(WIN, self.end_windows(account))
+        account.watermark_sent(WIN, 10 * SECOND)
+        assert facts(account) == []
+
+    def test_records_of_later_windows_stay(self, account):
+        served = self.end_windows(account)
+        account.records_left(WIN, served + 1)
+        assert [f"1 record of later windows leave with those up to {served}"] == facts(account)
+
+    def test_no_record_stays_behind(self, account):
+        served = self.end_windows(account)
+        account.records_left(WIN, served - 2)
+        assert [f"2 records are left behind: those up to {served} belong to windows that have ended"] == facts(account)
+
+    def test_nothing_leaves_before_an_end(self, account):
+        account.records_left(WIN, 7)
+        assert facts(account) == ["records up to 7 leave, no window has ended"]
+
+    def test_nothing_leaves_twice(self, account):
+        served = self.end_windows(account)
+        for _ in range(2):
+            account.records_left(WIN, served)
+        assert [f"records up to {served} leave, no window has ended"] == facts(account)
+
+    def test_records_leave_before_the_watermark(self, account):
+        served = self.end_windows(account)
+        account.watermark_sent(WIN, 10 * SECOND)
+        assert [f"its watermark 10 s leaves before the records up to {served}, which it ends"] == facts(account)
+
+    def test_records_leave_before_the_next_watermark_comes(self, account):
+        served = self.end_windows(account)
+        account.watermark_arrived(WIN, FIRST, 11 * SECOND)
+        _, fact = facts(account)
+        assert f"the records up to {served} have not left, their windows have ended" == fact
+
+    def test_a_chained_source_lets_all_go_that_it_has_served(self, account):
+        served = account.context.plane.position(SOURCE).served
+        account.records_left(SOURCE, served)
+        assert facts(account) == []
+        account.records_left(SOURCE, served - 1)
+        assert len(facts(account)) == 1
+
+
+class TestTheEndOfData:
+    def facts_of(self, account, task):
+        return [(violation.where, violation.fact) for violation in account.at_the_end(None)]
+
+    def test_the_end_ends_all_windows(self, account, event_time):
+        account.input_ended(WIN)
+        late = event_time.plane.position(WIN).late
+        assert [
+            ("win[0]", f"its data has ended, it waits for nothing, and its windows hold {late} records")
+        ] == self.facts_of(account, WIN)
+
+    def test_one_such_task_is_told(self, account):
+        for task in (WIN, WIN + 1):
+            account.input_ended(task)
+        assert len(self.facts_of(account, WIN)) == 1
+
+    def test_while_data_comes_windows_hold_records(self, account):
+        account.watermark_arrived(WIN, FIRST, SECOND)
+        assert self.facts_of(account, WIN) == []
+
+    def test_timers_of_processing_time_are_lost_with_the_end(self, processing_time):
+        account = account_of(WindowAccount, processing_time)
+        account.input_ended(WIN)
+        assert self.facts_of(account, WIN) == []
+
+
+class TestRecordsInSnapshots:
+    def cut(self, account, checkpoint=1):
+        part = account.contents.cut(checkpoint, WIN)
+        counted = account.context.plane.counted(WIN)
+        account.ledger.note(checkpoint, WIN, counted.served, part.position.late, counted.read, counted.written)
+        account.cut(checkpoint, WIN, part)
+        return part
+
+    def test_records_in_windows_are_in_the_snapshot(self, account):
+        late = self.cut(account).position.late
+        account.state_taken(1, WIN, snapshot(late * 10))
+        assert facts(account) == []
+        account.state_taken(1, WIN, snapshot(late * 10 - 1))
+        assert [f"snapshot 1 has {late * 10 - 1} bytes for {late} records in windows, 10 each"] == facts(account)
+
+    def test_sliding_windows_keep_what_has_left_for_the_others(self, sliding):
+        """A copy for each of two windows, and one of what has left at the end before."""
+        account = account_of(WindowAccount, sliding)
+        position = sliding.plane.position(WIN)
+        for channel in (FIRST, SECOND_INPUT):
+            account.watermark_arrived(WIN, channel, 5 * SECOND)
+        needed = 2 * position.late + position.served  # nothing had left before
+        self.cut(account)
+        account.state_taken(1, WIN, snapshot(10 * needed))
+        assert facts(account) == []
+        account.state_taken(1, WIN, snapshot(10 * needed - 1))
+        (fact,) = facts(account)
+        assert (
+            f"snapshot 1: it has {10 * needed - 1} bytes for {needed} records whose last window has not ended, 10 each"
+            == fact
+        )
+
+    @pytest.mark.parametrize("moment", ["timers_quiet", "input_ended"])
+    def test_at_the_end_of_the_data_no_later_window_is_waited_for(self, sliding, moment):
+        account = account_of(WindowAccount, sliding)
+        for channel in (FIRST, SECOND_INPUT):
+            account.watermark_arrived(WIN, channel, 5 * SECOND)
+        late = self.cut(account).position.late
+        getattr(account, moment)(WIN)
+        account.state_taken(1, WIN, snapshot(10 * late))
+        assert facts(account) == []
+
+    def test_a_bundle_leaves_before_the_barrier(self, account):
+        part = account.contents.cut(1, WIN)
+        account._windows[WIN] = Window(5 * SECOND, early=True)
+        account._of(WIN).belonging = None
+        account.cut(1, WIN, part)
+        assert [f"{part.position.late} records are held behind barrier 1, a bundle leaves before it"] == facts(account)
+        account.timers_quiet(WIN)
+        account.cut(1, WIN, part)
+        assert facts(account) == []
+
+
+class TestTimers:
+    @pytest.fixture
+    def account(self, processing_time):
+        """It begins now: windows that ended before are none of its business."""
+        return account_of(WindowAccount, processing_time)
+
+    def cut(self, account, *, finished=False, checkpoint=1):
+        part = account.contents.cut(checkpoint, WIN, finished=finished)
+        counted = account.context.plane.counted(WIN)
+        account.ledger.note(checkpoint, WIN, counted.served, part.position.late, counted.read, counted.written)
+        account.cut(checkpoint, WIN, part)
+
+    def test_windows_end_at_multiples_of_their_size(self, account):
+        account.window_ended(WIN)
+        assert facts(account) == ["a window ends at 8.25 s, windows of 5 s do not"]
+
+    def test_a_timer_that_was_set_fires_once(self, account):
+        served = account.context.plane.position(WIN).served
+        account.window_ended(WIN)
+        facts(account)
+        account.timer_fired(WIN, 8250 * MS, served)
+        assert facts(account) == []
+        account.timer_fired(WIN, 8250 * MS, served)
+        assert [f"a timer of 8.25 s fires that was never set, and lets the records up to {served} go"] == facts(account)
+
+    @pytest.fixture
+    def from_the_beginning(self, account):
+        account._of(WIN).timers.begun_ns = 0
+        return account
+
+    def test_a_window_without_a_timer(self, from_the_beginning):
+        account = from_the_beginning
+        self.cut(account)
+        assert facts(account) == ["the window that ended at 5 s has no timer; the last one was set at 0 s"]
+
+    def test_timers_are_quiet_at_the_end(self, from_the_beginning):
+        account = from_the_beginning
+        account.timers_quiet(WIN)
+        self.cut(account)
+        assert facts(account) == []
+
+    def test_a_restored_timer_fires(self, account):
+        """The one of the open window, at 10 s: its task begins anew and must not forget it."""
+        self.cut(account)
+        served = account.ledger.served(1, WIN)
+        account.restarted(1, [WIN])
+        account.timer_fired(WIN, 10 * SECOND, served)
+        assert facts(account) == ["the timer of 10 s fires at 8.25 s"], "it was set, and fires too soon here"
+        account.timer_fired(WIN, 11 * SECOND, served)
+        assert facts(account) == ["the timer of 11 s fires at 8.25 s"]
+
+    def test_a_restored_task_forgets_what_is_no_state(self, account):
+        """Its timers of windows that ended since are not those of the checkpoint."""
+        self.cut(account)
+        account.window_ended(WIN)
+        facts(account)
+        account.restarted(1, [WIN])
+        account.timer_fired(WIN, 8250 * MS, account.context.plane.position(WIN).served)
+        assert len(facts(account)) == 1
+
+    def test_windows_that_end_while_a_task_is_down_need_no_timer(self, from_the_beginning):
+        account = from_the_beginning
+        account.restored(0, WIN, [], 0)
+        self.cut(account)
+        assert facts(account) == []
+
+    def test_operators_that_had_finished_fire_no_timer(self, account):
+        self.cut(account, finished=True)
+        account.restarted(1, [WIN])
+        account.timer_fired(WIN, 8 * SECOND, 1)
+        assert facts(account) == ["a timer of 8 s fires, its operators had finished when the snapshot was taken"]
+
+    def test_a_forgotten_checkpoint_has_no_timers(self, account):
+        for checkpoint in (1, 2):
+            self.cut(account, finished=True, checkpoint=checkpoint)
+        account.forget(lambda number: number == 1)
+
+        assert list(account._timers) == [2]
+
+
+class TestAnotherJob:
+    """It begins from a checkpoint of the one before."""
+
+    def test_vertices_of_the_same_parallelism_go_on_with_their_timers(self, processing_time):
+        before, after = (account_of(WindowAccount, processing_time) for _ in range(2))
+        before._timers[4] = {("win", 0): ((9 * SECOND, 3),), ("win", 1): None}
+        after.go_on(before, 4)
+        after.restarted(4, [WIN, WIN + 1])
+        assert after._of(WIN).timers.pending == [(9 * SECOND, 3)]
+        assert after._of(WIN + 1).timers is None
+
+    def test_ends_of_sliding_windows_are_dealt_out(self, sliding):
+        """Two subtasks become one: it has what both had."""
+        narrow = JOB.replace("service: 10 us, parallelism: 2, window", "service: 10 us, window")
+        merged = stopped(narrow.format(window="sliding: 10 s, every: 5 s, time: event", rate="100/s"), 1 * MS)
+        before, after = account_of(WindowAccount, sliding), account_of(WindowAccount, merged)
+        before._ends[4] = {("win", 0): (10, 20), ("win", 1): (5, 8)}
+        before._timers[4] = {("win", 0): ()}
+        after.go_on(before, 4)
+        after.restarted(4, [WIN])
+        assert list(after._of(WIN).ends) == [15, 28]
+        assert after._timers[4] == {}

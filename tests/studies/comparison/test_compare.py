@@ -1,0 +1,62 @@
+"""`compare` of the room: from a study, a file, or results."""
+
+import math
+
+from sim.model.schema.study import loads
+from sim.runtime.simulate import simulate
+from sim.studies.compare import compare
+from sim.studies.comparison import label
+
+
+def test_a_study_compares_itself_with_no_checkpoints(study):
+    """One row per strategy; results stay at hand by its label."""
+    comparison = compare(study, jobs=1)
+
+    assert list(comparison.table["strategy"]) == ["aligned", "unaligned"]
+    assert (comparison.table["throughput_change"].abs() < 0.05).all()
+    assert (comparison.table["completed"] >= 2).all()
+    assert len(comparison.results["aligned"]) == 1
+
+
+def test_results_compare_without_a_baseline(study):
+    """As they are; nothing is run."""
+    comparison = compare([simulate(scenario) for scenario in study.scenarios])
+
+    assert list(comparison.table["strategy"]) == ["aligned", "unaligned"]
+    assert all(math.isnan(change) for change in comparison.table["throughput_change"])
+
+
+def test_replications_are_pooled(study):
+    """Twice the checkpoints, one row."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: {exponential: 1 ms}}\n"
+    once, twice = (
+        compare(loads(f"{text}checkpoint: {{interval: 1 s}}\nrun: {{duration: 3 s, replications: {n}}}\n"), jobs=1)
+        for n in (1, 2)
+    )
+
+    assert [len(comparison.table) for comparison in (once, twice)] == [1, 1]
+    assert 2 * once.table["completed"][0] == twice.table["completed"][0]
+    assert len({result.scenario.run.seed for result in twice.results["aligned"]}) == 2
+
+
+def test_labels(study):
+    """Barriers need no name, other axes do."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}, service: 1 ms}\nrun: {duration: 1 s}\n"
+    both = loads(text + "checkpoint: {interval: [1 s, 2 s], barriers: [aligned, {aligned-timeout: 1 s}]}\n")
+
+    labels = [label(scenario) for scenario in both.scenarios]
+
+    assert labels[0] == "interval 1 s, aligned"
+    assert labels[-1] == "interval 2 s, aligned-timeout 1 s"
+    assert [label(scenario) for scenario in loads(text + "checkpoint: {interval: 1 s}\n").scenarios] == ["aligned"]
+
+
+def test_a_job_without_periodic_checkpoints_is_an_answer():
+    """Its baseline, which takes no savepoint either, is no replication of it."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}}\ncheckpoint: {interval: off}\n"
+    comparison = compare(loads(f"{text}actions: [{{savepoint: native, at: 1 s}}]\nrun: {{duration: 3 s}}\n"), jobs=1)
+    (run,) = comparison.results["no checkpoints"]
+
+    assert list(comparison.table["strategy"]) == ["no checkpoints"]
+    assert run.checkpoints["checkpoint_type"].tolist() == ["SAVEPOINT"]
+    assert list(compare(loads(f"{text}run: {{duration: 3 s}}\n"), jobs=1).table["strategy"]) == ["no checkpoints"]

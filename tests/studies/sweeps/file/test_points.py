@@ -1,0 +1,285 @@
+"""Points of a sweep: combinations, values that change together, samples of a space, and texts of values."""
+
+from fractions import Fraction
+
+import pytest
+
+from sim.model.schema.text import Reading, ScenarioError
+from sim.studies.sweeps.design import Range, Sample, _choice, combinations, override, sampled, text_of, together
+from sim.studies.sweeps.sweep_file import LEAST_RACING, racing_fault, windows_of
+from tests.studies.sweeps.file.test_definition import ANSWER, W, defined  # noqa: F401 - a fixture
+
+ALIGNED = "set: {checkpoint.barriers: aligned}\n"
+
+
+def sample(points=8, **keys):
+    return Sample.model_validate({"points": points, "of": {"a": {"from": 0, "to": 999}, "b": ["x", "y"]}} | keys)
+
+
+def points(given):
+    reading = Reading("sweep.yaml")
+    return sampled(given, ("sample",), reading), [problem.message for problem in reading.warnings]
+
+
+def test_the_last_key_varies_fastest():
+    assert combinations({"a": [1, 2], "b": [3, 4]}) == [
+        {"a": 1, "b": 3},
+        {"a": 1, "b": 4},
+        {"a": 2, "b": 3},
+        {"a": 2, "b": 4},
+    ]
+
+
+def test_keys_that_change_together_have_a_point_for_each_value():
+    assert together({"a": [1, 2], "b": [3, 4]}, (), Reading("")) == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
+
+
+@pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
+def test_a_sample_is_that_of_its_seed(method):
+    """Without one it is that of 1; each has its points."""
+    first, again, other = (points(sample(method=method, **seed))[0] for seed in ({}, {"seed": 1}, {"seed": 2}))
+
+    assert first == again != other
+    assert 8 == len(first) == len({point["a"] for point in other})
+
+
+def test_sobol_is_the_method_where_none_is_named():
+    assert points(sample())[0] == points(sample(method="sobol"))[0] != points(sample(method="latin-hypercube"))[0]
+
+
+@pytest.mark.parametrize(
+    ("count", "method", "messages"),
+    [
+        (6, "sobol", ["Sobol points are balanced in powers of two: 6 is none"]),
+        (8, "sobol", []),
+        (1, "sobol", []),
+        (6, "latin-hypercube", []),
+    ],
+)
+def test_sobol_points_are_a_power_of_two(count, method, messages, recwarn):
+    """It is told once, and in our words."""
+    found, warnings = points(sample(count, method=method))
+
+    assert (count, messages, 0) == (len(found), warnings, len(recwarn))
+
+
+def test_a_logarithmic_range_has_as_many_points_below_its_middle():
+    """From 1 to 100 that is 10."""
+    at = _choice(Range.model_validate({"from": "1 s", "to": "100 s", "scale": "log"}), (), Reading(""))
+
+    assert [at(share) for share in (0.0, 0.5, 1.0)] == ["1 s", "10 s", "100 s"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "written"),
+    [
+        ("1 s", "1 s", 'k="1 s"'),
+        (3, "3", "k=3"),
+        (Fraction(1, 2), "0.5", "k=0.5"),
+        (True, "true", "k=true"),
+        (None, "null", "k=null"),
+        ({"aligned-timeout": "1 s"}, "aligned-timeout 1 s", 'k={"aligned-timeout": "1 s"}'),
+        ({"a": 1, "b": {"c": "x"}}, "a 1, b c x", 'k={"a": 1, "b": {"c": "x"}}'),
+        ([1, "x"], '[1, "x"]', 'k=[1, "x"]'),
+    ],
+)
+def test_a_value_is_a_text_in_tables_and_json_in_a_scenario(value, text, written):
+    assert (text, written) == (text_of(value), override("k", value))
+
+
+class Combination:
+    """A scenario, as far as windows are counted."""
+
+    def __init__(self, **axes):
+        self.axes = tuple(axes.items())
+
+
+@pytest.mark.parametrize(
+    ("windows", "by", "count"),
+    [
+        ([{"window": "a"}, {"window": "b"}, {"window": "a"}], "", 2),
+        ([{"window": "a", "load": "low"}, {"window": "b", "load": "low"}, {"window": "c", "load": "high"}], "load", 1),
+        ([{"window": "a"}, {"window": "a"}], "", None),
+        ([{}, {}], "", None),
+    ],
+)
+def test_windows_are_counted_where_there_are_fewest(windows, by, count):
+    """A single one is none."""
+    assert count == windows_of([Combination(**axes) for axes in windows], by)
+
+
+@pytest.mark.parametrize(
+    ("racing", "least", "windows", "precise", "fault"),
+    [
+        (8, "completed", 8, False, None),
+        (8, "completed", None, False, None),
+        (7, "completed", None, False, "7 windows x seeds tell no"),
+        (8, "completed", 7, False, "there are 7"),
+        (8, "", 8, False, "settings race for the smallest value"),
+        (8, "completed", 8, True, "precision: adds replications"),
+    ],
+)
+def test_settings_race_through_eight_windows_or_more(racing, least, windows, precise, fault):
+    found = racing_fault(racing, least, windows, precise=precise)
+
+    assert LEAST_RACING == 8
+    assert found is None if fault is None else fault in found
+
+
+def test_a_definition_knows_its_file_and_what_all_runs_share(defined, tmp_path):  # noqa: F811
+    """As overrides of the scenario, which a report writes again."""
+    found = defined(
+        "set: {checkpoint.barriers: {aligned-timeout: 1 s}, checkpoint.interval: 3 s}\nvary: {run.seed: [1, 2]}"
+    )
+
+    assert tmp_path / "job.yaml" == found.job
+    assert found.settings == ('checkpoint.barriers={"aligned-timeout": "1 s"}', 'checkpoint.interval="3 s"')
+    assert (found.load, found.precision, found.question, found.warnings) == ("", None, None, ())
+    assert [scenario.name for scenario in found.scenarios] == ["sweep"] * 2
+
+
+def test_warnings_of_the_sweep_are_told(defined):  # noqa: F811
+    """Once each, with their place."""
+    (warning,) = defined("sample: {points: 3, of: {checkpoint.interval: [1 s, 2 s]}}").warnings
+
+    assert (warning.line, warning.message) == (4, "Sobol points are balanced in powers of two: 3 is none")
+
+
+def test_points_are_made_of_all_that_varies(defined):  # noqa: F811
+    """What is listed first varies slowest; then keys that change together, then the sample."""
+    found = defined(
+        "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s]}\n"
+        "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]\n"
+        "sample: {points: 2, method: latin-hypercube, of: {checkpoint.num-retained: [1, 2]}}"
+    )
+    axes = [dict(scenario.axes) for scenario in found.scenarios]
+
+    assert [own["checkpoint.interval"] for own in axes] == ["1 s"] * 4 + ["2 s"] * 4
+    assert [own["checkpoint.timeout"] for own in axes] == (["1 min"] * 2 + ["2 min"] * 2) * 2
+    assert [{"1", "2"}] * 4 == [{own["checkpoint.num-retained"] for own in axes[i : i + 2]} for i in range(0, 8, 2)]
+
+
+def test_seeds_stand_where_they_are_listed_among_all_that_varies(defined):  # noqa: F811
+    """With windows, together and samples too, as if each seed were any other value."""
+    text = (
+        "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s], run.seed: [5, 6, 7]}\n"
+        "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]\n"
+        + W
+        + ", length: 1 s, at: [1 s, 4 s]}"
+    )
+    found = [dict(scenario.axes) for scenario in defined(text).scenarios]
+    expected = [
+        (window, interval, seed, timeout)
+        for window in ("1 s", "4 s")
+        for interval in ("1 s", "2 s")
+        for seed in ("5", "6", "7")
+        for timeout in ("1 min", "2 min")
+    ]
+
+    assert expected == [
+        (own["window"], own["checkpoint.interval"], own["run.seed"], own["checkpoint.timeout"]) for own in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("below", "message"),
+    [
+        (
+            ALIGNED + "vary: {run.seed: [1, 2, 3], checkpoint.interval: [1 s, 2 s]}\nmost: 5",
+            "asks for 6 combinations, at most 5 are allowed: write most: 6",
+        ),
+        (
+            ALIGNED + "vary: {run.seed: [1, 2, 3]}\n" + W + ", length: 1 s, at: [1 s, 4 s]}\nmost: 5",
+            "asks for 6 combinations, at most 5 are allowed (t.csv: 10 s, 11 rows, times in seconds; 2 windows of 1 s): write most: 6",
+        ),
+        (
+            "vary: {checkpoint.interval: [1 s, 2 s]}\nreplications: 3\nmost: 11",
+            "sweep.yaml:5:1: replications: asks for 12 runs of all",
+        ),
+        (
+            "vary: {checkpoint.interval: [1 s, 2 s], run.replications: [3]}\nmost: 11",
+            "asks for 12 runs of all combinations",
+        ),
+    ],
+)
+def test_more_runs_than_are_meant_are_refused(defined, below, message):  # noqa: F811
+    """As many as are meant are not."""
+    with pytest.raises(ScenarioError) as refused:
+        defined(below)
+
+    assert message in str(refused.value)
+    assert defined(below.replace("most: 5", "most: 6").replace("most: 11", "most: 12")).scenarios
+
+
+def test_combinations_beyond_counting_are_refused_before_they_are_made(defined):  # noqa: F811
+    """They would fill any memory."""
+    values = list(range(1, 2001))
+    keys = ("run.replications", "checkpoint.num-retained", "checkpoint.max-concurrent", "checkpoint.tolerated-failures")
+
+    with pytest.raises(ScenarioError, match="asks for 16000000000000 combinations, at most 20000 are allowed"):
+        defined(f"vary: {{{', '.join(f'{key}: {values}' for key in keys)}}}")
+
+
+def test_a_column_of_the_precision_has_numbers(defined):  # noqa: F811
+    with pytest.raises(
+        ScenarioError, match=r"sweep\.yaml:4:13: precision\.of: 'complete' is no column of the results \(did you mean"
+    ):
+        defined("precision: {of: complete, within: 5 %, most: 9}")
+    assert defined("precision: {of: completed, within: 5 %, most: 9}").precision.most == 9
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (
+            "against: {run.seed: 1, run.duration: 2}",
+            "has no value for checkpoint.interval, checkpoint.barriers; run.duration, run.seed are no settings",
+        ),
+        (
+            "settings: [checkpoint.intervall]",
+            "'checkpoint.intervall' does not vary (did you mean 'checkpoint.interval'?); these do: checkpoint.interval, ",
+        ),
+        ("by: checkpoint.interval, settings: [checkpoint.interval]", "neither varies beside the settings"),
+        ("by: checkpoint.barrier, settings: [checkpoint.interval]", "(did you mean 'checkpoint.barriers'?)"),
+    ],
+)
+def test_a_question_that_names_what_is_not_there_hears_what_is(defined, rest, message):  # noqa: F811
+    with pytest.raises(ScenarioError) as refused:
+        defined(ANSWER % rest)
+
+    assert message in str(refused.value)
+
+
+def test_a_limit_of_no_column_is_one_mistake(defined):  # noqa: F811
+    """Nobody knows its unit."""
+    with pytest.raises(ScenarioError) as refused:
+        defined(ANSWER % "limits: {complete: '> 1 s'}")
+
+    assert len(refused.value.problems) == 1
+
+
+def test_a_question_compares_all_that_varies_beside_its_windows(defined):  # noqa: F811
+    """In the order of the axes; what it is sorted by is no setting, and the reference has the values of the settings in their order."""
+    found = defined(
+        W
+        + ", length: 1 s, at: [1 s, 4 s]}\nvary: {checkpoint.interval: [1 s, 2 s], checkpoint.timeout: [1 min, 2 min]}\n"
+        "answer: {by: checkpoint.timeout, show: [completed, failed], against: {checkpoint.barriers: aligned, checkpoint.interval: 2 s}}"
+    ).question
+
+    assert found.settings == ("checkpoint.interval", "checkpoint.barriers")
+    assert found.varied == ("window", "checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers")
+    assert found.against == (("checkpoint.interval", "2 s"), ("checkpoint.barriers", "aligned"))
+    assert (found.show, found.least, found.limits, found.by, found.racing) == (
+        ("completed", "failed"),
+        "",
+        (),
+        "checkpoint.timeout",
+        0,
+    )
+
+
+def test_nothing_varies_and_nothing_is_compared(defined):  # noqa: F811
+    with pytest.raises(ScenarioError, match="there is nothing to compare: nothing else varies"):
+        defined(
+            "set: {checkpoint.barriers: aligned}\n" + W + ", length: 1 s, at: [1 s, 4 s]}\nanswer: {show: [completed]}"
+        )

@@ -1,0 +1,199 @@
+"""A whole sweep on a Spark that runs its tasks here: which cells run, in how many jobs, what is watched, and how it ends."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from sim.runtime.manifest import code_version
+from sim.studies import cells
+from sim.studies.sweeps import spark_rows as room
+from sim.studies.sweeps import spark_task
+from sim.studies.sweeps.spark_rows import ClusterError, rows_on
+from tests.studies.sweeps.spark.conftest import Context, Lines
+
+pytestmark = pytest.mark.usefixtures("pyspark")
+
+
+def made_cell(number):
+    return SimpleNamespace(id=f"c{number}", scenario=SimpleNamespace(run=SimpleNamespace(duration_ns=7)))
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """(cell, engine, check, attempt) of the cells that have run."""
+    found = []
+
+    def timed(own, engine, *, check, attempt):
+        found.append((own.id, engine, check, attempt))
+        return {"cell": own.id, "status": "ok", "cpu_s": 1.0}
+
+    monkeypatch.setattr(cells, "timed", timed)
+    monkeypatch.setattr(cells, "warm", lambda engine, kernel: False)
+    monkeypatch.setattr(room, "TICK_S", 0.01)
+    return found
+
+
+def test_every_cell_has_a_row_and_whoever_watches_sees_how_far_it_is(ran):
+    spark, seen = Context(slots=2), []
+    rows = list(
+        rows_on(
+            spark, [made_cell(i) for i in range(7)], engine="interpreted", watch=lambda *reached: seen.append(reached)
+        )
+    )
+
+    assert [f"c{i}" for i in range(7)] == sorted(row["cell"] for row in rows)
+    assert seen[-1] == (7, 49)
+    assert seen == sorted(seen)
+    assert sorted(spark.jobs) == [(1, 1), (2, 2), (2, 2), (2, 2)], "a task per slot"
+
+
+def test_cells_that_have_a_row_by_now_are_not_sent(ran):
+    rows = list(
+        rows_on(
+            Context(),
+            [made_cell(i) for i in range(5)],
+            engine="interpreted",
+            watch=lambda *_: None,
+            skip=lambda i: i % 2 == 0,
+        )
+    )
+
+    assert sorted(row["cell"] for row in rows) == ["c1", "c3"]
+
+
+def test_a_task_says_which_attempt_it_is_and_checks_only_if_asked(ran, pyspark):
+    pyspark.attempt = 3
+    list(rows_on(Context(), [made_cell(0)], engine="interpreted", watch=lambda *_: None, check=False))
+    list(rows_on(Context(), [made_cell(1)], engine="interpreted", watch=lambda *_: None))
+
+    assert ran == [("c0", "interpreted", False, 3), ("c1", "interpreted", True, 3)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "sent"), [("compiled", [("broadcast", ("kernel.o", b"code"))]), ("interpreted", [])]
+)
+def test_compiled_code_is_sent_where_there_is_some(ran, monkeypatch, engine, sent):
+    monkeypatch.setattr(room, "compiled_kernel", lambda: ("kernel.o", b"code"))
+    spark = Context()
+    list(rows_on(spark, [made_cell(0)], engine=engine, watch=lambda *_: None))
+
+    assert sent == spark.calls
+
+
+def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran):
+    """Its jobs would keep a shared cluster busy for nobody."""
+    spark = Context()
+
+    def gone(items, count):
+        spark._jsc.stopped = True
+        raise RuntimeError("broken pipe")
+
+    spark.parallelize = gone
+    with pytest.raises(ClusterError, match="the Spark cluster is gone"):
+        list(rows_on(spark, [made_cell(i) for i in range(3)], engine="interpreted", watch=lambda *_: None))
+
+    assert spark.calls == [("cancelAllJobs",)]
+
+
+def test_whoever_stops_listening_cancels_what_runs(ran):
+    """Ctrl-C comes between two rows."""
+    spark = Context(slots=1)
+    coming = rows_on(spark, [made_cell(i) for i in range(50)], engine="interpreted", watch=lambda *_: None)
+    next(coming)
+    coming.close()
+
+    assert spark.calls == [("cancelAllJobs",)]
+    assert len(ran) < 50
+
+
+def test_executors_that_vanish_are_noticed_while_rows_are_awaited(ran, monkeypatch):
+    """Spark itself would wait without a word."""
+    looked = []
+    monkeypatch.setattr(room._Jobs, "check_executors", lambda jobs: looked.append(True))
+    list(rows_on(Context(), [made_cell(0)], engine="interpreted", watch=lambda *_: None))
+
+    assert looked
+
+
+def test_our_task_is_sent_as_text(ran, pyspark):
+    """Executors may not have the package."""
+    list(rows_on(Context(), [], engine="interpreted", watch=lambda *_: None))
+
+    assert [spark_task] == pyspark.by_value
+
+
+def test_lists_of_lines_are_merged_behind_each_other():
+    """As tasks end."""
+    merge = spark_task.Lines()
+
+    assert merge.addInPlace(merge.addInPlace(merge.zero(["old"]), ["a", "b"]), ["c"]) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("version", "brought"), [(None, False), ("another", True)])
+def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(monkeypatch, tmp_path, version, brought):
+    """It stays in the user's cache: the compiled kernel is kept beside it."""
+    (tmp_path / "sent" / "sim").mkdir(parents=True)
+    (tmp_path / "sent" / "sim" / "__init__.py").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    python = SimpleNamespace(modules={"sim": 1, "sim.studies": 2, "simpy": 3}, path=["first"])
+    monkeypatch.setattr(spark_task, "sys", python)
+
+    spark_task.bring(str(tmp_path / "sent"), version or code_version())
+
+    place = tmp_path / "cache" / "ckptsim" / "another"
+    assert (["simpy"] if brought else ["sim", "sim.studies", "simpy"]) == list(python.modules)
+    assert ([str(place), "first"] if brought else ["first"]) == python.path
+    assert brought == (place / "sim" / "__init__.py").exists()
+
+
+def test_a_package_that_was_kept_is_not_copied_again(monkeypatch, tmp_path):
+    """All executors of a machine share it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    kept = tmp_path / "cache" / "ckptsim" / "v"
+    kept.mkdir(parents=True)
+
+    assert kept == spark_task._lasting(tmp_path / "sent", "v")
+    assert [kept] == list(kept.parent.iterdir())
+
+
+def test_without_room_for_a_copy_the_package_runs_where_it_was_sent(monkeypatch, tmp_path):
+    """A full disk, or a user without a home."""
+    (tmp_path / "cache").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert tmp_path / "sent" == spark_task._lasting(tmp_path / "sent", "v")
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(spark_task.Path, "home", homeless)
+    assert tmp_path / "sent" == spark_task._lasting(tmp_path / "sent", "v")
+
+
+def test_the_copy_of_an_executor_that_was_first_serves(monkeypatch, tmp_path):
+    """Two copy at the same time; the second finds the place taken."""
+    (tmp_path / "sent").mkdir()
+    (tmp_path / "sent" / "sim.py").write_text("ours")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    real = spark_task.shutil.copytree
+
+    def copytree(*arguments, **options):
+        place = tmp_path / "cache" / "ckptsim" / "v"
+        place.mkdir()
+        (place / "sim.py").write_text("theirs")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(spark_task.shutil, "copytree", copytree)
+
+    assert (spark_task._lasting(tmp_path / "sent", "v") / "sim.py").read_text() == "theirs"
+
+
+def test_only_an_executor_that_compiles_says_so(monkeypatch):
+    """Without a line from anybody all is well."""
+    monkeypatch.setattr(cells, "warm", lambda engine, kernel: kernel is None)
+    lines = Lines([])
+    for kernel in (None, SimpleNamespace(value=("kernel.o", b"code"))):
+        list(spark_task.runner("archive", code_version(), "compiled", True, kernel, lines)(iter(())))
+
+    assert [json.loads(line) for line in lines.value] == []

@@ -1,0 +1,265 @@
+"""The sentences of an answer, and the tables beside them: half of the windows overloaded, failures, ties, one window, missing columns."""
+
+import numpy as np
+import pytest
+
+from sim.results.sweep_answers import Limit
+from sim.studies.cells import COLUMNS
+from sim.studies.sweeps.answer import sections, sentence
+from sim.studies.sweeps.sweep_file import Question
+from tests.results.analysis.sweeps.made_up import rows_of
+
+KEY, COLUMN = "checkpoint.interval", "caught_up_ms"
+LOAD = 1000 * np.random.default_rng(1).random(8)
+NOISE = np.random.default_rng(2).standard_normal((5, 8))
+
+
+def asks(*limits, column=COLUMN, against=""):
+    reference = ((KEY, against),) if against else ()
+    return Question((KEY,), (column,), ("window", KEY), column, limits, reference)
+
+
+def titled(question, results, start):
+    return next(section for section in sections(question, results) if section.title.startswith(start))
+
+
+@pytest.fixture
+def overloaded():
+    """In four of eight windows nothing catches up; in two others one setting does not."""
+    bounds = [(setting, window) for setting in ("10 s", "30 s", "90 s") for window in range(4)] + [
+        ("90 s", 4),
+        ("30 s", 5),
+    ]
+    base = np.where(np.arange(8) < 4, 300_000.0, 26_000 + LOAD)
+    late = base + np.array([0, 0, 0, 0, 200_000, 4_000, 4_100, 3_900])
+    other = base + np.array([0, 0, 0, 0, 2_000, 200_000, 2_100, 1_900])
+    return rows_of({"10 s": base, "30 s": other, "90 s": late}, bounds=bounds)
+
+
+def test_half_of_the_windows_are_overloaded(overloaded):
+    """That is said before any number, and no window vanishes from a mean."""
+    found = sentence(asks(against="10 s"), overloaded)
+
+    assert found == (
+        "In 4 of 8 windows the job does not catch up within the run with any checkpoint.interval: "
+        "'count' is 100 % busy there (w0, w1, w2, w3). "
+        "Of the other 4 windows, the job does not catch up within the run with 30 s in 1, with 90 s in 1. "
+        "Least caught_up_ms: 26 s ± 364 ms over the other 4 windows, with checkpoint.interval 10 s (of 3 settings). "
+        "It is surely the least: 95 % for all comparisons together."
+    )
+    assert titled(asks(), overloaded, "Mean").rows == [
+        ["10 s", "> 2.7 min ± 2 min (not ended in 4 of 8)"],
+        ["30 s", "> 3.1 min ± 113 s (not ended in 5 of 8)"],
+        ["90 s", "> 3.2 min ± 112 s (not ended in 5 of 8)"],
+    ]
+    windows = titled(asks(), overloaded, "caught_up_ms in each window")
+    assert windows.rows[0] == ["w0", "> 5 min", "> 5 min", "> 5 min"]
+    assert windows.rows[4] == ["w4", "26 s", "28 s", "> 3.8 min"]
+
+
+def test_a_limit_is_not_kept_where_nothing_ends(overloaded):
+    found = sentence(asks(Limit(COLUMN, at_most=60_000)), overloaded)
+
+    assert found.startswith("In 4 of 8 windows the job does not catch up within the run with any checkpoint.interval")
+    assert found.endswith("None of 3 settings keeps caught_up_ms at most 60 s.")
+
+
+def test_a_setting_that_fails_in_its_worst_windows():
+    """Its mean over the others would be the least."""
+    rows = rows_of({"10 s": 5_000 + LOAD, "30 s": 9_000 + LOAD})
+    hard = (rows[KEY] == "10 s") & rows["window"].isin(["w6", "w7"])
+    rows.loc[hard, "job_status"] = "FAILED: restarts exhausted"
+
+    assert sentence(asks(), rows) == (
+        "With checkpoint.interval 10 s the job fails in 2 of 8 windows (restarts exhausted). "
+        "Least caught_up_ms: 9.6 s ± 255 ms over 8 windows, with checkpoint.interval 30 s (of 2 settings)."
+    )
+    assert titled(asks(), rows, "Mean").rows[0] == ["10 s", "- (fails in 2 of 8)"]
+    rows.loc[hard, ["status", "error", "job_status"]] = ["error", "MemoryError", None]
+    assert sentence(asks(), rows).startswith(
+        "With checkpoint.interval 10 s cells fail in 2 of 8 windows (MemoryError)."
+    )
+
+
+def test_ties():
+    rows = rows_of({"10 min": LOAD, "20 min": LOAD, "30 min": LOAD * (1 + 1e-12)})
+
+    assert sentence(asks(), rows) == (
+        "Least caught_up_ms: 566 ms ± 255 ms over 8 windows, with checkpoint.interval 10 min (of 3 settings). "
+        "It ties with 20 min, 30 min: their values agree to nine digits. "
+        "Take checkpoint.interval 10 min: of equal ones it stands first."
+    )
+
+
+def test_runs_that_end_before_a_checkpoint_does():
+    """Three intervals longer than the runs tie: no wonder."""
+    rows = rows_of({"5 s": 1.2 * LOAD, "10 min": LOAD, "20 min": LOAD}).assign(completed=0)
+    only_5_s = rows.assign(completed=[3 if interval == "5 s" else 0 for interval in rows[KEY]])
+
+    assert sentence(asks(), rows).startswith("No run completes a checkpoint, with any checkpoint.interval. ")
+    assert sentence(asks(), only_5_s).startswith("No run completes a checkpoint with 10 min, 20 min. ")
+    assert "completes a checkpoint" not in sentence(asks(), only_5_s[only_5_s[KEY] == "5 s"])
+
+
+def test_one_setting():
+    """There is nothing to choose, and it is no plural."""
+    assert sentence(asks(), rows_of({"10 s": LOAD})).startswith(
+        "Least caught_up_ms: 566 ms ± 255 ms over 8 windows, with checkpoint.interval 10 s (of 1 setting)."
+    )
+
+
+def test_one_window():
+    """It has no interval; with seeds it has one for this window alone."""
+    rows = rows_of({"10 s": [1000.0], "30 s": [2000.0]})
+    seeded = rows_of({"10 s": [1000 + 10 * NOISE[0]], "30 s": [2000 + 10 * NOISE[1]]})
+
+    assert sentence(asks(), rows) == (
+        "Least caught_up_ms: 1 s, with checkpoint.interval 10 s (of 2 settings). "
+        "That is one window with one seed: there is no interval, and no setting is surely better than another."
+    )
+    assert sections(asks(), rows)[0].title == "Mean of one window: it has no interval over windows"
+    assert sentence(asks(), seeded).endswith(
+        "for all comparisons together; next is 30 s, by 1 s. It is one window: its seeds say nothing about others."
+    )
+    assert (
+        sections(asks(), seeded)[0].title
+        == "Mean over 8 seeds of a single window, with 95 % confidence for this window alone"
+    )
+
+
+def test_missing_columns():
+    """No transactional sink: nothing was hidden, and its limit cannot be kept."""
+    rows = rows_of({"10 s": 5_000 + LOAD, "30 s": 9_000 + LOAD}, visible_p99_ms=np.nan).assign(nothing="visible_p99_ms")
+    limited = asks(Limit("visible_p99_ms", at_most=1000))
+
+    assert sentence(limited, rows) == (
+        "No run has a value of visible_p99_ms: there was nothing to measure. Its limit cannot be kept. "
+        "None of 2 settings keeps visible_p99_ms at most 1 s."
+    )
+    only = Question((KEY,), ("visible_p99_ms",), (KEY,), "visible_p99_ms")
+    assert (
+        sentence(only, rows)
+        == "No run has a value of visible_p99_ms: there was nothing to measure. No setting can be chosen."
+    )
+    assert sections(only, rows)[0].rows == [["10 s", "-"], ["30 s", "-"]]
+
+
+def test_a_limit_that_the_interval_reaches():
+    """It is kept by the mean, and another one may keep it."""
+    rows = rows_of({"10 s": 500 + LOAD, "30 s": 400 + LOAD}, lag_s=1.0)
+    rows["lag_s"] = np.where(rows[KEY] == "10 s", 10 + np.tile(NOISE[0], 2), 10.5 + np.tile(NOISE[0], 2))
+    bound = float(rows.loc[rows[KEY] == "10 s", "lag_s"].mean()) + 0.1
+    found = sentence(asks(Limit("lag_s", at_most=bound)), rows)
+
+    assert "(1 of 2 settings keeps lag_s at most" in found
+    assert "Whether it keeps its limit is not sure: the interval of lag_s reaches beyond." in found
+    assert found.endswith("1 more may keep it: 30 s.")
+
+
+def test_a_percentile_says_what_it_stands_on():
+    rows = rows_of({"10 s": LOAD, "30 s": LOAD + 1}, column="end_to_end_p99_ms")
+    few = rows.assign(completed=np.where(rows[KEY] == "10 s", 60, 20))
+
+    assert sections(asks(column="end_to_end_p99_ms"), few)[0].title.endswith(
+        ". end_to_end_p99_ms is of 20 to 60 checkpoints a run and needs 100: it is hardly more than the longest"
+    )
+    assert "needs" not in sections(asks(column="end_to_end_p99_ms"), rows.assign(completed=100))[0].title
+
+
+WAYS = ["unfinished", "missing", "dead"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("column", [name for name, column in COLUMNS.items() if column.worse == "more"])
+def test_a_column_never_gains_by_hiding(column, way):
+    """For every column of results: the best setting hides its worst windows, and is never better off than before."""
+    if way == "unfinished" and not COLUMNS[column].may_be_bound:
+        way = "missing"
+    rows = rows_of({"10 s": 500 + LOAD + NOISE[0], "30 s": 501 + LOAD + NOISE[1], "60 s": 600 + LOAD}, column=column)
+    hard = (rows[KEY] == "60 s") & rows["window"].isin([f"w{i}" for i in np.argsort(LOAD)[2:]])
+    if way == "unfinished":
+        rows.loc[hard, "unfinished"] = column
+        rows.loc[hard, column] = 1.0
+    elif way == "missing":
+        rows.loc[hard, column] = np.nan
+    else:
+        rows.loc[hard, "job_status"] = "FAILED: killed"
+    found = sentence(asks(column=column), rows)
+    least = found[found.index("Least") :]
+
+    assert "60 s" not in least.partition("(of 3 settings)")[0]
+    assert "Take checkpoint.interval 60 s" not in found
+    assert (
+        "60 s in 6" in found
+        or "60 s the job fails in 6" in found
+        or f"60 s there is no value of {column} in 6" in found
+    )
+
+
+def test_the_longest_of_a_few_checkpoints_is_no_percentile():
+    """It is named with its count and not chosen; where none has the sample the answer says what is compared."""
+    rows = rows_of({"5 min": 100 + LOAD, "1 s": 500 + LOAD, "2 s": 600 + LOAD}, column="end_to_end_p99_ms")
+    rows["completed"] = rows[KEY].map({"5 min": 1, "1 s": 120, "2 s": 60})
+    dies = rows.assign(completed=1)
+    dies.loc[dies[KEY] == "2 s", "job_status"] = "FAILED: killed"
+
+    assert sentence(asks(column="end_to_end_p99_ms"), rows) == (
+        "Not ranked, as end_to_end_p99_ms needs 100 checkpoints in all runs of a setting: 5 min has 8. "
+        "Least end_to_end_p99_ms: 1.1 s ± 255 ms over 8 windows, with checkpoint.interval 1 s (of 2 settings that are ranked). "
+        "It is surely the least: 95 % for all comparisons together; next is 2 s, by 100 ms."
+    )
+    assert (
+        "No setting that could be chosen has the 100 checkpoints that end_to_end_p99_ms needs: "
+        "it is the longest of 8, and compared as that. Least end_to_end_p99_ms: 666 ms"
+    ) in sentence(asks(column="end_to_end_p99_ms"), dies)
+    assert "of 1 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), dies)[0].title
+
+
+def test_a_limit_on_a_percentile_needs_its_sample():
+    """The longest of eight checkpoints keeps no limit of a p99: such a setting stands behind those that are known to keep it."""
+    rows = rows_of({"5 min": LOAD, "1 s": 500 + LOAD, "2 s": 900 + LOAD}, end_to_end_p99_ms=400.0)
+    rows["completed"] = rows[KEY].map({"5 min": 1, "1 s": 120, "2 s": 60})
+    limited = asks(Limit("end_to_end_p99_ms", at_most=1000))
+    slow = rows.assign(end_to_end_p99_ms=rows[KEY].map({"5 min": 1500.0, "1 s": 400.0, "2 s": 400.0}))
+
+    assert sentence(limited, rows) == (
+        "Not known to keep end_to_end_p99_ms at most 1 s, as that needs 100 checkpoints in all runs of a setting: 5 min has 8. "
+        "Least caught_up_ms: 1.1 s ± 255 ms over 8 windows, with checkpoint.interval 1 s "
+        "(2 of 3 settings keep end_to_end_p99_ms at most 1 s on average over 8 windows). "
+        "It is surely the least: 95 % for all comparisons together; next is 2 s, by 400 ms."
+    )
+    few = sentence(limited, rows.assign(completed=10))
+    assert (
+        "needs 100 checkpoints in all runs of a setting: 5 min has 80, 1 s has 80, 2 s has 80. Least caught_up_ms: 566 ms"
+        in few
+    )
+    assert "(3 of 3 settings seem to keep end_to_end_p99_ms at most 1 s on average over 8 windows)" in few
+    assert "5 min" not in sentence(limited, slow)  # what the longest breaks is broken
+
+
+def test_runs_without_a_value_count_in_no_sample():
+    rows = rows_of({"10 s": LOAD, "30 s": LOAD}, column="end_to_end_p99_ms").assign(completed=60)
+    rows.loc[rows[KEY] == "10 s", ["completed", "job_status"]] = [4, "FAILED: killed"]
+
+    assert "is of 60 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), rows)[0].title
+
+
+def test_a_limit_is_told_window_by_window():
+    """The mean keeps it, and windows break it: the sentence and a table say where, though the column is not asked for."""
+    rows = rows_of({"10 s": 100 + LOAD, "30 s": 900 + LOAD}, end_to_end_p99_ms=400.0)
+    rows.loc[(rows[KEY] == "10 s") & rows["window"].isin(["w3", "w5"]), "end_to_end_p99_ms"] = 1700.0
+    rows.loc[(rows[KEY] == "10 s") & (rows["window"] == "w5"), "end_to_end_p99_ms"] = 2100.0
+    question = asks(Limit("end_to_end_p99_ms", at_most=1000))
+    both = rows.assign(end_to_end_p99_ms=np.where(rows["window"] == "w3", 1700.0, 400.0))
+    found = sentence(question, rows)
+
+    assert "(2 of 2 settings keep end_to_end_p99_ms at most 1 s on average over 8 windows)" in found
+    assert "10 s keeps end_to_end_p99_ms at most 1 s in 6 of 8 windows only (broken at w5: 2.1 s; w3: 1.7 s)." in found
+    assert "It is kept in all 8 windows with 30 s." in found
+    near = rows.assign(end_to_end_p99_ms=rows["end_to_end_p99_ms"].replace({1700.0: 1041.0, 2100.0: 1004.0}))
+    assert "(broken at w3: 1.04 s; w5: 1.004 s)" in sentence(question, near)  # "1 s" beside a limit of 1 s says nothing
+    assert "No setting keeps it in all 8 windows." in sentence(question, both)
+    assert titled(question, rows, "Mean").rows[0] == ["10 s", "666 ms ± 255 ms", "775 ms ± 587 ms"]
+    table = titled(question, rows, "end_to_end_p99_ms in each window (limit: at most 1 s)")
+    assert table.rows[3] == ["w3", "1.7 s", "400 ms"]
+    assert "only" not in sentence(asks(Limit("end_to_end_p99_ms", at_most=3000)), rows)

@@ -1,0 +1,193 @@
+"""Which file has the row of a cell: found by name, the successful one of several, read group by group."""
+
+import numpy as np
+import pytest
+
+from sim.studies.sweeps import racing, store
+from sim.studies.sweeps.racing import GoneError, groups, is_batch_name, packed, read, read_group
+from sim.studies.sweeps.store import KeptRows
+
+
+def row(cell, rate=1.0, status="ok", **others):
+    return {"cell": cell, "status": status, "error": "", "throughput_per_second": rate, "violations": 0} | others
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """``kept(rows of a file, rows of another, ...)``, in the order given."""
+
+    def of(*files):
+        keys = {}
+        for rows in files:
+            name, content = packed(rows)
+            (tmp_path / name).write_bytes(content)
+            keys[tmp_path / name] = racing.checked(tmp_path / name)
+        store.forget_files()
+        return KeptRows(keys)
+
+    return of
+
+
+def names(*cells):
+    return np.array(cells, dtype="S20")
+
+
+def test_cells_are_found_by_name(kept):
+    """In any order; what has no row has no number."""
+    rows = kept([row("a"), row("b", status="error")], [row("c"), row("b", 5.0)])
+
+    assert len(rows) == 3
+    assert rows.cells.to_pylist() == ["a", "b", "c"]
+    assert rows.find(names("c", "x", "a", "b")).tolist() == [2, -1, 0, 1]
+
+
+def test_a_failure_is_no_result(kept):
+    """Nor is a row that is not there; of two rows the successful one counts, wherever it stands."""
+    rows = kept([row("a"), row("b", status="error"), row("d", status="error")], [row("c", status="error"), row("b")])
+    found = rows.find(names("a", "b", "c", "d", "x"))
+
+    assert rows.is_ok(found).tolist() == [True, True, False, False, False]
+
+
+def test_without_rows_nothing_is_there(kept):
+    rows = kept()
+    found = rows.find(names("a", "b"))
+
+    assert (len(rows), found.tolist(), rows.is_ok(found).tolist()) == (0, [-1, -1], [False, False])
+    assert len(rows.table(np.array([], dtype=np.int64))) == 0
+
+
+def test_rows_stand_in_the_order_that_is_asked_for(kept):
+    """A cell that ran twice has its first successful row, of whichever file."""
+    rows = kept([row("a", 1.0), row("b", 2.0, status="error")], [row("b", 3.0), row("c", 4.0), row("b", 5.0)])
+    table = rows.table(rows.find(names("c", "b", "a", "c")), ["cell", "throughput_per_second"])
+
+    assert table.to_pydict() == {"cell": ["c", "b", "a", "c"], "throughput_per_second": [4.0, 3.0, 1.0, 4.0]}
+
+
+def test_rows_of_many_groups_and_files_are_put_together(kept, monkeypatch):
+    """However small the groups are in which a file is read."""
+    monkeypatch.setattr(racing, "GROUP", 2)
+    rows = kept([row(f"a{i}", float(i)) for i in range(5)], [row(f"b{i}", 10.0 + i) for i in range(3)])
+    ids = names("b2", "a4", "a0", "b0", "a3", "a1", "b1", "a2")
+
+    assert [groups(file) for file in rows.files] == [[2, 2, 1], [2, 1]]
+    assert rows.table(rows.find(ids)).to_pydict()["throughput_per_second"] == [
+        12.0,
+        4.0,
+        0.0,
+        10.0,
+        3.0,
+        1.0,
+        11.0,
+        2.0,
+    ]
+
+
+def test_a_column_has_a_number_for_every_cell(kept):
+    """NaN where there is no value."""
+    rows = kept([row("a", 7.0), row("b", status="error", rate=None)], [row("c", 9.0), row("b", 8.0)])
+
+    np.testing.assert_array_equal([7.0, 8.0, 9.0], rows.column("throughput_per_second"))
+    assert np.isnan(kept([row("a", None)]).column("throughput_per_second")).all()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 20_000])
+def test_files_that_contradict_each_other_are_named(kept, monkeypatch, at_once):
+    """And no others: a failure contradicts nothing, nor does the same outcome on another host; rows are compared part by part."""
+    monkeypatch.setattr(store, "AT_ONCE", at_once)
+    rows = kept(
+        [row("a", 1.0), row("b", 1.0)],
+        [row("b", 1.0, host="there")],
+        [row("c", 3.0), row("a", 1.0, status="error")],
+        [row("a", 2.0)],
+        [row("d", 1.0), row("d", 1.0, host="there")],
+    )
+
+    assert [rows.files[0], rows.files[3]] == rows.contradicting()
+
+
+def test_a_third_outcome_is_held_against_the_first(kept):
+    rows = kept([row("a", 1.0)], [row("a", 1.0, host="there")], [row("a", 2.0)])
+
+    assert [rows.files[0], rows.files[2]] == rows.contradicting()
+
+
+@pytest.mark.parametrize(("checks", "contradict"), [((0, -1), False), ((-1, 1), False), ((0, 1), True)])
+def test_only_runs_that_were_both_checked_can_differ_in_violations(kept, checks, contradict):
+    """-1: nobody looked."""
+    rows = kept(*([row("a", violations=count, host=str(count))] for count in checks))
+
+    assert contradict == bool(rows.contradicting())
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        (f"{'0' * 32}.parquet", True),
+        (f"{'f' * 20}.parquet", True),
+        (f"{'0' * 31}.parquet", False),
+        (f"{'0' * 33}.parquet", False),
+        (f"{'0' * 19}.parquet", False),
+        (f"{'0' * 21}.parquet", False),
+        (f"{'g' * 32}.parquet", False),
+        (f"{'0' * 32}.csv", False),
+        (f"x{'0' * 32}.parquet", False),
+        (f"{'0' * 32}.parquet~", False),
+    ],
+)
+def test_a_batch_is_named_by_its_checksum(name, is_one):
+    """Older versions had twenty letters of it."""
+    assert is_one == is_batch_name(name)
+
+
+def test_the_name_of_a_batch_has_as_many_letters_as_its_checksum():
+    name, _ = packed([row("a")])
+
+    assert is_batch_name(name)
+    assert len(f"{'0' * 32}.parquet") == len(name)
+
+
+@pytest.mark.parametrize("look", [read, groups, lambda path: read_group(path, 0)])
+def test_a_file_that_was_joined_meanwhile_is_gone(tmp_path, look):
+    """It is named, and looked for again."""
+    with pytest.raises(GoneError, match=r"gone\.parquet"):
+        look(tmp_path / "gone.parquet")
+
+
+def test_columns_are_read_alone_or_all(kept):
+    rows = kept([row("a"), row("b")])
+
+    assert (
+        ["status"]
+        == read(rows.files[0], ["status"]).column_names
+        == read_group(rows.files[0], 0, ["status"]).column_names
+    )
+    assert read(rows.files[0]).column_names == read_group(rows.files[0], 0).column_names == racing._COLUMNS.names
+
+
+def test_a_file_that_is_no_table_is_named_by_what_it_is(tmp_path):
+    """Its checksum may hold: somebody has renamed it."""
+    content = b"no table"
+    path = tmp_path / (racing._digest(content) + ".parquet")
+    path.write_bytes(content)
+
+    with pytest.raises(racing.BatchError, match=r"^is no table$"):
+        racing.checked(path)
+
+
+@pytest.mark.parametrize("wrong", [{"cell": ""}, {"cell": None}, {"status": None}, {"status": "fine"}])
+def test_a_row_of_no_cell_or_without_a_status_spoils_its_file(tmp_path, wrong):
+    name, content = packed([row("a"), row("b") | wrong])
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(racing.BatchError, match=r"^has rows of no cell or without a status$"):
+        racing.checked(tmp_path / name)
+
+
+def test_a_file_without_rows_is_fine(tmp_path):
+    """Nothing in it is wrong."""
+    name, content = packed([])
+    (tmp_path / name).write_bytes(content)
+
+    assert len(racing.checked(tmp_path / name)) == 0

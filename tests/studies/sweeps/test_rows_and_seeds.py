@@ -1,0 +1,118 @@
+"""What a sweep reads of many rows, which seeds stand apart, and where a range may begin."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sim.studies.plan import cells, with_baselines
+from sim.studies.sweeps import run as room
+from sim.studies.sweeps.design import QuantityError, Range, _choice, _ends
+from sim.studies.sweeps.results import collect, read_results
+from sim.studies.sweeps.run import SweepResult
+from sim.studies.sweeps.store import Store
+from sim.studies.sweeps.sweep_file import _seeds
+from tests.studies.sweeps.test_results import row
+
+
+@pytest.mark.parametrize(
+    ("seeds", "keys", "apart"),
+    [
+        ([1, 100], ["run.seed"], [1, 100]),
+        ([0, 2**31 - 1], ["run.seed"], [0, 2**31 - 1]),
+        ([1, 2**31], ["run.seed"], []),
+        ([-1, 1], ["run.seed"], []),
+        ([1], ["run.seed"], []),
+        ([1, 1], ["run.seed"], []),
+        ([1, "2"], ["run.seed"], []),
+        ([True, 2], ["run.seed"], []),
+        ([1, 2], ["run.seed", "run"], []),
+        (None, ["checkpoint.interval"], []),
+    ],
+)
+def test_seeds_stand_apart_where_they_are_different_whole_numbers(seeds, keys, apart):
+    """Any other list is an axis like all."""
+    assert apart == _seeds({} if seeds is None else {"run.seed": seeds}, keys)
+
+
+def span(first, last, scale=None):
+    return Range.model_validate({"from": first, "to": last, "scale": scale})
+
+
+def test_a_linear_range_may_begin_at_0_and_a_logarithmic_one_may_not():
+    assert [end.value for end in _ends(span(0, 10))] == [0, 10]
+    assert [int(end.value) for end in _ends(span("100 ms", "10 s", "log"))] == [10**8, 10**10]
+    with pytest.raises(QuantityError, match="a logarithmic range begins above 0"):
+        _ends(span(0, 10, "log"))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "middle"), [(0.5, 2, 1.25), (1, 1.5, 1.25), (0.5, 1.5, 1), (1, 2, 2), (1, 3, 2)]
+)
+def test_a_range_may_begin_or_end_at_a_whole_number(first, last, middle):
+    """Whole numbers at both ends mean whole numbers between them, each as likely as the others."""
+    assert middle == _choice(span(first, last), (), None)(0.5)
+
+
+@pytest.mark.parametrize(("first", "last"), [("10 s", "10 s"), ("10 s", "1 s"), ("10 s", "1 MB")])
+def test_a_range_goes_from_less_to_more_of_one_kind(first, last):
+    with pytest.raises(QuantityError, match="expected a range of one kind, from less to more"):
+        _ends(span(first, last))
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.0, "a"), (0.33, "a"), (0.34, "b"), (0.99, "c"), (1.0, "c")])
+def test_a_share_of_a_list_is_the_value_there(share, value):
+    assert value == _choice(["a", "b", "c"], (), None)(share)
+
+
+def test_texts_of_selected_columns_are_categories_and_numbers_are_numbers(study, tmp_path):
+    """In the order of the table; the names of cells are all different, and plain."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put([row(cell, 100.0 + number) for number, cell in enumerate(planned)])
+    complete = collect(store, planned)
+    found = read_results(tmp_path, ["throughput_per_second", "strategy", "cell"])
+
+    assert (
+        ["cell", "strategy", "throughput_per_second"]
+        == [name for name in complete.columns if name in found.columns]
+        == list(found.columns)
+    )
+    assert [isinstance(kind, pd.CategoricalDtype) for kind in found.dtypes] == [False, True, False]
+    assert all(list(found[name]) == list(complete[name]) for name in found.columns)
+
+
+def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypatch, tmp_path):
+    """A percentile is read with what counts its sample, and the columns of limits and axes; of a race the cells, too."""
+    question = SimpleNamespace(
+        show=["end_to_end_p99_ms"], limits=[SimpleNamespace(column="lag_s")], least="throughput_per_second", racing=None
+    )
+    scenarios = SimpleNamespace(values=lambda: ["checkpoint.interval"])
+    monkeypatch.setattr(room, "read_results", lambda _, columns=None: columns and set(columns))
+
+    def read(count, **changes):
+        definition = SimpleNamespace(question=question, precision=None, scenarios=scenarios)
+        return room._rows(SimpleNamespace(**(vars(definition) | changes)), tmp_path, count)
+
+    needed = {
+        "end_to_end_p99_ms",
+        "completed",
+        "lag_s",
+        "throughput_per_second",
+        "checkpoint.interval",
+        *room._REQUIRED_COLUMNS,
+    }
+    assert read(room.MOST_COMPLETE) is None
+    assert needed == read(room.MOST_COMPLETE + 1)
+    question.racing = 8
+    assert needed | {"cell"} == read(room.MOST_COMPLETE + 1)
+    precise = read(room.MOST_COMPLETE + 1, question=None, precision=SimpleNamespace(of="caught_up_ms"))
+    assert {"caught_up_ms", "checkpoint.interval", *room._REQUIRED_COLUMNS} == precise
+
+
+@pytest.mark.parametrize("question", [None, "asked"])
+def test_a_sweep_without_a_question_says_why_it_has_no_answer(question, tmp_path):
+    rows = pd.DataFrame({"status": ["ok", "error", "ok"]})
+    counted = SweepResult(SimpleNamespace(question=question), rows, tmp_path).counted
+
+    assert counted.startswith(f"2 of 3 cells have a row in {tmp_path / 'results.parquet'}")
+    assert (question is None) == ("no answer was asked for" in counted)

@@ -1,0 +1,237 @@
+"""A sweep: the same rows wherever it runs, and only what is missing runs."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from sim.plane import warm
+from sim.studies.cells import timed as real_row
+from sim.studies.local import no_watch
+from sim.studies.plan import cells, with_baselines
+from sim.studies.sweeps import run
+from sim.studies.sweeps.run import TooManyFailuresError, Workers, run_missing, sweep
+from sim.studies.sweeps.store import Store
+
+
+@pytest.fixture
+def planned(study):
+    return with_baselines(cells(study.scenarios))
+
+
+class Made:
+    """Workers that simulate nothing: cells whose number is in `failing` have an error as their row."""
+
+    def __init__(self, failing=()):
+        self.failing, self.calls, self.ended = failing, [], False
+
+    def rows(self, missing, engine, watch, check, skip):
+        self.calls.append((list(missing), engine, check))
+        try:
+            for i, cell in enumerate(missing):
+                if not skip(i):
+                    failed = i in self.failing
+                    yield {
+                        "cell": cell.id,
+                        "status": "error" if failed else "ok",
+                        "error": "ValueError: no" if failed else "",
+                    }
+                    watch(i + 1, 10 * (i + 1))
+        finally:
+            self.ended = True
+
+
+OPTIONS = {
+    "engine": "interpreted",
+    "watch": lambda *_: None,
+    "check": False,
+    "max_failures": None,
+    "on_row": lambda row: None,
+}
+
+
+@pytest.mark.parametrize(
+    ("failing", "most", "stops_after"),
+    [
+        ((), 0, None),
+        ((0,), 0, 1),
+        ((1,), 0, 2),
+        ((0, 2), 1, 3),
+        ((0,), 1, None),
+        ((0, 1, 2), 3, None),
+        ((0, 1, 2), None, None),
+    ],
+)
+def test_a_sweep_stops_at_the_first_failure_beyond_those_allowed(planned, tmp_path, failing, most, stops_after):
+    """What has come by then is kept, no worker goes on, and whoever follows has seen every row."""
+    seen, made = [], Made(failing)
+    options = OPTIONS | {"max_failures": most, "on_row": seen.append}
+    if stops_after is None:
+        run_missing(planned, Store(tmp_path), made, **options)
+    else:
+        with pytest.raises(
+            TooManyFailuresError,
+            match=f"stopped after {most + 1} failed cells, the last one {planned[stops_after - 1].id}",
+        ):
+            run_missing(planned, Store(tmp_path), made, **options)
+
+    count = stops_after or len(planned)
+    assert [cell.id for cell in planned[:count]] == [row["cell"] for row in seen]
+    assert count == len(Store(tmp_path).rows())
+    assert made.ended
+
+
+def test_nothing_is_asked_of_workers_when_all_rows_are_there(planned, tmp_path):
+    """A Spark would be started for nothing."""
+    made = Made()
+    for _ in range(2):
+        run_missing(planned, Store(tmp_path), made, **OPTIONS)
+
+    assert [(list(planned), "interpreted", False)] == made.calls
+
+
+def test_whoever_watches_sees_how_far_it_is(planned, tmp_path):
+    seen = []
+    run_missing(planned, Store(tmp_path), Made(), **OPTIONS | {"watch": lambda *reached: seen.append(reached)})
+
+    assert seen == [(1, 10), (2, 20), (3, 30)]
+
+
+def test_beside_another_command_cells_run_in_another_order(planned, tmp_path, monkeypatch):
+    """In the same one both would run the same cells."""
+    monkeypatch.setattr(run.np.random, "default_rng", lambda: np.random.Generator(np.random.PCG64(3)))
+    order = np.random.Generator(np.random.PCG64(3)).permutation(len(planned))
+    made, alone = Made(), Made()
+    run_missing(planned, Store(tmp_path / "shared"), made, **OPTIONS, shared=True)
+    run_missing(planned, Store(tmp_path / "alone"), alone, **OPTIONS)
+
+    assert order.tolist() != sorted(order)
+    assert [planned[i].id for i in order] == [cell.id for cell in made.calls[0][0]]
+    assert list(planned) == alone.calls[0][0]
+
+
+def test_rows_of_others_are_looked_for_every_two_seconds(planned, tmp_path, monkeypatch):
+    """Looking costs a list of the folder."""
+    now, looks = [0.0], []
+    monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+    monkeypatch.setattr(
+        store, "new_results", lambda: looks.append(now[0]) or ({planned[1].id} if now[0] > 4 else set())
+    )
+    remote = run._RemoteRows(store, planned)
+    found = []
+    for now[0] in (0.5, 1.9, 2.0, 3.9, 4.1, 5.0, 6.1):
+        found.append(remote.has_row(1))
+
+    assert looks == [2.0, 4.1, 6.1]
+    assert found == [False] * 4 + [True] * 3
+    assert not remote.has_row(0)
+
+
+def test_a_sweep_leaves_one_file_of_its_own(planned, tmp_path, monkeypatch):
+    """However often its rows were written meanwhile."""
+    monkeypatch.setattr("sim.studies.sweeps.store.PATIENCE_S", 0.0)
+    run_missing(planned, Store(tmp_path), Made(), **OPTIONS)
+
+    assert len(list((tmp_path / "cells").glob("*.parquet"))) == 1
+
+
+def test_only_what_is_missing_runs(planned, tmp_path, monkeypatch):
+    """Cells that are there are not simulated again, failed ones are."""
+    ran = []
+
+    def watched(cell, *options, **named):
+        ran.append(cell)
+        if len(ran) == 2:
+            return {"cell": cell.id, "status": "error", "error": "RuntimeError: no"}
+        return real_row(cell, *options, **named)
+
+    monkeypatch.setattr(run, "timed", watched)
+
+    first = sweep(planned, Store(tmp_path), Workers(1))
+    second = sweep(planned, Store(tmp_path), Workers(1))
+
+    assert list(first["status"]) == ["ok", "error", "ok"]
+    assert list(second["status"]) == ["ok", "ok", "ok"]
+    assert [*planned, planned[1]] == ran
+
+
+def test_too_many_failures_end_a_sweep(planned, tmp_path, monkeypatch):
+    """What was done is kept, the failures too."""
+
+    def failing(cell, *options, **named):
+        return real_row(cell, *options, **named) | {"status": "error", "error": "RuntimeError: no"}
+
+    monkeypatch.setattr(run, "timed", failing)
+
+    with pytest.raises(TooManyFailuresError, match=r"stopped after 2 failed cells, the last one \w+: RuntimeError: no"):
+        sweep(planned, Store(tmp_path), Workers(1), max_failures=1)
+
+    assert len(Store(tmp_path).rows()) == 2
+
+
+def test_a_cell_that_kills_its_worker_is_a_row(planned, tmp_path, monkeypatch):
+    """It is tried twice; the others do not suffer."""
+    poison = planned[1].id
+
+    def deadly(cell, *options, **named):
+        if cell.id == poison:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real_row(cell, *options, **named)
+
+    monkeypatch.setattr(run, "timed", deadly)
+
+    table = sweep(planned, Store(tmp_path), Workers(2))
+
+    assert list(table["status"]) == ["ok", "error", "ok"]
+    assert "the worker process was killed" in table["error"][1]
+
+
+def test_processes_give_the_same_results(planned, tmp_path):
+    """Byte by byte."""
+    for jobs in (1, 2):
+        sweep(planned, Store(tmp_path / str(jobs)), Workers(jobs))
+
+    same_results(tmp_path / "1", tmp_path / "2")
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_spark_gives_the_same_results(planned, tmp_path):
+    """Whether a process or a Spark task simulated a cell, nobody can tell from its row."""
+    pytest.importorskip("pyspark")
+    sweep(planned, Store(tmp_path / "jobs"), Workers(1), engine="interpreted")
+
+    seen = []
+    with Workers(master="local[2]") as workers:
+        sweep(
+            planned,
+            Store(tmp_path / "spark"),
+            workers,
+            engine="interpreted",
+            watch=lambda finished, ns: seen.append(finished),
+        )
+
+    same_results(tmp_path / "jobs", tmp_path / "spark")
+    assert seen[-1] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_an_executor_does_not_compile(tmp_path, study):
+    """It finds nothing in its cache, and would keep there what it compiled."""
+    pytest.importorskip("pyspark")
+    warm()
+    planned = cells(study.scenarios)[:1]
+    conf = {"spark.executorEnv.CKPTSIM_CACHE_DIR": str(tmp_path / "cache")}
+
+    with Workers(master="local[1]", conf=conf) as workers:
+        (row,) = workers.rows(planned, "compiled", no_watch, check=True)
+
+    assert (row["status"], (tmp_path / "cache").exists()) == ("ok", False)
+
+
+def same_results(first, other):
+    for name in ("results.parquet", "results.csv"):
+        assert (first / name).read_bytes() == (other / name).read_bytes()

@@ -1,0 +1,446 @@
+"""Rows on disk: whole or not at all, found again, never mixed."""
+
+import os
+import shutil
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+
+from sim.model.files import NotKeptError
+from sim.studies.plan import cells
+from sim.studies.sweeps import racing, run
+from sim.studies.sweeps import store as room
+from sim.studies.sweeps.results import collect
+from sim.studies.sweeps.run import sweep
+from sim.studies.sweeps.store import Store
+
+
+def row(cell, **changes):
+    return {"cell": cell.id, "status": "ok", "error": ""} | changes
+
+
+@pytest.fixture
+def planned(study):
+    return cells(study.scenarios)
+
+
+def test_a_sweep_resumes(planned, tmp_path):
+    """Cells with a row are done, cells whose row is an error are not; one that is planned twice runs once."""
+    store = Store(tmp_path)
+    assert planned == store.missing([*planned, planned[0]])
+
+    store.put([row(planned[0]), row(planned[1], status="error", error="ValueError: no")])
+
+    assert [planned[1]] == Store(tmp_path).missing(planned)
+
+
+@pytest.mark.parametrize("order", [("error", "ok"), ("ok", "error")])
+def test_of_two_rows_the_one_that_succeeded_counts(planned, tmp_path, order):
+    """Whichever file is read first."""
+    store = Store(tmp_path)
+    for status in order:
+        store.put([row(planned[0], status=status)])
+
+    assert store.rows()[planned[0].id]["status"] == "ok"
+
+
+def test_rows_wait_for_others_only_a_moment(planned, tmp_path, monkeypatch):
+    """They are kept together once the first has waited long enough, and at the end, however it comes."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+
+    def work():
+        with store.keeping() as waiting:
+            waiting.add(row(planned[0]))
+            assert store.rows() == {}
+            now[0] = 1.0
+            waiting.add(row(planned[1]))
+            assert len(store.rows()) == 2
+            waiting.add(row(planned[0], status="error"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+    assert len(list((tmp_path / "cells").glob("*.parquet"))) == 2
+
+
+def test_a_row_does_not_wait_for_the_next_one(planned, tmp_path, monkeypatch):
+    """Looks at the running cell keep it: a kill during a long cell loses no finished row."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+    kept = []
+
+    class LongLastCell:
+        def rows(self, missing, engine, watch, check, skip):
+            yield row(missing[0])
+            now[0] = 1.0
+            watch(1, 0)
+            kept.extend(store.rows())
+            yield from (row(cell) for cell in missing[1:])
+
+    sweep(planned, store, LongLastCell())
+
+    assert [planned[0].id] == kept
+
+
+def test_no_partial_file_counts(planned, tmp_path, monkeypatch):
+    """A full disk leaves nothing behind that looks like a row."""
+    store = Store(tmp_path)
+
+    def full(path, content):
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(NotKeptError, match="No space left"):
+        store.put([row(planned[0])])
+
+    assert list((tmp_path / "cells").iterdir()) == []
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def change_a_value(path):
+    """As a person does, with tools that write a proper file."""
+    pd.read_parquet(path).assign(throughput_per_second=1e6).to_parquet(path, index=False)
+
+
+def drop_a_column(path):
+    pd.read_parquet(path).drop(columns="violations").to_parquet(path, index=False)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [cut, change_a_value, drop_a_column, empty])
+def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, damage):
+    """It costs its cells and no others, and is named once."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    (broken,) = (tmp_path / "cells").iterdir()
+    damage(broken)
+    store.put([row(planned[1])])
+
+    assert [planned[0]] == store.missing(planned)
+    assert [broken.name] == [path.name for path in (tmp_path / "set-aside").iterdir()]
+    (finding,) = store.findings()
+    assert f"1 file ({broken.name}: its content does not match the checksum in its name) cannot be trusted" in finding
+    assert store.findings() == []
+
+
+def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, monkeypatch):
+    """Its checksum holds, its meaning does not."""
+    monkeypatch.setattr(racing, "PROVENANCE", {})
+    Store(tmp_path).put([row(planned[0])])
+
+    store = Store(tmp_path)
+
+    assert planned == store.missing(planned)
+    assert "has columns of another version" in store.findings()[0]
+
+
+@pytest.mark.parametrize("wrong", [{"cell": None}, {"status": "fine"}])
+def test_a_row_that_says_nothing_is_set_aside(planned, tmp_path, wrong):
+    """A row without a cell, or neither a success nor a failure."""
+    store = Store(tmp_path)
+    store.put([row(planned[0]) | wrong])
+
+    assert planned == store.missing(planned)
+
+
+def test_of_two_outcomes_of_one_cell_neither_counts(planned, tmp_path):
+    """Whoever wrote them: a cell has one outcome."""
+    store = Store(tmp_path)
+    store.put([row(planned[0], throughput_per_second=100.0)])
+    store.put([row(planned[0], throughput_per_second=200.0)])
+
+    assert planned == store.missing(planned)
+    assert len(list((tmp_path / "set-aside").iterdir())) == 2
+
+
+def test_the_same_outcome_twice_is_no_contradiction(planned, tmp_path):
+    """Two sweeps may share a folder, on machines that differ, and only one of them may look for violations."""
+    store = Store(tmp_path)
+    store.put([row(planned[0], throughput_per_second=float("nan"), violations=0, violation="", host="here")])
+    store.put([row(planned[0], throughput_per_second=float("nan"), violations=-1, violation="", host="there")])
+
+    assert planned[1:] == store.missing(planned)
+    assert store.findings() == []
+
+
+def test_what_others_put_there_is_skipped_and_named(planned, tmp_path):
+    """Pipes would never end, links lead elsewhere; what is hidden is nobody's business."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    (kept,) = (tmp_path / "cells").iterdir()
+    (tmp_path / "cells" / "notes.txt").write_text("mine")
+    (tmp_path / "cells" / "copy of.parquet").write_bytes(kept.read_bytes())
+    (tmp_path / "cells" / ".DS_Store").write_text("")
+    os.mkfifo(tmp_path / "cells" / f"{'0' * 32}.parquet")
+    (tmp_path / "cells" / f"{'1' * 32}.parquet").symlink_to(kept)
+    (tmp_path / "cells" / f"{'2' * 32}.parquet").mkdir()
+
+    assert planned[1:] == store.missing(planned)
+    (finding,) = store.findings()
+    assert finding.startswith(f"skipped in {tmp_path / 'cells'}: 5 files (")
+    assert not (tmp_path / "set-aside").exists()
+
+
+def flipped(content, place):
+    """One bit."""
+    changed = bytearray(content)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)
+
+
+def rows_after_flips(folder, count):
+    """A bit of any file of a finished sweep changes, `count` times, each time of the sound folder: what is found then."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    contents = [path.read_bytes() for path in files]
+    chance = Random(1)
+    for _ in range(count):
+        (k,) = chance.choices(range(len(files)), map(len, contents))
+        files[k].write_bytes(flipped(contents[k], chance.randrange(8 * len(contents[k]))))
+        yield Store(folder).rows()
+        files[k].write_bytes(contents[k])
+        shutil.rmtree(folder / "set-aside", ignore_errors=True)
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.nightly])])
+def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
+    """The row is gone, or it is right; the others stay."""
+    planned, store = cells(study.scenarios), Store(tmp_path)
+    for k, cell in enumerate(planned):
+        store.put([row(cell, throughput_per_second=k / 7, host="here")])
+    sound = store.rows()
+    collect(store, planned)
+
+    fewest = len(sound)
+    for found in rows_after_flips(tmp_path, count):
+        assert found == {cell: sound[cell] for cell in found}
+        fewest = min(fewest, len(found))
+
+    assert len(sound) - 1 == fewest
+
+
+def test_small_files_become_one(planned, tmp_path, monkeypatch):
+    """The rows are the same; another command that looks at the folder meanwhile finds them, too."""
+    monkeypatch.setattr(room, "JOINED", 3)
+    store, other = Store(tmp_path), Store(tmp_path)
+    store.put([row(planned[0], throughput_per_second=1.0)])
+    before = other.rows()
+    for host in ("here", "there"):
+        store.put([row(planned[1], throughput_per_second=2.0, host=host)])
+
+    assert len(list((tmp_path / "cells").glob("*.parquet"))) == 1
+    assert {cell.id for cell in planned} == store.rows().keys() == other.rows().keys()
+    assert before == {planned[0].id: Store(tmp_path).rows()[planned[0].id]}
+
+
+def test_a_long_file_is_not_written_again_and_again(planned, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "JOINED", 2)
+    monkeypatch.setattr(room, "MAX_ROWS_TO_JOIN", 2)
+    store = Store(tmp_path)
+    for k in range(4):
+        store.put([row(planned[0], host=str(k))])
+
+    assert len(list((tmp_path / "cells").glob("*.parquet"))) == 2
+
+
+def test_a_command_learns_that_another_is_at_work(tmp_path):
+    """Its owner is named; the folder is free when it ends."""
+    with Store(tmp_path).sharing() as first, Store(tmp_path).sharing() as second:
+        assert ("", f"process {os.getpid()} ") == (first, second[: len(f"process {os.getpid()} ")])
+    with Store(tmp_path).sharing() as third:
+        assert third == ""
+
+
+def test_what_another_command_has_run_does_not_run_again(planned, tmp_path, monkeypatch):
+    """It looks before each cell; a failure of the other one is run again."""
+    monkeypatch.setattr(run, "LOOK_S", 0.0)
+    ran = []
+
+    class Slow:
+        def rows(self, missing, engine, watch, check, skip):
+            Store(tmp_path).put([row(missing[1])])
+            for i, cell in enumerate(missing):
+                if not skip(i):
+                    ran.append(cell.id)
+                    yield row(cell)
+
+    table = sweep(planned, Store(tmp_path), Slow())
+
+    assert [planned[0].id] == ran
+    assert len(table) == 2
+
+
+def test_rows_that_are_joined_while_they_are_compared_are_looked_for_again(planned, tmp_path, monkeypatch):
+    """Two commands ran the same cell; the one that is ready joins its files."""
+    writer, store = Store(tmp_path), Store(tmp_path)
+    for host in ("here", "there"):
+        writer.put([row(planned[0], host=host, violations=0)])
+    real = room.KeptRows.contradicting
+
+    def contradicting(kept):
+        writer.join()
+        return real(kept)
+
+    monkeypatch.setattr(room.KeptRows, "contradicting", contradicting)
+
+    assert {planned[0].id} == store.rows().keys()
+
+
+def batches(folder):
+    return list((folder / "cells").glob("*.parquet"))
+
+
+def test_files_become_one_when_a_sweep_ends(planned, tmp_path):
+    """One that was written alone stays as it is, and nothing is joined twice."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    alone = batches(tmp_path)
+    store.join()
+    assert alone == batches(tmp_path)
+    store.put([row(planned[1])])
+    store.join()
+    (joined,) = batches(tmp_path)
+
+    store.join()
+
+    assert [joined] == batches(tmp_path) != alone
+    assert {cell.id for cell in planned} == store.rows().keys() == Store(tmp_path).rows().keys()
+
+
+def test_files_of_other_commands_are_not_joined(planned, tmp_path):
+    """They join theirs."""
+    Store(tmp_path).put([row(planned[0])])
+    store = Store(tmp_path)
+    store.put([row(planned[1])])
+    store.join()
+
+    assert len(batches(tmp_path)) == 2
+
+
+def test_sixty_four_small_files_are_one(planned, tmp_path):
+    store = Store(tmp_path)
+    for k in range(room.JOINED - 1):
+        store.put([row(planned[0], host=str(k))])
+    assert len(batches(tmp_path)) == room.JOINED - 1
+    store.put([row(planned[1])])
+
+    assert len(batches(tmp_path)) == 1
+
+
+def test_a_file_that_was_set_aside_meanwhile_is_not_joined(planned, tmp_path):
+    """Another command did not trust it; the others stay as they are."""
+    store = Store(tmp_path)
+    for k in range(2):
+        store.put([row(planned[k])])
+    batches(tmp_path)[0].unlink()
+    store.join()
+
+    assert 1 == len(batches(tmp_path)) == len(Store(tmp_path).rows())
+
+
+@pytest.mark.parametrize(
+    ("count", "named", "rest"), [(1, 1, ""), (5, 5, ""), (6, 5, " and 1 more"), (8, 5, " and 3 more")]
+)
+def test_five_files_are_named_in_a_line(planned, tmp_path, count, named, rest):
+    store = Store(tmp_path)
+    for k in range(count):
+        (tmp_path / "cells" / f"notes {k}").write_text("mine")
+    store.missing(planned)
+    (finding,) = store.findings()
+
+    listed = ", ".join(f"notes {k}: not of a sweep" for k in range(named))
+    assert f"skipped in {tmp_path / 'cells'}: {count} file{'s' if count > 1 else ''} ({listed}{rest})" == finding
+    assert store.findings() == []
+
+
+def test_what_comes_later_is_told_later(planned, tmp_path):
+    """And what was told is not told again."""
+    store = Store(tmp_path)
+    for name in ("first", "second"):
+        (tmp_path / "cells" / name).write_text("mine")
+        store.missing(planned)
+        assert [f"skipped in {tmp_path / 'cells'}: 1 file ({name}: not of a sweep)"] == store.findings()
+
+
+def test_a_file_that_cannot_be_set_aside_is_skipped(planned, tmp_path, monkeypatch):
+    """A read-only folder of a finished sweep."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    cut(batches(tmp_path)[0])
+
+    def read_only(path, target):
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", read_only)
+
+    other = Store(tmp_path)
+    assert planned == other.missing(planned)
+    assert other.findings()[0].startswith(f"skipped in {tmp_path / 'cells'}: 1 file (")
+
+
+def test_a_file_that_cannot_be_read_is_skipped_with_the_reason(planned, tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+
+    def unreadable(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(room, "checked", unreadable)
+
+    other = Store(tmp_path)
+    assert planned == other.missing(planned)
+    assert other.findings()[0].endswith(": Permission denied)")
+
+
+def test_what_is_new_of_others_is_told_once(planned, tmp_path):
+    """Results, and no failures."""
+    store, other = Store(tmp_path), Store(tmp_path)
+    store.missing(planned)
+    assert set() == store.new_results()
+    other.put([row(planned[0]), row(planned[1], status="error")])
+
+    assert [{planned[0].id}, set()] == [store.new_results(), store.new_results()]
+    assert [planned[1]] == store.missing(planned)
+
+
+def test_rows_are_given_as_copies(planned, tmp_path):
+    """Who changes what was given changes nothing here."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    store.rows().clear()
+
+    assert [planned[0].id] == list(store.rows())
+
+
+def test_what_is_forgotten_is_read_again(planned, tmp_path):
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    before = store.rows()
+    store.forget()
+
+    assert before == store.rows()
+
+
+def test_rows_that_wait_are_kept_once(planned, tmp_path, monkeypatch):
+    """A second passes from one batch to the next, not from the first on."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+    with store.keeping() as waiting:
+        for now[0], host in ((0.9, "a"), (1.0, "b"), (1.9, "c"), (2.1, "d")):
+            waiting.add(row(planned[0], host=host))
+        assert len(batches(tmp_path)) == 2
+
+    assert len(batches(tmp_path)) == 2

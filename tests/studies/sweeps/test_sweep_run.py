@@ -1,0 +1,224 @@
+"""A sweep file, run from Python: rows that are kept, and an answer."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sim.studies.sweeps import racing, results
+from sim.studies.sweeps import run as room
+from sim.studies.sweeps.run import SweepResult, run_sweep
+from sim.studies.sweeps.store import Store
+from tests.conftest import STUDY
+
+SWEEP = """\
+# Which barriers?
+scenario: tiny.yaml
+vary: {checkpoint.barriers: [aligned, unaligned]}
+replications: 2
+"""
+ANSWER = "answer: {show: [end_to_end_p50_ms], least: end_to_end_p50_ms}\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(STUDY.replace("[aligned, unaligned]", "aligned"))
+    (tmp_path / "sweep.yaml").write_text(SWEEP + ANSWER)
+    return tmp_path / "sweep.yaml"
+
+
+def test_a_sweep_from_python(file, tmp_path):
+    """The front door's `run_sweep`: rows, answer, sentence, picture."""
+    swept = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert list(swept.results.query("strategy != 'none'")["checkpoint.barriers"].unique()) == ["aligned", "unaligned"]
+    assert swept.sections[0].title == "Mean over 2 seeds of a single window, with 95 % confidence for this window alone"
+    assert swept.sentence.startswith("Least end_to_end_p50_ms")
+    assert [axes.get_ylabel() for axes in swept.figure().axes] == ["checkpoint duration, median"]
+    assert swept.figure().get_suptitle() == "Which barriers?"
+
+
+def test_a_sweep_says_that_storage_has_no_limit(file, tmp_path):
+    text = (tmp_path / "tiny.yaml").read_text()
+    (tmp_path / "tiny.yaml").write_text(text.replace("service: 1 ms", "service: 1 ms, state: {size: 80 MB}"))
+
+    assert "Writing up to 40 MB per subtask takes no time here" in run_sweep(file, tmp_path / "rows", jobs=1).sentence
+
+
+def test_it_goes_on_where_it_was(file, tmp_path):
+    """What is there does not run again; whoever watches is told so before anything runs."""
+    missing = []
+
+    def watching(planned, store):
+        missing.append(len(store.missing(planned)))
+        return _silent()
+
+    first = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
+    second = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
+
+    assert missing == [6, 0]
+    assert first.results.equals(second.results)
+
+
+def test_without_a_question_there_are_rows(file, tmp_path):
+    file.write_text(SWEEP)
+    swept = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert (swept.sections, swept.sentence, swept.figure()) == ([], "", None)
+    assert "end_to_end_p50_ms" in swept.results
+
+
+def test_overrides_hold_for_all_runs(file, tmp_path):
+    swept = run_sweep(file, tmp_path / "rows", jobs=1, overrides=["checkpoint.interval='1500 ms'"])
+
+    assert {1.5e9} == {float(scenario.checkpoint.interval_ns) for scenario in swept.definition.scenarios}
+
+
+def test_settings_race(file, tmp_path):
+    """Twice as many checkpoints in every run: the ninth replication of the loser is left out, and that is told; later it runs after all."""
+    race = SWEEP.replace("checkpoint.barriers: [aligned, unaligned]", "checkpoint.interval: [500 ms, 1 s]").replace(
+        "2\n", "9\n"
+    )
+    answer = "answer: {show: [completed], least: completed%s}\n"
+    file.write_text(race + answer % ", racing: 8")
+    raced = run_sweep(file, tmp_path / "rows", jobs=1)
+    file.write_text(race + answer % "")
+    complete = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert raced.results.query("strategy != 'none'")["checkpoint.interval"].value_counts().to_dict() == {
+        "500 ms": 8,
+        "1 s": 9,
+    }
+    assert complete.results.query("strategy != 'none'")["checkpoint.interval"].value_counts().to_dict() == {
+        "500 ms": 9,
+        "1 s": 9,
+    }
+    assert (
+        raced.sentence == f"{together_with(complete)}\nRacing left out 1 of 18 runs: those settings cannot be the best."
+    )
+    assert raced.sections[-1].rows[0] == ["500 ms", "completed", "8 of 9"]
+
+
+def together_with(swept):
+    """The sentence, without the setting that is next: it is out of a race."""
+    return swept.sentence.replace("; next is 500 ms, by 3", "")
+
+
+def _silent():
+    from contextlib import nullcontext
+
+    return nullcontext((lambda *_: None, lambda _: None))
+
+
+def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, monkeypatch):
+    """The answer is the same."""
+    complete = run_sweep(file, tmp_path / "rows", jobs=1)
+    monkeypatch.setattr(room, "MOST_COMPLETE", 1)
+    part = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert (complete.sections, complete.sentence, complete.left_out, complete.counted) == (
+        part.sections,
+        part.sentence,
+        part.left_out,
+        part.counted,
+    )
+    assert set(part.rows) < set(part.results)
+    assert complete.results.equals(part.results)
+
+
+def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
+    """The table is the same, however few rows are in memory at once, and wherever in a file they stand."""
+    complete = run_sweep(file, tmp_path / "rows", jobs=1).results
+    monkeypatch.setattr(results, "PART", 2)
+    monkeypatch.setattr(racing, "GROUP", 2)
+    store = Store(tmp_path / "again")
+    store.put(list(reversed(Store(tmp_path / "rows").rows().values())))
+
+    assert racing.groups(next((tmp_path / "again" / "cells").iterdir())) == [2, 2, 2]
+    assert complete.equals(run_sweep(file, tmp_path / "again", jobs=1).results)
+
+
+def test_another_command_is_told_and_begins_at_another_place(file, tmp_path):
+    """Both have all rows at the end."""
+    others = []
+    with Store(tmp_path / "rows").sharing():
+        swept = run_sweep(file, tmp_path / "rows", jobs=1, on_other=others.append)
+
+    assert [owner.startswith("process ") for owner in others] == [True]
+    assert len(swept.rows) == 6
+
+
+def test_replications_are_added_until_a_mean_is_known(file, tmp_path):
+    """One setting is known by then; what has run does not run again, and no more run than the file says."""
+    file.write_text(SWEEP + "precision: {of: end_to_end_p50_ms, within: 1 %, most: 3}\n")
+    planned = []
+
+    def watching(cells, store):
+        planned.append((len(cells), len(store.missing(cells))))
+        return _silent()
+
+    swept = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
+
+    assert planned == [(6, 6), (8, 2)]
+    assert len(swept.results) == 8
+
+
+def test_a_mean_that_is_known_needs_no_more(file, tmp_path):
+    file.write_text(SWEEP + "precision: {of: completed, within: 50 %, most: 9}\n")
+
+    assert len(run_sweep(file, tmp_path / "rows", jobs=1).results) == 6
+
+
+def test_without_a_folder_rows_are_kept_under_the_name_of_the_sweep(file, tmp_path, monkeypatch):
+    """Another sweep of the same name has another folder."""
+    monkeypatch.chdir(tmp_path)
+    first = run_sweep(file, jobs=1).folder
+    other = run_sweep(file, jobs=1, overrides=["run.seed=7"]).folder
+
+    assert {"runs"} == {str(folder.parent) for folder in (first, other)}
+    assert first != other
+    assert first.name.startswith("sweep-")
+    assert (first / "results.parquet").exists()
+
+
+def result_of(rows, finds_warm_up=True):
+    """A result whose scenarios find their warm-up themselves, or say how long it is."""
+    scenario = SimpleNamespace(run=SimpleNamespace(finds_warm_up=finds_warm_up))
+    scenarios = SimpleNamespace(different=[scenario])
+    columns = ("status", "strategy", "warmup_ms", "violations")
+    return SweepResult(SimpleNamespace(scenarios=scenarios, question=None), pd.DataFrame(rows, columns=columns), None)
+
+
+WARM = [
+    ("ok", "aligned", 4000.0, 0),
+    ("ok", "aligned", 1000.0, 2),
+    ("ok", "none", 99000.0, 0),
+    ("error", "aligned", 77000.0, -1),
+    ("ok", "unaligned", 2000.0, 0),
+]
+
+
+def test_warm_ups_that_runs_determine_are_told():
+    """From the shortest to the longest of the settings; what failed, and jobs without checkpoints, say nothing."""
+    sentence = "Left out as warm-up, until checkpoints, queues and lag have settled: 1 s to 4 s, median 2 s."
+
+    assert sentence == result_of(WARM).left_out
+    assert result_of(WARM, finds_warm_up=False).left_out == ""
+    assert result_of([("ok", "none", 1.0, 0)]).left_out == ""
+
+
+def test_failures_and_broken_promises_are_apart():
+    """-1: nobody looked for violations."""
+    found = result_of(WARM)
+
+    assert (list(found.failed.index), list(found.broken.index)) == ([3], [1])
+
+
+def test_all_columns_are_read_again_where_only_some_were(monkeypatch, tmp_path):
+    """As many rows as are usual have all columns."""
+    monkeypatch.setattr(room, "read_results", lambda folder: folder)
+    monkeypatch.setattr(room, "MOST_COMPLETE", len(WARM))
+    assert result_of(WARM).results is not None
+    monkeypatch.setattr(room, "MOST_COMPLETE", len(WARM) - 1)
+
+    assert result_of(WARM).results is None

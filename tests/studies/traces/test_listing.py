@@ -1,0 +1,126 @@
+"""Names only: what belongs together is one trace, and what is left out is told."""
+
+import os
+
+import pytest
+
+from sim.studies.traces.listing import list_files, trace_name
+from sim.studies.traces.parsing import TraceFileError
+
+
+def listed(folder, *names, **options):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    found = list_files(str(folder), **options)
+    return {file.trace: file.paths for file in found.files}, found.notes
+
+
+def test_parts_of_a_rotated_log_are_one_trace(tmp_path):
+    files, _ = listed(
+        tmp_path, "a/jm.log", "a/jm.log.1", "a/jm.log.2.gz", "a/jm.log.2024-01-01", "a/tm.log", "a/jm.log-old"
+    )
+
+    assert {"a/jm", "a/tm"} == set(files)
+    assert len(files["a/jm"]) == 5
+
+
+def test_saved_answers_are_one_trace(tmp_path):
+    """With what was sampled and what stands beside; tables beside them are their own."""
+    files, _ = listed(
+        tmp_path, "x/jobs/1/checkpoints.json", "x/samples/12/jobs/1/m.json", "x/source.json", "x/kills.csv", "y.json"
+    )
+
+    assert {name: len(paths) for name, paths in files.items()} == {"x": 3, "x/kills": 1, "y": 1}
+    assert listed(tmp_path / "y", "jobs/1.json")[0] == {"y": ("jobs/1.json",)}
+
+
+def test_names_that_meet_stay_apart(tmp_path):
+    """Neither file is lost in the other's folder; which is which is told."""
+    files, notes = listed(tmp_path, "a.csv", "a.csv.gz", "a.json", "a b.csv", "a_b.csv")
+
+    assert {"a", "a-1", "a-2", "a_b", "a_b-1"} == set(files)
+    assert [line for line in notes if line.startswith("a.csv")] == [
+        "a.csv, a.csv.gz, a.json: have one name; the later ones are a-1, a-2"
+    ]
+
+
+def test_what_is_not_read_is_told(tmp_path):
+    _, notes = listed(tmp_path, "README.md", "a/README.md", "LICENSE", ".hidden.csv", "_staging/x.parquet", "a.csv")
+
+    assert notes == ["no traces by their names: 3 (LICENSE, README.md)", "hidden: 2 (.hidden.csv, x.parquet)"]
+
+
+def test_links_in_a_circle(tmp_path):
+    """Each folder is read once, however many ways lead to it; a link that leads nowhere or to itself is named."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "up").symlink_to(tmp_path)
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    (tmp_path / "gone.csv").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.csv")
+    files, notes = listed(tmp_path, "a/x.csv")
+
+    assert {"a/x"} == set(files)
+    places = [
+        "a/up: is a link to a folder that is read anyway",
+        "gone.csv: is a link that leads nowhere",
+        "pipe.csv: is no ordinary file",
+    ]
+    assert places == notes[:3]
+    assert notes[3].startswith("self: is a link that leads nowhere")
+
+
+def test_tables_in_the_folder_that_is_read_are_no_traces(tmp_path):
+    files, _ = listed(tmp_path, "a.csv", "out/rates/trace=a/x.parquet", without=str(tmp_path / "out"))
+
+    assert {"a"} == set(files)
+
+
+def test_one_file(tmp_path):
+    listed(tmp_path, "a.csv", "b.csv")
+
+    assert [(file.trace, file.paths) for file in list_files(str(tmp_path / "a.csv")).files] == [("a", ("a.csv",))]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"), [([], "no files of traces here"), (["README.md"], r"no files of traces here; no traces by")]
+)
+def test_nothing_to_read(tmp_path, names, message):
+    with pytest.raises(TraceFileError, match=message):
+        listed(tmp_path, *names)
+    with pytest.raises(TraceFileError, match="no such file or folder"):
+        list_files(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("iot/chk10000.csv.gz", "iot/chk10000"),
+        ("../../etc/passwd.csv", "_/_/etc/passwd"),
+        ("..%2F..%2Fetc.csv", "%2F..%2Fetc".replace("%", "_")),
+        ("a b/.hidden=x.csv", "a_b/hidden_x"),
+        ("c:\\windows.csv", "c__windows"),
+        ("2020-01-01.csv", "2020-01-01"),
+    ],
+)
+def test_names_of_traces_are_safe(path, expected):
+    """They become folders."""
+    assert expected == trace_name(path)
+
+
+def test_names_of_traces_are_short():
+    """A folder's name has 255 bytes; what would be longer stays different from its neighbours."""
+    long = [trace_name(f"{'ü' * 90}/{'deep/' * 40}{i}.csv") for i in range(3)]
+
+    assert len(set(long)) == 3
+    assert all(len(name.encode()) < 200 for name in long)
+
+
+def test_a_trace_has_the_bytes_of_its_files(tmp_path):
+    (tmp_path / "a").mkdir()
+    for name, size in (("jm.log", 3), ("jm.log.1", 4), ("a/x.csv", 5)):
+        (tmp_path / name).write_bytes(b"x" * size)
+
+    assert {file.trace: file.size for file in list_files(str(tmp_path)).files} == {"jm": 7, "a/x": 5}
+    assert [file.size for file in list_files(str(tmp_path / "a" / "x.csv")).files] == [5]
