@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sim.app.cli.terminal import put
 from sim.app.verbs.common import Listener, OptionError
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
+from sim.model import checkpoint
 from sim.model.catalog import Kind, option, pages
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
 from sim.model.faults import RESTARTS, RestartKind
@@ -37,7 +39,7 @@ from sim.model.schema.vertex import Checkpoint, DeadlineBarriers
 from sim.model.sinks import SINKS
 from sim.model.state import BACKENDS, BackendKind
 from sim.model.storage import STORAGES, Storage, StorageKind
-from sim.protocol import restart_strategy
+from sim.protocol import barrier_modes, restart_strategy
 from sim.protocol.barrier_modes import STRATEGIES
 from sim.results import schema
 from sim.results.schema import Column
@@ -100,6 +102,29 @@ def test_a_way_of_barriers():
         assert "patient" in [protocol.name for protocol in protocols()]
         assert features(chosen)["barriers"] == ("patient",)
         assert '"patient"' in str(json_schema()["$defs"]["Checkpoint"]).replace("'", '"')
+
+
+def test_the_first_contribution():
+    """The steps of CONTRIBUTING.md, code and all."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    test, record, mode = (
+        textwrap.dedent(block).strip() for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    )
+    of_the_test, of_the_mode = {}, dict(vars(barrier_modes))
+    exec(test, of_the_test)
+    holds = of_the_test["test_files_are_written_behind_the_barrier"]
+    with pytest.raises(ScenarioError, match="files-later"):
+        holds()
+
+    exec(mode, of_the_mode)
+    with added(BARRIERS, eval(record, vars(checkpoint))):
+        with added(STRATEGIES, of_the_mode["FILES_LATER"]):
+            holds()
+        with (
+            added(STRATEGIES, replace(of_the_mode["FILES_LATER"], phases=barrier_modes.ALIGNED_PHASES)),
+            pytest.raises(AssertionError),
+        ):
+            holds()
 
 
 def test_a_way_of_barriers_with_a_deadline(monkeypatch):
