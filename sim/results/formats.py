@@ -79,6 +79,10 @@ def bytes_text(count: float) -> str:
     return f"{count:.0f} B"
 
 
+ROUNDING_PER_SECOND = 1e-9
+"""Smaller rates are differences of equal ones."""
+
+
 def per_second_text(rate: float) -> str:
     """``per_second_text(19_834) == "19.8k/s"``: three digits, since throughputs differ by little."""
     if math.isnan(rate):
@@ -86,7 +90,7 @@ def per_second_text(rate: float) -> str:
     for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if rate >= 0.9995 * scale:
             return f"{rate / scale:.3g}{unit}/s"
-    return f"{rate:.3g}/s"
+    return f"{rate:.3g}/s" if abs(rate) > ROUNDING_PER_SECOND else "0/s"
 
 
 def count_text(count: float) -> str:

@@ -59,7 +59,8 @@ def test_changes(text, change):
 
 def test_rates_and_shares():
     """Throughputs differ by little: three digits."""
-    assert [per_second_text(rate) for rate in (19_834, 2, 1_500_000)] == ["19.8k/s", "2/s", "1.5M/s"]
+    rates = 19_834, 2, 1_500_000, -4.5e-13, 0.001
+    assert [per_second_text(rate) for rate in rates] == ["19.8k/s", "2/s", "1.5M/s", "0/s", "0.001/s"]
     assert [share_text(share) for share in (0.987, math.nan)] == ["99 %", "-"]
 
 
