@@ -14,10 +14,8 @@ from docs.pictures import LAYERS
 from tests.places import ROOT, SIM
 
 PACKAGES = {name: height for height, (packages, _) in enumerate(reversed(LAYERS)) for name in packages}
-ENTRY = {
-    "__init__",
-    "__main__",
-}  # modules of `sim` itself: they may import every package, and nothing but the version is imported from them
+# Modules of `sim` itself: they may import every package, and nothing but the version is imported from them.
+ENTRY = {"__init__", "__main__"}
 
 # Packages of one layer do not import each other; within a package these folders import less than all of it.
 INSIDE = {
