@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import yaml
+from ruamel.yaml import YAML
 from scipy.stats import t as student
 
 from sim.app.verbs.diff import DiffRequest, diff
@@ -23,6 +23,11 @@ from sim.studies.differences import InputChange
 from sim.studies.effects import LEADING, compared, quantities, trouble
 from sim.studies.sides import KeptAnswer
 from tests.claims.printed import Template, false_sentences, split
+
+
+def yaml_of(text):
+    return YAML(typ="safe", pure=True).load(text)
+
 
 JOB = """\
 version: 1
@@ -141,7 +146,7 @@ class ToldDiff:
         """Keys whose values differ between the files, under the names of B."""
         return [
             key
-            for key in _apart(*(yaml.safe_load(text) for text in (_renamed(self.a, self.b), self.b)))
+            for key in _apart(*(yaml_of(text) for text in (_renamed(self.a, self.b), self.b)))
             if not key.startswith("run.")
         ]
 
@@ -172,7 +177,7 @@ def _renamed(a, b):
 
 
 def _vertices(text):
-    return list(yaml.safe_load(text)["job"])
+    return list(yaml_of(text)["job"])
 
 
 def _simulated(text, **run):
@@ -305,11 +310,11 @@ def beyond(told, match):
 
 def input_is(told, match):
     """As the files say; a value in brackets is of none."""
-    sides = [yaml.safe_load(text) for text in (_renamed(told.a, told.b), told.b)]
+    sides = [yaml_of(text) for text in (_renamed(told.a, told.b), told.b)]
     for step in match["key"].split("."):
         sides = [side.get(step) if isinstance(side, dict) else None for side in sides]
     default = f"({DEFAULTS.get(match['key'], 'none')})"
-    printed = [None if text == default else yaml.safe_load(text) for text in (match["before"], match["after"])]
+    printed = [None if text == default else yaml_of(text) for text in (match["before"], match["after"])]
     return sides == printed and sides[0] != sides[1]
 
 
@@ -334,7 +339,7 @@ def runs_are(told, match):
 
 
 def runs_alike(told, match):
-    a, b = (str(yaml.safe_load(text)["run"].get(match["key"], 1)) for text in (told.a, told.b))
+    a, b = (str(yaml_of(text)["run"].get(match["key"], 1)) for text in (told.a, told.b))
     return (match["a"], match["b"]) == (a, b) and match["both"] == ({"duration": max(a, b)}.get(match["key"], a))
 
 
