@@ -20,7 +20,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 COMMAND = re.compile(r"^(?: {4})?((?:ckptsim|python -m benchmarks\.lab) .+)$", re.MULTILINE)
 INLINE = re.compile(r"`((?:ckptsim|python -m benchmarks\.lab) [^`]+)`")
-PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+PROGRAM = re.compile(
+    r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE
+)  # those of CONTRIBUTING.md are indented: tests/test_adding.py
 
 LIVE = "http://jobmanager:8081"
 QUICKLY = {

@@ -37,7 +37,8 @@ def test_a_doubled_load_is_named(tmp_path):
         if "oad of 'source' doubled" in event.text or "oad of 'source' is 1." in event.text
     ]
 
-    assert found.events[0].kind == "forecast"
+    # on a machine that is busy, looks may be too far apart to see each checkpoint
+    assert next(event.kind for event in found.events if event.kind != "missed") == "forecast"
     assert named
     assert doubled_ms - 5_000 < named[0] < doubled_ms + 120_000
     assert metrics["ckptsim_answers",] == 1

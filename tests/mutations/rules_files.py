@@ -49,7 +49,7 @@ FILES = (
         "protocol/snapshot_store.py",
         "full_required=foreign and self.rearms_full",
         "full_required=False",
-        f"{LAWS}test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint",
+        "tests/protocol/snapshots/test_snapshot_store.py::test_failing_over_to_the_restored_snapshot_needs_a_full_checkpoint_again",
     ),
     Rule(
         "a restored snapshot that was not claimed stays when it is subsumed",
