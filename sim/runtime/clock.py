@@ -20,8 +20,8 @@
 # `on_notice` may queue entries before t.  They run first, because the head of the heap is read again.
 #
 # `place` is SimPy's event counter: entries of equal time and priority run in the order in which they were
-# queued.  The three tuples take a place like an event does, so the order is that of the processes and timeouts
-# they replace.  `_Round` keeps its place while it is queued again.
+# queued.  The three tuples take a place like an event does, so the order is that of the processes and
+# timeouts they replace.  `_Round` keeps its place while it is queued again.
 #
 # Records and buffers are never SimPy events: the idiomatic SimPy model is 65 to 184 times slower than the
 # kernel (docs/performance.md).  Work that takes no time is not a process either: of 18 events per task and
