@@ -1,5 +1,23 @@
 """Candidate settings and what is known of each: trials, chances, limits exceeded, left out."""
 
+# What a Race holds: one row of trials per setting, refined until a choice is firm.
+#
+#   runs           Candidate -> replications          {(10 s, aligned): 3, (30 s, unaligned): 1}
+#   rows           all rows of these trials           table from TrialRunner
+#   _measured      name -> world -> values            a line per replication, a column per MEASURED
+#   trials         the same, corrected by the         what `settings`, `chosen` and `choice` judge
+#                  backtest and by long runs
+#   longer_ms      name -> longest checkpoint         only settings that ran long
+#   left_out       [LeftOut(reason, settings)]        reported as not run
+#
+#   replicate(candidates, n) --> Bench.trials --> run --> rows --> _measure --> _correct --> trials
+#         ^                                                                                    |
+#         +---- replicate_until_sure: redraw the means; keep today's setting and each setting <+
+#               that 1 % of the draws choose; double their runs until 95 % of the draws agree
+#
+# All settings meet the same random numbers, and all share the draws, so effects common to all cancel
+# (`redrawn`).
+
 from __future__ import annotations
 
 import math

@@ -1,5 +1,40 @@
 """The search: the next trials, longer ones, until a setting lasts."""
 
+# Who calls whom.  `report.py` builds a Race and calls `run_until_sure`; everything that runs goes down to
+# TrialRunner.
+#
+#   report.py --> optimizer.run_until_sure          which settings, in which order (this module)
+#                   |            |
+#                   |            +--> search.Levers     keys other than interval and barrier mode
+#                   v                        |
+#                 candidates.Race <----------+      what is known of each setting; `chosen`, `choice`
+#                   |            \
+#                   |             +--> judgement    rows -> Setting: cost, limits, which one is best
+#                   v
+#                 trials.Bench                      setting -> scenarios: undisturbed, with a failure
+#                 trials.TrialRunner                bounds (`affords`), then sweeps.run -> Store -> rows
+#
+# The stages of `run_until_sure`, and the share of the budget up to which each may plan runs (trials.py):
+#
+#   try_intervals            all barrier modes at intervals from short to long       GRID       50 %
+#   try_optimum              the interval that theory proposes                       CERTAINTY  65 %
+#   round, at most AGAIN = 3:
+#     try_neighbours, try_shorter    intervals next to the best one                  CERTAINTY  65 %
+#     levers.pull            only while no setting keeps the limits with room        LEVERS     60 %
+#     replicate_until_sure   more runs of the settings that may be best              CERTAINTY  65 %
+#     repeat                 a second run of the choice and of today's setting       CERTAINTY  65 %
+#     confirm                long runs, if the tail of checkpoints has a limit       RACE       85 %
+#   levers.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
+#   fail_tasks               a failing task instead of a lost task manager           RACE       85 %
+#
+# There is another round only if this one made a long run and no setting keeps the limits with room: a long
+# run may break a limit that short runs kept.  Every row is stored, so the same command resumes and runs
+# nothing twice.
+#
+# The budget counts work, a function of what is simulated.  Processor time would buy fewer runs on a busy
+# machine and change the answer (trials.py).  A frozen copy of the race for the texts was rejected: it would
+# give each answer a second name (docs/decisions/13-what-stays-although-it-is-long.md).
+
 from __future__ import annotations
 
 import math

@@ -1,5 +1,23 @@
 """Trials: settings simulated, with bounds, failures and work done."""
 
+# One setting, its trials, and the rows they become:
+#
+#   candidate                 Bench                                          TrialRunner
+#   ---------                 -----                                          -----------
+#   (30 s, unaligned)  -->    for each world:
+#                               undisturbed   60 s to settle, then at   -->  a cell and its baseline without
+#                                             least 2 intervals and 60 s     checkpoints, per replication
+#                               failure       task manager lost (or a   -->  a cell per replication
+#                                             task), 9/10 into interval
+#                             if asked for:
+#                               long          up to 100 intervals       -->  limit on the tail of checkpoints
+#                               failing-task  a task fails, keeps slot  -->  shown next to the main failure
+#
+#   point = common | world | extra | grown state | candidate | length        later entries win
+#
+# A trial with a failure ends when the job has caught up.  Before that change such trials were half of the CPU
+# time of an advice (docs/performance.md).
+
 from __future__ import annotations
 
 import math

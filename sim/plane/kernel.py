@@ -1,5 +1,29 @@
 """The compiled data plane: its verbs, and restarts of tasks."""
 
+# The path of a call.  Python checks arguments and copies tables; rows change behind `door` (text/loop.py).
+# The one exception is a restart of tasks: `place` writes their rows between two operations of the kernel.
+#
+#   host                KernelPlane                            door(w, op, task, a, b, c, d)
+#   ----                -----------                            -----------------------------
+#   forward(marker) --> check arguments, grow the pool  -->    FORWARD: change rows, append to the work list
+#   advance(until)  --> a pending notice, if any; else  -->    ADVANCE: work items and events before `until`,
+#                                                              up to the first step that reports something
+#                       `_collect`: words -> Notice     <--    returns the number of notices in `notes`
+#   position(task)  --> `_copied`: words -> array       <--    POSITION: copy the offsets of a task to `words`
+#
+#   backend        `_state`, a PlaneState of                 `w` in the kernel's text
+#   compiled       NumPy record arrays (`record_dtype`)      the address of a table of base addresses
+#   interpreted    lists of row objects (`as_objects`)       the PlaneState itself
+#
+# One signature for all operations lets the compiler produce one function.  Rows are plain memory behind one
+# pointer, because arrays in a tuple, the first form under Numba, cost a factor of 5 (commit 6f1f2d1d).  LLVM
+# replaced Numba because it compiles the same text to the same speed in 3 CPU s instead of 27
+# (docs/decisions/01-two-data-planes.md).
+#
+# The kernel allocates nothing.  The element pool is bounded by segments and credits, except for markers and
+# for recovered output that exceeds the pools.  Before an operation that adds those, `_make_room` or
+# `_make_excess_room` copies the pool into a larger one, and `_settle_in` takes the new addresses.
+
 from __future__ import annotations
 
 from bisect import bisect_right

@@ -8,6 +8,40 @@ together, 64 bytes to a cache line.  What the fields mean is said here and nowhe
 A field has 64 bits.  Of channels and elements there are millions: their places, amounts and switches have 32 and 8.
 """
 
+# How the rows refer to each other.  A reference is a field that holds the number of a row; -1 is "no row".
+#
+#   Task ---- first_partition .. last_partition ----> Partition ---- first_channel, channels ------+
+#     |                                                                                            v
+#     +------ first_gate .. last_gate --------------> Gate ---- words[first_channel ...] -----> Channel
+#     |                                                 +------ ready_head .. ready_tail ------>   |
+#     |                                                                                            |
+#     +------ urgent_head .. urgent_tail (priority markers) ------------------+   head .. tail     |  sender's
+#                                                                             |                    |  queue
+#   DelayLine ---- head .. tail (on the wire) --------------------------------+   first .. last    |  receive
+#                                                                             v                    |  queue
+#   General ------ free (given back, linked), fresh (never used) --------> Element <---------------+
+#                                                                             | next
+#                                                                             +----> Element ...
+#
+# Channels are numbered by edge, writer, reader (N2).  The channels of a partition are therefore one range,
+# and those of a gate are not: their numbers are listed in `words`.  `last_partition` and `last_gate` are
+# exclusive.
+#
+# A Channel has 320 bytes, five cache lines, and each side of it uses two of them:
+#
+#   line   bytes     fields                        used by
+#   0        0-63    written .. count              the writer's side
+#   1       64-127   buffer_bytes .. local         both
+#   2      128-191   arrived .. held_back          the reader's side
+#   3      192-255   stride .. writer              seldom: drawn record sizes, digests, marks, restarts
+#   4      256-319   next_listener .. out_from     seldom: listeners of a gate, captures (unaligned)
+#
+# In a job of 4x256 tasks half of the time was waiting for memory, because 197,000 channels do not fit into
+# the caches.  Going from eight lines to five, together with fetching the next target channel while a record
+# is served (`fetch`), halved the time in the data plane.  Fetching channels also before positions and
+# barriers read them made most of those operations slower and none faster, so only record targets are fetched
+# (docs/performance.md).
+
 from __future__ import annotations
 
 from dataclasses import dataclass, fields

@@ -1,5 +1,27 @@
 """Barriers of one task: which channels have delivered, and what follows (SingleCheckpointBarrierHandler)."""
 
+# Two machines receive the same events; the barrier mode decides which one a task has.
+#
+#   BarrierTracker (at-least-once)              BarrierHandler (exactly-once)
+#   ------------------------------              -----------------------------
+#   tracked   Pending 7 | gates seen, arrived   state     one of the six states of barrier_states.py
+#             Pending 8 |                       pending   Pending 8, or None between checkpoints
+#             ...       | at most MAX_TRACKED   current   8   newest checkpoint known
+#   latest    8                                 completed 7   newest checkpoint whose barriers all arrived
+#                                               settled   5   barriers up to 5 are known to be obsolete
+#   blocks no input                             one checkpoint at a time: a newer one aborts the pending one
+#
+# A barrier takes these steps in BarrierHandler:
+#
+#   obsolete? ---> newer checkpoint? -------> count the gate ---> ask the state ---> check TRANSITIONS
+#   ignore it      abort the pending one,     in `Pending`        next state and     if the state changed:
+#                  SettleBarriers,                                commands           InvalidTransition if not
+#                  ArmAlignmentTimer                                                 listed
+#
+# Both machines are frozen values: `on` returns a new machine and the commands, and never waits.  The price is
+# a copy per event; the gain is that Hypothesis can send events in any order
+# (docs/decisions/05-pure-protocols.md).
+
 from __future__ import annotations
 
 from collections.abc import Callable

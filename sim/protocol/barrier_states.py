@@ -1,5 +1,38 @@
 """Barrier states of a task's input (BarrierHandlerState): aligned, alternating, and the transitions between them."""
 
+# The states have the names of Flink's classes (org.apache.flink.streaming.runtime.io.checkpointing).
+#
+# Aligned only:
+#                               first barrier, others missing
+#       WaitingForFirstBarrier -------------------------------> CollectingBarriers --+ barrier or closed gate,
+#         |  ^  ^                                                    |      ^        | others missing
+#         +--+  +----------------------------------------------------+      +--------+
+#    only barrier              last barrier or closed gate
+#    -> StartSnapshot          -> StartSnapshot
+#
+# Alternating ("Alternating" is left out of the names, and so are transitions from a state to itself):
+#                               barrier in time, others missing
+#       WaitingForFirstBarrier -------------------------------> CollectingBarriers
+#                  |          \                                      |
+#          timeout |            \ barrier that is late or           | timeout, or a barrier that is
+#              [1] |              \ unaligned [1] [2]               | late or unaligned [1] [2]
+#                  v                `-------------------.           v
+#       WaitingForFirstBarrierUnaligned -------------------> CollectingBarriersUnaligned
+#                                  any barrier, others missing [2]
+#
+#   [1] PrioritiseInput, if the barrier can time out     [2] CaptureInput, StartSnapshot (unaligned)
+#
+#   back to WaitingForFirstBarrier   commands
+#   all barriers here, aligned       StartSnapshot; also after the deadline, if no barrier is missing any more
+#   all here, unaligned              [2] if it was the only barrier; else FinishCapture, InputsComplete,
+#                                    ResumeInputs
+#   trigger instead of barriers      StartSnapshot
+#   abort, from every state          ResumeInputs; in CollectingBarriersUnaligned, FinishCapture and
+#                                    CancelSnapshot before it
+#
+# A state never counts barriers: `BarrierHandler` counts them in `Pending` and passes the state a count that
+# includes the event.  A state therefore holds no data, and TRANSITIONS can list which state may follow which.
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

@@ -1,5 +1,33 @@
 """The journal of a run: columns that grow, packed rows."""
 
+# Three structures, smallest first.  All keep columns.
+#
+#   GrowingColumn    _cells [ 3 7 7 9 . . . . ]      one NumPy array; `_length` cells are used
+#                             `_length` = 4
+#
+#   PackedRows       _fresh  [(t, "map", 5), ...]    tuples, until there are _CHUNK = 4096
+#                    _packed [int64 | list | int64]  a GrowingColumn per column; int64 becomes float64, and
+#                                                    numbers become a list, when a cell needs it
+#
+#   Journal          _blocks [ bytes, bytes, ... ]   4096 entries each, compressed (zlib, level 1):
+#                              times | kinds | checkpoints | tasks | numbers     5 x 4096 int64, by column
+#                    _latest [ (time, happening, checkpoint, task, number), ... ]   fewer than 4096
+#                    _details { position: text }     few entries have one
+#                    _looked_at                      the block that was unpacked last
+#
+# Position p of the journal is row p % 4096 of block p // 4096.  Entries are never changed or removed.
+# Reading one entry unpacks a block, so readers ask for kinds (`only`) or positions in order (`at`), which
+# unpack each block once.
+#
+# Why packed: the journal and the rows of past checkpoints were two thirds of the memory that a run of a day
+# added (commit bbf7d381).  Why memory is reserved at the start: a dozen columns that grew side by side left
+# holes between them, 17 of the 55 MB that a day leaves behind (commit f1decaa0).  Packing row by row takes
+# longer than the row.
+#
+# One store for the journal, rows of samples and records of a rate was rejected: they share no operation.  The
+# journal compresses five fixed columns, rows of samples become a table once, records of a rate are looked up
+# by time (docs/decisions/13-what-stays-although-it-is-long.md).
+
 from __future__ import annotations
 
 from array import array

@@ -1,5 +1,34 @@
 """The clock of a simulation, and work in the background."""
 
+# Two queues decide what happens next, and `TwoPlaneEnvironment.step` merges them:
+#
+#   control plane: SimPy's heap `_queue`          data plane: the tree of events in sim/plane/text/basics.py
+#   (time, priority, place, entry)                time << shift | rank: one leaf per task, line and timer
+#
+#   entry           what `step` does with it
+#   simpy.Event     SimPy's own `step`: run the callbacks
+#   _Call           call the action once                           (call_in)
+#   _Repetition     call the action, queue the next period         (call_every)
+#   _Looks          the data plane advances through several        (look_every)
+#                   look times in one call, up to the next entry
+#                   or a notice
+#
+#   step:  t = time of the first entry
+#          plane.advance(t) runs data events before t ---> notice at n:  now = n, on_notice, ask again
+#                                                     ---> QUIET:        take the entry at t
+#
+# `on_notice` may queue entries before t.  They run first, because the head of the heap is read again.
+#
+# `place` is SimPy's event counter: entries of equal time and priority run in the order in which they were
+# queued.  The three tuples take a place like an event does, so the order is that of the processes and
+# timeouts they replace.  `_Round` keeps its place while it is queued again.
+#
+# Records and buffers are never SimPy events: the idiomatic SimPy model is 65 to 184 times slower than the
+# kernel (docs/performance.md).  Work that takes no time is not a process either: of 18 events per task and
+# checkpoint 3 remained (commit e34d3b8e).  Samples look at the tasks five times per second; one call of the
+# plane for several looks and copying positions inside the kernel reduced the CPU time of a simulated day to
+# 0.93 (commit eef4e51d).
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence

@@ -3,6 +3,33 @@
 A missing value gets an assumption, so that the file runs.  It is marked UNKNOWN, with the question that its author should answer.
 """
 
+# A draft is a plain document and a comment per path.  Every `infer_*` function writes into the same draft.
+#
+#   call                                       document                      comments["job.sink.service"]
+#   ----                                       --------                      ----------------------------
+#   put("service", "2.71 ms", "busy time /     job: sink: service: 2.71 ms   busy time / records in
+#       records in", job="sink")
+#   ask("service", "1 ms", "How long ...?",    job: sink: service: 1 ms      UNKNOWN: How long ...?
+#       "1 ms.", job="sink")                                                 Assumed: 1 ms.
+#   doubt("service", "How long ...?",          unchanged                     <origin>; UNKNOWN: How long ...?
+#       "never.", job="sink")                                                Assumed: never.
+#   drop("service", job="sink")                removed                       removed, also its questions
+#
+# `inference` hands document and comments to the writer, which puts each comment at its key:
+#
+#   job:
+#     sink:
+#       service: 2.71 ms  # busy time / records in
+#
+# A gap always gets an assumption, so that the file runs at once.  It is marked UNKNOWN; `ckptsim advise`
+# finds the mark (sim/advice/unknowns.py), tries other values, and asks only for those that would change its
+# advice.
+#
+# The order of the `infer_*` functions (scenario.py) matters: later ones read and correct what is set already.
+# Windows take state back (`drop`), shared cores divide service times.  One record per inferred quantity was
+# rejected for this reason: it would hold the same functions and hide their order
+# (docs/decisions/13-what-stays-although-it-is-long.md).
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -18,3 +18,31 @@ Read in this order, each file knowing only those before it (letters are the rule
     verbs     in-flight data, pins (C); markers (M); positions (P2, P8); threads stop, tasks stand at positions (P); sums (T12)
     loop      flush, debloating (F, D), the loop (E3), the only way in (E4)
 """
+
+# How one buffer travels.  The work list (TURN t, SEND c) and the event tree (`basics.py`) drive every step.
+#
+#   writer                           remote channel                        reader
+#   ------                           --------------                        ------
+#   end_service
+#     emit -> write -> open_buffer
+#                      close_full -> offer
+#                                    SEND c on the work list
+#                                    send: one element; data costs a credit
+#                                    transmit -> forward line -----------> forward_line_event
+#                                                                            arrive: receive queue
+#                                                                            make_ready: ready list, TURN
+#                                                                          turn -> run -> read_input
+#                                                                            poll: becomes the current buffer
+#                                                                            begin_service ... end_service
+#                                    reverse line <- tell_sender(CREDIT) <-- recycle_current
+#   act: credit grows -> offer
+#
+# Without a NIC and latency there is no line either: `transmit` calls `arrive`, and `tell_sender` calls `act`.
+# On a local channel there is no line and no credit: `send_local` makes the channel ready, and `poll_local`
+# takes the buffer from the sender's queue.
+#
+# An event for each record was 30 of the 40 ns that a small record cost (commit 1ab2de38).  Records that
+# neither end a buffer nor fill one are therefore served ahead of their time in one step, and taken back if
+# another component looks at the task (`records.py`).  Nothing can be served ahead where each record fills a
+# buffer, and where channels come from memory and flushes leave few records per buffer it gains nothing: there
+# `goes_far` says no (docs/performance.md).

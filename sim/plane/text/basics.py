@@ -160,7 +160,24 @@ def scaled(a: int, b: int, c: int) -> int:
 
 # ---- Which event is next (E1): a tournament tree over one leaf per rank.
 #
-# A leaf holds the packed key ``time << shift | rank``, so the smallest key is the next event and ties fall by rank.
+# A leaf holds the packed key ``time << shift | rank``, so the smallest key is the next event and ties fall by
+# rank.  An inner node holds the smaller of its two children.  Two tasks, no NIC (`leaf0` = 8, `shift` = 3):
+#
+#   tree[1]                                 1600                              next event: time 200, rank 0
+#   tree[2..3]                1600                        4004
+#   tree[4..5]         1600          NEVER         4004          NEVER        (tree[4..7])
+#   tree[8..15]    1600   2401   NEVER  NEVER   4004   NEVER  NEVER  NEVER
+#   rank             0      1      2      3      4       5     unused
+#                  task   task   reverse forward flush debloat
+#                                line    line    timer timer
+#
+# Each rank has at most one pending event, which makes its leaf a fixed place: rescheduling overwrites it,
+# cancelling writes NEVER, and either plays one match per level up to the root.  A binary heap has no fixed
+# place for a rank; the oracle uses one, and has to search its list and build the heap again to drop an event
+# (tests/oracle/agenda.py).
+#
+# The leaf of a task whose event has just happened stays as it is (`g.stale`) until its next service
+# overwrites it, or until the next event is wanted.  This saves one pass to the root.
 
 
 def set_leaf(w: PlaneState, rank: int, key: int) -> None:
