@@ -104,5 +104,5 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    """The public names; rooms that are loaded are none of them."""
+    """The public names; packages that are loaded are none of them."""
     return [*__all__, "__version__"]

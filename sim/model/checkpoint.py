@@ -10,9 +10,9 @@ from typing import Literal
 from sim.model.catalog import Catalog, Flink, Kind, option
 from sim.model.state import StateOptions
 
-# ---- The ways barriers travel: one record each, with the facts that other rooms need.
+# ---- The ways barriers travel: one record each, with the facts that other packages need.
 #
-# What tasks do is a page of `sim.protocol.barrier_modes` with the same name; documents, Flink's keys, advice and envelope read the
+# What tasks do is the `Strategy` of `sim.protocol.barrier_modes` with the same name; documents, Flink's keys, advice and envelope read the
 # record.
 
 MODE, UNALIGNED = "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled"

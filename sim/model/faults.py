@@ -14,7 +14,7 @@ from sim.model.job import Distribution
 from sim.model.randomness import Stream, draw
 from sim.model.units import MS, SECOND
 
-# ---- The restart strategies of Flink: one record each, with the facts that other rooms need.
+# ---- The restart strategies of Flink: one record each, with the facts that other packages need.
 #
 # What a strategy decides is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read the record.
 

@@ -9,7 +9,7 @@ from typing import Literal
 from sim.model.catalog import Catalog, Flink, Kind, option
 from sim.model.units import MS, SECOND
 
-# ---- The state backends: one record each, with the facts that other rooms need.
+# ---- The state backends: one record each, with the facts that other packages need.
 #
 # What a backend does is a file of `sim.storage`; documents, Flink's keys, advice and envelope read the record.
 

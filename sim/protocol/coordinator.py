@@ -127,7 +127,7 @@ class FailureCounter:
 
 # ---- The checkpoint coordinator: when a checkpoint begins, which tasks must acknowledge it, how it ends (CheckpointCoordinator).
 #
-# Joins timer.py, requests.py, pending.py and failures.py.  One trigger at a time is prepared; several checkpoints may be pending.
+# One trigger at a time is prepared; several checkpoints may be pending.
 
 _Commands = tuple[CoordinatorCommand, ...]
 _Answer = tuple["Coordinator", _Commands]

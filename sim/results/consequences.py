@@ -106,9 +106,10 @@ def late_triggers(
         or (median := float(between.median())) <= _LATER * interval_ms
     ):
         return None
+    taken_ms = float(pd.concat(durations).median())
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
-    elif max_concurrent == 1 and float(pd.concat(durations).median()) > interval_ms:
+    elif max_concurrent == 1 and taken_ms > max(interval_ms, median - interval_ms):  # else restarts lie between them
         why = "each waits for the one before, as max-concurrent is 1"
     else:
         why = ""
@@ -522,7 +523,7 @@ def consequences_sentence(
     best, worst = ranked[0], _most_alike(ranked)
     if (
         worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01
-        and worst[2].replayed_records < 1.1 * best[2].replayed_records
+        and worst[2].replayed_records <= 1.1 * best[2].replayed_records
     ):
         return (
             ""
@@ -541,7 +542,7 @@ def consequences_sentence(
 def _most_alike(ranked: Sequence[tuple[str, Consequences, RestartCost]]) -> tuple[str, Consequences, RestartCost]:
     """The last one; of equals the one with most values of the first: what makes no difference is no contrast."""
     last, parts = ranked[-1], set(ranked[0][0].split(", "))
-    equals = [line for line in ranked if (line[1].disturbed_share, line[2]) == (last[1].disturbed_share, last[2])]
+    equals = [line for line in ranked[1:] if (line[1].disturbed_share, line[2]) == (last[1].disturbed_share, last[2])]
     return max(equals, key=lambda line: len(parts & set(line[0].split(", "))))
 
 

@@ -356,7 +356,7 @@ def advise_on(
     ] = None,
     failure: Annotated[
         str,
-        typer.Option(metavar="ADVISE_HELP", help="What recovery is judged by: a lost task-manager, or a failing task."),
+        typer.Option(metavar="WHAT", help="What recovery is judged by: a lost task-manager, or a failing task."),
     ] = ("task-manager"),
     mtbf: Annotated[
         str | None, _limit("--mtbf", "Mean time between failures, e.g. '12 h'. (Default: a day, and marked UNKNOWN.)")

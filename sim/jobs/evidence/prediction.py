@@ -149,7 +149,7 @@ def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
     return str(barriers) if isinstance(barriers, str) else f"unaligned after {barriers['aligned-timeout']}"
 
 
-# ---- Two tidy tables of observations, of a real job and of its simulation, as one table with errors: what all of this room compares.
+# ---- Two tidy tables of observations, of a real job and of its simulation, as one table with errors: what all comparisons read.
 #
 # For each quantity and vertex both sides have three percentiles over the checkpoints of a run or the samples of a series.  A vertex's
 # value

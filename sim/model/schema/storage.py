@@ -42,7 +42,7 @@ from sim.model.units import MS, SECOND, UnitError, format_duration, parse_number
 
 @dataclass(frozen=True, slots=True)
 class StoragePage:
-    """A kind of storage, as scenarios write it.  Each file of this room defines one, for a kind of `STORAGES`."""
+    """A kind of storage, as scenarios write it.  One is defined here for each kind of `STORAGES`."""
 
     name: str  # its key in `storage:`
     section: type[Section]
