@@ -29,8 +29,9 @@ from benchmarks.process_tree import Meter
 from benchmarks.standalone import Cluster, standalone
 from sim.model.schema.study import load
 from sim.studies.cells import Row, timed, warm
-from sim.studies.local import Progress, no_watch, run_each
+from sim.studies.local import run_each
 from sim.studies.plan import Cell, cells
+from sim.studies.progress import Progress, no_watch
 from sim.studies.sweeps.spark_rows import QUICK_JAVA, rows_on
 from sim.studies.sweeps.spark_session import context
 

@@ -26,7 +26,7 @@ from sim.studies.local import cores, run_each
 
 if TYPE_CHECKING:
     from benchmarks.lab.calibration.cross_validation import Prediction
-    from sim.studies.local import Progress
+    from sim.studies.progress import Progress
 
 
 @dataclass(frozen=True, repr=False, eq=False)

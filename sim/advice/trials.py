@@ -35,8 +35,8 @@ from sim.model.quantities import S3_STANDARD
 from sim.model.text import Readable
 from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.recovery import outages
-from sim.studies.local import Clock, TimeLeft, Watch, no_watch
 from sim.studies.plan import Cell, cells, with_baselines
+from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
 from sim.studies.sweeps.design import Point, override
 from sim.studies.sweeps.results import collect
 from sim.studies.sweeps.run import Workers, sweep

@@ -18,8 +18,9 @@ from sim.runtime.manifest import identity
 from sim.runtime.result import Result
 from sim.studies.cells import simulated, warm
 from sim.studies.comparison import Comparison, label
-from sim.studies.local import Watch, no_watch, run_each
+from sim.studies.local import run_each
 from sim.studies.plan import Cell, baseline, cells, distinct, slug, with_baselines
+from sim.studies.progress import Watch, no_watch
 from sim.studies.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 
 if TYPE_CHECKING:

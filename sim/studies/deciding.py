@@ -28,8 +28,9 @@ from sim.runtime.manifest import identity
 from sim.runtime.result import Result
 from sim.studies.cells import simulated
 from sim.studies.comparison import TIMEOUT, WARM_UP, DecidingAssumption
-from sim.studies.local import Watch, no_watch, run_each
+from sim.studies.local import run_each
 from sim.studies.plan import Cell
+from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,8 +22,9 @@ from sim.results.sweep_answers import text as value_text
 from sim.results.sweep_effects import DEAD
 from sim.studies.cells import OUTCOME, Row, outcome
 from sim.studies.differences import InputChange, InputDifferences
-from sim.studies.local import Watch, no_watch, run_each
+from sim.studies.local import run_each
 from sim.studies.plan import cells
+from sim.studies.progress import Watch, no_watch
 from sim.studies.run_folder import FolderError
 from sim.studies.sides import KeptAnswer
 

@@ -1,4 +1,4 @@
-"""Cells in processes of this machine: time left, interruptions."""
+"""Cells in processes of this machine; interruptions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from contextlib import closing, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-# ---- Signals that end a command, and worker processes that end with their parent.
+from sim.studies.progress import ENDING, Progress, Watch, no_watch
 
-ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Ctrl-C, the request of a supervisor, a closed terminal."""
+# ---- Signals that end a command, and worker processes that end with their parent.
 
 _DIE_WITH_PARENT = 1
 """Linux's PR_SET_PDEATHSIG."""
@@ -88,54 +87,10 @@ def _heeded(number: int) -> bool:
     return signal.getsignal(number) is not signal.SIG_IGN
 
 
-# ---- How long work takes at most, as a line says it again and again: a promise that is kept, or broken with the reason.
-
-Clock = Callable[[], float]
-"""Seconds since some moment, never backwards."""
-LATE_SHARE = 0.1
-"""An estimate that is longer than the promise by a smaller share changes nothing: the rest of the work may make up for it."""
-
-
-class TimeLeft:
-    """The time left that is printed never grows by more than a tenth of what it was, unless the line says why."""
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
-        self._end_s: float | None = None  # promised
-
-    def text(self, estimate_s: float, why: Callable[[], str]) -> str:
-        """``at most 40 s left``, and ``, 30 s more than promised: <why>`` if the estimate breaks the last promise."""
-        now_s = self._clock()
-        promised_s = None if self._end_s is None else max(self._end_s - now_s, 0.0)
-        if promised_s is None or estimate_s <= promised_s:
-            self._end_s = now_s + estimate_s
-            return left_text(estimate_s)
-        if estimate_s <= promised_s * (1 + LATE_SHARE):
-            return left_text(promised_s)
-        self._end_s = now_s + estimate_s
-        if round(estimate_s) <= round(promised_s):
-            return left_text(estimate_s)
-        return f"{left_text(estimate_s)}, {_seconds(estimate_s - promised_s)} more than promised: {why()}"
-
-
-def left_text(seconds: float) -> str:
-    """``at most 2 min 5 s left``."""
-    return f"at most {_seconds(seconds)} left"
-
-
-def _seconds(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
 # ---- Cells side by side on this machine: results as they come, progress of running cells, no worker that outlives the command.
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
-Progress = Callable[[int], None]
-"""Called with the simulated time [ns]."""
-Watch = Callable[[int, int], None]
-"""Called with (number of finished items, simulated time of all items [ns])."""
 
 SHORT_S = 0.25
 """Workers take a tenth of a second of processor time to begin: they are not worth it for what is over in this time."""
@@ -159,10 +114,6 @@ def run_all(place: int) -> bool:
     """Leaves no item out."""
     del place
     return False
-
-
-def no_watch(finished: int, simulated_ns: int) -> None:
-    """A watch without a display."""
 
 
 def run_each(

@@ -9,7 +9,7 @@ from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.texts import verdict
 from sim.advice.trials import Bench, NothingRanError, TrialRunner
-from sim.studies.local import TimeLeft
+from sim.studies.progress import TimeLeft
 from tests.advice.made_up import DAY_S, JOB, row
 
 

@@ -27,7 +27,7 @@ from sim.results.charts import still
 from sim.results.pictures import where_time_goes
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
-from sim.studies.local import Watch, no_watch
+from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from typing import Any
 
 from sim.app.cli.errors import print_message
 from sim.app.verbs.common import Listener
-from sim.studies.local import Clock, TimeLeft, Watch
+from sim.studies.progress import Clock, TimeLeft, Watch
 
 
 class Console(Listener):

@@ -17,7 +17,7 @@ import typer
 from sim.app.cli.terminal import fitted
 from sim.app.verbs.common import OptionError, Stopped
 from sim.model.text import Readable, printable
-from sim.studies.local import ENDING
+from sim.studies.progress import ENDING
 
 # ---- Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number.
 #

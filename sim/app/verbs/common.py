@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sim.model.text import one_line, printable, without_credentials
 from sim.model.units import UnitError
-from sim.studies.local import Watch, no_watch
+from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -32,8 +32,8 @@ from sim.runtime.manifest import identity
 from sim.studies.compare import compare_cells, folder_names, keep, plain
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
-from sim.studies.local import no_watch
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
+from sim.studies.progress import no_watch
 from sim.studies.run_folder import replacing
 
 if TYPE_CHECKING:

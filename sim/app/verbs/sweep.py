@@ -43,8 +43,8 @@ from sim.studies.sweeps.sweep_file import Definition, define, racing_fault, vari
 if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.studies.cells import Row
-    from sim.studies.local import Watch
     from sim.studies.plan import Cell
+    from sim.studies.progress import Watch
     from sim.studies.sweeps.store import Store
 
 PICTURE = "answer.png"

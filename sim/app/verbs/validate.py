@@ -20,7 +20,8 @@ from sim.model.quantities import QUANTITIES
 from sim.model.schema.study import load_environment
 from sim.results.formats import json_ready
 from sim.results.page import Page
-from sim.studies.local import Watch, cores, no_watch, run_each
+from sim.studies.local import cores, run_each
+from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
     from sim.jobs.history.side_by_side import SideBySide

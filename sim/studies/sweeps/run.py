@@ -18,8 +18,9 @@ from sim.results.formats import TextTable, ms_text
 from sim.results.pictures import answer_picture
 from sim.results.stored import unlimited_text
 from sim.studies.cells import Row, died, timed, warm
-from sim.studies.local import Progress, Watch, cores, no_watch, run_all, run_each
+from sim.studies.local import cores, run_all, run_each
 from sim.studies.plan import Cell, CellPlan, SeededScenarios, cells, run_folder, with_baselines
+from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.answer import groups, sections, sentence
 from sim.studies.sweeps.racing import SweepRace, more_replications
 from sim.studies.sweeps.results import collect, keep, read_results

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 from sim.plane import compiled_kernel
 from sim.runtime.manifest import code_version
 from sim.studies.cells import Row, died
-from sim.studies.local import Watch, run_all
+from sim.studies.local import run_all
 from sim.studies.plan import Cell
+from sim.studies.progress import Watch
 from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_masters import MissingDependencyError
 from sim.studies.sweeps.spark_session import ARCHIVE, reason

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from sim.app.api import results
-from sim.studies.local import no_watch
+from sim.studies.progress import no_watch
 
 
 def test_the_line_says_what_is_done_and_what_is_left():

@@ -14,7 +14,8 @@ import pytest
 from sim import __main__
 from sim.app import cli
 from sim.app.cli import errors
-from sim.studies.local import ENDING, delayed_signals, without_handlers
+from sim.studies.local import delayed_signals, without_handlers
+from sim.studies.progress import ENDING
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from sim.studies.local import ENDING, delayed_signals
+from sim.studies.local import delayed_signals
+from sim.studies.progress import ENDING
 
 # A parent with workers that sleep; it says their numbers and waits.  Work that starts in another thread is bound by the pipe alone.
 PARENT = """\

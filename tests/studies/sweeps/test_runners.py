@@ -8,8 +8,8 @@ import pytest
 
 from sim.plane import warm
 from sim.studies.cells import timed as real_row
-from sim.studies.local import no_watch
 from sim.studies.plan import cells, with_baselines
+from sim.studies.progress import no_watch
 from sim.studies.sweeps import run
 from sim.studies.sweeps.run import TooManyFailuresError, Workers, run_missing, sweep
 from sim.studies.sweeps.store import Store

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 import pytest
 
 from sim.studies.cells import died, warm
-from sim.studies.local import no_watch
 from sim.studies.plan import cells
+from sim.studies.progress import no_watch
 from sim.studies.sweeps import run as room
 from sim.studies.sweeps import spark_rows, spark_session
 from sim.studies.sweeps.run import Workers
