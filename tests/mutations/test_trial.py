@@ -1,9 +1,11 @@
 """A failure tells of a change only where the same tests pass without it."""
 
+import gc
 from types import SimpleNamespace
 
 import pytest
 
+from sim.protocol.restart_strategy import regions
 from tests.mutations.changes import Mutant
 from tests.mutations.trial import (
     BY_THE_CLOCK,
@@ -13,6 +15,7 @@ from tests.mutations.trial import (
     Outcome,
     Server,
     TrialRequest,
+    functions_by_place,
     node_id,
     try_all,
     unchanged,
@@ -111,3 +114,12 @@ def test_changes_that_were_not_tried_are_an_error(tmp_path, monkeypatch):
 
 def test_parameters_with_slashes_are_found():
     assert node_id("tests/test_a.py::test_b[s3://bucket/./x]").endswith("/tests/test_a.py::test_b[s3://bucket/./x]")
+
+
+def test_functions_are_found_behind_the_freeze_of_the_suite():
+    """Else every change has the package and all tests imported again."""
+    gc.freeze()
+    code = regions.__code__
+
+    assert functions_by_place()[code.co_filename, code.co_qualname, code.co_firstlineno] == [regions]
+    gc.freeze()

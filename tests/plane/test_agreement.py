@@ -18,7 +18,7 @@ from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, V
 from tests.oracle import ReferencePlane, oracle
 from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.test_worlds import owed, served
-from tests.plane.worlds import SHAPES, drive, scripts, worlds
+from tests.plane.worlds import EXAMPLES, SHAPES, drive, scripts, worlds
 
 ENGINES = ("interpreted", "compiled")
 
@@ -35,7 +35,7 @@ def story(spec, script):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_three_engines_agree(shape, data):
     """Equal notices, answers, digests and tables after every advance.

@@ -9,10 +9,10 @@ from sim.plane.spec import layout
 from tests.oracle import ReferencePlane
 from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts, parting, recover
 from tests.plane.test_worlds import owed, served
-from tests.plane.worlds import SHAPES, worlds
+from tests.plane.worlds import EXAMPLES, SHAPES, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
-few_examples = settings(max_examples=13, deadline=None, suppress_health_check=list(HealthCheck))
+few_examples = settings(max_examples=EXAMPLES * 2 // 3, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @shapes

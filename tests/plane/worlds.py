@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from sim.model.cluster import Debloating
@@ -33,6 +34,8 @@ SHAPES: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {
     "diamond": (4, ((0, 1), (0, 2), (1, 3), (2, 3))),
     "join and on": (4, ((0, 2), (1, 2), (2, 3))),
 }
+EXAMPLES = settings.default.max_examples // 3
+"""Worlds of each shape: 8 of them now, thousands at night, as the profile has it."""
 ALL_TO_ALL = (Ship.HASH, Ship.REBALANCE, Ship.BROADCAST, Ship.GLOBAL, Ship.RESCALE)
 
 

@@ -61,7 +61,6 @@ def test_the_first_looks_make_a_forecast(begun):
     }
 
 
-@pytest.mark.usefixtures("drawn")
 def test_a_job_as_it_was_says_nothing(played, folder):
     """For ten minutes; each checkpoint is a row with its forecast."""
     heard = played.watched(folder, "10 min")
@@ -75,7 +74,6 @@ def test_a_job_as_it_was_says_nothing(played, folder):
     assert heard.done.verdict.startswith("Checkpoints keep their forecast: p50 4")
 
 
-@pytest.mark.usefixtures("drawn")
 def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
     """Said within two minutes, with the time it began, what it was, and what a simulation of that says; and when it is over."""
     played.load = lambda s: 2.0 if 100 <= s < 340 else 1.0
@@ -291,7 +289,6 @@ def test_a_watch_that_is_restarted_goes_on(played, folder):
     assert len(details) == len(set(details))
 
 
-@pytest.mark.usefixtures("drawn")
 def test_what_changes_about_the_job_is_told_and_not_held_against_the_forecast(played, folder):
     """Other settings, and a rescale: another forecast is made, of checkpoints that were taken since."""
     config = played.answers[f"{played.first}/checkpoints/config"]
@@ -324,7 +321,6 @@ def test_a_redeployed_job_has_its_forecast_with_its_sixth_checkpoint(played, tmp
     assert made.time_ms - promised.time_ms <= 6 * played.interval_ms + 2 * 30_000
 
 
-@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("field", ["trigger_timestamp", "state_size", "id"])
 def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, folder, monkeypatch, field):
     """A trigger in the year 10000, 2^70 bytes: later checkpoints are judged all the same, and a restart reads the folder."""
@@ -353,7 +349,7 @@ def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, fol
 
 def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
     """However many looks there were: full parts are never written again, and nothing but the lines since then is in memory."""
-    monkeypatch.setattr("sim.jobs.watch.memory.PART_ROWS", 10)
+    monkeypatch.setattr("sim.jobs.watch.memory.PART_ROWS", 5)
     written = []
 
     class Measuring(WatchClock):
@@ -366,14 +362,14 @@ def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
             parts = {file.name: file.stat().st_mtime_ns for file in folder.glob("looks-*.parquet")}
             written.append((len(lines.read_text().splitlines()) if lines.exists() else 0, parts))
 
-    watch(WatchOptions(played.url, folder, every="30 s", duration="20 min", sample="0 s"), clock=Measuring())
+    watch(WatchOptions(played.url, folder, every="30 s", duration="10 min", sample="0 s"), clock=Measuring())
     counts, parts = [count for count, _ in written], [part for _, part in written]
 
-    assert max(counts) <= 10
+    assert max(counts) <= 5
     assert len(parts[-1]) >= 4
     assert all(later[name] == changed for before, later in pairwise(parts) for name, changed in before.items())
     played.clock.wait(1)
-    assert len(played.watched(folder, "1 s").done.looks) == 2 + 41 + 1
+    assert len(played.watched(folder, "1 s").done.looks) == 2 + 21 + 1
 
 
 def test_rows_outlive_a_kill(played, folder):

@@ -22,7 +22,7 @@ DOWNSTREAM = {"recover_output_on_downstream": True}
 BOTH = {"recover_output_on_downstream": True, "during_recovery": True}
 
 
-def ended(kind, options, *kills_ms, sink_ns=20 * MS, placement="isolated", seconds=30):
+def ended(kind, options, *kills_ms, sink_ns=20 * MS, placement="isolated", seconds=20):
     """A bounded job whose sink is slow, to its end: 2 x 100 records/s for 3 s and a sink of 2 x 50/s."""
     log = Source((Rate(0, Fraction(100)), Rate(3 * SECOND, Fraction(0))))
     job = chain(2, sink_ns=sink_ns)
@@ -61,9 +61,14 @@ def test_a_checkpoint_during_recovery_holds_what_is_not_processed_yet():
     assert kept["both"][0] < kept["both"][1]
 
 
-@pytest.mark.parametrize("placement", ["isolated", "single"])
-@pytest.mark.parametrize("options", [DOWNSTREAM, BOTH], ids=["downstream", "both"])
-@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "options", "placement"),
+    [
+        (ALIGNED, BOTH, "single"),
+        (UNALIGNED, BOTH, "isolated"),
+        (UNALIGNED, DOWNSTREAM, "single"),
+    ],
+)
 def test_a_run_with_failures_ends_where_one_without_does(kind, options, placement):
     """Whatever is recovered where and captured again: every byte is read, and none twice."""
     calm, hit = (ended(kind, options, *kills, placement=placement) for kills in ((), (1500, 2100, 2300, 4400)))

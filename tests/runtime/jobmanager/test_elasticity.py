@@ -129,7 +129,7 @@ def test_a_window_cannot_be_dealt_out_so_the_job_waits():
     assert outages(result)[0][1] > 12 + 62
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_both_engines_do_the_same_and_nothing_is_lost(seed):
     """Times of losses that are drawn, under every law."""
     losses = f"faults=[{{task-manager: random, every: {{exponential: {15 + 5 * seed} s}}}}]"

@@ -122,8 +122,7 @@ def test_a_part_that_does_not_fit_the_others_is_refused():
 
 
 def test_engines_agree():
-    first, *others = [run(engine=engine)[0] for engine in ("compiled", "interpreted", oracle)]
+    first, other = [run(engine=engine, duration="7 s")[0] for engine in ("compiled", oracle)]
 
-    for other in others:
-        assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
-        assert list(first.journal) == list(other.journal)
+    assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
+    assert list(first.journal) == list(other.journal)

@@ -144,7 +144,7 @@ def test_nothing_to_begin_from():
 
 def test_engines_agree_about_chains():
     """In-flight data travels from job to job as well; every engine tells the same story."""
-    base = jobs("no-claim", count=3, seconds=5)
+    base = jobs("no-claim", count=2, seconds=4)
     unaligned = replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED))
     results = [simulate(unaligned, engine=engine) for engine in ("compiled", oracle)]
 

@@ -52,7 +52,7 @@ def test_without_in_flight_data_nothing_is_waited_for():
 )
 def test_engines_agree_and_nothing_is_lost(changes):
     """Also where a snapshot ends while it waits."""
-    compiled, reference = (ran(AFTER, "run.duration=14 s", *changes, engine=engine) for engine in ("compiled", oracle))
+    compiled, reference = (ran(AFTER, "run.duration=10 s", *changes, engine=engine) for engine in ("compiled", oracle))
 
     assert () == compiled.violations == reference.violations
     assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())

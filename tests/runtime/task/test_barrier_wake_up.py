@@ -40,8 +40,8 @@ def test_engines_agree_and_nothing_is_lost():
     changes = (
         "cluster.barrier-wake-up=10 ms",
         "storage.in-flight-bandwidth=5 MB/s",
-        "faults=[{kill: c, at: 7 s}]",
-        "run.duration=12 s",
+        "faults=[{kill: c, at: 4 s}]",
+        "run.duration=6 s",
     )
     compiled, reference = (ran(*changes, engine=engine) for engine in ("compiled", oracle))
 

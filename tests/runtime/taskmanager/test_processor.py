@@ -16,7 +16,6 @@ from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from sim.runtime.task_manager import Busy, Processor
-from tests.oracle import oracle
 
 MS, S = 1_000_000, 1_000_000_000
 USERS = Path(__file__).parents[2] / "data" / "users-jobs"
@@ -137,14 +136,13 @@ run: {duration: 30 s}
 """
 
 
-@pytest.mark.parametrize("engine", [oracle, "compiled"])
-def test_asynchronous_phases_are_longer_where_cores_are_short(engine):
+def test_asynchronous_phases_are_longer_where_cores_are_short():
     """50 MB at 400 MB/s are 125 ms.  Two sinks are busy for 1.6 of 2 cores, and two snapshots make it 3.6 threads."""
     took = {}
     for cores in (None, 8, 2):
         text = JOB if cores is None else JOB.replace("single", f"single, cores: {cores}")
         (built,) = loads(text, "s").scenarios
-        table = simulate(replace(built, run=replace(built.run, duration_ns=12 * S)), engine=engine).tables["subtasks"]
+        table = simulate(replace(built, run=replace(built.run, duration_ns=12 * S))).tables["subtasks"]
         took[cores] = table[table["vertex"] == "sink"]["async_duration"].median()
 
     assert took[None] == took[8] == pytest.approx(125, abs=1)
