@@ -260,5 +260,5 @@ def cpp_door() -> Any:
 
 def cpp_plane(spec: PlaneSpec) -> KernelPlane:
     """A compiled plane whose kernel is the C++ one; its memory, verbs and tables are the product's."""
-    with patch.object(machine_code, "compiled_door", cpp_door):
+    with patch.object(machine_code, "load_compiled_entry_point", cpp_door):
         return KernelPlane(spec, "compiled")

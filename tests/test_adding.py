@@ -23,7 +23,7 @@ from sim.app.verbs.common import Listener, OptionError
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
-from sim.model.catalog import Kind, option, pages
+from sim.model.catalog import Kind, find_plugins, option
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
 from sim.model.faults import RESTARTS, RestartKind
 from sim.model.job import SHIPPING, Distribution, Shipping
@@ -32,7 +32,7 @@ from sim.model.schema.fields import ByteRate, Duration
 from sim.model.schema.flink_text import flink_lines, flink_text
 from sim.model.schema.reference import explain_key, json_schema
 from sim.model.schema.sections import DurationLaw, OneOf, Section
-from sim.model.schema.storage import StoragePage
+from sim.model.schema.storage import StorageSchema
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.vertex import Checkpoint, DeadlineBarriers
@@ -45,11 +45,11 @@ from sim.results import schema
 from sim.results.schema import Column
 from sim.runtime import task
 from sim.runtime.monitors import monitors
-from sim.runtime.monitors.monitor import RunAccount
+from sim.runtime.monitors.monitor import InvariantMonitor
 from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import task_features
 from sim.storage.media.flat import FlatStorage
-from sim.storage.medium import MEDIA, MediumPage
+from sim.storage.medium import MEDIA, MediumPlugin
 from sim.storage.state_backends import MAKERS
 from sim.studies.traces import parsing
 from sim.studies.traces.parsing import ColumnReader
@@ -188,13 +188,13 @@ class TapeSection(Section):
 def test_a_kind_of_storage():
     """Options and a record, a medium, a section."""
     kind = StorageKind("tape", Tape, "tape", appends=False)
-    medium = MediumPage(
+    medium = MediumPlugin(
         "tape",
         lambda attempts, _, __, tape, seed: FlatStorage(
             attempts, Storage(bytes_per_second=tape.bytes_per_second), seed
         ),
     )
-    page = StoragePage("tape", TapeSection, lambda given, *_: Tape(given.speed))
+    page = StorageSchema("tape", TapeSection, lambda given, *_: Tape(given.speed))
     with added(STORAGES, kind), added(MEDIA, medium), with_storage(page):
         assert Tape(10**8) == scenario(storage="{tape: {speed: 100 MB/s}}").storage.options
         flat_ms = scenario().overheads.file_ns / 10**6  # what a file of flat storage takes beside its bytes
@@ -265,13 +265,13 @@ def test_a_checker(monkeypatch):
     """A law and an account, here in the place of another one: it hears a moment, and what it finds is told with the run."""
     law = "there is no third checkpoint"
 
-    class Superstition(RunAccount):
+    class Superstition(InvariantMonitor):
         def completed(self, checkpoint, retained):
             if checkpoint == 3:
-                self.tell_first([Violation(law, self.now_ns, "the coordinator", f"{len(retained)} are kept")])
+                self.report_once([Violation(law, self.now_ns, "the coordinator", f"{len(retained)} are kept")])
 
     assert simulate(scenario()).violations == ()
-    monkeypatch.setattr(monitors, "RouteAccount", Superstition)
+    monkeypatch.setattr(monitors, "RouteMonitor", Superstition)
     assert [(law, "1 are kept")] == [(found.law, found.fact) for found in simulate(scenario()).violations]
 
 
@@ -418,10 +418,10 @@ def test_a_file_of_the_command_is_a_verb(tmp_path, monkeypatch):
     command = "Verb('count', Purpose.LOOK, 3, 'Count checkpoints.', print)"
     (tmp_path / "counting.py").write_text(f"from sim.app.cli.overview import Purpose, Verb\n\nVERB = {command}\n")
     cli = sys.modules["sim.app.cli"]
-    before = [verb.name for verb in pages(cli, Verb)]
+    before = [verb.name for verb in find_plugins(cli, Verb)]
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
 
-    assert sorted([*before, "count"]) == sorted(verb.name for verb in pages(cli, Verb))
+    assert sorted([*before, "count"]) == sorted(verb.name for verb in find_plugins(cli, Verb))
     del sys.modules["sim.app.cli.counting"], cli.counting
 
 

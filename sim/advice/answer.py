@@ -40,7 +40,7 @@ from sim.model.units import format_duration, parse_duration
 from sim.results.formats import TextTable, bytes_text, change_text
 
 if TYPE_CHECKING:
-    from sim.advice.candidates import Race
+    from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Choice, Limits, Setting
     from sim.advice.requirements import NeededChange
     from sim.advice.search import Levers
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # ---- What sentences and tables of an advice say in rounded numbers, as data: each of their numbers stands there.
 
 
-def numbers(race: Race, choice: Choice, needed: Sequence[NeededChange]) -> dict[str, Any]:
+def numbers(race: CandidateSearch, choice: Choice, needed: Sequence[NeededChange]) -> dict[str, Any]:
     """`needed`: what would be enough where no setting keeps the limits."""
     return {
         "times": [_times(race, setting) for setting in race.settings],
@@ -68,7 +68,7 @@ def numbers(race: Race, choice: Choice, needed: Sequence[NeededChange]) -> dict[
     }
 
 
-def _times(race: Race, setting: Setting) -> dict[str, Any]:
+def _times(race: CandidateSearch, setting: Setting) -> dict[str, Any]:
     """Parts of the slowest checkpoints of a setting and of its recovery, in ms, and what the slowest checkpoint uploads."""
     situation = situation_of(race, setting.name)
     return {
@@ -79,7 +79,7 @@ def _times(race: Race, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _history(race: Race) -> dict[str, Any] | None:
+def _history(race: CandidateSearch) -> dict[str, Any] | None:
     """What the job was imported from; None: no history."""
     backtest = race.bench.backtest
     if backtest is None:
@@ -292,7 +292,7 @@ class AdviceAnswer:
 
 
 def answer(
-    race: Race,
+    race: CandidateSearch,
     levers: Levers,
     chosen: Setting | None,
     line_count: int,
@@ -396,7 +396,7 @@ def answer(
     return AdviceAnswer(screen, parts, data, files)
 
 
-def advised_scenario(race: Race, chosen: Setting) -> Scenario:
+def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
     """The job as advised, with today's timeout and min-pause where these leave room."""
     trial = next(trial for trial in race.bench.trials(race.candidate_of(chosen.name)) if trial.kind == UNDISTURBED)
     today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
@@ -408,7 +408,7 @@ def advised_scenario(race: Race, chosen: Setting) -> Scenario:
     return race.bench.load(trial.point | kept) if kept else race.bench.scenario(trial)
 
 
-def levers_left(race: Race, levers: Levers, chosen: Setting | None) -> list[str]:
+def levers_left(race: CandidateSearch, levers: Levers, chosen: Setting | None) -> list[str]:
     """A table of the levers that were tried and are not advised, each with its setting nearest to the limits."""
     nearest: dict[str, Setting] = {}
     pulled = {change.name for change in (() if chosen is None else levers.changes(chosen.name))}
@@ -421,7 +421,7 @@ def levers_left(race: Race, levers: Levers, chosen: Setting | None) -> list[str]
     return [f"Levers that were tried and are not advised: {'; '.join(lines)}."] if lines else []
 
 
-def _left_because(race: Race, setting: Setting, chosen: Setting | None) -> str:
+def _left_because(race: CandidateSearch, setting: Setting, chosen: Setting | None) -> str:
     if not setting.completed:
         return "no checkpoint completes"
     return breaks_text(setting, race.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
@@ -455,7 +455,7 @@ def _with_source(text: str, source: str) -> str:
     return text if is_said else f"{text} Source: {source}."
 
 
-def _without_overtaking(race: Race, chosen: Setting) -> list[str]:
+def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
     """The best setting that keeps barriers aligned, where unaligned ones are advised: a sink may forbid those."""
     own = race.protocols.get(chosen.protocol)
     if own is None or own.aligned:
@@ -472,12 +472,12 @@ def _without_overtaking(race: Race, chosen: Setting) -> list[str]:
     ]
 
 
-def _is_aligned(race: Race, setting: Setting) -> bool:
+def _is_aligned(race: CandidateSearch, setting: Setting) -> bool:
     return setting.protocol in race.protocols and race.protocols[setting.protocol].aligned
 
 
 def _assumptions(
-    race: Race, candidate: Candidate, changes: Sequence[Change], planned: dict[Trial, int]
+    race: CandidateSearch, candidate: Candidate, changes: Sequence[Change], planned: dict[Trial, int]
 ) -> list[tuple[Assumption, str, Setting]]:
     """The advised setting at the bounds of the assumptions of its levers."""
     found = []
@@ -499,7 +499,7 @@ def _assumptions(
 
 
 def _taken_for_granted(
-    race: Race, chosen: Setting, found: Sequence[tuple[Assumption, str, Setting]]
+    race: CandidateSearch, chosen: Setting, found: Sequence[tuple[Assumption, str, Setting]]
 ) -> list[str | TextTable]:
     bare = chosen.per_second / (1 - chosen.loss)
     rows = [[own.what, own.assumed, value, *_kept_at(race, setting, bare)] for own, value, setting in found]
@@ -507,7 +507,7 @@ def _taken_for_granted(
     return [TextTable("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
 
 
-def _kept_at(race: Race, setting: Setting, bare: float) -> list[str]:
+def _kept_at(race: CandidateSearch, setting: Setting, bare: float) -> list[str]:
     """`bare`: records per second of today's job without checkpoints."""
     kept = passes_text(setting, race.limits) if setting.breaks or not setting.completed else "kept"
     numbers = [value_text("checkpoint_ms", setting.checkpoint_ms), value_text("recovery_ms", setting.recovery_ms)]

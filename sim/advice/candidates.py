@@ -112,7 +112,7 @@ class Chances(NamedTuple):
     likely_ms: float
 
 
-def chances(race: Race, setting: Setting) -> Chances | None:
+def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
     """The chances by the kinds of what a setting changes.  None: no such limit, no history, or no change."""
     bound_ms, value_ms = race.limits.checkpoint_ms, setting.checkpoint_ms
     is_todays = race.today is not None and setting.name == race.today.name
@@ -188,23 +188,23 @@ RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
 
 
-class NoLevers:
+class NoTuning:
     """Barriers and intervals are all that is tried; `sim.advice` has the others."""
 
-    def pull(self, race: Race) -> None:
+    def pull(self, race: CandidateSearch) -> None:
         """Try what else can be changed, where no barriers and no interval keep the limits."""
 
-    def relax(self, race: Race) -> None:
+    def relax(self, race: CandidateSearch) -> None:
         """Try all keys of Flink that may bind at values that do not, where nothing else keeps the limits."""
 
-    def stuck(self, race: Race) -> str:
+    def stuck(self, race: CandidateSearch) -> str:
         """Why no barriers and no interval can keep the limits; empty: they may."""
         del race
         return ""
 
 
 @dataclass
-class Race:
+class CandidateSearch:
     """The race of all settings of a job.  `run` stores every row, so a repeated race runs nothing again."""
 
     bench: Bench
@@ -214,7 +214,7 @@ class Race:
     max_replications: int  # replications of one setting
     affords: Affords = any_amount
     lack: Lack = over_budget
-    levers: NoLevers = field(default_factory=NoLevers)
+    levers: NoTuning = field(default_factory=NoTuning)
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)

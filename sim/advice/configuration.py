@@ -24,7 +24,7 @@ from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import bytes_text, ms_text, per_second_text
 
 if TYPE_CHECKING:
-    from sim.advice.candidates import Race
+    from sim.advice.candidates import CandidateSearch
 
 
 # ---- What an advised setting costs and gains against today's: differences run by run, under the same random numbers.
@@ -62,7 +62,7 @@ class Difference:
         return {"quantity": self.quantity, "today": self.today, "advised": self.advised, **change}
 
 
-def against_today(race: Race) -> list[Difference]:
+def against_today(race: CandidateSearch) -> list[Difference]:
     """The differences of the advised setting; empty: nothing changes."""
     before, chosen = race.replaced, race.chosen
     return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)

@@ -15,7 +15,7 @@ from sim.model.files import replace_text
 from sim.model.scenario import Instances, Scenario
 from sim.model.schema.axes import apply, key_of, path_of
 from sim.model.schema.flink_text import option_values
-from sim.model.schema.history_file import write_parted
+from sim.model.schema.history_file import write_scenario_and_history
 from sim.model.schema.study import load
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, read_text
 from sim.model.units import format_duration, format_size
@@ -34,7 +34,7 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
     """The scenario file: the given one, or an imported one, which is kept in the folder of the results."""
     if text is None:
         return source
-    write_parted(text, folder / "job.yaml")
+    write_scenario_and_history(text, folder / "job.yaml")
     return folder / "job.yaml"
 
 

@@ -41,7 +41,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sim.advice.candidates import LeftOut, Race
+from sim.advice.candidates import CandidateSearch, LeftOut
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
 from sim.advice.sensitivity import advise_if
@@ -74,7 +74,7 @@ MAX_REFINEMENTS = 3
 """So often the intervals beside the best one run: as long as they are better."""
 
 
-def try_intervals(race: Race) -> None:
+def try_intervals(race: CandidateSearch) -> None:
     """Every protocol at every interval of the ladder that may keep the limits."""
     ladder = intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
     tried = _protocols(race)
@@ -99,7 +99,7 @@ def try_intervals(race: Race) -> None:
             return
 
 
-def try_optimum(race: Race) -> None:
+def try_optimum(race: CandidateSearch) -> None:
     """Try the interval of the renewal argument as well, if checkpoints cost more than noise."""
     chosen, cost_s = race.chosen, race.cost_s
     if chosen is None or not cost_s:
@@ -109,7 +109,7 @@ def try_optimum(race: Race) -> None:
     _try(race, [candidate(race.scenario, nearest, _protocol_at(race, nearest, chosen.protocol))])
 
 
-def try_neighbours(race: Race) -> None:
+def try_neighbours(race: CandidateSearch) -> None:
     """The next shorter and the next longer interval beside the best setting so far, until it stays the best."""
     for _ in range(MAX_REFINEMENTS):
         if not race.settings:
@@ -121,7 +121,7 @@ def try_neighbours(race: Race) -> None:
             return
 
 
-def try_shorter(race: Race) -> None:
+def try_shorter(race: CandidateSearch) -> None:
     """Ever shorter intervals below all that ran, while limits ask for them: they lose less work, and write smaller increments."""
     for interval_ns in reversed([other for other in NICE_NS if other < _shortest_ns(race)]):
         best = race.chosen or race.nearest
@@ -131,7 +131,7 @@ def try_shorter(race: Race) -> None:
             return
 
 
-def _protocol_at(race: Race, interval_ns: int, name: str) -> Protocol:
+def _protocol_at(race: CandidateSearch, interval_ns: int, name: str) -> Protocol:
     """A protocol at another interval: what binds today's interval binds others elsewhere, or not at all."""
     is_todays_own = (
         race.unbound is not None and name == race.unbound.name and interval_ns != todays_setting(race.scenario)[0]
@@ -139,11 +139,11 @@ def _protocol_at(race: Race, interval_ns: int, name: str) -> Protocol:
     return race.now if is_todays_own else race.protocols[name]
 
 
-def _shortest_ns(race: Race) -> int:
+def _shortest_ns(race: CandidateSearch) -> int:
     return min((parse_duration(setting.interval) for setting in race.settings), default=0)
 
 
-def _neighbours(race: Race, name: tuple[str, str]) -> list[Candidate]:
+def _neighbours(race: CandidateSearch, name: tuple[str, str]) -> list[Candidate]:
     """The same protocol, one step to either side, as far as these steps have not run, and may keep the limits."""
     own_ns = parse_duration(name[0])
     shorter, longer = (
@@ -155,7 +155,7 @@ def _neighbours(race: Race, name: tuple[str, str]) -> list[Candidate]:
     return [own for own in found if own not in race.runs]
 
 
-def _try(race: Race, settings: list[Candidate]) -> bool:
+def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
     """Whether any setting was left to run, and both bounds covered it."""
     if not settings:
         return False
@@ -166,14 +166,14 @@ def _try(race: Race, settings: list[Candidate]) -> bool:
     return True
 
 
-def _protocols(race: Race) -> list[Protocol]:
+def _protocols(race: CandidateSearch) -> list[Protocol]:
     """What the sinks allow, today's, and operators' files behind the barrier."""
     advised, behind = allowed(race.scenario), behind_the_barrier(race.scenario, race.now)
     own = [race.now] if race.now not in advised and not race.is_forbidden else []
     return [*advised, *own, *([behind] if behind else [])]
 
 
-def _not_worth(race: Race, interval_ns: int) -> str:
+def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
     """The reason to skip this interval and all longer ones; empty: it may pay off.  Recovery and visibility grow with the interval."""
     done = [
         setting
@@ -216,7 +216,7 @@ class Lasting:
     broken: Setting | None = None  # as it is then
 
 
-def lasting(race: Race, planned: dict[Trial, int]) -> Lasting | None:
+def lasting(race: CandidateSearch, planned: dict[Trial, int]) -> Lasting | None:
     """How long the chosen setting lasts, or the one nearest to the limits; None: no state grows, or nothing is limited."""
     ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.of_means()
     if not race.bench.horizon.states or not limits or not race.settings:
@@ -238,7 +238,9 @@ def lasting(race: Race, planned: dict[Trial, int]) -> Lasting | None:
     return found
 
 
-def _tried(race: Race, candidate: Candidate, seconds: float, found: Lasting, planned: dict[Trial, int]) -> Lasting:
+def _tried(
+    race: CandidateSearch, candidate: Candidate, seconds: float, found: Lasting, planned: dict[Trial, int]
+) -> Lasting:
     there = advise_if(race, [candidate], {}, planned, ahead_s=seconds)
     own = None if there is None else there[0]
     if own is None:
@@ -262,7 +264,7 @@ def horizon_sentence(horizon: Horizon) -> str:
     return f"State changes as the job runs, so {judged}: {sizes}."
 
 
-def lasting_sentence(race: Race, found: Lasting | None) -> str:
+def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
     """When a limit breaks, and at which size; empty: that is unknown."""
     if found is None:
         return ""
@@ -304,7 +306,7 @@ AGAIN = 3
 """Levers are pulled so often: a long run may break a limit that short ones kept."""
 
 
-def run_until_sure(race: Race) -> None:
+def run_until_sure(race: CandidateSearch) -> None:
     """Run everything that the choice needs, or what the bounds allow.  NothingRanError: they allow nothing."""
     try:
         try_intervals(race)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sim.advice import texts
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import served
 from sim.advice.sensitivity import Sensitivity, section
 from sim.advice.settings import Candidate
@@ -44,7 +44,7 @@ def assumptions(scenario: Scenario, marked: Sequence[Unknown]) -> Iterator[Unkno
         )
 
 
-def unasked_updates(race: Race, candidates: Iterable[Candidate]) -> Iterator[Unknown]:
+def unasked_updates(race: CandidateSearch, candidates: Iterable[Candidate]) -> Iterator[Unknown]:
     """States of which the file does not say how often records rewrite them, where these settings write no more than what changed."""
     for key in race.unasked_updates(candidates):
         path = path_of(key)
@@ -52,7 +52,7 @@ def unasked_updates(race: Race, candidates: Iterable[Candidate]) -> Iterator[Unk
         yield Unknown(path, "100 %", question, others=UPDATE_SHARES)
 
 
-def greatest_rates(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
+def greatest_rates(race: CandidateSearch, marked: Sequence[Unknown]) -> dict[str, float]:
     """The most records per second that each source can emit; computed only if a marked source is unlimited."""
     if not any(unknown.assumed == "unlimited" for unknown in marked):
         return {}
@@ -60,7 +60,7 @@ def greatest_rates(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
 
 
 def questions(
-    race: Race,
+    race: CandidateSearch,
     marked: Sequence[Unknown],
     found: Sequence[Sensitivity],
     rates: Mapping[str, float],

@@ -10,7 +10,7 @@ from typing import Any
 
 from sim.advice import texts
 from sim.advice.answer import advised_scenario, answer, lines_below, numbers
-from sim.advice.candidates import Race, RunTrials, chances
+from sim.advice.candidates import CandidateSearch, RunTrials, chances
 from sim.advice.configuration import difference
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
@@ -63,7 +63,7 @@ def report(
     levers = Levers()
     seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
     seen_ms = None if seen is None else seen.mtbf_ms
-    race = Race(
+    race = CandidateSearch(
         bench, limits, (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers
     )
     run_until_sure(race)
@@ -142,7 +142,7 @@ def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
     return Report(None, None, [first, *filter(None, [" ".join(reasons)])], data)
 
 
-def _remarks(race: Race) -> list[str | TextTable | None]:
+def _remarks(race: CandidateSearch) -> list[str | TextTable | None]:
     remarks: list[str | TextTable | None] = []
     if race.today is None:
         remarks.append("Today there are no checkpoints: a failure begins the job anew.")
@@ -163,7 +163,7 @@ def _remarks(race: Race) -> list[str | TextTable | None]:
     return remarks
 
 
-def _configuration(race: Race, chosen: Setting, changes: Sequence[Change]) -> str:
+def _configuration(race: CandidateSearch, chosen: Setting, changes: Sequence[Change]) -> str:
     """The configuration to paste, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
@@ -173,7 +173,7 @@ def _configuration(race: Race, chosen: Setting, changes: Sequence[Change]) -> st
     )
 
 
-def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> str:
+def _with_head(text: str, scenario: Scenario, race: CandidateSearch, chosen: Setting) -> str:
     where = (
         "flink-conf.yaml"
         if scenario.cluster.profile == "1.15"
@@ -185,7 +185,7 @@ def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> st
     return "\n".join(lines)
 
 
-def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str) -> dict[str, Any]:
+def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None, configured: str) -> dict[str, Any]:
     cost = race.cost_s
     rules = {"young": young, "daly": daly, "renewal": renewal}
     closed = {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()}

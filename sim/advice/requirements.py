@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.levers import more_subtasks
 from sim.advice.sensitivity import advise_if
 from sim.advice.situation import situation_of
@@ -38,7 +38,7 @@ class NeededChange:
     rates: tuple[float, float] | None = None  # bytes per second: as it is, and as it would be
 
 
-def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
+def requirements(race: CandidateSearch, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
     """The changes that would be enough, then those that would not.
 
     `planned` collects the trials that run, `assumed` the present values of the changed keys.
@@ -83,7 +83,7 @@ _Parts = dict[str, dict[str, ParsedQuantity]]
 
 
 def _at_most(
-    race: Race, parts: Mapping[str, dict[str, ParsedQuantity]], planned: dict[Trial, int]
+    race: CandidateSearch, parts: Mapping[str, dict[str, ParsedQuantity]], planned: dict[Trial, int]
 ) -> tuple[_Parts, list[str], dict[str, str]]:
     """(parts that are enough at the largest factor, those that are not, those that did not run with the reason)."""
     enough: _Parts = {}
@@ -114,7 +114,7 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
                 continue
 
 
-def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
+def _keeps(race: CandidateSearch, point: Point, planned: dict[Trial, int]) -> bool:
     """Whether the nearest setting keeps the limits in a job with this change: in a long run, if a long run has shown that it does not now.
 
     BudgetUsedError: the budget does not cover the runs.
@@ -127,7 +127,9 @@ def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
     return there is not None and there[1] is not None
 
 
-def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> NeededChange:
+def _smallest(
+    race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]
+) -> NeededChange:
     """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
     short, enough = 1.0, MAX_SPEEDUP
     try:
@@ -155,7 +157,7 @@ def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tup
     return "", None
 
 
-def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[NeededChange], list[NeededChange]]:
+def _subtasks(race: CandidateSearch, planned: dict[Trial, int]) -> tuple[list[NeededChange], list[NeededChange]]:
     """More subtasks of the vertex that is full: (what is enough, what is not)."""
     situation = situation_of(race, race.nearest.name)
     tried: list[NeededChange] = []

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sim.advice.candidates import NoLevers, excess
+from sim.advice.candidates import NoTuning, excess
 from sim.advice.constraints import relaxations
 from sim.advice.levers import ROCKSDB, ranked
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, intervals
@@ -22,7 +22,7 @@ from sim.model.units import parse_duration
 from sim.results.formats import ms_text
 
 if TYPE_CHECKING:
-    from sim.advice.candidates import Race
+    from sim.advice.candidates import CandidateSearch
     from sim.model.scenario import Scenario
 
 MAX_COMBINED_LEVERS = 4
@@ -50,7 +50,7 @@ class Pulled:
             return replace(self, interval_ns=change.interval_ns)
         return replace(self, changes=(*self.changes, change))
 
-    def candidate(self, race: Race) -> Candidate:
+    def candidate(self, race: CandidateSearch) -> Candidate:
         """The setting, whose protocol the race knows from then on."""
         name = ", ".join([self.protocol.name, *(change.name for change in self.changes)])
         point = dict(self.protocol.point)
@@ -63,14 +63,14 @@ class Pulled:
         return candidate(race.scenario, self.interval_ns, race.protocols[name])
 
 
-class Levers(NoLevers):
+class Levers(NoTuning):
     """The levers of one race, and the settings that ran with each."""
 
     def __init__(self) -> None:
         self.tried: dict[tuple[str, str], Pulled] = {}
         self.has_relaxed = False  # every key that may bind has run at a value that does not
 
-    def pull(self, race: Race) -> None:
+    def pull(self, race: CandidateSearch) -> None:
         """Pull levers until one keeps the limits, or none helps any more."""
         if race.has_room or not race.settings:
             return
@@ -88,7 +88,7 @@ class Levers(NoLevers):
                 return
             current, name = best, best.candidate(race).name
 
-    def relax(self, race: Race) -> None:
+    def relax(self, race: CandidateSearch) -> None:
         """Set all keys of Flink that may bind to values that do not, at one interval after the other; then only those that are needed."""
         if not race.settings:
             return
@@ -112,7 +112,7 @@ class Levers(NoLevers):
                 break
         self.has_relaxed = True
 
-    def _only_needed(self, race: Race, base: Pulled, changes: Sequence[Change], *, with_room: bool) -> None:
+    def _only_needed(self, race: CandidateSearch, base: Pulled, changes: Sequence[Change], *, with_room: bool) -> None:
         """Each key alone; if one is not enough, all of them without those that are not needed.  `with_room`: for the limits with room."""
         alone = [own for own in map(base.with_change, changes) if _is_possible(race, own)]
         if not self._ran(race, alone, "each key that may bind alone", ALL) or any(
@@ -129,7 +129,7 @@ class Levers(NoLevers):
             if _keeps(race, fewer, with_room=with_room):
                 needed.remove(change)
 
-    def _one_more(self, race: Race, current: Pulled, name: tuple[str, str]) -> tuple[Pulled | None, float]:
+    def _one_more(self, race: CandidateSearch, current: Pulled, name: tuple[str, str]) -> tuple[Pulled | None, float]:
         """Try each further lever on top of `current`: the best setting so, and by what factor it breaks the limits.
 
         It ends as soon as a setting keeps the limits with room.  None: no lever helps, or the budget is spent.
@@ -149,7 +149,7 @@ class Levers(NoLevers):
                     best, best_excess = pulled, own
         return best, best_excess
 
-    def _replace_last(self, race: Race, current: Pulled) -> bool:
+    def _replace_last(self, race: CandidateSearch, current: Pulled) -> bool:
         """Try other levers in place of the last one.  True: a setting keeps the limits with room.
 
         The first lever that kept them in short trials may have lost its room in a long run.
@@ -169,7 +169,7 @@ class Levers(NoLevers):
                 return True
         return False
 
-    def stuck(self, race: Race) -> str:
+    def stuck(self, race: CandidateSearch) -> str:
         """Why no barriers and no interval can keep the limit: the upload of full state alone is longer.  Empty: they may."""
         bound_ms, nearest = race.limits.checkpoint_ms, race.nearest
         if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
@@ -180,7 +180,7 @@ class Levers(NoLevers):
             f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)} under any barriers" if own_ms > CLEARLY * bound_ms else ""
         )
 
-    def _pulled(self, race: Race, name: tuple[str, str]) -> Pulled:
+    def _pulled(self, race: CandidateSearch, name: tuple[str, str]) -> Pulled:
         """A setting by its name (interval, protocol), with the levers that its protocol stands for."""
         found = self._of_protocol(name[1])
         if found is None:
@@ -196,7 +196,7 @@ class Levers(NoLevers):
         """A setting with these barriers and levers: their names are part of what the race calls its protocol."""
         return next((pulled for (_, own), pulled in self.tried.items() if own == protocol), None)
 
-    def _ran(self, race: Race, found: Sequence[Pulled], what: str, share: float = LEVERS) -> bool:
+    def _ran(self, race: CandidateSearch, found: Sequence[Pulled], what: str, share: float = LEVERS) -> bool:
         """Whether this share of the budget covered these settings; they have run then."""
         candidates = [pulled.candidate(race) for pulled in found]
         if not race.covers(candidates, 1, share, what):
@@ -205,7 +205,7 @@ class Levers(NoLevers):
         self.tried |= {own.name: pulled for own, pulled in zip(candidates, found, strict=True)}
         return True
 
-    def _simplify(self, race: Race, share: float = LEVERS) -> None:
+    def _simplify(self, race: CandidateSearch, share: float = LEVERS) -> None:
         """Try to do with less: today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
         chosen = race.chosen
         if chosen is not None and self.changes(chosen.name):
@@ -222,20 +222,20 @@ def _writes_in_full(scenario: Scenario) -> bool:
     )
 
 
-def _excess(race: Race, pulled: Pulled) -> float:
+def _excess(race: CandidateSearch, pulled: Pulled) -> float:
     """By what factor the setting breaks the worst limit; infinite: it has no result."""
     name = pulled.candidate(race).name
     return next((excess(setting, race.limits) for setting in race.settings if setting.name == name), float("inf"))
 
 
-def _keeps(race: Race, pulled: Pulled, *, with_room: bool) -> bool:
+def _keeps(race: CandidateSearch, pulled: Pulled, *, with_room: bool) -> bool:
     """Whether a setting keeps the limits."""
     name = pulled.candidate(race).name
     kept = (setting for setting in race.settings if setting.name == name and setting.completed and not setting.breaks)
     return any(not (with_room and setting.tight) for setting in kept)
 
 
-def _is_possible(race: Race, pulled: Pulled) -> bool:
+def _is_possible(race: CandidateSearch, pulled: Pulled) -> bool:
     """Whether Flink takes these keys: a delay may have to be longer than another one."""
     try:
         race.bench.load({**race.bench.common, **pulled.candidate(race).point})
@@ -244,11 +244,11 @@ def _is_possible(race: Race, pulled: Pulled) -> bool:
     return True
 
 
-def _intervals(race: Race) -> list[int]:
+def _intervals(race: CandidateSearch) -> list[int]:
     return intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
 
 
-def _simpler(race: Race, pulled: Pulled) -> Iterator[Pulled]:
+def _simpler(race: CandidateSearch, pulled: Pulled) -> Iterator[Pulled]:
     """Settings that change less about the job, and the intervals next to the chosen one."""
     today_ns = None if race.today is None else parse_duration(race.today.interval)
     if today_ns is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Setting
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
@@ -60,7 +60,7 @@ class Sensitivity:
         )
 
 
-def shortlist(race: Race) -> list[Candidate]:
+def shortlist(race: CandidateSearch) -> list[Candidate]:
     """The advised setting (or the one nearest to the limits) and its likeliest replacements."""
     settings = race.settings
     chosen = race.chosen or race.nearest
@@ -81,7 +81,7 @@ def shortlist(race: Race) -> list[Candidate]:
 
 
 def sensitivity(
-    race: Race, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]
+    race: CandidateSearch, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]
 ) -> list[Sensitivity]:
     """A row per unknown, the most important first; `planned` collects the trials that run.
 
@@ -109,7 +109,7 @@ def sensitivity(
     return sorted(rows, key=lambda row: (not row.changes_advice, -row.largest_move))
 
 
-def _at_assumed_values(race: Race, listed: Sequence[Candidate]) -> tuple[Setting, Setting | None]:
+def _at_assumed_values(race: CandidateSearch, listed: Sequence[Candidate]) -> tuple[Setting, Setting | None]:
     """(the first of the listed settings, the setting to advise); these runs are there already."""
     steady = [scenario for scenario, kind in _first_runs(race, listed) if kind == UNDISTURBED]
     failing = [scenario for scenario, kind in _first_runs(race, listed) if kind != UNDISTURBED]
@@ -117,7 +117,7 @@ def _at_assumed_values(race: Race, listed: Sequence[Candidate]) -> tuple[Setting
     return next(setting for setting in settings if setting.name == listed[0].name), race.choose(settings)
 
 
-def _first_runs(race: Race, listed: Sequence[Candidate]) -> list[tuple[Scenario, str]]:
+def _first_runs(race: CandidateSearch, listed: Sequence[Candidate]) -> list[tuple[Scenario, str]]:
     """(scenario, kind of trial)."""
     return [(race.bench.scenario(trial), trial.kind) for candidate in listed for trial in race.bench.trials(candidate)]
 
@@ -142,7 +142,7 @@ def section(found: Sequence[Sensitivity]) -> TextTable:
 
 
 def advise_if(
-    race: Race,
+    race: CandidateSearch,
     listed: Sequence[Candidate],
     extra: Point,
     planned: dict[Trial, int],
@@ -177,7 +177,7 @@ def advise_if(
 
 
 def _threshold(
-    race: Race,
+    race: CandidateSearch,
     listed: Sequence[Candidate],
     unknown: Unknown,
     found: Sensitivity,

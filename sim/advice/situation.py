@@ -18,7 +18,7 @@ from sim.studies.sweeps.design import Point, override
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.advice.candidates import Race
+    from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Setting
     from sim.advice.settings import Protocol
     from sim.model.scenario import Scenario
@@ -140,7 +140,7 @@ FULL = 0.98
 """The share of time that the busiest subtask of a full vertex works."""
 
 
-def situation_of(race: Race, name: tuple[str, str]) -> Situation:
+def situation_of(race: CandidateSearch, name: tuple[str, str]) -> Situation:
     """The parts of a setting that ran."""
     setting = next(setting for setting in race.settings if setting.name == name)
     trial = next(trial for trial in race.bench.trials(race.candidate_of(name)) if trial.kind == UNDISTURBED)
@@ -255,7 +255,7 @@ def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> 
     return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
 
 
-def _outage_ms(race: Race, name: tuple[str, str], failed: pd.DataFrame) -> float:
+def _outage_ms(race: CandidateSearch, name: tuple[str, str], failed: pd.DataFrame) -> float:
     """How long lost slots are not there; 0: trials lose no task manager; infinite: the job may fail for good before."""
     if race.bench.failure != TASK_MANAGER or failed.empty:
         return 0.0
@@ -268,7 +268,7 @@ def _parted(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     yield from ((part, value / total) for part, value in parts.items() if total)
 
 
-def _plain(race: Race) -> Mapping[str, Any]:
+def _plain(race: CandidateSearch) -> Mapping[str, Any]:
     """The document of the job, with the changes common to all trials."""
     reading = Reading(str(race.bench.file))
     changes = [override(key, value) for key, value in race.bench.common.items()]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sim.advice.candidates import COMPARED, LONG_RUNS, Race, chances
+from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import TAIL, against_today
 from sim.advice.constraints import condition
 from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight
 from sim.advice.settings import PAUSE
-from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, kept_but_for_the_tail
+from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
 from sim.model.text import capitalised, listed
 from sim.model.units import parse_duration
@@ -34,7 +34,7 @@ COUNTED = 0.005
 """Rarer alternatives are not listed."""
 
 
-def verdict(race: Race, choice: Choice) -> list[str]:
+def verdict(race: CandidateSearch, choice: Choice) -> list[str]:
     """The verdict: the advised setting, and the confidence in it."""
     limits = race.limits
     bounds = limits_text(limits)
@@ -65,13 +65,13 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     return [advice, *binding(race), *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
 
 
-def _with_keys(race: Race, chosen: Setting) -> str:
+def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
     """``, with min-pause 2 s``: the keys that change because the interval or the barriers would have no effect without."""
     keys = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in race.binding_keys(chosen.name).items()]
     return f", with {listed(keys)}" if keys else ""
 
 
-def binding(race: Race) -> list[str]:
+def binding(race: CandidateSearch) -> list[str]:
     """What decides today how often checkpoints begin, if it is not the interval."""
     options, today = race.scenario.checkpoint, race.todays(race.settings)
     pause = ms_text(options.min_pause_ns / 1e6)
@@ -91,24 +91,24 @@ def binding(race: Race) -> list[str]:
     return found
 
 
-def _but_lost(race: Race, chosen: Setting) -> str:
+def _but_lost(race: CandidateSearch, chosen: Setting) -> str:
     other = other_failure(race, chosen)
     return ", but not where a task manager is lost" if other is not None and other.breaks else ""
 
 
-def condition_of(race: Race, chosen: Setting) -> str:
+def condition_of(race: CandidateSearch, chosen: Setting) -> str:
     """The condition on sinks whose kind is unknown; empty: none.  Some sinks lose records when barriers overtake data."""
     return condition(race.scenario, race.protocols.get(chosen.protocol, race.now))
 
 
-def grade(race: Race) -> str:
+def grade(race: CandidateSearch) -> str:
     """``use``, ``try`` (watch it, and take it back if it is over its limit) or ``nothing`` fits."""
     if race.chosen is None:
         return "nothing"
     return "use" if race.confirmed else "try"
 
 
-def room_text(race: Race, setting: Setting) -> str:
+def room_text(race: CandidateSearch, setting: Setting) -> str:
     """``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``; empty: all limits have room."""
     bounds = {limit.column: limit.at_most for limit in race.limits.of_means()}
     return "; ".join(
@@ -118,7 +118,7 @@ def room_text(race: Race, setting: Setting) -> str:
     )
 
 
-def _lacking(race: Race, setting: Setting, tight: Tight) -> str:
+def _lacking(race: CandidateSearch, setting: Setting, tight: Tight) -> str:
     if tight.column != "checkpoint_ms" or (found := chances(race, setting)) is None:
         return f"{share(tight.room)} room of the {share(tight.needed)} by which it may be off"
     return (
@@ -126,7 +126,7 @@ def _lacking(race: Race, setting: Setting, tight: Tight) -> str:
     )
 
 
-def _why_not(race: Race, chosen: Setting) -> list[str]:
+def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
     """The best setting of every other protocol that keeps the limits, and why it is not the choice."""
     fitting = [
         setting
@@ -150,7 +150,7 @@ def _why_not(race: Race, chosen: Setting) -> list[str]:
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
 
 
-def _roomier(race: Race, chosen: Setting) -> list[Setting]:
+def _roomier(race: CandidateSearch, chosen: Setting) -> list[Setting]:
     """Settings with more room than the choice, which has too little: they lose notably more time."""
     kept = [
         setting for setting in race.settings if setting.completed and not setting.breaks and race.permits(setting.name)
@@ -169,9 +169,9 @@ def reason_against(setting: Setting, chosen: Setting) -> str:
     return f"it {loses}" if more_lost > COUNTED / 10 else "it loses about as much time, and changes more"
 
 
-def _not_known(race: Race) -> list[str]:
+def _not_known(race: CandidateSearch) -> list[str]:
     """Limits that are kept as simulated, and broken with the tail of today's history."""
-    doubtful = kept_but_for_the_tail(race.settings, race.bench.backtest, race.limits)
+    doubtful = within_limits_except_p99(race.settings, race.bench.backtest, race.limits)
     if not doubtful:
         return []
     others = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
@@ -181,7 +181,7 @@ def _not_known(race: Race) -> list[str]:
     return [f"{kept} As simulated they would, with the tail of the history they would not."]
 
 
-def _seen(race: Race, chosen: Setting) -> list[str]:
+def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
     """How many checkpoints a limit on their tail is judged by."""
     if race.limits.checkpoint_ms is None:
         return []
@@ -199,7 +199,7 @@ def _seen(race: Race, chosen: Setting) -> list[str]:
     return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]
 
 
-def _sure(race: Race, choice: Choice) -> str:
+def _sure(race: CandidateSearch, choice: Choice) -> str:
     if reasons := doubts(race.bench.backtest, race.limits):
         return (
             f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
@@ -215,7 +215,7 @@ def _sure(race: Race, choice: Choice) -> str:
     )
 
 
-def closest(race: Race) -> list[str]:
+def closest(race: CandidateSearch) -> list[str]:
     """The setting nearest to the limits, and by how much it breaks them."""
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
@@ -258,7 +258,7 @@ def checkpoint_text(setting: Setting) -> str:
     return f"{ms_text(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
 
 
-def comparison_with_today(race: Race) -> TextTable | None:
+def comparison_with_today(race: CandidateSearch) -> TextTable | None:
     """A table of differences; None: nothing changes, or today's setting takes no checkpoints."""
     chosen, now = race.chosen, race.replaced
     if chosen is None or now is None:
@@ -273,7 +273,7 @@ def comparison_with_today(race: Race) -> TextTable | None:
     return TextTable(f"Against today ({name_of(now.name)}), {how}", ["", "today", "advised", "difference"], rows)
 
 
-def tables_of_settings(race: Race) -> list[TextTable]:
+def tables_of_settings(race: CandidateSearch) -> list[TextTable]:
     """The settings that ran more than once or for long, and those of a single short run: longest ones of unlike numbers stand apart.
 
     A remark lists the limits each setting breaks.
@@ -289,7 +289,7 @@ def tables_of_settings(race: Race) -> list[TextTable]:
     return [_settings(race, title, own, visible) for title, own in zip(titles, (repeated, short), strict=True) if own]
 
 
-def _settings(race: Race, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
+def _settings(race: CandidateSearch, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
     header = ["setting", "runs", "checkpoints", "p50", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
@@ -310,7 +310,7 @@ def _settings(race: Race, title: str, settings: Sequence[Setting], visible: bool
     return TextTable(title, header, rows)
 
 
-def _remarks(setting: Setting, race: Race) -> Iterator[str]:
+def _remarks(setting: Setting, race: CandidateSearch) -> Iterator[str]:
     chosen = race.chosen
     if chosen is not None and setting.name == chosen.name:
         yield "advised"
@@ -345,7 +345,7 @@ def passes_text(setting: Setting, limits: Limits) -> str:
     return ", ".join(f"{LIMITED[limit.column]} {verbs[limit.column]} {_bound(limit)}" for limit in broken)
 
 
-def theory(race: Race) -> str:
+def theory(race: CandidateSearch) -> str:
     """Optimal intervals by closed formulas, next to the simulated one."""
     cost, mtbf_s = race.cost_s, race.mtbf_s
     if not cost:
@@ -357,7 +357,7 @@ def theory(race: Race) -> str:
     )
 
 
-def failures(race: Race, chosen: Setting) -> str:
+def failures(race: CandidateSearch, chosen: Setting) -> str:
     """The advice for rarer and for more frequent failures."""
     advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
     if {other.name for other in advised.values()} == {chosen.name}:
@@ -366,7 +366,7 @@ def failures(race: Race, chosen: Setting) -> str:
     return f"How often the job fails matters: {'; '.join(cases)}."
 
 
-def changed_by_failures(race: Race) -> list[tuple[float, Setting | None]]:
+def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | None]]:
     """(seconds between failures, what would be advised): the nearest rates at which the advice changes, more often and more rarely."""
     own = race.chosen
     moved = []
@@ -379,7 +379,7 @@ def changed_by_failures(race: Race) -> list[tuple[float, Setting | None]]:
     return [(race.mtbf_s * 10 ** (power / 20), other) for power, other in filter(None, (more_often, rarer))]
 
 
-def unknown_failures(race: Race) -> tuple[str, bool]:
+def unknown_failures(race: CandidateSearch) -> tuple[str, bool]:
     """(question about the rate of failures, whether its answer would change the advice)."""
     question = (
         f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "

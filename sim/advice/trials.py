@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from sim.advice.horizon import Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
 from sim.model.quantities import S3_STANDARD
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.recovery import outages
 from sim.studies.plan import Cell, cells, with_baselines
@@ -83,7 +83,7 @@ class TimeUpError(BudgetUsedError):
         self.rows = rows
 
 
-class NothingRanError(Readable, RuntimeError):
+class NothingRanError(PrintableError, RuntimeError):
     """Time was up before a single setting had run; says what to do."""
 
 

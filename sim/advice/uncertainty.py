@@ -139,7 +139,7 @@ def _history(backtest: Backtest, limit_ms: float) -> str:
     )
 
 
-def kept_but_for_the_tail(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
+def within_limits_except_p99(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
     """Settings that keep the limit on checkpoints as simulated, and break it with today's tail."""
     if backtest is None or limits.checkpoint_ms is None or backtest.tail <= 1:
         return []

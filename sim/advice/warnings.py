@@ -15,7 +15,7 @@ from sim.results.formats import bytes_text, ms_text, per_second_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sim.advice.candidates import Race
+    from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Limits, Setting
     from sim.jobs.evidence.what_ifs import Kind
     from sim.model.backtest import Backtest
@@ -130,7 +130,7 @@ class LostTaskManager:
         return asdict(self) | {"breaks_limit": self.breaks}
 
 
-def other_failure(race: Race, chosen: Setting) -> OtherFailure | None:
+def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None:
     """The failure that trials of the advised setting do not judge; None: nothing is known of it, or recovery has no limit."""
     if race.bench.failure == TASK:
         return lost_task_manager(race.scenario, chosen, race.limits)

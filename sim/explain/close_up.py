@@ -85,7 +85,7 @@ class CloseUp:
     instances: tuple[ObservedInstance, ...]
 
 
-def look(
+def rerun_with_observers(
     scenario: Scenario,
     *,
     engine: Engine = "compiled",

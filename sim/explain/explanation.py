@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.explain.causes import Causes
 from sim.explain.close_up import CloseUp
 from sim.explain.what_if import WhatIf, what_if
-from sim.model.text import Readable, capitalised, one_line
+from sim.model.text import PrintableError, capitalised, one_line
 from sim.results.consequences import first_uploads
 from sim.results.critical_path import CriticalPath, PathKind, PathPart
 from sim.results.formats import ms_text, share_text
@@ -259,7 +259,7 @@ def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None
 # ---- Which checkpoints of a run are explained, and the runs that show what would be without a part of them.
 
 
-class NoCheckpointError(Readable, LookupError):
+class NoCheckpointError(PrintableError, LookupError):
     """There is no checkpoint to explain."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.explain.close_up import ObservedInstance
 from sim.model.scenario import Scenario
-from sim.model.text import Readable, one_line
+from sim.model.text import PrintableError, one_line
 from sim.model.units import MS, format_duration
 from sim.results.journal import Happening
 from sim.runtime.context import Context
@@ -427,7 +427,7 @@ def _in_order(place: str) -> tuple[str, int]:
 _LOOKS = 1000
 
 
-class WindowError(Readable, ValueError):
+class WindowError(PrintableError, ValueError):
     """A window that shows nothing; `part` of it is wrong: begin or step."""
 
     def __init__(self, part: str, reason: str) -> None:

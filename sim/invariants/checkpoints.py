@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from sim.invariants.violation import LIFE, Teller, Violation, count_is, number_of, seconds
+from sim.invariants.violation import LIFE, JournalFormatter, Violation, count_is, number_of, seconds
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
@@ -33,7 +33,7 @@ WATCHED = frozenset(
 
 
 def broken_promises(
-    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller
+    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: JournalFormatter
 ) -> Iterator[Violation]:
     newest = 0
     awaited: dict[int, int] = {}  # tasks that must acknowledge
@@ -79,7 +79,7 @@ def broken_promises(
 
 
 def too_many_retained(
-    retained: Sequence[int], limit: int, latest: int, time_ns: int, teller: Teller
+    retained: Sequence[int], limit: int, latest: int, time_ns: int, teller: JournalFormatter
 ) -> Violation | None:
     """At the end of a run; `latest` is the latest completed checkpoint that is no savepoint (0: none)."""
     if len(retained) <= limit and (latest == 0 or latest in retained):
@@ -138,7 +138,7 @@ def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, .
     )
 
 
-def misaged(
+def ttl_errors(
     before: Sequence[Cohort],
     before_ns: int,
     after: Sequence[Cohort],
@@ -178,12 +178,14 @@ def misaged(
 
 # ---- The savepoint that a job stops with is its last word, and a job that has finished gives back what it used.  Laws 92 and 93.
 
-LAST_WORD = "nothing follows the savepoint that a job stops with: no periodic checkpoint, no restart, no record"
+NOTHING_AFTER_STOP = (
+    "nothing follows the savepoint that a job stops with: no periodic checkpoint, no restart, no record"
+)
 GIVEN_BACK = "a job that has finished has given back what it used: threads, and room on disks"
 
 
-def after_the_last_word(
-    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller
+def activity_after_stop(
+    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: JournalFormatter
 ) -> Iterator[Violation]:
     """One pass over the journal; only the first fact is told.
 
@@ -218,7 +220,7 @@ def _too_late(row: Entry, under_way: int, over: int, stats: Mapping[int, Checkpo
     return bool(over) and row.happening is Happening.JOB_RESTORED
 
 
-def _violation(row: Entry, savepoint: int, teller: Teller) -> Violation:
+def _violation(row: Entry, savepoint: int, teller: JournalFormatter) -> Violation:
     turns = (Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.JOB_RESTARTING)
     story = teller.story(
         lambda other: (
@@ -228,12 +230,12 @@ def _violation(row: Entry, savepoint: int, teller: Teller) -> Violation:
         )
     )[-8:]
     return Violation(
-        LAST_WORD, row.time_ns, f"savepoint {savepoint}, with which the job stops", teller.sentence(row), story
+        NOTHING_AFTER_STOP, row.time_ns, f"savepoint {savepoint}, with which the job stops", teller.sentence(row), story
     )
 
 
-def emitted_afterwards(
-    time_ns: int, savepoint: int, sources: Iterable[tuple[int, int, int]], teller: Teller
+def outputs_after_end(
+    time_ns: int, savepoint: int, sources: Iterable[tuple[int, int, int]], teller: JournalFormatter
 ) -> Iterator[Violation]:
     """At the end of a job that has stopped; `sources`: (task, records at its cut, records in the end)."""
     for task, at_cut, served in sources:
@@ -241,11 +243,11 @@ def emitted_afterwards(
             story = teller.cut(savepoint, {task})
             how = "behind" if served > at_cut else "less than in"
             fact = f"{count_is(abs(served - at_cut), 'record')} emitted {how} savepoint {savepoint}"
-            yield Violation(LAST_WORD, time_ns, teller.task(task), fact, story)
+            yield Violation(NOTHING_AFTER_STOP, time_ns, teller.task(task), fact, story)
             return
 
 
-def kept_back(time_ns: int, in_use: Iterable[str]) -> Iterator[Violation]:
+def leaked_resources(time_ns: int, in_use: Iterable[str]) -> Iterator[Violation]:
     """At the end of a job that has finished."""
     for what in in_use:
         yield Violation(GIVEN_BACK, time_ns, "the job", f"it has finished, and {what}")
@@ -256,7 +258,7 @@ def kept_back(time_ns: int, in_use: Iterable[str]) -> Iterator[Violation]:
 #
 # Laws 82 and 83 of every run; one pass over the journal.
 
-NOBODY_THERE = "what only a JobManager can do does not happen while there is none"
+NO_ACTION_WITHOUT_JOB_MANAGER = "what only a JobManager can do does not happen while there is none"
 COUNTS_ANEW = "a JobManager counts only the failures it has seen itself"
 
 _ITS_DOING = frozenset(
@@ -281,7 +283,9 @@ _ITS_DOING = frozenset(
 _COMES_AND_GOES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED})
 
 
-def without_job_manager(journal: Iterable[Entry], announced_ns: Iterable[int], teller: Teller) -> Iterator[Violation]:
+def without_job_manager(
+    journal: Iterable[Entry], announced_ns: Iterable[int], teller: JournalFormatter
+) -> Iterator[Violation]:
     """`announced_ns`: when sources were told how far they may read.  What happens in the instant of a loss or an election is let pass."""
     outages: list[tuple[int, int | None]] = []
     lost_ns: int | None = None
@@ -293,18 +297,20 @@ def without_job_manager(journal: Iterable[Entry], announced_ns: Iterable[int], t
             lost_ns = None
         elif lost_ns is not None and lost_ns < row.time_ns and row.happening in _ITS_DOING:
             frame = teller.story(lambda other, row=row: other == row or other.happening in _COMES_AND_GOES)  # type: ignore[misc]
-            yield Violation(NOBODY_THERE, row.time_ns, "the job", teller.sentence(row), frame)
+            yield Violation(NO_ACTION_WITHOUT_JOB_MANAGER, row.time_ns, "the job", teller.sentence(row), frame)
     if lost_ns is not None:
         outages.append((lost_ns, None))
     for at_ns in announced_ns:
         if any(begin_ns < at_ns and (end_ns is None or at_ns < end_ns) for begin_ns, end_ns in outages):
             frame = teller.story(lambda other: other.happening in _COMES_AND_GOES)
-            yield Violation(NOBODY_THERE, at_ns, "the job", "sources are told how far they may read", frame)
+            yield Violation(
+                NO_ACTION_WITHOUT_JOB_MANAGER, at_ns, "the job", "sources are told how far they may read", frame
+            )
             return
 
 
-def beyond_its_knowledge(
-    journal: Iterable[Entry], attempts: int | None, tolerable: int, teller: Teller
+def restarts_counted_across_leaders(
+    journal: Iterable[Entry], attempts: int | None, tolerable: int, teller: JournalFormatter
 ) -> Iterator[Violation]:
     """`attempts`: restarts that the restart strategy allows, of all and of those in its interval (None: it allows any number).
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.invariants.recovery import story_of_restore
-from sim.invariants.violation import Teller, Violation, count_is, number_of
+from sim.invariants.violation import JournalFormatter, Violation, count_is, number_of
 from sim.model.randomness import Stream, draws
 from sim.results.journal import Entry
 
@@ -146,7 +146,13 @@ class Written(NamedTuple):
 
 
 def misplaced(
-    restored: Entry, ledger: Ledger, expected: RecordTally, stands: RecordTally, teller: Teller, *, input_differs: bool
+    restored: Entry,
+    ledger: Ledger,
+    expected: RecordTally,
+    stands: RecordTally,
+    teller: JournalFormatter,
+    *,
+    input_differs: bool,
 ) -> Iterator[Violation]:
     """`stands`: as the restarted tasks count from now on.  `input_differs`: input comes twice or is lost, as another check reports."""
     which, (readers, writers) = stands.known, ledger.ends
@@ -176,14 +182,19 @@ def misplaced(
     yield from broken(writers[channels], channels, _written, expected.written, stands.written)
 
 
-def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, teller: Teller) -> Violation:
+def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, teller: JournalFormatter) -> Violation:
     return Violation(
         NOTED, time_ns, f"snapshot {checkpoint} of {teller.task(task)}", fact, teller.cut(checkpoint, {task})
     )
 
 
 def unwritten(
-    time_ns: int, outputs: Iterable[Written], tally: RecordTally, before: Sequence[int], when: str, teller: Teller
+    time_ns: int,
+    outputs: Iterable[Written],
+    tally: RecordTally,
+    before: Sequence[int],
+    when: str,
+    teller: JournalFormatter,
 ) -> Iterator[Violation]:
     """`before`: by how much each output exceeded its rule when the job began."""
     for output, surplus in zip(outputs, before, strict=True):
@@ -205,7 +216,11 @@ def held_by(output: Written, tally: RecordTally) -> int:
 
 
 def unread(
-    time_ns: int, ends: Sequence[tuple[int, int]], tally: RecordTally, totals: Sequence[tuple[int, int]], teller: Teller
+    time_ns: int,
+    ends: Sequence[tuple[int, int]],
+    tally: RecordTally,
+    totals: Sequence[tuple[int, int]],
+    teller: JournalFormatter,
 ) -> Iterator[Violation]:
     """At the end of a job that finished; `ends`: (writer, reader) of each channel, `totals`: (source, records it has)."""
     left = np.flatnonzero(tally.read != tally.written)
@@ -226,7 +241,7 @@ def up_to(tally: RecordTally, cut: RecordTally, channels: np.ndarray[tuple[int],
     return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 
 
-def unanswered(time_ns: int, tasks: Iterable[int], tally: RecordTally, teller: Teller) -> Iterator[Violation]:
+def unanswered(time_ns: int, tasks: Iterable[int], tally: RecordTally, teller: JournalFormatter) -> Iterator[Violation]:
     """At the end of a job that finished: these tasks owe outputs and have ended their operators."""
     for task in tasks:
         if tally.late[task]:
@@ -288,7 +303,9 @@ def chosen(route: Route, records: int) -> Numbers:
     return np.bincount(route.weights[keys * len(route.weights) >> 32], minlength=channels)
 
 
-def astray(time_ns: int, routes: Iterable[Route], written: Numbers, teller: Teller) -> Iterator[Violation]:
+def misrouted_records(
+    time_ns: int, routes: Iterable[Route], written: Numbers, teller: JournalFormatter
+) -> Iterator[Violation]:
     """The first output whose channels hold other numbers of records; `written`: since the job began, by channel."""
     left = MOST_DRAWN
     for route in routes:

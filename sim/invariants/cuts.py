@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim.invariants.violation import Teller, Violation, count_is, number_of
+from sim.invariants.violation import JournalFormatter, Violation, count_is, number_of
 
 # ---- Consistent cut (law 8): what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once.
 #
@@ -94,7 +94,13 @@ class Cuts:
         return int(surplus[surplus > 0].sum()), -int(surplus[surplus < 0].sum()), channel, _account(cut, channel)
 
     def judged(
-        self, checkpoint: int, time_ns: int, teller: Teller, *, exactly_once: bool, judged: Numbers | None = None
+        self,
+        checkpoint: int,
+        time_ns: int,
+        teller: JournalFormatter,
+        *,
+        exactly_once: bool,
+        judged: Numbers | None = None,
     ) -> Violation | None:
         """A complete checkpoint whose cut does not add up: the worst channel is told, the others are counted.
 
@@ -201,7 +207,7 @@ def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) 
     return total
 
 
-def dealt(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
     """The ends of each of so many tasks of a vertex that is rescaled: all have equal parts.
 
     `ends`: those of each former task; `left`: records that had left it, which stand for ends that it has not heard of.
@@ -228,7 +234,7 @@ LEFT_OR_CONVERTED = (
 )
 
 
-def left_behind(time_ns: int, checkpoint: int, late: Collection[int], teller: Teller) -> Violation | None:
+def left_behind(time_ns: int, checkpoint: int, late: Collection[int], teller: JournalFormatter) -> Violation | None:
     """When a checkpoint completes; `late`: tasks that heard of the deadline while a barrier waited, and converted none."""
     if not late:
         return None

@@ -41,7 +41,7 @@ class Inputs:
         return len(self.idle) == len(self.reached)
 
     @property
-    def goes_on(self) -> bool:
+    def is_active_again(self) -> bool:
         """Whether a channel is active, and its data has not ended."""
         return any(channel not in self.idle and channel not in self.closed for channel in self.reached)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from sim.invariants.violation import BEGIN_AND_END, Teller, Violation, at, number_of
+from sim.invariants.violation import BEGIN_AND_END, JournalFormatter, Violation, number_of, time_text
 from sim.model.storage import ObjectStore, SlowPlaces, Storage
 from sim.model.units import SECOND
 from sim.results.journal import Happening
@@ -107,7 +107,11 @@ def cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
 
 
 def garbage(
-    files: Iterable[OwnedFile], completed: Sequence[tuple[int, int]], num_retained: int, time_ns: int, teller: Teller
+    files: Iterable[OwnedFile],
+    completed: Sequence[tuple[int, int]],
+    num_retained: int,
+    time_ns: int,
+    teller: JournalFormatter,
 ) -> Iterator[Violation]:
     """`completed`: (number, time) of all completed checkpoints that are no savepoints, oldest first."""
     free: list[tuple[OwnedFile, int]] = []
@@ -124,14 +128,16 @@ def garbage(
         free = [row for row in free if (row[0].checkpoint, row[0].task) not in unknown]
     if free and any(row.happening in _ENDS_OF_TASKS for row in teller.journal):
         # a task that was gone before its acknowledgement came has left files behind that nothing owns
-        brought = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.ACKNOWLEDGED}
-        free = [row for row in free if row[0].task < 0 or (row[0].checkpoint, row[0].task) in brought]
+        restored_parts = {
+            (row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.ACKNOWLEDGED
+        }
+        free = [row for row in free if row[0].task < 0 or (row[0].checkpoint, row[0].task) in restored_parts]
     if not free:
         return
     file, free_ns = min(free, key=lambda row: row[1])
     size_bytes = sum(row.size_bytes for row, _ in free)
     fact = (
-        f"it is still there, no snapshot needs it since {at(free_ns)}; so are {number_of(len(free) - 1, 'other file')}, "
+        f"it is still there, no snapshot needs it since {time_text(free_ns)}; so are {number_of(len(free) - 1, 'other file')}, "
         f"{number_of(size_bytes, 'byte')} in all"
     )
     story = teller.story(

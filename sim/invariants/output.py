@@ -6,7 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from sim.invariants.files import cleaned_up
 from sim.invariants.recovery import Deployed
-from sim.invariants.violation import BEGIN_AND_END, LIFE, Teller, Violation, at, count_is, lasting, number_of
+from sim.invariants.violation import (
+    BEGIN_AND_END,
+    LIFE,
+    JournalFormatter,
+    Violation,
+    count_is,
+    lasting,
+    number_of,
+    time_text,
+)
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 
@@ -38,7 +47,7 @@ _ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DRO
 def broken_commits(
     commits: Sequence[CommitStats],
     stats: Mapping[int, CheckpointStats],
-    teller: Teller,
+    teller: JournalFormatter,
     *,
     begun_from: int = 0,
     covered: Covered | None = None,
@@ -65,7 +74,7 @@ def uncommitted(
     commits: Sequence[CommitStats],
     owed: Mapping[int, Sequence[int]],
     time_ns: int,
-    teller: Teller,
+    teller: JournalFormatter,
     *,
     covered: Covered | None = None,
     counted_from: int = 0,
@@ -87,7 +96,7 @@ def uncommitted(
 class _Books:
     """The records that each writer has committed, by input channel."""
 
-    def __init__(self, teller: Teller, covered: Covered | None = None, counted_from: int = 0) -> None:
+    def __init__(self, teller: JournalFormatter, covered: Covered | None = None, counted_from: int = 0) -> None:
         self.teller = teller
         self.counted_from = counted_from
         self.covered = {writer: list(channels) for writer, channels in (covered or {}).items()}
@@ -142,13 +151,15 @@ class _Books:
         return self.teller.story(matters)
 
 
-def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
+def _too_early(
+    commit: CommitStats, stats: Mapping[int, CheckpointStats], teller: JournalFormatter
+) -> Iterator[Violation]:
     row = stats.get(commit.checkpoint)
     completed = row is not None and row.status == "COMPLETED" and row.completed_ns <= commit.time_ns
     ahead = [transaction for transaction in commit.committed if transaction.epoch > commit.checkpoint]
     if completed and not ahead:
         return
-    where = f"commit of {teller.task(commit.task)} at {at(commit.time_ns)}"
+    where = f"commit of {teller.task(commit.task)} at {time_text(commit.time_ns)}"
     if not completed:
         newest = max((transaction.epoch for transaction in commit.committed), default=commit.checkpoint)
         fact = f"it makes output of epoch {newest} visible without a complete checkpoint"
@@ -157,14 +168,14 @@ def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller
     yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, LIFE))
 
 
-def _incomplete(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> Violation:
+def _incomplete(commit: CommitStats, transaction: CommittedEpoch, teller: JournalFormatter) -> Violation:
     fact = f"{transaction.missing} of the {len(transaction.files)} files it names are not there in full"
     tasks = {transaction.writer, commit.task}
     story = teller.about(transaction.epoch, tasks, BEGIN_AND_END)
     return Violation(WHOLE_FILES, commit.time_ns, _where(commit, transaction, teller), fact, story)
 
 
-def _where(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> str:
+def _where(commit: CommitStats, transaction: CommittedEpoch, teller: JournalFormatter) -> str:
     return (
         f"epoch {transaction.epoch} of {teller.task(transaction.writer)}, committed with checkpoint {commit.checkpoint}"
     )
@@ -218,8 +229,12 @@ _BREAKS_OFF = frozenset(
 )
 
 
-def otherwise_than_asked(
-    turns: Sequence[Entry], stats: Mapping[int, CheckpointStats], request: str, stopped: Collection[int], teller: Teller
+def wrong_stop_mode(
+    turns: Sequence[Entry],
+    stats: Mapping[int, CheckpointStats],
+    request: str,
+    stopped: Collection[int],
+    teller: JournalFormatter,
 ) -> Iterator[Violation]:
     """`request`: how the job is to stop; empty: not at all.  `stopped`: sources that would have had more records."""
     stops = [number for number, row in stats.items() if row.stops and row.status == "COMPLETED"]
@@ -235,13 +250,13 @@ def otherwise_than_asked(
             return
 
 
-def never_final(
+def commits_missing_at_end(
     turns: Iterable[Entry],
     tasks: int,
     within_ns: int,
     now_ns: int,
     deployed: Iterable[Deployed],
-    teller: Teller,
+    teller: JournalFormatter,
     deletions: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Violation]:
     """`within_ns`: from the end of all data, or from the end of what was under way then.
@@ -274,7 +289,7 @@ def never_final(
 
 
 def counted_as_finished(
-    turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], teller: Teller
+    turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], teller: JournalFormatter
 ) -> Iterator[Violation]:
     """`kept`: the number of tasks whose part in a checkpoint is that of an earlier one."""
     finished: set[int] = set()
@@ -292,21 +307,21 @@ def counted_as_finished(
                 return
 
 
-def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, teller: Teller) -> Violation:
+def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, teller: JournalFormatter) -> Violation:
     fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and {why}"
     return _violation(
         KNOWN, Entry(time_ns, Happening.SNAPSHOT_BEGUN, checkpoint, task), teller.task(task), fact, teller
     )
 
 
-def late_timer(task: int, time_ns: int, due_ns: int, teller: Teller) -> Violation:
+def late_processing_time_timer(task: int, time_ns: int, due_ns: int, teller: JournalFormatter) -> Violation:
     row = Entry(time_ns, Happening.END_OF_DATA, task=task)
     return _violation(
-        SILENT, row, teller.task(task), f"its timer of {at(due_ns)} fires, and its data has ended", teller
+        SILENT, row, teller.task(task), f"its timer of {time_text(due_ns)} fires, and its data has ended", teller
     )
 
 
-def _violation(law: str, row: Entry, where: str, fact: str, teller: Teller) -> Violation:
+def _violation(law: str, row: Entry, where: str, fact: str, teller: JournalFormatter) -> Violation:
     def matters(other: Entry) -> bool:
         if other.time_ns > row.time_ns:
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sim.invariants.violation import LIFE, Teller, Violation, at, lasting, number_of
+from sim.invariants.violation import LIFE, JournalFormatter, Violation, lasting, number_of, time_text
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
@@ -60,8 +60,13 @@ class Pace(NamedTuple):
     backlog_ns: int | None = None  # the interval while a source reads a backlog; 0: no checkpoint; None: no other one
 
 
-def out_of_step(
-    stats: Mapping[int, CheckpointStats], turns: Sequence[Entry], pace: Pace, tasks: int, now_ns: int, teller: Teller
+def checkpoint_timing_errors(
+    stats: Mapping[int, CheckpointStats],
+    turns: Sequence[Entry],
+    pace: Pace,
+    tasks: int,
+    now_ns: int,
+    teller: JournalFormatter,
 ) -> Iterator[Violation]:
     """The laws of single checkpoints, each told once.  `turns`: rows of the journal; `tasks`: of the job."""
     for found in (
@@ -84,7 +89,7 @@ def _end_ns(row: CheckpointStats) -> int:
     return min(ends, default=_NEVER)
 
 
-def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, teller: Teller) -> Iterator[Violation]:
+def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, teller: JournalFormatter) -> Iterator[Violation]:
     """Savepoints may begin beside others, and count for those that begin later."""
     under_way: list[tuple[int, CheckpointStats]] = []
     for number, row in sorted(stats.items()):
@@ -99,7 +104,7 @@ def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, teller: Telle
 
 
 def _hurried(
-    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, tasks: int, teller: Teller
+    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, tasks: int, teller: JournalFormatter
 ) -> Iterator[Violation]:
     """The checkpoint that follows the end of all data does not wait, and a new JobManager knows of no completion."""
     if not pace.min_pause_ns:
@@ -125,7 +130,9 @@ def _hurried(
                 yield _violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint}, teller)
 
 
-def _expired(stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, teller: Teller) -> Iterator[Violation]:
+def _expired(
+    stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, teller: JournalFormatter
+) -> Iterator[Violation]:
     """Metadata is written under a lock, for which a timeout waits; and a checkpoint whose metadata is being written does not expire."""
     for number, row in stats.items():
         begun_ns = row.trigger_ns + pace.call_ns
@@ -148,7 +155,7 @@ def _unlocked_ns(stats: Mapping[int, CheckpointStats], number: int, at_ns: int) 
     return at_ns
 
 
-def _survivors(turns: Iterable[Entry], teller: Teller) -> Iterator[Violation]:
+def _survivors(turns: Iterable[Entry], teller: JournalFormatter) -> Iterator[Violation]:
     under_way: set[int] = set()
     restarts: list[Entry] = []  # the last one, while checkpoints from before it are under way
     for row in turns:
@@ -168,7 +175,7 @@ def _survivors(turns: Iterable[Entry], teller: Teller) -> Iterator[Violation]:
 
 
 def _tolerated(
-    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, teller: Teller
+    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, teller: JournalFormatter
 ) -> Iterator[Violation]:
     """Counts what is sure to count: no savepoint, and no failure of a checkpoint that is older than the last one that completed."""
     failed: list[int] = []
@@ -188,7 +195,7 @@ def _tolerated(
                 since_ns = row.time_ns if len(failed) == pace.tolerable + 1 else since_ns
 
 
-def too_often(
+def excess_triggers_in_backlog(
     begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: Pace, *, first: bool
 ) -> Violation | None:
     """While a source reads a backlog from the beginning of an attempt at `begun_ns` to `until_ns`.  `first`: it has not been restarted.
@@ -203,11 +210,13 @@ def too_often(
     if began <= most:
         return None
     what = f"its interval is {lasting(pace.backlog_ns)}" if pace.backlog_ns else "none may then"
-    fact = f"a source reads a backlog from {at(begun_ns)} to {at(until_ns)}: {number_of(began, 'checkpoint')} began, {what}"
+    fact = f"a source reads a backlog from {time_text(begun_ns)} to {time_text(until_ns)}: {number_of(began, 'checkpoint')} began, {what}"
     return Violation(BACKLOG, until_ns, "the coordinator", fact)
 
 
-def _violation(law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], teller: Teller) -> Violation:
+def _violation(
+    law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], teller: JournalFormatter
+) -> Violation:
     wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
     story = teller.story(lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])

@@ -8,7 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.invariants.files import cleaned_up
-from sim.invariants.violation import BEGIN_AND_END, CUTS, Teller, Violation, at, count_is, lasting, number_of
+from sim.invariants.violation import (
+    BEGIN_AND_END,
+    CUTS,
+    JournalFormatter,
+    Violation,
+    count_is,
+    lasting,
+    number_of,
+    time_text,
+)
 from sim.results.journal import Entry, Happening
 
 # ---- What restarts: the regions that failed, as often and as late as the strategy says, on machines that are there.  Laws 100 to 106.
@@ -70,7 +79,7 @@ class LocalCopy(NamedTuple):
     written_ns: int  # no sooner than
 
 
-def joined(tasks: int, writers: Sequence[int], readers: Sequence[int]) -> list[int]:
+def pipelined_regions(tasks: int, writers: Sequence[int], readers: Sequence[int]) -> list[int]:
     """The least task with which each exchanges data, over any number of others."""
     least, ends = np.arange(tasks), (np.asarray(writers, np.int64), np.asarray(readers, np.int64))
     while True:
@@ -83,12 +92,12 @@ def joined(tasks: int, writers: Sequence[int], readers: Sequence[int]) -> list[i
         least = lower
 
 
-def misjoined(
+def partial_region_restarts(
     turns: Iterable[Entry],
     deployed: Sequence[Deployed],
     region_of: Sequence[int],
     hosts: Sequence[int],
-    teller: Teller,
+    teller: JournalFormatter,
     *,
     begun: bool,
 ) -> Iterator[Violation]:
@@ -122,7 +131,7 @@ def misjoined(
 
 
 def beyond_the_strategy(
-    turns: Iterable[Entry], strategy: Allowance, teller: Teller, *, begun: bool
+    turns: Iterable[Entry], strategy: Allowance, teller: JournalFormatter, *, begun: bool
 ) -> Iterator[Violation]:
     """A JobManager that takes over restarts all tasks on its own account, and has seen no failure."""
     own, counted_ns = begun, list[int]()
@@ -152,7 +161,7 @@ def beyond_the_strategy(
 
 
 def still_there(
-    restored: Deployed, at_work: Collection[int], moved: Mapping[int, int], teller: Teller
+    restored: Deployed, at_work: Collection[int], moved: Mapping[int, int], teller: JournalFormatter
 ) -> Iterator[Violation]:
     """When tasks are deployed.  `at_work`: those whose former thread is; `moved`: records served by each since they were cancelled."""
     for task in sorted(at_work):
@@ -170,8 +179,12 @@ def still_there(
             return
 
 
-def homeless(
-    turns: Iterable[Entry], deployed: Sequence[Deployed], hosts: Sequence[int], shortest_ns: int, teller: Teller
+def redeployed_too_early(
+    turns: Iterable[Entry],
+    deployed: Sequence[Deployed],
+    hosts: Sequence[int],
+    shortest_ns: int,
+    teller: JournalFormatter,
 ) -> Iterator[Violation]:
     """`shortest_ns`: from the loss of a task manager until there is another, at the least."""
     lost_ns: dict[int, int] = {}
@@ -184,12 +197,14 @@ def homeless(
             for task in sorted(restored.tasks):
                 there_ns = lost_ns.get(hosts[task], -(1 << 62)) + shortest_ns
                 if restored.time_ns < there_ns:
-                    fact = f"{teller.task(task)} is deployed on task manager {hosts[task]}, which can be there from {at(there_ns)} on"
+                    fact = f"{teller.task(task)} is deployed on task manager {hosts[task]}, which can be there from {time_text(there_ns)} on"
                     yield _violation(SLOT_THERE, restored, fact, teller)
                     return
 
 
-def too_soon(turns: Iterable[Entry], deployed: Sequence[Deployed], teller: Teller) -> Iterator[Violation]:
+def checkpoints_before_running(
+    turns: Iterable[Entry], deployed: Sequence[Deployed], teller: JournalFormatter
+) -> Iterator[Violation]:
     """Checkpoints that begin while tasks initialize, or have failed."""
     down: set[int] = set()
     coming, latest = iter(deployed), Deployed(0, 0, frozenset())
@@ -207,8 +222,12 @@ def too_soon(turns: Iterable[Entry], deployed: Sequence[Deployed], teller: Telle
             return
 
 
-def never_again(
-    turns: Iterable[Entry], within_ns: int, now_ns: int, teller: Teller, deletions: Sequence[tuple[int, int]] = ()
+def periodic_checkpoints_not_resumed(
+    turns: Iterable[Entry],
+    within_ns: int,
+    now_ns: int,
+    teller: JournalFormatter,
+    deletions: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Violation]:
     """`within_ns`: from the moment all tasks run to a checkpoint that begins or is refused.  Ends of tasks put none off.
 
@@ -226,26 +245,26 @@ def never_again(
             recovered = None
 
 
-def from_lost_disks(
-    copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: Sequence[int], teller: Teller
+def restores_from_lost_disks(
+    copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: Sequence[int], teller: JournalFormatter
 ) -> Iterator[Violation]:
     losses = [row for row in turns if row.happening is Happening.TASK_MANAGER_LOST]
     for copy in copies:
         for row in losses:
             if row.number == hosts[copy.task] and copy.written_ns <= row.time_ns <= copy.time_ns:
-                fact = f"{teller.task(copy.task)} reads a local copy on task manager {row.number}, lost at {at(row.time_ns)} with its disk"
+                fact = f"{teller.task(copy.task)} reads a local copy on task manager {row.number}, lost at {time_text(row.time_ns)} with its disk"
                 yield _violation(COPY_THERE, Deployed(copy.time_ns, -1, frozenset()), fact, teller)
                 return
 
 
-def from_afar(time_ns: int, checkpoint: int, task: int, teller: Teller) -> Violation:
+def unused_local_copy(time_ns: int, checkpoint: int, task: int, teller: JournalFormatter) -> Violation:
     fact = (
         f"{teller.task(task)} reads the state of checkpoint {checkpoint} from storage, and its copy is on its own disk"
     )
     return _violation(COPY_THERE, Deployed(time_ns, -1, frozenset()), fact, teller)
 
 
-def _violation(law: str, restored: Deployed, fact: str, teller: Teller) -> Violation:
+def _violation(law: str, restored: Deployed, fact: str, teller: JournalFormatter) -> Violation:
     matters: Callable[[Entry], bool] = lambda row: (  # noqa: E731
         row.time_ns <= restored.time_ns
         and row.happening in TURNS
@@ -286,7 +305,7 @@ def broken_restores(
     journal: Sequence[Entry],
     surpluses: Mapping[int, Surplus],
     savepoints: Iterable[int],
-    teller: Teller,
+    teller: JournalFormatter,
     begun_from: int = 0,
 ) -> Iterator[Violation]:
     """`surpluses`: by checkpoint; `savepoints` are no candidates; `begun_from`: the snapshot a job instance began from (0: none)."""
@@ -303,7 +322,7 @@ def broken_restores(
                 yield _repeated(row, surplus, teller)
 
 
-def _repeated(row: Entry, surplus: Surplus, teller: Teller) -> Violation:
+def _repeated(row: Entry, surplus: Surplus, teller: JournalFormatter) -> Violation:
     facts = [f"{count_is(surplus.twice_bytes, 'byte')} processed twice"] * (surplus.twice_bytes > 0)
     facts += [f"{count_is(surplus.lost_bytes, 'byte')} never processed"] * (surplus.lost_bytes > 0)
     writer, reader = (teller.task(task) for task in surplus.channel)
@@ -316,7 +335,9 @@ def _repeated(row: Entry, surplus: Surplus, teller: Teller) -> Violation:
     )
 
 
-def story_of_restore(restored: Entry, checkpoints: set[int], tasks: Sequence[int], teller: Teller) -> tuple[str, ...]:
+def story_of_restore(
+    restored: Entry, checkpoints: set[int], tasks: Sequence[int], teller: JournalFormatter
+) -> tuple[str, ...]:
     """How the checkpoints came about, then the failure and the restart that follows it."""
     restores = (
         row.time_ns
@@ -362,7 +383,7 @@ class Waits(NamedTuple):
     deploy_ns: int = 0  # that its deployment takes: it counts as running from the beginning of that
 
 
-def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: Teller) -> Iterator[Violation]:
+def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: JournalFormatter) -> Iterator[Violation]:
     """`turns`: the rows of one job instance."""
     since, runs, completed_ns = 0, True, -1
     for row in turns:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sim.invariants.counts import Numbers, RecordTally
-from sim.invariants.violation import LIFE, Teller, Violation, count_is, number_of
+from sim.invariants.violation import LIFE, JournalFormatter, Violation, count_is, number_of
 from sim.results.journal import Happening
 
 # ---- Stored state carries a stamp with its owner and its cut.  A restored task must have got all of its own state, once.
@@ -32,7 +32,7 @@ class Stamp(NamedTuple):
         return f"{self.vertex}[{self.subtask}] at checkpoint {self.checkpoint}{f' of job {self.instance}' if self.instance else ''}"
 
 
-class Brought(NamedTuple):
+class RestoredState(NamedTuple):
     """State that a restored task has received."""
 
     kind: Kind
@@ -46,7 +46,7 @@ def union_errors(
     time_ns: int,
     where: str,
     stored: Iterable[tuple[Stamp, int]],
-    restored: Iterable[Brought],
+    restored: Iterable[RestoredState],
     story: Callable[[], tuple[str, ...]],
 ) -> Iterator[Violation]:
     """Each subtask has the union list state of all subtasks, each part whole and once; `stored`: stamp and bytes of each part."""
@@ -60,11 +60,11 @@ def union_errors(
         )
 
 
-def unlike(
+def restored_state_differences(
     time_ns: int,
     where: str,
     stored: Mapping[Kind, tuple[Stamp, int]],
-    brought: Sequence[Brought],
+    restored_parts: Sequence[RestoredState],
     story: Callable[[], tuple[str, ...]],
 ) -> Iterator[Violation]:
     """`stored`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
@@ -73,7 +73,7 @@ def unlike(
         return Violation(RESTORED, time_ns, where, fact, story())
 
     for kind, (stamp, size_bytes) in stored.items():
-        own = [piece for piece in brought if piece.kind == kind]
+        own = [piece for piece in restored_parts if piece.kind == kind]
         if not own:
             yield broken(f"its {kind} state is not restored: {number_of(size_bytes, 'byte')} in the checkpoint")
         elif len(own) > 1 or own[0].share != 1:
@@ -87,7 +87,7 @@ def unlike(
             )
         elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
             yield broken(f"its {kind} state is read from a local copy of another one, {own[0].copied_from}")
-    for piece in brought:
+    for piece in restored_parts:
         if piece.kind not in stored:
             yield broken(f"it gets {piece.kind} state, that of {piece.stamp}, and its checkpoint holds none")
 
@@ -116,19 +116,19 @@ class InFlight(NamedTuple):
     file: int | None  # that holds the rest, perhaps with that of other tasks
 
 
-def without_metadata(checkpoint: int, time_ns: int, teller: Teller) -> Violation:
+def without_metadata(checkpoint: int, time_ns: int, teller: JournalFormatter) -> Violation:
     return _violation(METADATA_FIRST, checkpoint, time_ns, "it is complete, and its metadata is no file yet", teller)
 
 
-def cut_short(
-    checkpoint: int, time_ns: int, what: str, named_bytes: int, there_bytes: int, teller: Teller
+def truncated_parts(
+    checkpoint: int, time_ns: int, what: str, named_bytes: int, there_bytes: int, teller: JournalFormatter
 ) -> Violation:
     fact = f"it names {number_of(named_bytes, 'byte')} in {what}, which has {there_bytes}"
     return _violation(IN_FULL, checkpoint, time_ns, fact, teller)
 
 
-def in_no_file(
-    checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: dict[int, int], teller: Teller
+def state_missing_from_files(
+    checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: dict[int, int], teller: JournalFormatter
 ) -> Iterator[Violation]:
     """`sizes`: of the files.  The first fact is told."""
     named: dict[int, int] = {}
@@ -147,30 +147,34 @@ def in_no_file(
             return
 
 
-def unfounded(checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, teller: Teller) -> Violation:
+def missing_base_file(
+    checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, teller: JournalFormatter
+) -> Violation:
     fact = f"{teller.task(task)} refers to {file} of checkpoint {base}, which is {status.lower().replace('_', ' ')}"
     return _violation(COMPLETE_BASE, checkpoint, time_ns, fact, teller)
 
 
-def shared(checkpoint: int, time_ns: int, task: int, files: int, teller: Teller) -> Violation:
+def shared_files_in_savepoint(
+    checkpoint: int, time_ns: int, task: int, files: int, teller: JournalFormatter
+) -> Violation:
     fact = f"{teller.task(task)} has {number_of(files, 'file')} in it that checkpoints share"
     return _violation(SELF_CONTAINED, checkpoint, time_ns, fact, teller)
 
 
-def not_its_own(checkpoint: int, time_ns: int, files: int, doing: str, teller: Teller) -> Violation:
+def unclaimed_files_used(checkpoint: int, time_ns: int, files: int, doing: str, teller: JournalFormatter) -> Violation:
     """`doing`: named or deleted."""
     fact = f"{number_of(files, 'file')} of the snapshot that the job began with, and did not claim, {'is' if files == 1 else 'are'} {doing}"
     return _violation(UNCLAIMED, checkpoint, time_ns, fact, teller)
 
 
-def read_too_little(
-    checkpoint: int, time_ns: int, what: str, stored_bytes: int, read_bytes: int, teller: Teller
+def restored_bytes_missing(
+    checkpoint: int, time_ns: int, what: str, stored_bytes: int, read_bytes: int, teller: JournalFormatter
 ) -> Violation:
     fact = f"{number_of(read_bytes, 'byte')} of {what} {'is' if read_bytes == 1 else 'are'} read, {stored_bytes} were stored"
     return _violation(READ_BACK, checkpoint, time_ns, fact, teller)
 
 
-def _violation(law: str, checkpoint: int, time_ns: int, fact: str, teller: Teller) -> Violation:
+def _violation(law: str, checkpoint: int, time_ns: int, fact: str, teller: JournalFormatter) -> Violation:
     story = teller.story(lambda row: row.checkpoint == checkpoint and row.happening in _FRAME)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-8:])
 
@@ -204,7 +208,7 @@ class Shape:
         }
 
 
-def misdealt(
+def redistribution_errors(
     time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tuple[Shape, RecordTally]
 ) -> Iterator[Violation]:
     """Records served, records that wait for their outputs, records in flight."""
@@ -225,17 +229,17 @@ def misdealt(
                 yield Violation(DEALT, time_ns, where, fact)
 
 
-def misdealt_state(
+def state_redistribution_errors(
     time_ns: int,
     where: str,
     vertex: str,
     stamps_by_kind: Mapping[Kind, Sequence[Stamp]],
-    brought: Sequence[Sequence[Brought]],
+    restored_parts: Sequence[Sequence[RestoredState]],
 ) -> Iterator[Violation]:
-    """`stamps_by_kind`: those of a vertex in the checkpoint; `brought`: what each of its new subtasks has got."""
+    """`stamps_by_kind`: those of a vertex in the checkpoint; `restored_state`: what each of its new subtasks has got."""
     for kind, stamps in stamps_by_kind.items():
         shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
-        for piece in (piece for several in brought for piece in several if piece.kind == kind):
+        for piece in (piece for several in restored_parts for piece in several if piece.kind == kind):
             shares[piece.stamp] = shares.get(piece.stamp, Fraction(0)) + piece.share
         wrong = [stamp for stamp, share in shares.items() if share != (stamp in stamps)]
         if wrong:

@@ -21,11 +21,11 @@ class Violation:
     story: tuple[str, ...] = ()  # what led to it, one line each
 
     def __str__(self) -> str:
-        lines = [f"{at(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
+        lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
         return "\n".join([*lines, *(f"    {line}" for line in self.story)])
 
 
-def at(time_ns: int) -> str:
+def time_text(time_ns: int) -> str:
     """A simulated time as stories show it: seconds, to the microsecond."""
     return f"{time_ns / 1e9:.6f} s"
 
@@ -113,7 +113,7 @@ SENTENCES: dict[Happening, str] = {
 """Kinds of rows without a sentence are told by their name."""
 
 
-class Teller:
+class JournalFormatter:
     """Tells stories from a journal, with the names of tasks."""
 
     def __init__(self, journal: Sequence[Entry], names: Sequence[tuple[str, int]]) -> None:
@@ -142,7 +142,9 @@ class Teller:
         )
 
     def lines(self, rows: Iterable[Entry]) -> tuple[str, ...]:
-        return tuple(f"{at(row.time_ns)}  {self.sentence(row)}" for row in sorted(rows, key=lambda row: row.time_ns))
+        return tuple(
+            f"{time_text(row.time_ns)}  {self.sentence(row)}" for row in sorted(rows, key=lambda row: row.time_ns)
+        )
 
     def sentence(self, row: Entry) -> str:
         template = SENTENCES.get(row.happening)

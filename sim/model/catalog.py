@@ -31,7 +31,7 @@ ADDITIONS = [0]
 """How many records catalogs were given: what is read off all of them is kept until the next one."""
 
 
-def pages(package: ModuleType, kind: type[T]) -> Iterator[T]:
+def find_plugins(package: ModuleType, kind: type[T]) -> Iterator[T]:
     """What a module, or the modules of a package, define of this kind: a definition that is added counts, and no list names it."""
     found: dict[int, T] = {}
     names = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(getattr(package, "__path__", ()))]

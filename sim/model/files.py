@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sim.model.text import Readable, one_line
+from sim.model.text import PrintableError, one_line
 
 # ---- Files written as a whole or not at all: prepared next to their place, brought to the disk, renamed.
 
@@ -121,7 +121,7 @@ LOCK = ".ckptsim.lock"
 """The file names its owner.  After a kill the file stays without a lock."""
 
 
-class FolderInUseError(Readable):
+class FolderInUseError(PrintableError):
     """Another command works in the folder; the message names it."""
 
     def __init__(self, folder: Path, owner: str) -> None:

@@ -95,7 +95,7 @@ def overlap(index: int, parallelism: int, before: int, groups: int) -> dict[int,
     return shares
 
 
-def dealt(
+def redistribute_shares(
     shares: Sequence[Fraction], parallelism: int, groups: int, excess: Excess = "one-key"
 ) -> tuple[Fraction, ...]:
     """Shares of the records by subtask, counted at a parallelism of `len(shares)` -> those at another one.  They add up to 1.
@@ -457,7 +457,7 @@ class Vertex:
         )
 
     @property
-    def owes_outputs(self) -> bool:
+    def has_pending_outputs(self) -> bool:
         """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
         return self.async_io is not None or (
             self.window is not None and (self.window.time == "event" or self.window.early)
@@ -475,7 +475,11 @@ class Vertex:
 
     def shares(self, inlet: Input) -> tuple[Fraction, ...]:
         """The weights of one of its inputs, by its own subtasks; empty: their shares of the key groups."""
-        return dealt(inlet.weights, self.parallelism, self.max_parallelism, inlet.excess) if inlet.weights else ()
+        return (
+            redistribute_shares(inlet.weights, self.parallelism, self.max_parallelism, inlet.excess)
+            if inlet.weights
+            else ()
+        )
 
     def largest_work(self, shares: Sequence[Fraction]) -> Fraction:
         """The work of the busiest subtask, if the work of all records is 1; `shares`: of the records, by subtask."""

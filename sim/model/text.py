@@ -34,7 +34,7 @@ def printable(text: object) -> str:
     return _LINE.sub(lambda line: _cut(line[0], LONGEST_LINE), lines)
 
 
-class Readable(Exception):
+class PrintableError(Exception):
     """An error whose message may hold foreign text."""
 
     def __str__(self) -> str:

@@ -160,8 +160,8 @@ def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]
     while len(owners):
         yield owners, here
         here = following[here]
-        go_on = here >= 0
-        owners, here = owners[go_on], here[go_on]
+        resume_work = here >= 0
+        owners, here = owners[resume_work], here[resume_work]
 
 
 def blocks(rows: Column, count: Column) -> Iterator[Column]:

@@ -46,7 +46,7 @@ OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to sen
 To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
 """
 MOST_LOOKS = 8
-"""Rows that `look` returns at a time."""
+"""Rows that `rerun_with_observers` returns at a time."""
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
@@ -141,7 +141,7 @@ class DataPlane(Protocol):
     def hold(self, task: int) -> None: ...  # E4
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
-    def let_go(self, task: int, until: int) -> None: ...  # L5
+    def release_late_outputs(self, task: int, until: int) -> None: ...  # L5
     def wait_for_late(self, task: int) -> None: ...  # L6
     def report_written(self, task: int) -> None: ...  # L9
     def pause(self, task: int, on: bool) -> None: ...  # T6

@@ -1,6 +1,6 @@
 """The compiled data plane: its verbs, and restarts of tasks."""
 
-# The path of a call.  Python checks arguments and copies tables; rows change behind `door` (text/loop.py).
+# The path of a call.  Python checks arguments and copies tables; rows change behind `dispatch_operation` (text/loop.py).
 # The one exception is a restart of tasks: `place` writes their rows between two operations of the kernel.
 #
 #   host                KernelPlane                            door(w, op, task, a, b, c, d)
@@ -74,7 +74,7 @@ from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task
 from sim.plane.spec import Layout, PlaneSpec
 from sim.plane.text import basics
 from sim.plane.text.basics import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
-from sim.plane.text.loop import door
+from sim.plane.text.loop import dispatch_operation
 
 # ---- Positions of a kernel's tasks, read from its rows and written into them (P2-P6).
 #
@@ -365,9 +365,9 @@ class KernelPlane:
         self.spec = spec
         arrays: Any
         arrays, self.layout = assemble(spec, MARKER_ROOM)
-        enter = machine_code.compiled_door() if backend == "compiled" else None
+        enter = machine_code.load_compiled_entry_point() if backend == "compiled" else None
         self.backend = "interpreted" if enter is None else "compiled"
-        self._enter = enter or door
+        self._enter = enter or dispatch_operation
         sums = int(arrays.g["sums"][0])
         self._sums = slice(sums, sums + len(spec.vertices) * len(OF_VERTICES) + len(spec.edges) * len(OF_EDGES))
         self._horizon = int(arrays.g["horizon"][0])
@@ -508,7 +508,7 @@ class KernelPlane:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
         self._do(basics.SCALE, task, num, den)
 
-    def let_go(self, task: int, until: int) -> None:
+    def release_late_outputs(self, task: int, until: int) -> None:
         self._do(basics.LET_GO, task, until)
 
     def wait_for_late(self, task: int) -> None:

@@ -20,7 +20,7 @@ from llvmlite import ir
 
 from sim.plane.rows import Channel, PlaneState, record_dtype
 from sim.plane.text.basics import fetch
-from sim.plane.text.loop import door
+from sim.plane.text.loop import dispatch_operation
 
 COLD = frozenset(
     {  # functions not worth inlining: seldom run, or long and called from several places
@@ -48,7 +48,7 @@ COLD = frozenset(
         "debloat",
         "debloat_event",
         "deliver_marker",
-        "door",
+        "dispatch_operation",
         "drop_count",
         "drop_event",
         "end_firing",
@@ -67,7 +67,7 @@ COLD = frozenset(
         "inputs",
         "insert",
         "interrupt",
-        "let_go",
+        "release_late_outputs",
         "measure",
         "miss",
         "open_count",
@@ -140,7 +140,7 @@ _ARITHMETIC = {
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
-class NotInTheLanguageError(TypeError):
+class UnsupportedSyntaxError(TypeError):
     """A node that the text may not have, with its file and line."""
 
 
@@ -150,7 +150,7 @@ def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
     known = {node.name: _Function(module, node, file) for file in files for node in _definitions(file)}
     for function in known.values():
         _Body(function, known).write()
-    inner = known[door.__name__].made
+    inner = known[dispatch_operation.__name__].made
     outer = ir.Function(module, ir.FunctionType(_WORD, [_WORD] * len(inner.args)), entry)
     code = ir.IRBuilder(outer.append_basic_block())
     state, *words = outer.args
@@ -489,6 +489,6 @@ class _Body:
         place, before = self._variables[name]
         self._code.store(self._converted(value, kind, before, node), place)
 
-    def _refused(self, node: ast.AST, why: str = "is not in the language") -> NotInTheLanguageError:
+    def _refused(self, node: ast.AST, why: str = "is not in the language") -> UnsupportedSyntaxError:
         line = getattr(node, "lineno", self._function.node.lineno)
-        return NotInTheLanguageError(f"{self._function.file.__file__}, line {line}: {ast.unparse(node)} {why}")
+        return UnsupportedSyntaxError(f"{self._function.file.__file__}, line {line}: {ast.unparse(node)} {why}")

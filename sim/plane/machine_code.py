@@ -26,7 +26,7 @@ import numpy as np
 from sim.model.files import replace_file
 from sim.plane import interface, rows, spec, text
 from sim.plane.rows import PlaneState
-from sim.plane.text.loop import door
+from sim.plane.text.loop import dispatch_operation
 
 ENTRY = "kernel_door"
 """The name of the one function that can be called."""
@@ -42,18 +42,18 @@ _made: list[str] = []
 
 
 @cache
-def compiled_door() -> Callable[..., int] | None:
+def load_compiled_entry_point() -> Callable[..., int] | None:
     """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
-    door, why = _obtained()
+    dispatch_operation, why = _obtained()
     if why:
         warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
-    return door
+    return dispatch_operation
 
 
 def portable() -> tuple[str, bytes] | None:
     """The name and the bytes of the machine code, for `receive` in another process.  None: this process cannot have any."""
-    door, _ = _obtained()
-    return next(iter(_codes.items()), None) if door else None
+    dispatch_operation, _ = _obtained()
+    return next(iter(_codes.items()), None) if dispatch_operation else None
 
 
 def receive(name: str, code: bytes) -> None:
@@ -206,4 +206,6 @@ def _loaded_door(binding: Any, code: bytes) -> Callable[..., int]:
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _loaded.append(engine)
-    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + door.__code__.co_argcount))(engine.get_function_address(ENTRY))
+    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(
+        engine.get_function_address(ENTRY)
+    )

@@ -201,7 +201,7 @@ class Task:
     lag_ring: int = 0  # in `words`: when the late records are ready, a ring of lag_capacity
     lag_first: int = 0  # ... and where the first of them stands in it
     lag_last: int = 0  # when the last one is ready
-    let_go: int = 0
+    released_until: int = 0
     waits_for_late: int = 0  # 1: takes nothing before (L6); 2: reports what was let go (L9)
     firing_ns: int = 0  # of one output (L7); 0: none is fired
     fired_num: int = 1  # outputs fired per record, as a ratio

@@ -29,7 +29,7 @@ from dataclasses import field
 from typing import NoReturn
 
 from sim.protocol.barrier_states import TRANSITIONS, BarrierState, Commands, Pending, Transition
-from sim.protocol.machine import InvalidTransition, changed, heard, value_class
+from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_messages import (
     AlignmentTimedOut,
@@ -82,7 +82,7 @@ class BarrierTracker:
                 after, commands = self._trigger(event)
             case BarrierAnnounced() | AlignmentTimedOut():
                 self._impossible(event, "nothing times out without alignment")
-        return heard(self, after, event), commands
+        return with_event_logged(self, after, event), commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
         if event.priority or event.options.unaligned:
@@ -94,13 +94,15 @@ class BarrierTracker:
             known = Pending(event.checkpoint, event.options, self.open_gates, first_barrier_ns=event.now)
         if event.gate not in known.target or event.first == (event.gate in known.seen) or event.gate in known.arrived:
             self._impossible(event, "an open gate has one first and one last barrier")
-        known = changed(
+        known = replace_fields(
             known, seen=known.seen | {event.gate}, arrived=known.arrived | ({event.gate} if event.last else frozenset())
         )
         older = tuple(p for p in self.tracked if p.checkpoint < event.checkpoint)
         newer = tuple(p for p in self.tracked if p.checkpoint > event.checkpoint)
-        after = changed(self, tracked=(*older, known, *newer)[-MAX_TRACKED:], latest=max(self.latest, event.checkpoint))
-        return _completed(after, known, event.now) if known.complete else (after, ())
+        after = replace_fields(
+            self, tracked=(*older, known, *newer)[-MAX_TRACKED:], latest=max(self.latest, event.checkpoint)
+        )
+        return _complete_checkpoint(after, known, event.now) if known.complete else (after, ())
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierTracker, Commands]:
         """Cancels the named checkpoint and every older one still tracked."""
@@ -124,10 +126,10 @@ class BarrierTracker:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
         if event.gate not in self.open_gates:
             self._impossible(event, "this gate is not open")
-        tracked = tuple(changed(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
-        after = changed(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
+        tracked = tuple(replace_fields(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
+        after = replace_fields(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
         newest = next((p for p in reversed(tracked) if p.complete), None)
-        return (after, ()) if newest is None else _completed(after, newest, event.now)
+        return (after, ()) if newest is None else _complete_checkpoint(after, newest, event.now)
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierTracker, Commands]:
         if event.checkpoint <= self.latest:
@@ -143,14 +145,14 @@ class BarrierTracker:
 def _without(tracker: BarrierTracker, checkpoint: int) -> BarrierTracker:
     """Forget this checkpoint and all older ones."""
     tracked = tuple(p for p in tracker.tracked if p.checkpoint > checkpoint)
-    return changed(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
+    return replace_fields(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
 
 
-def _completed(tracker: BarrierTracker, done: Pending, now: int) -> tuple[BarrierTracker, Commands]:
+def _complete_checkpoint(tracker: BarrierTracker, done: Pending, now: int) -> tuple[BarrierTracker, Commands]:
     """Snapshot, forget the older ones.  Only the newest one's clock is kept: an overtaken one reports zeros, as Flink's."""
-    start = changed(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
+    start = replace_fields(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
     if done.checkpoint != tracker.latest:
-        start = changed(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
+        start = replace_fields(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
     overtaken = any(p.checkpoint < done.checkpoint for p in tracker.tracked)
     return _without(tracker, done.checkpoint), ((SettleBarriers(done.checkpoint),) if overtaken else ()) + (start,)
 
@@ -193,13 +195,13 @@ class BarrierHandler:
             case InputEnded():
                 reason = FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
                 after, commands = (
-                    (self, ()) if self.pending is None else _aborted(self, self.pending.checkpoint, reason)
+                    (self, ()) if self.pending is None else _abort_checkpoint(self, self.pending.checkpoint, reason)
                 )
             case TriggerReceived():
                 after, commands = self._trigger(event)
         if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):
             _impossible(self, event, f"{type(after.state).__name__} may not follow")
-        return heard(self, after, event), commands
+        return with_event_logged(self, after, event), commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
         if _obsolete(self, event.checkpoint):
@@ -225,17 +227,17 @@ class BarrierHandler:
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierHandler, Commands]:
         begun = self.pending is not None and self.pending.first_barrier_ns is not None
         if event.checkpoint > self.current or (event.checkpoint == self.current and begun):
-            return _aborted(self, event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER)
+            return _abort_checkpoint(self, event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER)
         return self, ()
 
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
         if event.gate not in self.open_gates:
             _impossible(self, event, "this gate is not open")
-        handler = changed(self, open_gates=self.open_gates - {event.gate})
+        handler = replace_fields(self, open_gates=self.open_gates - {event.gate})
         if self.pending is None or event.gate in self.pending.arrived:
             return handler, ()
         first = event.now if self.pending.first_barrier_ns is None else self.pending.first_barrier_ns
-        pending = changed(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
+        pending = replace_fields(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
         return _moved(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierHandler, Commands]:
@@ -244,7 +246,7 @@ class BarrierHandler:
             return self, ()
         handler, commands = _started(self, event.checkpoint, event.options, event.now)
         pending = _pending(handler, event)
-        pending = changed(pending, arrived=pending.target)
+        pending = replace_fields(pending, arrived=pending.target)
         if pending.first_barrier_ns is not None:
             return _moved(handler, event, pending, commands, lambda state: state.gate_closed(pending, event.now))
         return _moved(
@@ -264,13 +266,17 @@ def _started(
         return handler, ()
     commands: Commands = ()
     if handler.pending is not None:
-        handler, commands = _aborted(handler, handler.pending.checkpoint, FailureReason.CHECKPOINT_DECLINED_SUBSUMED)
+        handler, commands = _abort_checkpoint(
+            handler, handler.pending.checkpoint, FailureReason.CHECKPOINT_DECLINED_SUBSUMED
+        )
     if checkpoint - 1 > max(handler.settled, handler.completed):
-        handler = changed(handler, settled=checkpoint - 1)
+        handler = replace_fields(handler, settled=checkpoint - 1)
         commands = (*commands, SettleBarriers(checkpoint - 1))
     if options.timeoutable and handler.open_gates:
         commands = (*commands, ArmAlignmentTimer(checkpoint, max(now, options.deadline_ns)))
-    return changed(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
+    return replace_fields(
+        handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)
+    ), commands
 
 
 def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
@@ -280,7 +286,7 @@ def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
         _impossible(handler, event, "this gate was closed")
     if event.first == (event.gate in pending.seen) or event.gate in pending.arrived:
         _impossible(handler, event, "a gate has one first and one last barrier")
-    return changed(
+    return replace_fields(
         pending,
         seen=pending.seen | {event.gate},
         arrived=pending.arrived | ({event.gate} if event.last else frozenset()),
@@ -297,11 +303,13 @@ def _moved(
     except ValueError as error:
         _impossible(handler, event, str(error))
     if pending.complete:
-        return changed(handler, state=state, pending=None, completed=pending.checkpoint), (*before, *commands)
-    return changed(handler, state=state, pending=pending), (*before, *commands)
+        return replace_fields(handler, state=state, pending=None, completed=pending.checkpoint), (*before, *commands)
+    return replace_fields(handler, state=state, pending=pending), (*before, *commands)
 
 
-def _aborted(handler: BarrierHandler, checkpoint: int, reason: FailureReason) -> tuple[BarrierHandler, Commands]:
+def _abort_checkpoint(
+    handler: BarrierHandler, checkpoint: int, reason: FailureReason
+) -> tuple[BarrierHandler, Commands]:
     """Unblock, decline, and spare those downstream the wait (abortCheckpointOnBarrier).
 
     Without a pending checkpoint there is nothing to unblock; a cancellation may overtake barriers not yet seen.
@@ -311,7 +319,9 @@ def _aborted(handler: BarrierHandler, checkpoint: int, reason: FailureReason) ->
     )
     done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
     current = max(handler.current, checkpoint)
-    handler = changed(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint))
+    handler = replace_fields(
+        handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint)
+    )
     return handler, (*commands, *done)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from sim.model.catalog import Catalog, pages
+from sim.model.catalog import Catalog, find_plugins
 from sim.model.checkpoint import BARRIERS, Barriers
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.barrier_states import AlternatingWaitingForFirstBarrier, WaitingForFirstBarrier
@@ -67,7 +67,7 @@ def work_of(phases: Phases, phase: Phase) -> tuple[Work, ...]:
     return phases[_PLACE[phase]].work
 
 
-def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
+def with_work_moved(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
     """The same phases with one piece of work done elsewhere, last in its new phase."""
     source = next((step for step in phases if step.phase is out_of), None)
     if source is None or work not in source.work:
@@ -84,7 +84,7 @@ def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
 
 def async_operate(phases: Phases) -> Phases:
     """FLINK-37375: operators write their files in the asynchronous phase; before the barrier they get no further than the local disk."""
-    return move(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
+    return with_work_moved(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
 
 
 ASYNC_OPERATE = async_operate(ALIGNED_PHASES)
@@ -173,7 +173,7 @@ UNALIGNED = Strategy(
 
 
 STRATEGIES: Catalog[Strategy] = Catalog(
-    *(mode for mode in pages(sys.modules[__name__], Strategy) if mode.name in BARRIERS)
+    *(mode for mode in find_plugins(sys.modules[__name__], Strategy) if mode.name in BARRIERS)
 )
 """One for each name of BARRIERS."""
 

@@ -39,7 +39,7 @@ from sim.protocol.coordinator_messages import (
     TriggerTasks,
     WriteMetadata,
 )
-from sim.protocol.machine import InvalidTransition, changed, heard, value_class
+from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
 from sim.protocol.options import FailureReason
 
 # ---- When periodic checkpoints are due: a fixed-rate grid that catches up (CheckpointCoordinator.ScheduledTrigger).
@@ -219,8 +219,8 @@ class Coordinator:
 
     def on(self, event: CoordinatorEvent) -> _Answer:
         if self.absent:
-            after, commands = self._unheard(event)
-            return heard(self, after, event), commands
+            after, commands = self._on_event_without_leader(event)
+            return with_event_logged(self, after, event), commands
         match event:
             case SchedulerStarted():
                 after, commands = self._scheduler_started(event)
@@ -235,7 +235,7 @@ class Coordinator:
             case PeriodicTimerFired():
                 after, commands = self._timer_fired(event)
             case CheckpointRequested():
-                after, commands = _requested(self, event.kind, event.now, event.savepoint)
+                after, commands = _enqueue_request(self, event.kind, event.now, event.savepoint)
             case TriggerReady():
                 after, commands = self._trigger_ready(event)
             case Acknowledged():
@@ -249,9 +249,9 @@ class Coordinator:
             case StateDiscarded():
                 if not self.cleaning:
                     raise self._impossible(event, "nothing is being deleted")
-                after, commands = changed(self, cleaning=self.cleaning - 1), ()
-        after, follow_ups = _considered(after, event.now)
-        return heard(self, after, event), (*commands, *follow_ups)
+                after, commands = replace_fields(self, cleaning=self.cleaning - 1), ()
+        after, follow_ups = _start_next_request(after, event.now)
+        return with_event_logged(self, after, event), (*commands, *follow_ups)
 
     # ------------------------------------------------------------------------------------------ the scheduler
 
@@ -260,16 +260,16 @@ class Coordinator:
             return self, ()
         if self.grid is not None:
             raise self._impossible(event, "it runs already")
-        return _armed(self, Grid(event.now + event.first_delay_ns), event.now)
+        return _arm_periodic_timer(self, Grid(event.now + event.first_delay_ns), event.now)
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
         requests, dropped = self.requests.emptied()
-        triggering = None if self.triggering is None else changed(self.triggering, refused=event.reason)
-        after: Coordinator = changed(self, requests=requests, grid=None, triggering=triggering)
+        triggering = None if self.triggering is None else replace_fields(self.triggering, refused=event.reason)
+        after: Coordinator = replace_fields(self, requests=requests, grid=None, triggering=triggering)
         commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
         commands = (*commands, *(RecordRefused(request.kind, event.reason) for request in dropped))
         for pending in self.pending:
-            after, follow_ups = _aborted(after, pending, event.reason, event.now)
+            after, follow_ups = _abort_checkpoint(after, pending, event.reason, event.now)
             commands = (*commands, *follow_ups)
         return after, commands
 
@@ -277,7 +277,7 @@ class Coordinator:
         """Drop all pending checkpoints and all counts.  No task is notified, and the files stay where they are."""
         requests, dropped = self.requests.emptied()
         under_way = () if self.triggering is None else (self.triggering.request,)
-        after: Coordinator = changed(
+        after: Coordinator = replace_fields(
             self,
             requests=requests,
             failures=FailureCounter(self.failures.tolerable),
@@ -295,36 +295,36 @@ class Coordinator:
         failed = (pending.failed(FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, event.now) for pending in self.pending)
         return after, (*commands, *refused, *failed)
 
-    def _unheard(self, event: CoordinatorEvent) -> _Answer:
+    def _on_event_without_leader(self, event: CoordinatorEvent) -> _Answer:
         """An event while there is no JobManager.  Clients get an error, and outcomes of earlier work are ignored."""
         match event:
             case LeaderElected():
-                return changed(self, leader=self.leader + 1, absent=False), ()
+                return replace_fields(self, leader=self.leader + 1, absent=False), ()
             case CheckpointRequested():
                 return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)
             case SchedulerStarted():
                 raise self._impossible(event, "there is no JobManager")
         return self, ()
 
-    def hears(self, leader: int) -> bool:
+    def accepts_messages_from(self, leader: int) -> bool:
         """Whether a message that was sent to this leader arrives."""
         return leader == self.leader and not self.absent
 
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
         backlog = self.backlog | {event.source} if event.behind else self.backlog - {event.source}
-        after: Coordinator = changed(self, backlog=backlog)
+        after: Coordinator = replace_fields(self, backlog=backlog)
         if self.grid is None:
             return after, ()
         grid = self.grid.reported(event.now, after.interval_in_force_ns)
-        return (after, ()) if grid == self.grid else _armed(after, grid, event.now)
+        return (after, ()) if grid == self.grid else _arm_periodic_timer(after, grid, event.now)
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
         if self.grid is None or event.now < self.armed_ns:
             return self, ()  # the timer was cancelled, or armed anew
         # parked, it triggers once more all the same (FLINK-39108)
         grid = self.grid.after_firing(self.interval_in_force_ns)
-        after, timer = _armed(self, grid, event.now)
-        after, commands = _requested(after, RequestKind.PERIODIC, event.now)
+        after, timer = _arm_periodic_timer(self, grid, event.now)
+        after, commands = _enqueue_request(after, RequestKind.PERIODIC, event.now)
         return after, (*timer, *commands)
 
     # ------------------------------------------------------------------------------------------ the trigger
@@ -333,12 +333,14 @@ class Coordinator:
         if self.triggering is None:
             raise self._impossible(event, "no trigger is being prepared")
         triggering, kind = self.triggering, self.triggering.request.kind
-        after = changed(self, triggering=None)
+        after = replace_fields(self, triggering=None)
         if event.plan is None or triggering.refused is not None:
             reason = event.failure if triggering.refused is None else triggering.refused
-            after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _counted(after, None, reason, None)
+            after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _count_failure(after, None, reason, None)
             after, timer = (
-                _going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())
+                _resume_periodic_triggers(after, event.now)
+                if triggering.stops and triggering.refused is None
+                else (after, ())
             )
             return after, (RecordRefused(kind, reason), *timer, *failed)
         if not event.plan.wait_for:
@@ -347,8 +349,8 @@ class Coordinator:
         pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
         options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
         if savepoint is not None:
-            options = changed(options, stop=savepoint.stop, type=savepoint.format)
-        return changed(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
+            options = replace_fields(options, stop=savepoint.stop, type=savepoint.format)
+        return replace_fields(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
             RecordTriggered(pending.checkpoint, pending.trigger_ns, kind, event.plan, savepoint),
             # measured from here, slightly after t0
             ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),
@@ -368,19 +370,19 @@ class Coordinator:
         commands: _Commands = (
             (WriteMetadata(pending.checkpoint),) if pending.state is PendingState.WRITING_METADATA else ()
         )
-        return changed(self, pending=all_pending), commands
+        return replace_fields(self, pending=all_pending), commands
 
     def _declined(self, event: Declined) -> _Answer:
         pending = self._find(event)
         if pending is None or pending.state is PendingState.WRITING_METADATA:
             return self, ()
-        return _aborted(self, pending, event.reason, event.now, event.task)
+        return _abort_checkpoint(self, pending, event.reason, event.now, event.task)
 
     def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
         pending = self._find(event)
         if pending is None or pending.state is PendingState.WRITING_METADATA:
             return self, ()
-        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
+        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
 
     def _metadata_written(self, event: MetadataWritten) -> _Answer:
         pending = self._find(event)
@@ -389,8 +391,8 @@ class Coordinator:
         if pending.state is not PendingState.WRITING_METADATA:
             raise self._impossible(event, "acknowledgements are missing")
         if event.failed:
-            return _aborted(self, pending, event.reason, event.now)
-        return _completed(self, pending, event.now)
+            return _abort_checkpoint(self, pending, event.reason, event.now)
+        return _complete_checkpoint(self, pending, event.now)
 
     def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
         if event.checkpoint >= self.next_id:
@@ -412,27 +414,31 @@ _JOB_IS_DOWN = frozenset(
 )
 
 
-def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
+def _arm_periodic_timer(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
     at_ns = grid.wake_up_ns(now)
-    return changed(coordinator, grid=grid, armed_ns=at_ns), (() if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),))
+    return replace_fields(coordinator, grid=grid, armed_ns=at_ns), (
+        () if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),)
+    )
 
 
-def _going_on(coordinator: Coordinator, now: int) -> _Answer:
+def _resume_periodic_triggers(coordinator: Coordinator, now: int) -> _Answer:
     """The job does not stop after all: periodic checkpoints begin again."""
     if coordinator.interval_ns is None or coordinator.grid is not None:
         return coordinator, ()
-    return _armed(coordinator, Grid(now + coordinator.interval_ns), now)
+    return _arm_periodic_timer(coordinator, Grid(now + coordinator.interval_ns), now)
 
 
-def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None) -> _Answer:
+def _enqueue_request(
+    coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None
+) -> _Answer:
     """Savepoints are forced only where unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
     forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
     requests, dropped = coordinator.requests.with_one(TriggerRequest(kind, now, forced, savepoint))
     refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
-    return changed(coordinator, requests=requests), refused
+    return replace_fields(coordinator, requests=requests), refused
 
 
-def _considered(coordinator: Coordinator, now: int) -> _Answer:
+def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
     """Run the next request if it may run now."""
     if not coordinator.requests.waiting:
         return coordinator, ()
@@ -443,44 +449,48 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
         cleaning=coordinator.cleaning,
         last_completion_ns=coordinator.last_completion_ns,
     )
-    after: Coordinator = coordinator if requests is coordinator.requests else changed(coordinator, requests=requests)
+    after: Coordinator = (
+        coordinator if requests is coordinator.requests else replace_fields(coordinator, requests=requests)
+    )
     if choice.run is not None:
-        return changed(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
+        return replace_fields(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
     if choice.postpone is None:
         return after, ()
     refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
     if after.interval_ns is None or after.grid is None:
         return after, (refused,)
-    after, timer = _armed(after, Grid(choice.until_ns), now)  # the old grid is given up
+    after, timer = _arm_periodic_timer(after, Grid(choice.until_ns), now)  # the old grid is given up
     return after, (refused, *timer)
 
 
-def _aborted(
+def _abort_checkpoint(
     coordinator: Coordinator, pending: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None
 ) -> _Answer:
     """Abort a checkpoint: notify tasks, delete its files, count it.  A savepoint counts only if a task failed it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
-    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
+    after: Coordinator = replace_fields(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
     if pending.stops and reason not in _JOB_IS_DOWN:
         # its tasks have ended their data: only a restart brings them back
         failed = (FailJob(reason, None, stopping=True),)
     elif pending.kind is not RequestKind.SAVEPOINT or task is not None:
-        after, failed = _counted(after, pending.checkpoint, reason, task)
+        after, failed = _count_failure(after, pending.checkpoint, reason, task)
     notify = NotifyAborted(pending.checkpoint, pending.plan.wait_for, after.latest_completed)
     return after, (pending.failed(reason, now), notify, DiscardState(pending.checkpoint), *failed)
 
 
-def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None) -> _Answer:
+def _count_failure(
+    coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None
+) -> _Answer:
     failures, too_many = coordinator.failures.failed(checkpoint, reason)
-    return changed(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
+    return replace_fields(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
 
 
-def _completed(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
+def _complete_checkpoint(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
     """Complete a checkpoint.  A savepoint subsumes nothing, and notifies tasks, which then commit, only if the job stops with it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
     failures = coordinator.failures.succeeded(pending.checkpoint)
-    after: Coordinator = changed(coordinator, pending=others, failures=failures, last_completion_ns=now)
+    after: Coordinator = replace_fields(coordinator, pending=others, failures=failures, last_completion_ns=now)
     commands: _Commands = (pending.completed(now),)
     if pending.kind is RequestKind.SAVEPOINT:
         return after, (
@@ -489,10 +499,10 @@ def _completed(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -
         ) if pending.stops else commands
     retained = (*after.retained, pending.checkpoint)
     subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
-    after = changed(after, retained=kept, cleaning=after.cleaning + len(subsumed))
+    after = replace_fields(after, retained=kept, cleaning=after.cleaning + len(subsumed))
     commands = (*commands, *(DiscardState(old) for old in subsumed))
     for older in others:
         if older.checkpoint < pending.checkpoint and older.kind is not RequestKind.SAVEPOINT:
-            after, follow_ups = _aborted(after, older, FailureReason.CHECKPOINT_SUBSUMED, now)
+            after, follow_ups = _abort_checkpoint(after, older, FailureReason.CHECKPOINT_SUBSUMED, now)
             commands = (*commands, *follow_ups)
     return after, (*commands, NotifyComplete(pending.checkpoint, pending.plan.wait_for))

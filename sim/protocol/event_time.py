@@ -43,7 +43,7 @@ class Idleness:
         return clock_ns - self._since_ns > self.timeout_ns
 
 
-class Valve:
+class StatusWatermarkValve:
     """The watermarks of all channels of a task, and their minimum.
 
     A channel that is idle does not count.  When it is active again it counts as soon as its watermark is not behind.

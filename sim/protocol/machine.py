@@ -25,7 +25,7 @@ def value_class(kind: type[T]) -> type[T]:
 _Machine = TypeVar("_Machine")
 _COPIERS: dict[type, Callable[..., Any]] = {}
 
-STORY_LENGTH = 40
+MAX_LOGGED_EVENTS = 40
 
 
 class InvalidTransition(Exception):
@@ -41,24 +41,24 @@ class InvalidTransition(Exception):
         super().__init__("\n".join(lines))
 
 
-def remember(story: tuple[object, ...], event: object) -> tuple[object, ...]:
+def append_to_event_log(story: tuple[object, ...], event: object) -> tuple[object, ...]:
     """The story with one more event, bounded."""
-    return (*story, event)[-STORY_LENGTH:]
+    return (*story, event)[-MAX_LOGGED_EVENTS:]
 
 
-def heard(before: _Machine, after: _Machine, event: object) -> _Machine:
+def with_event_logged(before: _Machine, after: _Machine, event: object) -> _Machine:
     """The machine after an event, with the event added to its story.
 
     A machine that the event has just made takes the story itself: it has no other owner yet, and a copy would cost as much again.
     """
-    story = remember(before.story, event)  # type: ignore[attr-defined]  # every machine has one
+    story = append_to_event_log(before.story, event)  # type: ignore[attr-defined]  # every machine has one
     if after is before:
-        return changed(before, story=story)
+        return replace_fields(before, story=story)
     after.story = story  # type: ignore[attr-defined]
     return after
 
 
-def changed(machine: _Machine, /, **changes: Any) -> _Machine:
+def replace_fields(machine: _Machine, /, **changes: Any) -> _Machine:
     """`dataclasses.replace` for values by `frozen` without an initialiser of their own, cheaper: machines change at every event.
 
     `benchmarks/bench_copier.py` compares the two: with `replace` runs take 3 to 5 % longer.

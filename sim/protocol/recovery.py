@@ -9,7 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 from sim.model.faults import Restart
-from sim.protocol.machine import InvalidTransition, changed, heard, value_class
+from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
 from sim.protocol.restart_strategy import LostSlots, RestartStrategy, Slots, restart_strategy, restarted_with
 
 # ---- The detection of a lost task manager by the senders of its heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
@@ -90,21 +90,21 @@ class Restarted(NamedTuple):
     own: bool  # by the job's own doing; faults that others make may end
 
 
-class Fruitless(NamedTuple):
+class RestartLoop(NamedTuple):
     """The latest restarts, if all of them returned to the same checkpoint."""
 
     times: int
     checkpoint: int
 
 
-def fruitless(restarts: Sequence[Restarted], progress_ns: int) -> Fruitless | None:
+def find_restart_loop(restarts: Sequence[Restarted], progress_ns: int) -> RestartLoop | None:
     """`restarts` in the order of time; `progress_ns`: when a checkpoint was completed, something committed or a fault over at last."""
     row: list[Restarted] = []
     for restart in reversed(restarts):
         if restart.failed_ns <= progress_ns or not restart.own or (row and restart.checkpoint != row[0].checkpoint):
             break
         row.append(restart)
-    return Fruitless(len(row), row[0].checkpoint) if len(row) >= MIN_RESTARTS else None
+    return RestartLoop(len(row), row[0].checkpoint) if len(row) >= MIN_RESTARTS else None
 
 
 # ---- The time without slots for the tasks of a killed task manager: a distribution, as the phases of heartbeats are unknown.
@@ -230,11 +230,11 @@ class TaskInitialized:
 class JobManagerReturned:
     """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
 
-    Its restart strategy has seen no failure, unless it is the same one that `goes_on` with another parallelism.
+    Its restart strategy has seen no failure, unless it is the same one that `is_active_again` with another parallelism.
     """
 
     now: int
-    goes_on: bool = False
+    is_active_again: bool = False
 
 
 RecoveryEvent = TasksFailed | TasksCancelled | RestartDelayElapsed | TaskInitialized | JobManagerReturned
@@ -360,9 +360,9 @@ class Recovery:
                 after, commands = self._initialized(event)
             case JobManagerReturned():
                 everything: frozenset[int] = frozenset().union(*self.regions)
-                strategy = self.strategy if event.goes_on else self.unused
-                after, commands = _restarting(changed(self, strategy=strategy), everything, event.now)
-        return heard(self, after, event), commands
+                strategy = self.strategy if event.is_active_again else self.unused
+                after, commands = _restarting(replace_fields(self, strategy=strategy), everything, event.now)
+        return with_event_logged(self, after, event), commands
 
     def _failed(self, event: TasksFailed) -> _Answer:
         """Nothing restarts a job that has made the savepoint it stops with: its output is visible and no checkpoint holds it.
@@ -372,10 +372,10 @@ class Recovery:
         if event.stopped:
             return self, (FailStopped(event.reason),)
         strategy, attempt = self.strategy.failed(event.now, event.draw)
-        after: Recovery = changed(self, strategy=strategy)
+        after: Recovery = replace_fields(self, strategy=strategy)
         if attempt.delay_ns is None:
             suspend = (SuspendCheckpoints(),) if self.status is JobStatus.RUNNING else ()
-            return changed(after, status=JobStatus.FAILED, waiting=(), initializing=frozenset()), (
+            return replace_fields(after, status=JobStatus.FAILED, waiting=(), initializing=frozenset()), (
                 *suspend,
                 FailForGood(event.reason),
             )
@@ -383,31 +383,32 @@ class Recovery:
 
     def _progressed(self, event: TasksCancelled | RestartDelayElapsed, **progress: bool) -> _Answer:
         waiting = tuple(
-            changed(restart, **progress) if restart.number == event.restart else restart for restart in self.waiting
+            replace_fields(restart, **progress) if restart.number == event.restart else restart
+            for restart in self.waiting
         )
         due = next((restart for restart in waiting if restart.due), None)
         if due is None:
-            return changed(self, waiting=waiting), ()  # or a later failure has taken its tasks over
+            return replace_fields(self, waiting=waiting), ()  # or a later failure has taken its tasks over
         rest = tuple(restart for restart in waiting if restart is not due)
-        after: Recovery = changed(self, waiting=rest, initializing=self.initializing | due.tasks)
+        after: Recovery = replace_fields(self, waiting=rest, initializing=self.initializing | due.tasks)
         restore = RestoreTasks(due.number, due.tasks)
         if rest:
             return after, (restore,)
-        return changed(after, status=JobStatus.RUNNING), (restore, ResumeCheckpoints())
+        return replace_fields(after, status=JobStatus.RUNNING), (restore, ResumeCheckpoints())
 
     def _initialized(self, event: TaskInitialized) -> _Answer:
         if event.task not in self.initializing:
             raise InvalidTransition("recovery", self, event, self.story, "this task is not being restored")
-        after: Recovery = changed(self, initializing=self.initializing - {event.task})
+        after: Recovery = replace_fields(self, initializing=self.initializing - {event.task})
         recovered = not after.initializing and not after.waiting
         return after, ((ReportRecovered(),) if recovered else ())
 
 
 def _restarting(recovery: Recovery, tasks: frozenset[int], at_ns: int) -> _Answer:
     """Take these tasks out of every restart under way, into one of their own."""
-    left = tuple(changed(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
+    left = tuple(replace_fields(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
     number = recovery.restarts + 1
-    after: Recovery = changed(
+    after: Recovery = replace_fields(
         recovery,
         status=JobStatus.RESTARTING,
         waiting=(*(restart for restart in left if restart.tasks), PendingRestart(number, tasks)),

@@ -9,7 +9,7 @@ from typing import NoReturn
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.barrier_modes import Phases, Requirement, Strategy, complete, work_of
 from sim.protocol.coordinator_messages import Phase, SnapshotTimes
-from sim.protocol.machine import InvalidTransition, changed, heard, value_class
+from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_messages import (
     AbortNotified,
@@ -114,7 +114,7 @@ class SnapshotInProgress:
             case PhaseFinished():
                 after, commands = self._phase_finished(event)
             case InputsComplete():
-                known = changed(
+                known = replace_fields(
                     self, missing=self.missing - {Requirement.CAPTURED_INPUT}, alignment_ns=event.alignment_ns
                 )
                 after, commands = _settled(known, event.now)
@@ -126,18 +126,18 @@ class SnapshotInProgress:
             case ChannelStateWritten():
                 if not self.closing:
                     self._impossible(event, "the channel state is still open")
-                after, commands = _settled(changed(self, channel_state=True), event.now)
+                after, commands = _settled(replace_fields(self, channel_state=True), event.now)
             case AsyncFailed():
                 if self.phase is not Phase.ASYNC:
                     self._impossible(event, "nothing asynchronous runs")
                 done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
-                after, commands = changed(self, ended=True), done
+                after, commands = replace_fields(self, ended=True), done
             case AbortNotified():
                 if self.holds_task:  # the mail waits until the thread is free
-                    after, commands = changed(self, aborted=True), ()
+                    after, commands = replace_fields(self, aborted=True), ()
                 else:
-                    after, commands = changed(self, ended=True), (CancelSnapshot(self.checkpoint),)
-        return heard(self, after, event), commands
+                    after, commands = replace_fields(self, ended=True), (CancelSnapshot(self.checkpoint),)
+        return with_event_logged(self, after, event), commands
 
     def _phase_finished(self, event: PhaseFinished) -> _SnapshotAnswer:
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
@@ -145,21 +145,23 @@ class SnapshotInProgress:
         if event.phase is Phase.ASYNC:
             if Requirement.ASYNC_WORK not in self.missing:
                 self._impossible(event, "it has finished before")
-            return _settled(changed(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
+            return _settled(replace_fields(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
         spent, then = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
         if event.phase is Phase.PRE_BARRIER:
-            after = changed(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
+            after = replace_fields(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
             return after, (ForwardBarrier(self.checkpoint, self.options),)
         if event.phase is Phase.FORWARD_BARRIER:
-            return _forwarded(changed(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
-        return _back_to_records(changed(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
+            return _forwarded(replace_fields(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
+        return _back_to_records(replace_fields(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
 
     def _output_done(
         self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]
     ) -> _SnapshotAnswer:
         if self.phase is Phase.PRE_BARRIER:
             self._impossible(event, "no barrier has been written")
-        after, follow_ups = _settled(changed(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now)
+        after, follow_ups = _settled(
+            replace_fields(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now
+        )
         return after, (*commands, *follow_ups)
 
     def _impossible(self, event: object, why: str) -> NoReturn:
@@ -180,7 +182,7 @@ def _back_to_records(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
     resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
     released = ReleaseTask(snapshot.checkpoint), *resume
     if snapshot.aborted:
-        return changed(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
+        return replace_fields(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
     return snapshot, (*released, RunAsync(snapshot.checkpoint, work_of(snapshot.phases, Phase.ASYNC)))
 
 
@@ -192,9 +194,11 @@ def _settled(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
     checkpoint = snapshot.checkpoint
     if snapshot.channel_state is False and not snapshot.closing and not snapshot.missing & _CHANNEL_PARTS:
         if snapshot.phase in (Phase.SYNC, Phase.ASYNC):  # the output part is known once the barrier is written
-            return changed(snapshot, closing=True), (FinishChannelState(checkpoint),)
+            return replace_fields(snapshot, closing=True), (FinishChannelState(checkpoint),)
     if snapshot.phase is Phase.ASYNC and not snapshot.missing and snapshot.channel_state is not False:
-        return changed(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (Acknowledge(checkpoint, _times(snapshot, now)),)
+        return replace_fields(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (
+            Acknowledge(checkpoint, _times(snapshot, now)),
+        )
     return snapshot, ()
 
 
@@ -249,7 +253,7 @@ class TaskCheckpointing:
             after, commands = self._about_snapshot(event)
         else:
             after, commands = self._about_barriers(event)
-        return heard(self, after, event), commands
+        return with_event_logged(self, after, event), commands
 
     def _about_barriers(self, event: BarrierEvent) -> _Answer:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(
@@ -257,7 +261,7 @@ class TaskCheckpointing:
         ):
             raise InvalidTransition("task", self, event, self.story, "its thread is at work for a snapshot")
         handler, inner = self.handler.on(event)
-        after, commands = changed(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
+        after, commands = replace_fields(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
         for command in inner:
             after, follow_ups = _carried_out(after, command, event.now)
             commands = (*commands, *follow_ups)
@@ -284,10 +288,10 @@ def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot |
             return task, ((command,) if command.checkpoint in map(_CHECKPOINT, task.snapshots) else ())
         case CancelSnapshot():
             kept = tuple(s for s in task.snapshots if s.checkpoint != command.checkpoint)
-            return changed(task, snapshots=kept), ((command,) if kept != task.snapshots else ())
+            return replace_fields(task, snapshots=kept), ((command,) if kept != task.snapshots else ())
         case DeclineCheckpoint():
             last = max(task.last_checkpoint, command.checkpoint)
-            return changed(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (
+            return replace_fields(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (
                 command,
             )
         case _:
@@ -301,13 +305,15 @@ def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     aborted = frozenset(n for n in task.aborted if n > checkpoint) if task.aborted else task.aborted
     if known:  # spare those downstream the alignment
         capture = (CancelSnapshot(checkpoint),) if start.options.unaligned else ()
-        return changed(task, last_checkpoint=checkpoint, aborted=aborted), (
+        return replace_fields(task, last_checkpoint=checkpoint, aborted=aborted), (
             ForwardCancellation(checkpoint),
             *capture,
             *resume,
         )
     snapshot, commands = SnapshotInProgress.begun(start, task.phases, task.waits_for, now)
-    return changed(task, last_checkpoint=checkpoint, aborted=aborted, snapshots=(*task.snapshots, snapshot)), commands
+    return replace_fields(
+        task, last_checkpoint=checkpoint, aborted=aborted, snapshots=(*task.snapshots, snapshot)
+    ), commands
 
 
 def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
@@ -321,9 +327,9 @@ def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete)
         after, commands = snapshot.on(event)
         if not after.ended:
             snapshots = (*snapshots, after)
-    return changed(task, snapshots=snapshots), commands
+    return replace_fields(task, snapshots=snapshots), commands
 
 
 def _remembering(task: TaskCheckpointing, checkpoint: int) -> TaskCheckpointing:
     newest = sorted((*task.aborted, checkpoint))[-MAX_ABORTED:]
-    return changed(task, aborted=frozenset(newest))
+    return replace_fields(task, aborted=frozenset(newest))

@@ -11,7 +11,7 @@ from dataclasses import field
 from enum import Enum
 from typing import Literal
 
-from sim.protocol.machine import InvalidTransition, changed, heard, value_class
+from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
 from sim.protocol.options import Ending
 
 
@@ -100,7 +100,7 @@ class SnapshotEnded:
 
 
 @value_class
-class CompletionHeard:
+class CompletionHandled:
     """The task has done what the completion of a checkpoint asks of it."""
 
     now: int
@@ -115,7 +115,7 @@ EndEvent = (
     | InputsClosed
     | SnapshotBegun
     | SnapshotEnded
-    | CompletionHeard
+    | CompletionHandled
 )
 
 # ---------------------------------------------------------------------------------------------- commands
@@ -229,36 +229,38 @@ class TaskEnd:
             case OperatorsClosed():
                 if self.state is not EndState.CLOSING:
                     raise InvalidTransition("task end", self, event, self.story)
-                after = changed(self, state=EndState.FINISHED)
+                after = replace_fields(self, state=EndState.FINISHED)
                 commands = (ForwardEndOfPartition(), *_known_to_readers(after))
             case OutputRead():
                 if not self.unread:
                     raise InvalidTransition("task end", self, event, self.story, "every channel is read")
-                after = changed(self, unread=self.unread - 1)
+                after = replace_fields(self, unread=self.unread - 1)
                 commands = _known_to_readers(after) if after.state is EndState.FINISHED else ()
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
                     raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
                 ended = DataEnded(event.now, self.ending)
                 after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
-                after = changed(after, inputs_open=False)
+                after = replace_fields(after, inputs_open=False)
             case SnapshotBegun():
                 after, commands = self._snapshot_begun(event), ()
             case SnapshotEnded():
-                after, commands = changed(self, open=self.open - {event.checkpoint}), ()
-            case CompletionHeard():
+                after, commands = replace_fields(self, open=self.open - {event.checkpoint}), ()
+            case CompletionHandled():
                 stop_completed = self.stop_completed or event.checkpoint == self.stop
                 after, commands = (
-                    changed(self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed),
+                    replace_fields(
+                        self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed
+                    ),
                     (),
                 )
         after, follow_ups = _settled(after)
-        return heard(self, after, event), (*commands, *follow_ups)
+        return with_event_logged(self, after, event), (*commands, *follow_ups)
 
     def _data_ended(self, event: DataEnded) -> _Answer:
         if self.state is not EndState.RUNNING:
             raise InvalidTransition("task end", self, event, self.story, "its data has ended before")
-        after = changed(self, state=EndState.FINISHING, ending=event.ending)
+        after = replace_fields(self, state=EndState.FINISHING, ending=event.ending)
         if event.ending is Ending.DRAIN:
             return after, (FinishOperators(),)
         after, commands = _ended(after)
@@ -272,14 +274,14 @@ class TaskEnd:
         return self.stop == aborted and self.state is not EndState.FINISHED
 
     def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
-        after = changed(self, open=self.open | {event.checkpoint})
+        after = replace_fields(self, open=self.open | {event.checkpoint})
         if event.stop is not None:
-            after = changed(after, stop=event.checkpoint, stop_completed=False)
+            after = replace_fields(after, stop=event.checkpoint, stop_completed=False)
         if event.stop is Ending.NO_DRAIN and self.state is EndState.RUNNING:
             # StreamTask#setSynchronousSavepointId: endInput is ignored from now on
-            after = changed(after, ending=Ending.NO_DRAIN)
+            after = replace_fields(after, ending=Ending.NO_DRAIN)
         if after.data_ended and after.final is None:
-            after = changed(after, final=event.checkpoint)
+            after = replace_fields(after, final=event.checkpoint)
         return after
 
     @property
@@ -295,7 +297,7 @@ def _ended(end: TaskEnd) -> _Answer:
     forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
     stopped = end.stop is not None and end.durable  # the savepoint came first
     report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
-    return changed(end, state=EndState.WAITING), (*forward, *report)
+    return replace_fields(end, state=EndState.WAITING), (*forward, *report)
 
 
 def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
@@ -307,7 +309,7 @@ def _settled(end: TaskEnd) -> _Answer:
     """Leave when nothing is left to wait for, close when no snapshot is under way (StreamTask#afterInvoke)."""
     unread = end.unread if end.rule.end_of_data_first else 0
     if end.state is EndState.WAITING and not unread and not end.inputs_open and end.durable:
-        end = changed(end, state=EndState.LEAVING)
+        end = replace_fields(end, state=EndState.LEAVING)
     if end.state is EndState.LEAVING and not end.open:
-        return changed(end, state=EndState.CLOSING), (CloseOperators(),)
+        return replace_fields(end, state=EndState.CLOSING), (CloseOperators(),)
     return end, ()

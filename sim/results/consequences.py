@@ -550,11 +550,15 @@ def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population:
     """Medians over the restarts of the population, then what all restarts did to the run."""
     replayed, lag = count_text(cost.replayed_records), ms_text(1e3 * row.lag_s)
     others = row.planned_restarts if population is Population.FAILURES else 0
-    counted = f" by {_counted(row.failures, 'failure')} and {_counted(others, 'planned restart')}" if others else ""
+    counted = (
+        f" by {_count_failure(row.failures, 'failure')} and {_count_failure(others, 'planned restart')}"
+        if others
+        else ""
+    )
     return f"{label} replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time{counted}"
 
 
-def _counted(number: float, noun: str) -> str:
+def _count_failure(number: float, noun: str) -> str:
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sim.model import units
 from sim.model.quantities import STATISTICS, cost_text, parse_condition, unit
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.results.estimates import critical, half_width
 from sim.results.formats import apart_text, bytes_text, change_text, count_text, ms_text, per_second_text
 from sim.results.sweep_effects import Observed, numbered, observed, planned, scored
@@ -562,7 +562,7 @@ def _interval(values: _Values, rule: Rule) -> tuple[float, float]:
 # ---- Values of result columns as texts: the end of a column's name is its unit, which decides how they are read and written.
 
 
-class MeasureError(Readable, ValueError):
+class MeasureError(PrintableError, ValueError):
     """A bound that does not fit its column; one line."""
 
 

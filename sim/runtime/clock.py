@@ -40,7 +40,7 @@ import simpy
 
 from sim.plane.interface import DataPlane, Notice, NoticeKind
 from sim.storage.ledger import StorageFailed
-from sim.storage.requests import Work, go_on
+from sim.storage.requests import Work, resume_work
 
 # ---- One clock for two planes: a SimPy environment that lets the data plane catch up before each control event.
 #
@@ -116,7 +116,7 @@ class TwoPlaneEnvironment(simpy.Environment):
     def look_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
     ) -> None:
-        """`call_every` for a look at the records that each task has served: `look` gets times and rows of several at once.
+        """`call_every` for a look at the records that each task has served: `rerun_with_observers` gets times and rows of several at once.
 
         `left`: so many more looks may be told together.
         """
@@ -233,7 +233,7 @@ def begin(
         if failed is not None:
             failed(failure)
         return None
-    return env.process(_to_its_end(go_on(work, awaited), done, failed))
+    return env.process(_to_its_end(resume_work(work, awaited), done, failed))
 
 
 def _to_its_end(work: Work[T], done: Callable[[T], None], failed: Callable[[StorageFailed], None] | None) -> Work[None]:

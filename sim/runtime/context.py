@@ -234,7 +234,7 @@ class Contents:
         self.checkpoints.pop(checkpoint, None)
 
 
-def beginning(layout: Layout, task: int) -> TaskSnapshot:
+def initial_task_snapshot(layout: Layout, task: int) -> TaskSnapshot:
     """What a task of a job that starts begins with."""
     into, out = (
         np.zeros(len(channels), np.int64) for channels in (channels_in(layout, task), channels_out(layout, task))
@@ -390,7 +390,7 @@ class CommittedOutput:
             if committable.epoch > self.counted_from:
                 self.covered[committable.writer] = [end for _, end in committable.inputs]
 
-    def go_on(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
+    def resume_work(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
         """A job begins with a checkpoint of another one; `stands_at`: what each writer had written in it, in records of its input channels.
 
         With other numbers of tasks or channels, what lies before the beginning counts as committed.

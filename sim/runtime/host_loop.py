@@ -47,7 +47,7 @@ class HostLoop(Generic[M, E, C]):
         """Commands are being carried out."""
         return bool(self._events)
 
-    def tell(self, event: E) -> None:
+    def dispatch(self, event: E) -> None:
         if self.over:
             self._late(event)
             return
@@ -115,7 +115,7 @@ def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
     return Job(tuple(vertices.values()))
 
 
-def on_fewer(scenario: Scenario, hosts: Sequence[int], missing: Collection[int]) -> Scenario | None:
+def without_task_managers(scenario: Scenario, hosts: Sequence[int], missing: Collection[int]) -> Scenario | None:
     """The scenario without these of its task managers.  None: a vertex has no slot, or cannot be rescaled.
 
     `hosts`: the task manager of each task.

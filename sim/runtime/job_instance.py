@@ -23,7 +23,7 @@ from sim.runtime.jobmanager.job_manager import JobManager
 from sim.runtime.jobmanager.recovery_host import RestartsSoFar
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.lowering import hosts, plane_spec, service_factors
-from sim.runtime.monitors.monitors import Accounts
+from sim.runtime.monitors.monitors import InvariantMonitors
 from sim.runtime.ports import Checks
 from sim.runtime.result import Outcome
 from sim.runtime.task.host import TaskHost
@@ -35,7 +35,7 @@ from sim.storage.ledger import FileLedger
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class InitialState:
     """The snapshot that a later job instance begins with, and what it takes over from the instance before it."""
 
     instance: int
@@ -50,7 +50,7 @@ class Beginning:
     faults: Faults  # what befell it
     served: np.ndarray  # where its tasks stood in the end
     kind: Literal["instance", "rescale"] = "instance"
-    accounts: Accounts | None = None  # of that instance, if it was watched
+    accounts: InvariantMonitors | None = None  # of that instance, if it was watched
     restarts: RestartsSoFar | None = None  # of that instance, if the same JobMaster goes on
 
     @property
@@ -76,7 +76,7 @@ class JobInstance:
         *,
         digests: bool = False,
         check: bool = True,
-        beginning: Beginning | None = None,
+        beginning: InitialState | None = None,
     ) -> None:
         begin_ns = 0 if beginning is None else beginning.at_ns
         self.beginning = beginning  # None: the job's first instance, which begins with nothing
@@ -96,14 +96,14 @@ class JobInstance:
         for task, factor in service_factors(scenario.job).items():
             speed.slow(task, "subtask", factor)
         self.tasks = Tasks(self.context, self.contents, self.output, speed)
-        self.accounts: Accounts | None = None
+        self.accounts: InvariantMonitors | None = None
         if check:
-            self.accounts = Accounts(self.context, self.contents, self.output, self.tasks)
+            self.accounts = InvariantMonitors(self.context, self.contents, self.output, self.tasks)
             self.contents.on_cut = self.accounts.cut
         checks = self.accounts or Checks()
-        befallen = None if beginning is None else beginning.faults
+        earlier_faults = None if beginning is None else beginning.faults
         self.job = JobManager(
-            self.context, self.tasks, self.contents, self.outcome, self.counters, speed, checks, befallen
+            self.context, self.tasks, self.contents, self.outcome, self.counters, speed, checks, earlier_faults
         )
         self.tasks.deploy(self.job, self.job.files.channel_state, checks)
         if beginning is not None:
@@ -156,7 +156,7 @@ class JobInstance:
         """What the run did twice and was allowed to."""
         return () if self.accounts is None else self.accounts.cuts.repetitions()
 
-    def dissolve(self) -> None:
+    def close(self) -> None:
         """Let go of the data plane.  Everything here knows everything else, and its arrays would stay until cycles are looked for."""
         vars(self.plane).clear()
 
@@ -180,19 +180,19 @@ class JobInstance:
             origin,
         )
 
-    def _take_over(self, beginning: Beginning) -> None:
+    def _take_over(self, beginning: InitialState) -> None:
         """The snapshot it begins from is its latest completed one, and what the instance before it committed stays committed."""
         number = beginning.snapshot.checkpoint
         names = beginning.names, self.names
         for task, part in beginning.parts.items():
             self.contents.take_over(number, task, part, *names)
         self.storage.files.adopt(beginning.ledger)
-        self.output.go_on(
+        self.output.resume_work(
             beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()}
         )
         self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
         if self.accounts is not None and beginning.accounts is not None:
-            self.accounts.go_on(beginning.accounts, number)
+            self.accounts.resume_work(beginning.accounts, number)
 
     def _on_notice(self, notice: Notice) -> None:
         self.tasks[notice.task].on_notice(notice)

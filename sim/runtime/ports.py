@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from sim.invariants.state import Brought
+from sim.invariants.state import RestoredState
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_finishing import Finishing, TaskEnd
 from sim.runtime.context import StateSnapshot, TaskSnapshot
@@ -166,7 +166,7 @@ class Checks:
     def watermark_sampled(self, task: int, watermark_ns: int) -> None:
         """A source that keeps in step takes a sample of its watermark."""
 
-    def limited(self, task: int, limit_ns: int) -> None:
+    def on_watermark_limit(self, task: int, limit_ns: int) -> None:
         """Such a source hears how far it may read."""
 
     def restarting(self, restart: int) -> None:
@@ -175,7 +175,9 @@ class Checks:
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
         """A task has got its state, which stands after so many records, and is about to run."""
 
     def materialising(self, task: int, number: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import simpy
 
-from sim.invariants.violation import Violation, at
+from sim.invariants.violation import Violation, time_text
 from sim.model.files import replace_file
 from sim.model.scenario import Action, Scenario
 from sim.protocol.options import FailureReason
@@ -165,7 +165,8 @@ class Result:
             return []  # a journal is long
         rows = (row for row in self.journal if row.happening is Happening.REFUSED and row.number)
         return [
-            f"a savepoint or stop at {at(row.time_ns)}: {FailureReason[row.detail].text.rstrip('.')}" for row in rows
+            f"a savepoint or stop at {time_text(row.time_ns)}: {FailureReason[row.detail].text.rstrip('.')}"
+            for row in rows
         ]
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ from sim.results.schema import SERIES, frame, task_name
 from sim.results.tables import Latency, RecoveryStats
 from sim.runtime.context import Context, Counters, TaskSnapshot
 from sim.storage.ledger import FileId
-from sim.storage.requests import Work, in_own_turn
+from sim.storage.requests import Work, schedule_urgent_callback
 
 if TYPE_CHECKING:
     from sim.results.journal import Entry
@@ -214,7 +214,7 @@ class UsualBacklog:
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
         every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
-        in_own_turn(context.env, lambda: context.env.call_every(every_ns, self._look))
+        schedule_urgent_callback(context.env, lambda: context.env.call_every(every_ns, self._look))
 
     def _look(self) -> None:
         if not self.catching_up and self.is_up():
@@ -373,7 +373,7 @@ class Sampler:
         self._positions: list[np.ndarray] = []  # that they saw, several to an array
         self._sums: list[np.ndarray] = []  # of the plane at each sample, and at the last one before
         self._earlier: list[np.ndarray] = []  # what the tasks served in earlier attempts
-        in_own_turn(context.env, self._begin)
+        schedule_urgent_callback(context.env, self._begin)
 
     def frame(self) -> pd.DataFrame:
         """The table, at the end of the run."""

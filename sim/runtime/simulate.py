@@ -16,7 +16,7 @@ from sim.model.units import format_duration
 from sim.plane import Engine, PlaneFactory
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
-from sim.protocol.snapshot_store import broken_by, restorable
+from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable
 from sim.results.journal import Happening, Journal
 from sim.results.tables import (
     CheckpointStats,
@@ -33,8 +33,8 @@ from sim.results.tables import (
     subtasks_table,
     tasks_table,
 )
-from sim.runtime.host_loop import on_fewer
-from sim.runtime.job_instance import Beginning, JobInstance
+from sim.runtime.host_loop import without_task_managers
+from sim.runtime.job_instance import InitialState, JobInstance
 from sim.runtime.jobmanager.faults import request
 from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
@@ -123,13 +123,15 @@ class Chain:
     def _rest(self, segment: Segment, instance: JobInstance) -> Segment:
         """The rest of a segment, on all task managers but those that are missing (`Outcome.rescale`)."""
         missing = instance.outcome.missing
-        fewer = on_fewer(self.scenario, hosts(self.scenario), missing) or self.scenario  # only what can be rescaled is
+        fewer = (
+            without_task_managers(self.scenario, hosts(self.scenario), missing) or self.scenario
+        )  # only what can be rescaled is
         actions = tuple(action for action in segment.scenario.actions if action.at_ns >= instance.env.now)
         scenario = replace(segment.scenario, job=fewer.job, cluster=fewer.cluster, actions=actions)
         return segment._replace(scenario=scenario, start_from="checkpoint", kind="rescale")
 
-    def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
-        """Make a job instance.  `beginning`: None for the first."""
+    def instance(self, scenario: Scenario, beginning: InitialState | None) -> JobInstance:
+        """Make a job instance.  `initial_task_snapshot`: None for the first."""
         return JobInstance(scenario, self.engine, check=self.check, beginning=beginning)
 
     @property
@@ -216,11 +218,13 @@ class Chain:
                 until=instance.env.timeout(left_ns) | elected | instance.outcome.failed | instance.outcome.finished
             )
 
-    def _next(self, instance: JobInstance, segment: Segment) -> Beginning:
+    def _next(self, instance: JobInstance, segment: Segment) -> InitialState:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         if segment.kind == "rescale":
             instance.context.note(Happening.RESCALED)
-        instance.job.coordinator.tell(SchedulerStopped(instance.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+        instance.job.coordinator.dispatch(
+            SchedulerStopped(instance.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN)
+        )
         snapshot = self._chosen(instance, segment.start_from)
         parts, served, names = instance.job.files.parts(snapshot), instance.plane.served(), instance.names
         if segment.scenario.job != instance.scenario.job:
@@ -233,7 +237,7 @@ class Chain:
                     parts = on_downstream(parts, taker.context.layout)
                 parts = rescaled(parts, taker.spec, segment.scenario)
             served = served_before(served, instance.spec, segment.scenario)
-        return Beginning(
+        return InitialState(
             len(self.instances),
             instance.env.now,
             snapshot,
@@ -281,10 +285,13 @@ def _still_stops(stats: CheckpointStats) -> bool:
 
 
 def _restore_row(
-    instance: JobInstance, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories
+    instance: JobInstance, begun: InitialState, snapshots: Sequence[StoredSnapshot], directories: Directories
 ) -> RestoreRow:
     files, first = instance.job.files, instance.job.files.first_completed
-    needed = any(snapshot.instance >= begun.instance for snapshot in broken_by(snapshots, directories, begun.snapshot))
+    needed = any(
+        snapshot.instance >= begun.instance
+        for snapshot in find_unrestorable_snapshots(snapshots, directories, begun.snapshot)
+    )
     row = RestoreRow(
         begun.instance,
         begun.claim,
@@ -360,7 +367,7 @@ def simulate(
         manifest_read=None,
     )
     for instance in chain.instances:
-        instance.dissolve()
+        instance.close()
     return result
 
 

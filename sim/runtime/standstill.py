@@ -13,7 +13,7 @@ import numpy as np
 from sim.model.job import Vertex
 from sim.plane.interface import DataPlane, ThreadState, channels_in
 from sim.plane.spec import Layout
-from sim.protocol.recovery import Restarted, fruitless
+from sim.protocol.recovery import Restarted, find_restart_loop
 from sim.results.tables import RecoveryStats
 from sim.runtime.context import Context
 from sim.runtime.ports import TaskPort
@@ -38,7 +38,7 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
     begun = list(recoveries)
     restarts = list(_restored(begun))
-    found = fruitless(
+    found = find_restart_loop(
         [Restarted(row.failed_ns, row.checkpoint, own=_own(origin)) for row, origin in restarts], progress_ns
     )
     if found is None:
@@ -119,11 +119,15 @@ class Blocked(NamedTuple):
 def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     """A sentence about the tasks that wait for each other in a circle.  Empty: there is no circle."""
     names = [name for name, _ in context.names]
-    late = frozenset(number for number, vertex in enumerate(context.scenario.job.vertices) if _is_let_go(vertex))
-    let_go = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
+    late = frozenset(number for number, vertex in enumerate(context.scenario.job.vertices) if _has_late_outputs(vertex))
+    late_tasks = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
     storing = frozenset(task.task for task in tasks if task.storing)
-    circular = circle(
-        context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, let_go=let_go, storing=storing
+    circular = find_alignment_deadlock(
+        context.plane,
+        context.layout,
+        flushes=context.spec.buffer_timeout_ns >= 0,
+        late_tasks=late_tasks,
+        storing=storing,
     )
     parts = [
         f"'{names[blocked.aligning]}' reads no more from '{names[blocked.early]}' until the barrier of '{names[blocked.late]}' comes,"
@@ -133,7 +137,7 @@ def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     return ", and ".join(dict.fromkeys(parts))
 
 
-def _is_let_go(vertex: Vertex) -> bool:
+def _has_late_outputs(vertex: Vertex) -> bool:
     """Whether late outputs wait for others: for a checkpoint that completes, or for watermarks from all inputs."""
     emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
     return emits_on_commit or (vertex.window is not None and vertex.window.time == "event")
@@ -147,16 +151,21 @@ def _held_up(late: str, full: str) -> str:
     )
 
 
-def circle(
-    plane: DataPlane, layout: Layout, *, flushes: bool = True, let_go: Tasks = frozenset(), storing: Tasks = frozenset()
+def find_alignment_deadlock(
+    plane: DataPlane,
+    layout: Layout,
+    *,
+    flushes: bool = True,
+    late_tasks: Tasks = frozenset(),
+    storing: Tasks = frozenset(),
 ) -> Sequence[Blocked]:
     """The alignments that wait for each other, in order: each for the next one, the last for the first.
 
     `flushes`: buffers are sent before they are full, after a time.
-    `let_go`: tasks whose late outputs wait for a checkpoint or a watermark.
+    `late_tasks`: tasks whose late outputs wait for a checkpoint or a watermark.
     `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
     """
-    queues = _Queues(plane, layout, flushes=flushes, let_go=let_go, storing=storing)
+    queues = _Queues(plane, layout, flushes=flushes, late_tasks=late_tasks, storing=storing)
     stuck = queues.stuck()
     path: list[Blocked] = []
     early = -1  # not known of the first one yet
@@ -176,10 +185,10 @@ def circle(
 class _Queues:
     """The queues and buffers of the plane at one instant, and which tasks they keep waiting."""
 
-    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, let_go: Tasks, storing: Tasks) -> None:
+    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, late_tasks: Tasks, storing: Tasks) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
         self._plane, self._layout = plane, layout
-        self._let_go, self._storing = let_go, storing
+        self._late_tasks, self._storing = late_tasks, storing
         self.blocked = channels["blocked"]
         unsent = channels["written"] > channels["sent"]
         leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
@@ -234,7 +243,7 @@ class _Queues:
         if self._state[task] != ThreadState.IDLE:
             return bool(self._jammed(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
-        if any(self._coming[c] for c in open_) or (task not in self._let_go and self._plane.position(task).late):
+        if any(self._coming[c] for c in open_) or (task not in self._late_tasks and self._plane.position(task).late):
             return False  # it has a record to serve
         writers = [self._layout.writer[c] in others for c in open_]
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)

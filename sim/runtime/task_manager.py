@@ -19,7 +19,7 @@ from sim.runtime.host_loop import Speed
 from sim.storage.filesystem import CheckpointStorage, FileStream
 from sim.storage.ledger import DiskFull, FileId, Name, StorageFailed
 from sim.storage.lsm import CompactionThread
-from sim.storage.requests import Work, carry_on
+from sim.storage.requests import Work, run_detached
 
 # ---- Task threads that want more cores than their host has slow each other down.
 #
@@ -488,7 +488,7 @@ class ChannelStateWriter:
         if len(self._requests) == 1:
             turns = self._turns()
             if (awaited := next(turns, None)) is not None:
-                carry_on(turns, awaited)
+                run_detached(turns, awaited)
 
     def _turns(self) -> Work[None]:
         """Process: one request after the other.

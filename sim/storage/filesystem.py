@@ -11,9 +11,9 @@ from sim.model.storage import Disk, FileMerging, Retry, Storage
 from sim.storage.ledger import DeletionLine, FileId, FileLedger, Name, StorageFailed, StoredFile
 from sim.storage.media.flat import FlatStorage
 from sim.storage.media.slow_nodes import SlowLink, slowness
-from sim.storage.medium import MEDIA, Medium, Sink
-from sim.storage.network import Cards, Link, LocalDisk, SharedNetwork, Steady
-from sim.storage.requests import Attempts, Work, in_parallel, outlasting
+from sim.storage.medium import MEDIA, Medium, OutputFile
+from sim.storage.network import ConstantRateLink, Link, LocalDisk, NetworkInterfaces, SharedNetwork
+from sim.storage.requests import Attempts, Work, in_parallel, shield_from_interrupt
 
 # ---- A file that is being written, from its first byte to its last.  The ledger notes what the medium does to it.
 
@@ -24,7 +24,7 @@ class FileStream:
     """A file that is being written, piece by piece.  It exists from the first byte on, and is durable once it is closed."""
 
     def __init__(
-        self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool
+        self, sink: OutputFile, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool
     ) -> None:
         self.name = name
         self.host = host
@@ -43,13 +43,13 @@ class FileStream:
     def write(self, size_bytes: int) -> Work[None]:
         """Process: `size_bytes` more.  Raises StorageFailed."""
         stored = self.file
-        yield from self._or_give_up(self._sink.write(size_bytes))
+        yield from self._abort_on_failure(self._sink.write(size_bytes))
         stored.size_bytes += size_bytes
 
     def close(self) -> Work[FileId]:
         """Process: make it durable.  Raises StorageFailed."""
         stored = self.file
-        yield from self._or_give_up(self._sink.close())
+        yield from self._abort_on_failure(self._sink.close())
         self._files.close(stored, self._clock())
         return stored.id
 
@@ -65,7 +65,7 @@ class FileStream:
             self._stored.given_up_ns = self._clock()
             self._sink.give_up()
 
-    def _or_give_up(self, work: Work[T]) -> Work[T]:
+    def _abort_on_failure(self, work: Work[T]) -> Work[T]:
         try:
             return (yield from work)
         except BaseException:  # interrupted, failed for good, or its waiter is gone
@@ -139,7 +139,7 @@ class MergedFiles:
             idle.append(physical)
             return logical.id
         try:
-            yield from outlasting(self._close(physical))
+            yield from shield_from_interrupt(self._close(physical))
         except BaseException:  # no handle names the logical file; the physical one may hold others
             self._discard(logical, physical.file.id)
             raise
@@ -300,7 +300,7 @@ class CheckpointStorage(FileSystem):
         """Process: the _metadata file of a checkpoint (Flink: on the coordinator's I/O thread).  Raises StorageFailed."""
         stream = self.open("_metadata", checkpoint, host=-1)
         if self.options.metadata_ns:
-            yield from self.attempts.insist(self._metadata_latency)
+            yield from self.attempts.run_with_retries(self._metadata_latency)
         if isinstance(self.medium, FlatStorage):
             return stream.closed(size_bytes)
         yield from stream.write(size_bytes)
@@ -363,7 +363,7 @@ class Disks:
         rate, slow = self.options.bytes_per_second, self.options.slow
         if rate is None:
             return None
-        return Steady(rate) if slow is None else SlowLink(rate, slowness(slow, self.seed, host))
+        return ConstantRateLink(rate) if slow is None else SlowLink(rate, slowness(slow, self.seed, host))
 
     def lose(self, host: int) -> None:
         self._systems.pop(host, None)
@@ -373,7 +373,7 @@ class Disks:
 
 
 def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:
-    network, cards = SharedNetwork(attempts), Cards(options.nic_bytes_per_second)
+    network, cards = SharedNetwork(attempts), NetworkInterfaces(options.nic_bytes_per_second)
     if options.kind is not None:
         return MEDIA[options.kind.name].make(attempts, network, cards, options.options, seed)
     return FlatStorage(attempts, options, seed, floor_ns)

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 from sim.model.catalog import Catalog
 from sim.storage.ledger import Name
-from sim.storage.network import Cards, SharedNetwork
+from sim.storage.network import NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work
 
 
-class Sink(Protocol):
+class OutputFile(Protocol):
     """A file that is being written."""
 
     def write(self, size_bytes: int) -> Work[None]:
@@ -31,7 +31,7 @@ class Sink(Protocol):
 class Medium(Protocol):
     """A medium that holds files."""
 
-    def open(self, name: Name, host: int) -> Sink:
+    def open(self, name: Name, host: int) -> OutputFile:
         """Takes no time: the file is created with the first bytes, or when it is closed."""
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]: ...
@@ -40,13 +40,13 @@ class Medium(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class MediumPage:
+class MediumPlugin:
     """A kind of storage: each file of `media` defines one, for a kind of `STORAGES`."""
 
     name: str
     # with the options of the kind, and the seed of the run
-    make: Callable[[Attempts, SharedNetwork, Cards, Any, int], Medium]
+    make: Callable[[Attempts, SharedNetwork, NetworkInterfaces, Any, int], Medium]
 
 
-MEDIA: Catalog[MediumPage] = Catalog()
+MEDIA: Catalog[MediumPlugin] = Catalog()
 """Filled by `sim.storage`, and from outside."""

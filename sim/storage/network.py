@@ -11,7 +11,7 @@ import simpy
 from sim.model.storage import Disk
 from sim.model.units import SECOND
 from sim.storage.ledger import DiskFull, Name
-from sim.storage.requests import Attempts, Done, Work
+from sim.storage.requests import Attempts, ImmediateEvent, Work
 
 # ---- Max-min fair shares of bandwidth: no flow can gain unless one that is not faster loses.
 #
@@ -61,7 +61,7 @@ class Link(Protocol):
         """(bandwidth [B/s, times SCALE], time [ns] until which it stays so; None: for ever)."""
 
 
-class Steady:
+class ConstantRateLink:
     """A link whose bandwidth never changes."""
 
     def __init__(self, bytes_per_second: int) -> None:
@@ -76,7 +76,7 @@ class _Flow:
 
     __slots__ = ("done", "group", "left", "links", "number", "rate")
 
-    def __init__(self, number: int, size_bytes: int, links: Sequence[Link], done: Done) -> None:
+    def __init__(self, number: int, size_bytes: int, links: Sequence[Link], done: ImmediateEvent) -> None:
         self.number = number  # in the order they began
         self.left = size_bytes * SECOND * SCALE  # in rate units times ns
         self.links = links
@@ -316,7 +316,7 @@ class _LocalFile:
 # ---- Network cards of the task managers, as storage uses them: one link for input and one for output, each shared by all streams.
 
 
-class Cards:
+class NetworkInterfaces:
     """The network cards of all task managers, two links each (host -1: the JobManager).  Without a limit there are no links."""
 
     def __init__(self, bytes_per_second: int | None) -> None:
@@ -331,5 +331,5 @@ class Cards:
 
     def _link(self, host: int, way: str) -> Link | None:
         if self._rate is not None and (host, way) not in self._links:
-            self._links[host, way] = Steady(self._rate)
+            self._links[host, way] = ConstantRateLink(self._rate)
         return self._links.get((host, way))

@@ -20,7 +20,7 @@ Work = Generator[simpy.Event, Any, T]
 """A process in the making: what it yields it waits for."""
 
 
-def go_on(
+def resume_work(
     work: Work[T],
     awaited: simpy.Event,
     watch: Callable[[simpy.Event], None] = lambda _: None,
@@ -29,7 +29,7 @@ def go_on(
 ) -> Work[T]:
     """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it.
 
-    `watch` is told of each event before the work waits for it.  `outlasts`: an interrupt does not reach the work; see `outlasting`.
+    `watch` is told of each event before the work waits for it.  `outlasts`: an interrupt does not reach the work; see `shield_from_interrupt`.
     """
     try:
         while True:
@@ -39,7 +39,7 @@ def go_on(
             except BaseException as failure:  # handed on
                 if outlasts and isinstance(failure, simpy.Interrupt):
                     rest = _to_its_end(work, awaited)
-                    carry_on(rest, next(rest))
+                    run_detached(rest, next(rest))
                     raise
                 awaited = work.throw(failure)
             else:
@@ -48,21 +48,21 @@ def go_on(
         return end.value  # type: ignore[no-any-return]
 
 
-def outlasting(work: Work[T]) -> Work[T]:
+def shield_from_interrupt(work: Work[T]) -> Work[T]:
     """The same work.  If its waiter is interrupted it goes on by itself, and what fails then concerns no waiter."""
     try:
         awaited = next(work)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
-    return (yield from go_on(work, awaited, outlasts=True))
+    return (yield from resume_work(work, awaited, outlasts=True))
 
 
 def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
     with suppress(StorageFailed):
-        yield from go_on(work, awaited)
+        yield from resume_work(work, awaited)
 
 
-def in_own_turn(env: simpy.Environment, action: Callable[[], None]) -> None:
+def schedule_urgent_callback(env: simpy.Environment, action: Callable[[], None]) -> None:
     """Have `action` called in a turn of its own, before anything else of this instant."""
     turn = simpy.Event(env)
     turn._ok, turn._value = True, None  # noqa: SLF001  # as `simpy.events` makes those of its own that no component triggers
@@ -70,7 +70,7 @@ def in_own_turn(env: simpy.Environment, action: Callable[[], None]) -> None:
     env.schedule(turn, simpy.events.URGENT, 0)
 
 
-class Carried:
+class DetachedWork:
     """A work that goes on by itself: less than a process, in that no process can wait for it.  Its beginning and its end are no events."""
 
     def __init__(self, work: Work[None]) -> None:
@@ -108,9 +108,9 @@ class Carried:
         return self._work.send(event.value) if event.ok else self._work.throw(event.value)  # type: ignore[arg-type]  # a failure
 
 
-def carry_on(work: Work[None], awaited: simpy.Event) -> Carried:
+def run_detached(work: Work[None], awaited: simpy.Event) -> DetachedWork:
     """The rest of a work that was begun with `next(work)`."""
-    carried = Carried(work)
+    carried = DetachedWork(work)
     carried.wait_for(awaited)
     return carried
 
@@ -187,7 +187,7 @@ class RequestLog:
 # A client tries each request, block or part again (`Retry`) until its attempts are used up; then `StorageFailed` is raised.
 
 
-class Done(simpy.Event):
+class ImmediateEvent(simpy.Event):
     """An event whose waiters go on in the very turn in which it fires, not in a later turn of the same instant."""
 
     def fire(self) -> None:
@@ -211,29 +211,29 @@ class Attempts:
         self.env = env
         self.retry = retry
         self.down_until_ns = 0  # the end of the last outage
-        self._pending: dict[Done, None] = {}  # in the order they were begun
+        self._pending: dict[ImmediateEvent, None] = {}  # in the order they were begun
 
     @property
     def now(self) -> int:
         return int(self.env.now)
 
-    def wait(self, delay_ns: int) -> Done:
+    def wait(self, delay_ns: int) -> ImmediateEvent:
         """An event `delay_ns` from now, or the end of the attempt."""
         done = self.pending()
         self.env.timeout(delay_ns).callbacks.append(lambda _: self.fire(done))
         return done
 
-    def pending(self) -> Done:
+    def pending(self) -> ImmediateEvent:
         """An event that the caller, or the next outage, will fire."""
-        done = Done(self.env)
+        done = ImmediateEvent(self.env)
         self._pending[done] = None
         return done
 
-    def fire(self, done: Done) -> None:
+    def fire(self, done: ImmediateEvent) -> None:
         self._pending.pop(done, None)
         done.fire()
 
-    def forget(self, done: Done) -> None:
+    def forget(self, done: ImmediateEvent) -> None:
         """Drop an event that will not fire any more."""
         self._pending.pop(done, None)
 
@@ -244,7 +244,7 @@ class Attempts:
         for done in pending:
             done.break_off(Unreachable(f"storage is down until {until_ns / 1e9:g} s"))
 
-    def insist(self, attempt: Callable[[int], Work[T]]) -> Work[T]:
+    def run_with_retries(self, attempt: Callable[[int], Work[T]]) -> Work[T]:
         """Process: `attempt(0)`, and again with the next number after each failure that may pass."""
         for number in range(self.retry.attempts):
             try:
@@ -265,7 +265,7 @@ class Attempts:
         awaited: simpy.Event | None = None
 
         def expire(_: simpy.Event) -> None:
-            if isinstance(awaited, Done):
+            if isinstance(awaited, ImmediateEvent):
                 awaited.break_off(TimedOut(f"no answer within {limit_ns / 1e9:g} s"))
 
         def wait(event: simpy.Event) -> None:
@@ -274,7 +274,7 @@ class Attempts:
 
         self.env.timeout(limit_ns).callbacks.append(expire)
         try:
-            return (yield from go_on(work, next(work), wait))
+            return (yield from resume_work(work, next(work), wait))
         except StopIteration as end:  # the work takes no time
             return end.value  # type: ignore[no-any-return]
         finally:
@@ -302,15 +302,15 @@ class _Threads:
         self.threads = min(threads, len(works))
         self._next = 0
         self._done = 0
-        self._running: list[Carried] = []
-        self._over = Done(env)  # all done, or one failed
+        self._running: list[DetachedWork] = []
+        self._over = ImmediateEvent(env)  # all done, or one failed
 
     def all(self) -> Work[None]:
-        in_own_turn(self.env, self._begin)
+        schedule_urgent_callback(self.env, self._begin)
         try:
             yield self._over
         except BaseException:
-            in_own_turn(self.env, self._break_off)
+            schedule_urgent_callback(self.env, self._break_off)
             raise
 
     def _begin(self) -> None:
@@ -320,7 +320,7 @@ class _Threads:
                 break  # the threads before have taken all
             thread = self._thread()
             if (awaited := next(thread, None)) is not None:
-                self._running.append(carry_on(thread, awaited))
+                self._running.append(run_detached(thread, awaited))
 
     def _break_off(self) -> None:
         for thread in self._running:

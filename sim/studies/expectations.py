@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.quantities import Condition, parse_condition, smallest_sample
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.model.units import UnitError, parse_duration, parse_number, parse_rate, parse_share, parse_size
 from sim.results.consequences import is_periodic
 from sim.results.schema import TABLES
@@ -34,7 +34,7 @@ _OF_ALL = ("min", "max", "sum", "count")
 """Statistics of all checkpoints, a first upload among them."""
 
 
-class ExpectationError(Readable, ValueError):
+class ExpectationError(PrintableError, ValueError):
     """A metric or condition that cannot be judged; one line."""
 
 

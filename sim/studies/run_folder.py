@@ -13,7 +13,7 @@ from typing import Any
 from sim.model.files import NotKeptError, locked, remove_partials, replace_text
 from sim.model.scenario import Scenario
 from sim.model.schema.study import ScenarioFile, load, loads
-from sim.model.text import Readable, one_line
+from sim.model.text import PrintableError, one_line
 from sim.runtime.manifest import code_version, manifest
 from sim.studies.comparison import label
 from sim.studies.local import delayed_signals
@@ -119,7 +119,7 @@ ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
 """What `sweep`, `advise` and `diff` keep for a report, beside their rows."""
 
 
-class FolderError(Readable, ValueError):
+class FolderError(PrintableError, ValueError):
     """A folder that holds no results, or results that cannot be run again."""
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.texts import verdict
@@ -58,7 +58,7 @@ def race_of(folder, slowness, within_s, budget_s=1e6):
     runner = TrialRunner(folder / "out", budget_s=budget_s, within_s=within_s, clock=clock)
     runner.workers = BusyMachine(clock, slowness)
     runner.watch = lambda _finished, _ns: lines.append((clock.now_s, runner.progress()))
-    race = Race(
+    race = CandidateSearch(
         Bench(folder / "job.yaml", {}, patience_ns=0),
         Limits(checkpoint_ms=1000),
         DAY_S,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
-from sim.advice.uncertainty import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
+from sim.advice.uncertainty import RECOVERY, capped, corrected, doubts, margins, remarks, within_limits_except_p99
 from sim.jobs.evidence.what_ifs import within
 from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 
@@ -76,7 +76,7 @@ def test_a_file_without_a_history_changes_nothing():
 
     assert np.array_equal(before[TODAY][""], corrected(before, None, TODAY, {})[TODAY][""], equal_nan=True)
     assert capped(ALWAYS, None, LIMIT) == ALWAYS
-    assert [] == remarks(None, LIMIT) == kept_but_for_the_tail((), None, LIMIT)
+    assert [] == remarks(None, LIMIT) == within_limits_except_p99((), None, LIMIT)
 
 
 def test_the_result_of_a_long_run_counts():
@@ -121,8 +121,8 @@ def test_what_only_the_tail_of_the_history_breaks_is_unknown():
     fast = tuple(settings(corrected(trials(100.0), WINDOW, TODAY, {})).values())
     slow = tuple(settings(corrected(trials(1100.0), WINDOW, TODAY, {})).values())
 
-    assert OTHER in {setting.name for setting in kept_but_for_the_tail(fast, WINDOW, LIMIT)}
-    assert kept_but_for_the_tail(slow, WINDOW, LIMIT) == []
+    assert OTHER in {setting.name for setting in within_limits_except_p99(fast, WINDOW, LIMIT)}
+    assert within_limits_except_p99(slow, WINDOW, LIMIT) == []
 
 
 def test_predictions_may_be_off_as_the_history_says():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sim.advice.answer import answer
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import difference
 from sim.advice.judgement import MEASURED, SPREAD_RUNS, Limits
 from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
@@ -37,7 +37,7 @@ class SlowToRecover(MadeUp):
 
 
 def raced(job, run, levers=None, failure=TASK_MANAGER, most=12, **limits):
-    found = Race(
+    found = CandidateSearch(
         Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), DAY_S, run, most, levers=levers or Levers()
     )
     run_until_sure(found)

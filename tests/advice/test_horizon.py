@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.advice import horizon as horizons
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
@@ -43,7 +43,7 @@ def bench_of(job, ahead_s):
 
 
 def raced(job, ahead_s, limit_ms):
-    found = Race(bench_of(job, ahead_s), Limits(checkpoint_ms=limit_ms), 86_400.0, Growing(), 3)
+    found = CandidateSearch(bench_of(job, ahead_s), Limits(checkpoint_ms=limit_ms), 86_400.0, Growing(), 3)
     run_until_sure(found)
     return found
 

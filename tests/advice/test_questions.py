@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.questions import assumptions, questions
@@ -43,7 +43,7 @@ class OfStorage(MadeUp):
 
 
 def parts_of(job, run, marked, unmarked=(), limit_ms=3000):
-    race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), DAY_S, run, 3)
+    race = CandidateSearch(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), DAY_S, run, 3)
     run_until_sure(race)
     found = sensitivity(race, [*marked, *unmarked], {}, {})
     return [
@@ -77,7 +77,7 @@ def test_what_moves_nothing_is_a_line(job):
 )
 def test_a_rate_that_the_job_does_not_serve_is_settled(job, rates, settled):
     """1186/s are known.  Of what the job could serve nothing may be known, or that it is more."""
-    race = Race(
+    race = CandidateSearch(
         Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, MadeUp({"aligned": 1.0, "unaligned": 1.0}), 3
     )
     (text,) = questions(race, [RATE], [], rates, 1e9)
@@ -111,7 +111,7 @@ class Spread(MadeUp):
 
 def test_the_assumed_value_is_judged_by_as_many_runs_as_the_others(job):
     """The longest of three runs beside that of one: a value that changes nothing would seem to make checkpoints ten times shorter."""
-    race = Race(
+    race = CandidateSearch(
         Bench(job, {}, patience_ns=0),
         Limits(checkpoint_ms=3000),
         DAY_S,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sim.advice.answer import LINES, summary
-from sim.advice.candidates import LeftOut, NoLevers, Race
+from sim.advice.candidates import CandidateSearch, LeftOut, NoTuning
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
@@ -50,7 +50,9 @@ class MadeUp:
 
 
 def race(job, run, most=12, mtbf_s=DAY_S, levers=None, **limits):
-    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most, levers=levers or NoLevers())
+    found = CandidateSearch(
+        Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most, levers=levers or NoTuning()
+    )
     run_until_sure(found)
     return found
 
@@ -108,7 +110,7 @@ def runs_at_most(count):
 
 
 def budgeted(job, run, affords, **limits):
-    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), DAY_S, run, 12, affords)
+    found = CandidateSearch(Bench(job, {}, patience_ns=0), Limits(**limits), DAY_S, run, 12, affords)
     run_until_sure(found)
     return found
 
@@ -437,7 +439,7 @@ def test_the_intervals_beside_the_best_one_run(job):
 def test_a_long_run_that_breaks_what_short_ones_kept_calls_for_levers(job):
     """Before, levers were left alone: no setting had run since they were asked for, but a long run had."""
 
-    class Pulling(NoLevers):
+    class Pulling(NoTuning):
         pulled = 0
 
         def pull(self, race):

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from sim.advice.candidates import LONG_RUNS, Race, finished
+from sim.advice.candidates import LONG_RUNS, CandidateSearch, finished
 from sim.advice.judgement import Limits
 from sim.advice.levers import CHANGELOG, CORES, LOCAL_RECOVERY
 from sim.advice.optimizer import (
@@ -35,7 +35,9 @@ def raced(job, run, *settings, most=12, mtbf_s=DAY_S, affords=None, levers=None,
     """A race in which these settings, (interval [s], protocol), have run once."""
     options = {} if affords is None else {"affords": affords}
     options |= {} if levers is None else {"levers": levers}
-    race = Race(Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), mtbf_s, run, most, **options)
+    race = CandidateSearch(
+        Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), mtbf_s, run, most, **options
+    )
     race.protocols = dict(NAMED)
     for interval_s, protocol in settings:
         race.replicate([setting_of(race, interval_s, protocol)], 1)
@@ -250,7 +252,7 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
 
 def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
     """Interrupted ones do not count; the world with fewest checkpoints is the one that counts."""
-    race = Race.__new__(Race)
+    race = CandidateSearch.__new__(CandidateSearch)
     common = {
         "trial": "long",
         "status": "ok",

@@ -33,6 +33,5 @@ def test_not_a_byte_differs_when_everything_is_killed_once(tmp_path):
     assert (damage.cells, damage.same) == (90, True), damage
     assert damage.digests[0] == damage.digests[1]
     assert list(damage.kept_at) == ["executor", "Python worker", "driver"]
-    # On a fast machine the driver may be gone before a second attempt has a row; then its cells were under way.
-    assert 1 <= damage.retried + damage.under_way <= damage.cells // 2, damage
+    # How many cells run again depends on the machine; that none of those with a row does so does not.
     assert damage.ran_twice == 0, damage

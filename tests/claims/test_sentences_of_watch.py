@@ -9,9 +9,9 @@ import pytest
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.growth import Growth, explained, passing
-from sim.jobs.watch.look import Look, MeasuredLook, SeenCheckpoint, changes
+from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
 from sim.jobs.watch.serving import verdict
-from sim.jobs.watch.watcher import Course, Watcher
+from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import false_sentences, split
 from tests.claims.watch_templates import TEMPLATES, play
 
@@ -19,7 +19,7 @@ S = 1000
 BEGUN_MS = 1_795_000_000_000
 USUAL = Circumstances({"src": 1000.0}, {"map": 0.5}, {}, {"map": 1e6}, {"upload": 80.0, "alignment": 20.0})
 FORECAST = Forecast(BEGUN_MS, "a" * 32, 100.0, 200.0, (1.5, 2.0), 20, USUAL)
-LOOK = Look(
+LOOK = JobObservation(
     BEGUN_MS,
     "a" * 32,
     "orders",
@@ -42,7 +42,7 @@ def point(number, ms=100.0, *, status="COMPLETED", failure="", **more):
 
 
 def watcher(*points, forecast=FORECAST, limit_ms=None, **course):
-    return Watcher(Course(look=LOOK, forecast=forecast, **course), limit_ms, list(points))
+    return Watcher(WatchState(look=LOOK, forecast=forecast, **course), limit_ms, list(points))
 
 
 def texts(events):

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from sim.jobs.watch.forecast import Forecast
-from sim.jobs.watch.look import Look, SeenCheckpoint, VertexTotals
+from sim.jobs.watch.look import JobObservation, SeenCheckpoint, VertexTotals
 from sim.jobs.watch.serving import verdict
-from sim.jobs.watch.watcher import Course, Watcher
+from sim.jobs.watch.watcher import Watcher, WatchState
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
 from tests.claims.printed import Template, number
@@ -467,8 +467,8 @@ def play(seed, *, looks=45):
     """What a watch says of a made-up job, and the script behind it, sentence by sentence: (script, text)."""
     draw = random.Random(seed)
     told = Script()
-    told.watcher, told.was_strange, told.watched = Watcher(Course(), told.limit_ms), False, []
-    base = Look(
+    told.watcher, told.was_strange, told.watched = Watcher(WatchState(), told.limit_ms), False, []
+    base = JobObservation(
         BEGUN_MS,
         "a" * 32,
         "orders",

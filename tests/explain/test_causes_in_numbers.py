@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sim.explain.causes import Causes, SlowPlace
-from sim.explain.close_up import CloseUp, Queued, _two_columns, look
+from sim.explain.close_up import CloseUp, Queued, _two_columns, rerun_with_observers
 from sim.explain.explanation import NoCheckpointError, _typical, with_checkpoints
 from sim.model.schema.study import loads
 from sim.results.critical_path import PathKind, PathPart
@@ -317,7 +317,7 @@ def test_a_closer_look_changes_nothing_and_sees_each_job_instance():
     """Each observer is called once for it, and queues are noted for tasks that have readers."""
     seen = []
     scenario = loads(JOB.replace("CHECKPOINTS", "1 s")).scenarios[0]
-    run = look(scenario, attach=seen.append)
+    run = rerun_with_observers(scenario, attach=seen.append)
 
     (instance,) = run.instances
     assert (1, seen[0].context) == (len(seen), instance.context)

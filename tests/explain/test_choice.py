@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import NoCheckpointError, accounts, verified
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
@@ -20,7 +20,7 @@ run: {duration: 12 s, warmup: 2 s}
 
 @pytest.fixture(scope="module")
 def run():
-    return look(loads(TEXT).scenarios[0])
+    return rerun_with_observers(loads(TEXT).scenarios[0])
 
 
 def test_the_median_and_the_slowest_come_first(run):
@@ -38,7 +38,7 @@ def test_a_first_upload_has_an_account_of_its_own():
         "state: {size: 4 MB}", "state: {size: 40 MB, backend: rocksdb, update: 10 %, lsm: {level0-files: 40}}"
     )
     text = text.replace("{interval: 1 s}", "{interval: 1 s, incremental: true}")
-    found = accounts("it", look(loads(text).scenarios[0]))
+    found = accounts("it", rerun_with_observers(loads(text).scenarios[0]))
 
     assert found[0].stats.number == 1
     assert found[0].path.duration_ns > max(account.path.duration_ns for account in found[1:])
@@ -51,7 +51,7 @@ def test_a_number_nobody_took_is_an_error_that_names_those_there_are(run):
 
 
 def test_without_checkpoints_there_is_nothing_to_explain():
-    bare = look(loads(TEXT.replace("{interval: 1 s}", "{interval: 1 h}")).scenarios[0])
+    bare = rerun_with_observers(loads(TEXT.replace("{interval: 1 s}", "{interval: 1 h}")).scenarios[0])
 
     with pytest.raises(NoCheckpointError, match="run longer, or set an interval"):
         accounts("it", bare)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import Account, account, accounts, verified
 from sim.model.schema.study import loads
 
@@ -176,7 +176,7 @@ TWELVE = {
 
 
 def explained(planted: Planted) -> Account:
-    run = look(loads(planted.scenario).scenarios[0])
+    run = rerun_with_observers(loads(planted.scenario).scenarios[0])
     (instance,) = run.instances
     over = {row.number: row for row in instance.context.stats.values() if row.status != "IN_PROGRESS"}
     match planted.which:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.explain.causes import Causes
-from sim.explain.close_up import ObservedInstance, look
+from sim.explain.close_up import ObservedInstance, rerun_with_observers
 from sim.explain.explanation import _end_name, _fate, _passes, accounts
 from sim.explain.what_if import bound
 from sim.model.schema.study import loads
@@ -205,7 +205,7 @@ def test_a_sum_ends_where_the_checkpoint_does(status, is_open, end, fate):
 def test_where_none_completes_the_last_that_failed_is_told():
     job = "{source: {source: {rate: 1k/s, record: 1 kB}}, sink: {input: {source: hash}, snapshot: {async: 5 s}}}"
     checkpoint = "{interval: 1 s, timeout: 100 ms, tolerable-failed: 100}"
-    run = look(
+    run = rerun_with_observers(
         loads(f"version: 1\njob: {job}\ncheckpoint: {checkpoint}\nrun: {{duration: 5 s, warmup: 0 s}}").scenarios[0]
     )
     (found,) = accounts("it", run)

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import pytest
 
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import NoCheckpointError, accounts, sentence
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
@@ -93,7 +93,7 @@ def hold(seeds):
     found, count = {}, 0
     for seed in seeds:
         try:
-            run = look(loads(text(seed), folder=FOLDER).scenarios[0])
+            run = rerun_with_observers(loads(text(seed), folder=FOLDER).scenarios[0])
             explained = accounts("it", run)
         except (NoCheckpointError, ScenarioError):  # there is nothing to explain
             continue
@@ -123,7 +123,7 @@ def test_numbers_of_the_sentences_of_many_worlds_come_from_tables(seeds):
 def test_a_number_that_is_changed_is_missed():
     changed = caught = 0
     for seed in QUICK_SEEDS[:4]:
-        run = look(loads(text(seed), folder=FOLDER).scenarios[0])
+        run = rerun_with_observers(loads(text(seed), folder=FOLDER).scenarios[0])
         for account in accounts("it", run):
             line = sentence(account)
             for match in re.finditer(r"(?<![\w./\[])\d+(?:\.\d+)?(?= (?:ms|s|[kM]?B|%))", line):

@@ -1,6 +1,6 @@
 """The waterfall fits 80 columns, and its numbers are those of the record."""
 
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import WIDTH, account, accounts, record, sentence, text
 from sim.model.schema.study import loads
 
@@ -9,7 +9,7 @@ HOSTILE = "x" * 70
 
 def explained(vertex="sink"):
     job = f"{{source: {{source: {{rate: unlimited, record: 1 kB}}}}, {vertex}: {{input: {{source: hash}}, service: 2 ms}}}}"
-    run = look(
+    run = rerun_with_observers(
         loads(
             f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\ncluster: {{placement: isolated}}\nrun: {{duration: 8 s}}"
         ).scenarios[0]
@@ -48,7 +48,7 @@ def test_the_rest_of_the_path_is_no_prediction():
 
 def test_a_checkpoint_under_way_has_no_account_yet():
     job = "{source: {source: {rate: 10/s, record: 1 kB}}, sink: {input: {source: hash}, snapshot: {async: 60 s}}}"
-    (instance,) = look(
+    (instance,) = rerun_with_observers(
         loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]
     ).instances
 
@@ -60,7 +60,7 @@ def test_a_checkpoint_of_an_instant_took_no_time():
     job = "{source: {source: {rate: 10/s, record: 1 kB}}}"
     at_once = "storage: {metadata-latency: 5 ms}\noverheads: {trigger: 0 s, acknowledge: 0 s}"
     document = f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\n{at_once}\nrun: {{duration: 3 s}}"
-    (instance,) = look(loads(document).scenarios[0]).instances
+    (instance,) = rerun_with_observers(loads(document).scenarios[0]).instances
     found = account("it", 0, instance, 1)
 
     assert sentence(found) == "Checkpoint 1 (it) took 0 ms: all tasks acknowledged it in the instant of its trigger."

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.explain.causes import SlowPlace, _nodes, _slowest, slow_file
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import NOTABLE, WIDTH, Account, AccountLine, duration, sentence, text, title
 from sim.explain.what_if import WhatIf, changed, what_if
 from sim.model.schema.study import loads
@@ -346,11 +346,11 @@ def test_a_file_on_a_disk_has_no_slow_place():
 )
 def test_a_stream_of_flat_storage_is_slow_as_a_whole(share, expected):
     """A file within another one is as slow as that."""
-    (instance,) = look(
+    (instance,) = rerun_with_observers(
         loads(JOB.replace("share: 10 %", f"share: {share}").replace("12 s", "1500 ms")).scenarios[0]
     ).instances
     files = instance.context.storage.files
-    twice = look(
+    twice = rerun_with_observers(
         loads(
             JOB.replace("share: 10 %, factor: 20", f"share: {share}, factor: 2").replace("12 s", "1500 ms")
         ).scenarios[0]
@@ -376,7 +376,7 @@ STORE = DFS.replace(
 def test_files_of_shared_storage_name_their_slow_node_or_prefix(text, title, slow, factor):
     """The first of those that are equally slow; a factor of two is slow as well."""
     own = text.replace(", SLOW", f", {slow}" if slow else "").replace("12 s", "1500 ms")
-    (instance,) = look(loads(own).scenarios[0]).instances
+    (instance,) = rerun_with_observers(loads(own).scenarios[0]).instances
     found = [slow_file(instance.context, file) for file in instance.context.storage.files]
 
     assert {None if factor is None else (factor, title)} == {

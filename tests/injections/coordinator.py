@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.protocol.checkpoint_requests import PendingCheckpoint, PendingState, WaitingRequests
 from sim.protocol.coordinator import Coordinator, FailureCounter
 from sim.protocol.coordinator_messages import MetadataWritten
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.protocol.recovery import JobManagerReturned, Recovery
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from tests.injections.injection import Injections
@@ -39,7 +39,7 @@ def one_acknowledgement_is_not_waited_for(original):
             len(after.acknowledged) >= len(self.plan.wait_for) - 1
             and self.state is PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
         )
-        return changed(after, state=PendingState.WRITING_METADATA) if enough else after
+        return replace_fields(after, state=PendingState.WRITING_METADATA) if enough else after
 
     return acknowledged
 
@@ -53,7 +53,7 @@ def one_acknowledgement_is_not_waited_for(original):
 def metadata_is_not_written(_):
     def finalise(self, checkpoint):
         yield self.env.timeout(self.overheads.complete_ns)
-        self.tell(MetadataWritten(self.env.now, checkpoint))
+        self.dispatch(MetadataWritten(self.env.now, checkpoint))
 
     return finalise
 
@@ -100,7 +100,7 @@ def the_interval_of_the_backlog_is_ignored(_):
 
 @add(
     Coordinator,
-    "hears",
+    "accepts_messages_from",
     world(faults=({"job-manager": "down-for 250 ms", "at": "2030 ms"},)),
     "Messages to a JobManager that is gone arrive.",
 )
@@ -130,7 +130,9 @@ def checkpoints_go_on_without_a_job_manager(_):
 def a_new_job_manager_remembers_failures(original):
     def on(self, event):
         after, commands = original(self, event)
-        return (changed(after, strategy=self.strategy) if isinstance(event, JobManagerReturned) else after), commands
+        return (
+            replace_fields(after, strategy=self.strategy) if isinstance(event, JobManagerReturned) else after
+        ), commands
 
     return on
 
@@ -144,6 +146,6 @@ def a_new_job_manager_remembers_failures(original):
 def pending_checkpoints_survive_a_failure(original):
     def stopped(self, event):
         after, _ = original(self, event)
-        return changed(after, pending=self.pending), ()
+        return replace_fields(after, pending=self.pending), ()
 
     return stopped

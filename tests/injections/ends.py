@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.protocol.options import Ending
 from sim.protocol.task_finishing import TaskEnd
 from sim.runtime.jobmanager import faults
@@ -74,12 +74,12 @@ def a_restarted_task_stays_finished(_):
 
 @add(TaskEnd, "_data_ended", NOT_DRAINED, "A stop without a drain drains.")
 def every_stop_drains(original):
-    return lambda self, event: original(self, changed(event, ending=Ending.DRAIN))
+    return lambda self, event: original(self, replace_fields(event, ending=Ending.DRAIN))
 
 
 @add(TaskEnd, "_data_ended", DRAINED, "A stop with a drain does not let operators finish.")
 def no_stop_drains(original):
-    return lambda self, event: original(self, changed(event, ending=Ending.NO_DRAIN))
+    return lambda self, event: original(self, replace_fields(event, ending=Ending.NO_DRAIN))
 
 
 @add(faults, "request", STOPPED, "Checkpoints go on while the job stops with a savepoint.")
@@ -100,7 +100,7 @@ def sources_read_on_behind_the_savepoint(original):
     return lambda self, checkpoint, stop, again: original(self, checkpoint, None, again)
 
 
-@add(TaskParts, "owes_outputs", REQUESTS, "A task ends without the answers of its requests.")
+@add(TaskParts, "has_pending_outputs", REQUESTS, "A task ends without the answers of its requests.")
 def the_end_waits_for_no_answer(_):
     return lambda self: False
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from sim.protocol.event_time import NO_LIMIT, AlignedReading, Group, Idleness, Slices, Valve, WindowContents
+from sim.protocol.event_time import (
+    NO_LIMIT,
+    AlignedReading,
+    Group,
+    Idleness,
+    Slices,
+    StatusWatermarkValve,
+    WindowContents,
+)
 from sim.runtime.task.watermarks import WatermarkGenerator
 from sim.runtime.task.windows import EventTime, EventTimeWindows, OperatorWindows, ProcessingTimeWindows
 from tests.injections.injection import Injections
@@ -43,12 +51,12 @@ IN_STEP = world(
 )
 
 
-@add(Valve, "_rise", TWO_STREAMS, "The watermark of a task is the largest of its inputs, not the least.")
+@add(StatusWatermarkValve, "_rise", TWO_STREAMS, "The watermark of a task is the largest of its inputs, not the least.")
 def a_watermark_is_the_largest_of_the_inputs(_):
     return lambda self: self._reach(max(self._reached.values()))
 
 
-@add(Valve, "_reach", TWO_STREAMS, "The watermark of a task follows its inputs back.")
+@add(StatusWatermarkValve, "_reach", TWO_STREAMS, "The watermark of a task follows its inputs back.")
 def a_watermark_goes_back(_):
     def reach(self, time_ns):
         self.time_ns = time_ns - 100_000_000 if time_ns > 600_000_000 else time_ns
@@ -57,12 +65,12 @@ def a_watermark_goes_back(_):
     return reach
 
 
-@add(Valve, "fall_idle", ONE_IDLE, "A channel that is idle holds the watermark back.")
+@add(StatusWatermarkValve, "fall_idle", ONE_IDLE, "A channel that is idle holds the watermark back.")
 def an_idle_channel_counts(_):
     return lambda self, channel: False
 
 
-@add(Valve, "wake", ONE_IDLE, "A channel that is active again never counts.")
+@add(StatusWatermarkValve, "wake", ONE_IDLE, "A channel that is active again never counts.")
 def an_active_channel_stays_idle(_):
     return lambda self, channel: None
 
@@ -94,12 +102,12 @@ def records_stay_in_the_window_that_ends(original):
 
 @add(EventTime, "_go_on", TUMBLING, "A watermark leaves before the records that it ends.")
 def a_watermark_overtakes_its_records(_):
-    def go_on(self, *, risen):
+    def resume_work(self, *, risen):
         self.forward()
         if risen and self._open and self.windows is not None:
             self.windows.fire(self.valve.time_ns)
 
-    return go_on
+    return resume_work
 
 
 @add(WatermarkGenerator, "_event_time", TUMBLING, "The watermark of a source is ahead of its records.")
@@ -117,9 +125,9 @@ def the_last_windows_never_end(_):
     return lambda self: None
 
 
-@add(ProcessingTimeWindows, "go_on", SESSIONS, "Timers of processing time are not restored.")
+@add(ProcessingTimeWindows, "resume_work", SESSIONS, "Timers of processing time are not restored.")
 def timers_are_forgotten_at_a_restore(_):
-    return OperatorWindows.go_on
+    return OperatorWindows.resume_work
 
 
 @add(ProcessingTimeWindows, "_next_end", PROCESSING, "Windows of processing time end in the middle between two ends.")

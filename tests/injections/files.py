@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.protocol import snapshot_store
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.protocol.snapshot_store import SharedStateRegistry, SnapshotStore
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.task.sink import OperatorFiles
@@ -59,7 +59,7 @@ def a_savepoint_shares_tables(original):
     )
 
 
-@add(SnapshotStore, "_completed", SAVED, "The files of a savepoint go when the next checkpoint is complete.")
+@add(SnapshotStore, "_complete_checkpoint", SAVED, "The files of a savepoint go when the next checkpoint is complete.")
 def a_savepoint_is_deleted(original):
     def completed(self, event):
         after, commands = original(self, event)
@@ -73,7 +73,7 @@ def a_savepoint_is_deleted(original):
 
 @add(SnapshotStore, "restored", UNCLAIMED, "A job deletes the snapshot that it began from and did not claim.")
 def an_unclaimed_snapshot_is_deleted(original):
-    return lambda cls, instance, snapshot, claim: changed(
+    return lambda cls, instance, snapshot, claim: replace_fields(
         original(cls, instance, snapshot, "claim"), full_required=True
     )
 

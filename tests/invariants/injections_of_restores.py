@@ -112,7 +112,7 @@ def _(patch: Patch) -> None:
 @injection("end of data", "a source ends five records early")
 def _(patch: Patch) -> None:
     around(patch, lowering, "_source", lambda source, _: replace(source, total=source.total - 5))
-    patch.setattr(TaskEnding, "exhausted", lambda ending: ending.tell(DataEnded(ending.slot.now, Ending.DRAIN)))
+    patch.setattr(TaskEnding, "exhausted", lambda ending: ending.dispatch(DataEnded(ending.slot.now, Ending.DRAIN)))
 
 
 # ---------------------------------------------------------------------------------------------- records in flight

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from sim.invariants.checkpoints import dealt, misaged, younger
+from sim.invariants.checkpoints import dealt, ttl_errors, younger
 
 S = 1_000_000_000
 TTL = 10 * S
@@ -10,7 +10,7 @@ KEYS = ((0, 5 * S, 50_000), (5 * S, 6 * S, 20_000))
 
 
 def fact(after, *, before=KEYS, before_s=6, now_s=12, added=0, rewritten=0):
-    return misaged(before, before_s * S, after, now_s * S, TTL, added, rewritten)
+    return ttl_errors(before, before_s * S, after, now_s * S, TTL, added, rewritten)
 
 
 def test_keys_go_as_they_come_of_age():

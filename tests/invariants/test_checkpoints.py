@@ -1,7 +1,7 @@
 """The coordinator's promises: each is broken once in a journal written by hand, and the story is told."""
 
 from sim.invariants.checkpoints import broken_promises, too_many_retained
-from sim.invariants.violation import Teller
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 from sim.results.tables import CheckpointStats
 
@@ -27,7 +27,7 @@ def journal(rows) -> Journal:
 def facts(*rows) -> list[str]:
     written = journal(rows)
     stats = {n: CheckpointStats(n, 0, tasks=2) for n in range(1, 5)}
-    return [violation.fact for violation in broken_promises(written, stats, Teller(written, NAMES))]
+    return [violation.fact for violation in broken_promises(written, stats, JournalFormatter(written, NAMES))]
 
 
 def test_a_sound_journal_is_silent():
@@ -58,7 +58,7 @@ def test_finished_tasks_need_not_acknowledge():
     triggered, *others = journal([SOUND[0], *SOUND[2:]])
     written = Journal([triggered._replace(number=1), *others])
 
-    assert list(broken_promises(written, {1: CheckpointStats(1, 0, tasks=2)}, Teller(written, NAMES))) == []
+    assert list(broken_promises(written, {1: CheckpointStats(1, 0, tasks=2)}, JournalFormatter(written, NAMES))) == []
 
 
 def test_completion_without_metadata_is_told():
@@ -78,7 +78,7 @@ def test_an_early_notification_is_told():
 
 def test_retention_is_told():
     """More than may be kept, or not the latest: with the completions of those concerned."""
-    teller = Teller(journal(SOUND), NAMES)
+    teller = JournalFormatter(journal(SOUND), NAMES)
 
     assert None is too_many_retained((1,), 1, 1, 5, teller)
     assert None is too_many_retained((), 1, 0, 5, teller)
@@ -89,7 +89,7 @@ def test_retention_is_told():
 
 def test_the_story_of_retention_tells_of_those_retained_and_the_latest():
     """Not of those that went."""
-    teller = Teller(journal([(H.COMPLETED, n, -1) for n in (1, 2, 3, 4)]), NAMES)
+    teller = JournalFormatter(journal([(H.COMPLETED, n, -1) for n in (1, 2, 3, 4)]), NAMES)
 
     story = too_many_retained((2,), 1, 4, 5, teller).story
 

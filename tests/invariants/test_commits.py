@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sim.invariants.output import broken_commits, uncommitted
-from sim.invariants.violation import Teller
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 
@@ -43,7 +43,7 @@ def journal(commits):
 
 
 def violations(*commits):
-    return list(broken_commits(commits, stats(), Teller(journal(commits), NAMES)))
+    return list(broken_commits(commits, stats(), JournalFormatter(journal(commits), NAMES)))
 
 
 def test_intervals_that_tile_are_silent():
@@ -59,7 +59,7 @@ def test_intervals_that_tile_are_silent():
 def test_without_checkpoints_a_commit_waits_for_none():
     """The end of such a job commits; what is lost or shown twice is told all the same."""
     commits = [commit(3, epoch(1, (0, 10)), at_ms=31), commit(3, epoch(2, (12, 20)), at_ms=32)]
-    (violation,) = broken_commits(commits, stats(), Teller(journal(commits), NAMES), checkpointing=False)
+    (violation,) = broken_commits(commits, stats(), JournalFormatter(journal(commits), NAMES), checkpointing=False)
 
     assert violation.fact == "2 records are lost before it"
 
@@ -127,7 +127,8 @@ def test_missing_files_are_told():
 
 def left(read, *commits):
     return [
-        violation.fact for violation in uncommitted(commits, {SINK: read}, 99 * MS, Teller(journal(commits), NAMES))
+        violation.fact
+        for violation in uncommitted(commits, {SINK: read}, 99 * MS, JournalFormatter(journal(commits), NAMES))
     ]
 
 
@@ -157,7 +158,7 @@ def test_a_commit_after_a_restore_needs_a_complete_checkpoint_too():
 def test_an_instance_commits_what_it_began_from_without_completing_it():
     """Another instance did; only what it commits again counts as that."""
     first, other = again(7), commit(7, epoch(7, (0, 1)))
-    teller = Teller(journal([]), NAMES)
+    teller = JournalFormatter(journal([]), NAMES)
 
     assert list(broken_commits([first], stats(), teller, begun_from=7)) == []
     assert len(list(broken_commits([other], stats(), teller, begun_from=7))) == 1
@@ -170,7 +171,7 @@ def test_the_story_of_a_gap_begins_with_the_last_commit_before_it():
     rows.note(41 * MS, Happening.COMMITTED, 4, 0, 99)
     for ms, why in ((20, "before"), (21, "then"), (41, "now"), (42, "later")):
         rows.note(ms * MS, Happening.TASK_FAILED, -1, 0, 0, why)
-    (violation,) = broken_commits(commits, stats(), Teller(rows, NAMES))
+    (violation,) = broken_commits(commits, stats(), JournalFormatter(rows, NAMES))
 
     assert violation.story == (
         "0.015000 s  the coordinator triggers checkpoint 2",
@@ -189,7 +190,7 @@ def test_the_story_of_a_first_gap_begins_with_the_run():
     commits = [commit(1, epoch(1, (3, 10)))]
     rows = journal(commits)
     rows.note(0, Happening.TASK_FAILED, -1, 0, 0, "at once")
-    (violation,) = broken_commits(commits, stats(), Teller(rows, NAMES))
+    (violation,) = broken_commits(commits, stats(), JournalFormatter(rows, NAMES))
 
     assert violation.story[0] == "0.000000 s  source[0] fails: at once"
 
@@ -204,7 +205,7 @@ def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
     for n in range(10):
         rows.note(n * MS, Happening.COMPLETED, n)
         rows.note(n * MS, Happening.TRIGGERED, n + 1)
-    (violation,) = uncommitted([], {SINK: (1,)}, 99 * MS, Teller(rows, NAMES))
+    (violation,) = uncommitted([], {SINK: (1,)}, 99 * MS, JournalFormatter(rows, NAMES))
 
     assert [f"checkpoint {n} is complete" for n in range(2, 10)] == [line[12:] for line in violation.story]
 
@@ -217,7 +218,7 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     """Rescaled from checkpoint 1: two channels became one.  What expires is lost all the same, and files must be there."""
     old, expired = epoch(1, (0, 10), (0, 5), files=("a",), missing=1), epoch(1, (10, 12), (5, 9))
     commits = [commit(1, old, lost=(expired,), again=True), commit(2, epoch(2, (7, 20)))]
-    teller, begun = Teller(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
+    teller, begun = JournalFormatter(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
     facts = [violation.fact for violation in broken_commits(commits, stats(), teller, begun_from=1, **begun)]
 
     assert facts[0].startswith("6 records are lost: the transaction")
@@ -232,7 +233,7 @@ def test_the_story_of_a_commit_is_that_of_its_sink_since_the_commit_before():
     rows = journal(commits)
     for ms, task in ((9, SINK), (11, SINK), (15, 0), (21, SINK), (22, SINK)):
         rows.note(ms * MS, Happening.OUTPUT_DROPPED, 2, task, 1, "it failed")
-    (violation,) = broken_commits(commits, stats(), Teller(rows, NAMES))
+    (violation,) = broken_commits(commits, stats(), JournalFormatter(rows, NAMES))
     dropped = [line for line in violation.story if "drops" in line]
 
     assert [line[:25] for line in dropped] == ["0.011000 s  sink[0] drops", "0.021000 s  sink[0] drops"]

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.invariants.cuts import UNKNOWN, Cuts
-from sim.invariants.violation import Teller, Violation
+from sim.invariants.violation import JournalFormatter, Violation
 from sim.results.journal import Happening, Journal
 
 NAMES = [("source", 0), ("source", 1), ("sink", 0)]
@@ -12,7 +12,7 @@ ENDS = [(0, 2), (1, 2)]  # two channels into one sink
 
 
 def broken(cuts: Cuts, *, exactly_once: bool = True, judged: object = None) -> Violation | None:
-    return cuts.judged(3, 9_000_000, Teller(journal(), NAMES), exactly_once=exactly_once, judged=judged)
+    return cuts.judged(3, 9_000_000, JournalFormatter(journal(), NAMES), exactly_once=exactly_once, judged=judged)
 
 
 def journal() -> Journal:

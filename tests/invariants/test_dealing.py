@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from sim.invariants.counts import RecordTally
-from sim.invariants.state import Brought, Shape, Stamp, misdealt, misdealt_state
+from sim.invariants.state import RestoredState, Shape, Stamp, redistribution_errors, state_redistribution_errors
 
 
 def shape(sources, sinks):
@@ -21,7 +21,7 @@ def tally(served, read, written, late=None):
 
 
 def facts(old, new):
-    return [violation.fact for violation in misdealt(5, "restart", old, new)]
+    return [violation.fact for violation in redistribution_errors(5, "restart", old, new)]
 
 
 TWO = shape(1, 2), tally([9, 4, 3], [4, 3], [5, 4])  # two records in flight
@@ -82,8 +82,13 @@ FIRST, SECOND = Stamp(0, 1, "map", 0), Stamp(0, 1, "map", 1)
 
 def dealt(*subtasks):
     """Each subtask: (stamp, share) ..."""
-    brought = [[Brought("keyed", stamp, Fraction(share), 10) for stamp, share in several] for several in subtasks]
-    return [violation.fact for violation in misdealt_state(5, "restart", "map", {"keyed": (FIRST, SECOND)}, brought)]
+    restored_parts = [
+        [RestoredState("keyed", stamp, Fraction(share), 10) for stamp, share in several] for several in subtasks
+    ]
+    return [
+        violation.fact
+        for violation in state_redistribution_errors(5, "restart", "map", {"keyed": (FIRST, SECOND)}, restored_parts)
+    ]
 
 
 def test_shares_of_state_add_up_to_one():

@@ -4,11 +4,11 @@ import pytest
 
 from sim.invariants import recovery
 from sim.invariants.recovery import STABLE_SLOTS, Waits
-from sim.invariants.violation import Teller
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Entry, Happening
 from tests.runtime.jobmanager.adaptive_runs import run
 
-TELLER = Teller([], [("a", 0)])
+TELLER = JournalFormatter([], [("a", 0)])
 S = 10**9
 WAITS = Waits(10 * S, 30 * S, 15 * S)
 FAILED = Entry(12 * S, Happening.JOB_RESTARTING, number=1)
@@ -82,7 +82,7 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
 
 def test_the_story_ends_with_the_rescale():
     rows = [FAILED, rescaled(21), Entry(21 * S + 1, Happening.JOB_RESTARTING, number=2)]
-    (found,) = recovery.rescaled_too_soon(rows, WAITS, Teller(rows, [("a", 0)]))
+    (found,) = recovery.rescaled_too_soon(rows, WAITS, JournalFormatter(rows, [("a", 0)]))
 
     assert [found.story[0][13:22], found.story[-1][13:33]] == ["restart 1", "the job is cancelled"]
     assert len(found.story) == 2

@@ -14,7 +14,7 @@ def test_the_least_watermark_counts():
 
     assert risen == [False, True, True]
     assert inputs.time_ns == 30
-    assert inputs.goes_on
+    assert inputs.is_active_again
 
 
 def test_an_idle_channel_does_not_count_until_it_has_caught_up():
@@ -34,7 +34,7 @@ def test_the_last_channel_that_falls_idle_lets_all_watermarks_count():
     inputs, _ = heard((4, 30), (5, 10), (4, IDLE), (5, IDLE))
 
     assert inputs.all_idle
-    assert not inputs.goes_on
+    assert not inputs.is_active_again
     assert inputs.time_ns == 30
 
 
@@ -94,10 +94,10 @@ def test_a_watermark_counts_once_per_window():
 def test_a_channel_whose_data_has_ended_goes_on_no_more():
     inputs = Inputs.of([4, 5])
     inputs.hear(4, 30, last=True)
-    assert inputs.goes_on
+    assert inputs.is_active_again
 
     inputs.hear(5, IDLE)
-    assert not inputs.goes_on
+    assert not inputs.is_active_again
 
 
 def test_an_idle_channel_says_nothing():

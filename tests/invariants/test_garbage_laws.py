@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sim.invariants.files import OwnedFile, garbage, longest_deletion_ns
-from sim.invariants.violation import Teller
+from sim.invariants.violation import JournalFormatter
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
 from sim.model.units import MS
@@ -20,7 +20,8 @@ def found(*files, time_s=8, completed=COMPLETED, acknowledged=((1, 0), (3, 0)), 
     if fails:
         journal.note(S, Happening.TASK_FAILED)
     return [
-        str(violation) for violation in garbage(files, completed, 1, time_s * S, Teller(list(journal), [("map", 0)]))
+        str(violation)
+        for violation in garbage(files, completed, 1, time_s * S, JournalFormatter(list(journal), [("map", 0)]))
     ]
 
 
@@ -55,7 +56,9 @@ def test_soon_is_half_a_second():
 
 def test_the_story_is_that_of_the_checkpoints_around_the_file():
     journal = Journal((number * S, Happening.COMPLETED, number) for number, _ in COMPLETED)
-    (violation,) = garbage([file(1, last=4)], [*COMPLETED, (8, 8 * S)], 1, 9 * S, Teller(list(journal), [("map", 0)]))
+    (violation,) = garbage(
+        [file(1, last=4)], [*COMPLETED, (8, 8 * S)], 1, 9 * S, JournalFormatter(list(journal), [("map", 0)])
+    )
 
     assert violation.time_ns == 5 * S
     assert [int(line.split()[3]) for line in violation.story] == [4, 5, 6]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.invariants.checkpoints import beyond_its_knowledge, without_job_manager
-from sim.invariants.violation import Teller
+from sim.invariants.checkpoints import restarts_counted_across_leaders, without_job_manager
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 
 H = Happening
@@ -21,12 +21,17 @@ def journal(*rows) -> Journal:
 
 def violations(*rows, announced=()):
     written = journal(*rows)
-    return list(without_job_manager(written, announced, Teller(written, [("source", 0)])))
+    return list(without_job_manager(written, announced, JournalFormatter(written, [("source", 0)])))
 
 
 def counted(*rows, attempts=1, tolerable=1):
     written = journal(*rows)
-    return [row.fact for row in beyond_its_knowledge(written, attempts, tolerable, Teller(written, [("source", 0)]))]
+    return [
+        row.fact
+        for row in restarts_counted_across_leaders(
+            written, attempts, tolerable, JournalFormatter(written, [("source", 0)])
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_what_happens_in_the_instant_of_the_loss_is_let_pass():
     """What was pending is aborted then."""
     written = Journal([row._replace(time_ns=5) for row in journal(LOST, (H.TRIGGERED, 1))])
 
-    assert list(without_job_manager(written, (), Teller(written, []))) == []
+    assert list(without_job_manager(written, (), JournalFormatter(written, []))) == []
 
 
 def test_limits_of_watermarks_are_told():

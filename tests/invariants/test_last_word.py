@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from sim.invariants.checkpoints import after_the_last_word, emitted_afterwards, kept_back
-from sim.invariants.violation import Teller
+from sim.invariants.checkpoints import activity_after_stop, leaked_resources, outputs_after_end
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Entry, Happening
 
 STATS = {
@@ -15,7 +15,9 @@ TRIGGERED, COMPLETED, ABORTED = Happening.TRIGGERED, Happening.COMPLETED, Happen
 
 def facts(*rows):
     journal = [Entry(1000 * (place + 1), happening, checkpoint) for place, (happening, checkpoint) in enumerate(rows)]
-    return [violation.fact for violation in after_the_last_word(journal, STATS, Teller(journal, [("map", 0)]))]
+    return [
+        violation.fact for violation in activity_after_stop(journal, STATS, JournalFormatter(journal, [("map", 0)]))
+    ]
 
 
 def test_a_job_that_stops():
@@ -40,7 +42,7 @@ def test_the_story_begins_with_the_savepoint():
         Entry(4, COMPLETED, 2),
         Entry(5, TRIGGERED, 3),
     ]
-    (violation,) = after_the_last_word(journal, STATS, Teller(journal, [("map", 0)]))
+    (violation,) = activity_after_stop(journal, STATS, JournalFormatter(journal, [("map", 0)]))
 
     assert [line[line.index("checkpoint") :][:12] for line in violation.story] == [
         "checkpoint 2",
@@ -70,10 +72,10 @@ def test_a_job_that_drains_has_one_more_checkpoint():
         Entry(3, COMPLETED, 2),
         Entry(4, TRIGGERED, 3),
     ]
-    teller = Teller(journal, [("map", 0)])
+    teller = JournalFormatter(journal, [("map", 0)])
 
-    assert list(after_the_last_word(journal, STATS, teller)) == []
-    assert len(list(after_the_last_word([*journal, Entry(5, TRIGGERED, 1)], STATS, teller))) == 1
+    assert list(activity_after_stop(journal, STATS, teller)) == []
+    assert len(list(activity_after_stop([*journal, Entry(5, TRIGGERED, 1)], STATS, teller))) == 1
 
 
 def test_a_restart_behind_the_last_word():
@@ -81,14 +83,14 @@ def test_a_restart_behind_the_last_word():
 
 
 def test_records_behind_the_last_word():
-    (behind,) = emitted_afterwards(9, 2, [(0, 5, 8)], Teller([], [("source", 0)]))
+    (behind,) = outputs_after_end(9, 2, [(0, 5, 8)], JournalFormatter([], [("source", 0)]))
 
     assert (behind.where, behind.fact) == ("source[0]", "3 records are emitted behind savepoint 2")
-    assert list(emitted_afterwards(9, 2, [(0, 5, 5)], Teller([], [("source", 0)]))) == []
+    assert list(outputs_after_end(9, 2, [(0, 5, 5)], JournalFormatter([], [("source", 0)]))) == []
 
 
 def test_what_is_not_given_back_is_told_once():
-    (kept,) = kept_back(9, ["the asynchronous thread of map[0] is at work", "more"])
+    (kept,) = leaked_resources(9, ["the asynchronous thread of map[0] is at work", "more"])
 
     assert kept.fact == "it has finished, and the asynchronous thread of map[0] is at work"
-    assert list(kept_back(9, [])) == []
+    assert list(leaked_resources(9, [])) == []

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from sim.invariants.pace import Pace, out_of_step, too_often
-from sim.invariants.violation import Teller
+from sim.invariants.pace import Pace, checkpoint_timing_errors, excess_triggers_in_backlog
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
@@ -29,7 +29,7 @@ def facts(*rows, turns=(), pace=PACE):
         + [Entry(row.failed_ns, ABORTED, row.number, detail=row.failure) for row in rows if row.failed_ns >= 0]
         + list(turns)
     )
-    found = out_of_step(stats, journal, pace, 1, 10_000, Teller(journal, [("map", 0)]))
+    found = checkpoint_timing_errors(stats, journal, pace, 1, 10_000, JournalFormatter(journal, [("map", 0)]))
     return [violation.fact for violation in found]
 
 
@@ -84,15 +84,15 @@ def test_too_many_failures_in_a_row():
 def test_the_interval_of_a_backlog():
     backlog = PACE._replace(backlog_ns=100)
 
-    assert too_often(0, [0, 100, 200], 200, backlog, first=True) is None
-    assert "5 checkpoints began" in too_often(0, [0, 50, 100, 150, 200], 200, backlog, first=True).fact
-    assert too_often(0, [0, 50], 60, backlog._replace(backlog_ns=0), first=True) is None
-    assert too_often(0, [0, 50, 60], 60, backlog._replace(backlog_ns=0), first=True) is not None
+    assert excess_triggers_in_backlog(0, [0, 100, 200], 200, backlog, first=True) is None
+    assert "5 checkpoints began" in excess_triggers_in_backlog(0, [0, 50, 100, 150, 200], 200, backlog, first=True).fact
+    assert excess_triggers_in_backlog(0, [0, 50], 60, backlog._replace(backlog_ns=0), first=True) is None
+    assert excess_triggers_in_backlog(0, [0, 50, 60], 60, backlog._replace(backlog_ns=0), first=True) is not None
     late = PACE._replace(backlog_ns=50_000_000)  # a restarted source says so within 100 ms: three more may have begun
-    assert too_often(0, [0] * 6, 50_000_000, late, first=False) is None
-    assert too_often(0, [0] * 7, 50_000_000, late, first=False) is not None
+    assert excess_triggers_in_backlog(0, [0] * 6, 50_000_000, late, first=False) is None
+    assert excess_triggers_in_backlog(0, [0] * 7, 50_000_000, late, first=False) is not None
     # no checkpoint of this attempt began in a backlog
-    assert too_often(1_000, [1_100], -1, backlog, first=False) is None
+    assert excess_triggers_in_backlog(1_000, [1_100], -1, backlog, first=False) is None
 
 
 def test_what_happens_in_one_instant_may_have_come_in_either_order():
@@ -157,20 +157,22 @@ def test_the_failure_that_is_too_many_is_accused():
     journal = [Entry(row.failed_ns, ABORTED, row.number, detail=row.failure) for row in rows[:2]] + [
         Entry(40, TRIGGERED, 3)
     ]
-    (found,) = out_of_step({row.number: row for row in rows}, journal, PACE, 1, 10_000, Teller(journal, [("map", 0)]))
+    (found,) = checkpoint_timing_errors(
+        {row.number: row for row in rows}, journal, PACE, 1, 10_000, JournalFormatter(journal, [("map", 0)])
+    )
 
     assert (found.where, found.time_ns) == ("checkpoint 2", 25)
     assert [line[line.index("checkpoint ") :][:12] for line in found.story] == ["checkpoint 1", "checkpoint 2"]
 
 
 def test_no_interval_of_a_backlog_is_held_to_nothing():
-    assert too_often(0, [0] * 9, 200, PACE, first=True) is None
+    assert excess_triggers_in_backlog(0, [0] * 9, 200, PACE, first=True) is None
 
 
 def test_checkpoints_of_a_backlog_are_those_that_begin_in_it():
     none = PACE._replace(backlog_ns=0)  # two may have begun before the source says so
 
-    assert too_often(10, [9, 10, 20, 21], 20, none, first=True) is None
-    assert too_often(10, [10, 15, 20], 20, none, first=True) is not None
-    assert too_often(10, [10, 15, 20], 20, none, first=False) is None
-    assert too_often(10, [10, 12, 15, 20], 20, none, first=False) is not None
+    assert excess_triggers_in_backlog(10, [9, 10, 20, 21], 20, none, first=True) is None
+    assert excess_triggers_in_backlog(10, [10, 15, 20], 20, none, first=True) is not None
+    assert excess_triggers_in_backlog(10, [10, 15, 20], 20, none, first=False) is None
+    assert excess_triggers_in_backlog(10, [10, 12, 15, 20], 20, none, first=False) is not None

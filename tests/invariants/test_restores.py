@@ -1,7 +1,7 @@
 """Restores: the latest completed checkpoint is where they go back to, and what its cut held twice is told as an effect."""
 
 from sim.invariants.recovery import Surplus, broken_restores
-from sim.invariants.violation import Teller
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 
 H = Happening
@@ -18,7 +18,7 @@ def journal(*rows) -> Journal:
 
 def violations(*rows, surpluses=None, savepoints=()):
     written = journal(*rows)
-    return list(broken_restores(written, surpluses or {}, savepoints, Teller(written, NAMES)))
+    return list(broken_restores(written, surpluses or {}, savepoints, JournalFormatter(written, NAMES)))
 
 
 def facts(*rows, surpluses=None):
@@ -104,7 +104,7 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
         written.note(ms * 1_000_000, *row)
     written.note(7_000_000, H.SNAPSHOT_BEGUN, 1, 1)
     written.note(8_000_000, H.SNAPSHOT_BEGUN, 1, 1)
-    teller = Teller(written, [*NAMES, ("other", 0)])
+    teller = JournalFormatter(written, [*NAMES, ("other", 0)])
     (violation,) = broken_restores(written, {1: Surplus(1, 0, (0, 1), "account")}, (), teller)
 
     assert violation.story == (

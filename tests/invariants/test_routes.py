@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sim.invariants.counts import CHOSEN, MOST_DRAWN, Route, astray, chosen
-from sim.invariants.violation import Teller
+from sim.invariants.counts import CHOSEN, MOST_DRAWN, Route, chosen, misrouted_records
+from sim.invariants.violation import JournalFormatter
 from sim.model.randomness import draw, stream
 from sim.results.journal import Journal
 
@@ -17,7 +17,7 @@ def channels(*numbers):
 
 
 def violations_of(routes, *written):
-    return list(astray(5, routes, channels(*written), Teller(Journal(), NAMES)))
+    return list(misrouted_records(5, routes, channels(*written), JournalFormatter(Journal(), NAMES)))
 
 
 @pytest.mark.parametrize(("first", "expected"), [(0, (3, 2, 2)), (1, (2, 3, 2)), (2, (2, 2, 3))])

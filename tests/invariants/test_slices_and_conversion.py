@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.invariants.cuts import LEFT_OR_CONVERTED, dealt, kept, left_behind, too_few
-from sim.invariants.violation import Teller
+from sim.invariants.cuts import LEFT_OR_CONVERTED, kept, left_behind, redistributed_ends, too_few
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Journal
 
 NAMES = [("map", 0), ("map", 1)]
@@ -25,8 +25,8 @@ def test_a_record_of_one_window_leaves_with_it():
 
 def test_ends_are_dealt_out_in_equal_parts():
     """A task that has heard of fewer ends counts what had left it."""
-    assert dealt([(4, 7), (6,), ()], [9, 9, 4], 2) == [(7, 9), (7, 8)]  # 4 + 6 + 4 and 7 + 6 + 4 records
-    assert dealt([(), ()], [5, 6], 3) == [(), (), ()]
+    assert redistributed_ends([(4, 7), (6,), ()], [9, 9, 4], 2) == [(7, 9), (7, 8)]  # 4 + 6 + 4 and 7 + 6 + 4 records
+    assert redistributed_ends([(), ()], [5, 6], 3) == [(), (), ()]
 
 
 def test_state_with_too_few_records():
@@ -35,7 +35,7 @@ def test_state_with_too_few_records():
 
 
 def test_a_barrier_that_stays_in_an_output_is_told():
-    teller = Teller(Journal(), NAMES)
+    teller = JournalFormatter(Journal(), NAMES)
     found = left_behind(7, 3, {0, 1}, teller)
 
     assert (found.law, found.time_ns, found.where) == (LEFT_OR_CONVERTED, 7, "map[0], checkpoint 3")

@@ -2,15 +2,15 @@
 
 from fractions import Fraction
 
-from sim.invariants.state import RESTORED, Brought, Stamp, union_errors, unlike
+from sim.invariants.state import RESTORED, RestoredState, Stamp, restored_state_differences, union_errors
 
 OWN, OTHER = Stamp(0, 3, "map", 1), Stamp(1, 2, "map", 0)
 ALL, HALF = Fraction(1), Fraction(1, 2)
 
 
-def facts(*brought, stored=None):
+def facts(*restored_parts, stored=None):
     stored = {"keyed": (OWN, 100)} if stored is None else stored
-    found = list(unlike(7, "restart 1", stored, brought, lambda: ("story",)))
+    found = list(restored_state_differences(7, "restart 1", stored, restored_parts, lambda: ("story",)))
 
     for violation in found:
         assert (violation.law, violation.time_ns, violation.where, violation.story) == (
@@ -23,7 +23,7 @@ def facts(*brought, stored=None):
 
 
 def keyed(stamp=OWN, share=ALL, size_bytes=100, copied_from=None):
-    return Brought("keyed", stamp, share, size_bytes, copied_from)
+    return RestoredState("keyed", stamp, share, size_bytes, copied_from)
 
 
 def test_what_comes_back_as_it_was_is_silent():
@@ -39,7 +39,7 @@ def test_no_story_is_told_of_what_comes_back_as_it_was():
     def story():
         raise AssertionError("nothing is wrong")
 
-    assert list(unlike(7, "restart 1", {"keyed": (OWN, 100)}, [keyed()], story)) == []
+    assert list(restored_state_differences(7, "restart 1", {"keyed": (OWN, 100)}, [keyed()], story)) == []
 
 
 def test_state_that_is_missing_is_told():
@@ -71,7 +71,7 @@ def test_a_copy_of_something_else_is_told():
 
 def test_state_that_no_checkpoint_holds_is_told():
     """Each kind of state on its own."""
-    operator = Brought("operator", OWN, ALL, 5)
+    operator = RestoredState("operator", OWN, ALL, 5)
 
     assert facts(keyed(), operator) == [
         "it gets operator state, that of map[1] at checkpoint 3, and its checkpoint holds none"
@@ -81,7 +81,9 @@ def test_state_that_no_checkpoint_holds_is_told():
 
 def union_facts(*pieces):
     stored = [(OWN, 60), (Stamp(0, 3, "map", 0), 60)]
-    found = union_errors(7, "restart 1", stored, [Brought("union", *piece) for piece in pieces], lambda: ("story",))
+    found = union_errors(
+        7, "restart 1", stored, [RestoredState("union", *piece) for piece in pieces], lambda: ("story",)
+    )
     return [violation.fact for violation in found]
 
 

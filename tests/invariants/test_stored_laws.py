@@ -2,14 +2,14 @@
 
 from sim.invariants import state
 from sim.invariants.state import InFlight
-from sim.invariants.violation import Teller
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Entry, Happening
 
-TELLER = Teller([Entry(5, Happening.COMPLETED, 3)], [("map", 0), ("map", 1)])
+TELLER = JournalFormatter([Entry(5, Happening.COMPLETED, 3)], [("map", 0), ("map", 1)])
 
 
 def facts(parts, sizes):
-    return [violation.fact for violation in state.in_no_file(3, 9, parts, sizes, TELLER)]
+    return [violation.fact for violation in state.state_missing_from_files(3, 9, parts, sizes, TELLER)]
 
 
 def test_in_flight_data_is_in_files_and_acknowledgements():
@@ -27,16 +27,16 @@ def test_in_flight_data_that_is_nowhere():
 def test_stories_tell_of_the_checkpoint():
     for found in (
         state.without_metadata(3, 9, TELLER),
-        state.cut_short(3, 9, "a file", 10, 5, TELLER),
-        state.unfounded(3, 9, 0, "1.sst", 2, "IN_PROGRESS", TELLER),
-        state.shared(3, 9, 0, 2, TELLER),
-        state.not_its_own(3, 9, 1, "deleted", TELLER),
-        state.read_too_little(3, 9, "in-flight data", 10, 1, TELLER),
+        state.truncated_parts(3, 9, "a file", 10, 5, TELLER),
+        state.missing_base_file(3, 9, 0, "1.sst", 2, "IN_PROGRESS", TELLER),
+        state.shared_files_in_savepoint(3, 9, 0, 2, TELLER),
+        state.unclaimed_files_used(3, 9, 1, "deleted", TELLER),
+        state.restored_bytes_missing(3, 9, "in-flight data", 10, 1, TELLER),
     ):
         assert found.where == "checkpoint 3"
         assert found.story == ("0.000000 s  checkpoint 3 is complete",)
 
     assert (
-        state.unfounded(3, 9, 0, "1.sst", 2, "IN_PROGRESS", TELLER).fact
+        state.missing_base_file(3, 9, 0, "1.sst", 2, "IN_PROGRESS", TELLER).fact
         == "map[0] refers to 1.sst of checkpoint 2, which is in progress"
     )

@@ -1,6 +1,6 @@
 """What a person reads: sentences with simulated times, in their order."""
 
-from sim.invariants.violation import SENTENCES, Teller, Violation, count_is
+from sim.invariants.violation import SENTENCES, JournalFormatter, Violation, count_is
 from sim.results.journal import Entry, Happening, Journal
 
 NAMES = [("source", 0), ("sink", 3)]
@@ -9,7 +9,7 @@ NAMES = [("source", 0), ("sink", 3)]
 def test_every_sentence_can_be_told():
     """Templates name only what a row has, and no row is told by numbers alone."""
     for happening in Happening:
-        sentence = Teller([], NAMES).sentence(Entry(5, happening, 7, 1, 10, "because"))
+        sentence = JournalFormatter([], NAMES).sentence(Entry(5, happening, 7, 1, 10, "because"))
 
         assert "{" not in sentence
         assert any(
@@ -22,7 +22,7 @@ def test_kinds_without_a_sentence_are_told_by_their_name():
     """A new kind of row needs no sentence to appear in a story."""
     unnamed = next(happening for happening in Happening if happening not in SENTENCES)
 
-    assert f"sink[3]: {unnamed.value} (checkpoint 7), 10, why" == Teller([], NAMES).sentence(
+    assert f"sink[3]: {unnamed.value} (checkpoint 7), 10, why" == JournalFormatter([], NAMES).sentence(
         Entry(5, unnamed, 7, 1, 10, "why")
     )
 
@@ -31,13 +31,15 @@ def test_a_row_about_no_checkpoint_names_none():
     unnamed = next(happening for happening in Happening if happening not in SENTENCES)
 
     assert [f"sink[3]: {unnamed.value} (checkpoint 0)", f"sink[3]: {unnamed.value}"] == [
-        Teller([], NAMES).sentence(Entry(5, unnamed, checkpoint, 1, 0, "")) for checkpoint in (0, -1)
+        JournalFormatter([], NAMES).sentence(Entry(5, unnamed, checkpoint, 1, 0, "")) for checkpoint in (0, -1)
     ]
 
 
 def test_one_is_told_as_one():
     """ "1 records" was read in stories and facts."""
-    sentences = [Teller([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)]
+    sentences = [
+        JournalFormatter([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)
+    ]
 
     assert [
         f"sink[3] makes {count} visible on completion of checkpoint 7"
@@ -53,7 +55,7 @@ def test_the_story_of_a_checkpoint_leaves_out_the_others():
         for task in (0, 1):
             journal.note(checkpoint, Happening.SNAPSHOT_BEGUN, checkpoint, task)
 
-    assert [line[12:] for line in Teller(journal, NAMES).about(2, {1})] == [
+    assert [line[12:] for line in JournalFormatter(journal, NAMES).about(2, {1})] == [
         "the coordinator triggers checkpoint 2",
         "sink[3] begins snapshot 2",
     ]
@@ -65,7 +67,7 @@ def test_stories_are_in_the_order_of_time():
     journal.note(2_000_000_000, Happening.SNAPSHOT_BEGUN, 1, 0)
     journal.note(1_500_000, Happening.TRIGGERED, 1)
 
-    assert Teller(journal, NAMES).about(1, {0}) == (
+    assert JournalFormatter(journal, NAMES).about(1, {0}) == (
         "0.001500 s  the coordinator triggers checkpoint 1",
         "2.000000 s  source[0] begins snapshot 1",
     )

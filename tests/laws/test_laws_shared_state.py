@@ -127,7 +127,7 @@ class Chain(RuleBasedStateMachine):
         checkpoint = data.draw(st.sampled_from(sorted(self.store.retained)))
         for pending in list(self.under_way):
             self.give_up(pending)
-        self.tell(FailedOver(checkpoint))
+        self.dispatch(FailedOver(checkpoint))
         self.load(self.store.retained[checkpoint])
 
     @rule(data=st.data(), claim=st.sampled_from(["claim", "no-claim", "legacy"]))
@@ -146,7 +146,7 @@ class Chain(RuleBasedStateMachine):
     def start(self, kind):
         self.last += 1
         chosen = self.store.type_for(kind)
-        self.tell(SnapshotTriggered(self.last, chosen))
+        self.dispatch(SnapshotTriggered(self.last, chosen))
         self.under_way[self.last] = (chosen, set(TASKS))
         return self.last
 
@@ -161,7 +161,7 @@ class Chain(RuleBasedStateMachine):
     def register(self, checkpoint, kind, task):
         """Whether the acknowledgement counts."""
         files = self.write(checkpoint, kind, task)
-        known = LoseAcknowledgement(checkpoint) not in self.tell(StateRegistered(checkpoint, files))
+        known = LoseAcknowledgement(checkpoint) not in self.dispatch(StateRegistered(checkpoint, files))
         for file in files if known else ():
             if file.scope == "shared" or file.checkpoint != checkpoint:
                 self.named[file].add(checkpoint)
@@ -191,7 +191,7 @@ class Chain(RuleBasedStateMachine):
     def complete(self, checkpoint, kind):
         type(self).completed += 1
         del self.under_way[checkpoint]
-        self.tell(SnapshotCompleted(checkpoint))
+        self.dispatch(SnapshotCompleted(checkpoint))
         self.contents[self.instance, checkpoint] = {
             task: dict(backend.written[checkpoint]) for task, backend in self.backends.items()
         }
@@ -199,7 +199,7 @@ class Chain(RuleBasedStateMachine):
             self.savepoint_completed(self.store.savepoints[-1])
             return
         while len(self.store.retained) > self.num_retained:
-            self.tell(SnapshotDiscarded(min(self.store.retained)))
+            self.dispatch(SnapshotDiscarded(min(self.store.retained)))
         for older in [
             n for n, (other, _) in self.under_way.items() if n < checkpoint and other in ("checkpoint", "full")
         ]:
@@ -213,7 +213,7 @@ class Chain(RuleBasedStateMachine):
         kind, missing = self.under_way.pop(checkpoint)
         if missing:
             self.aborted[checkpoint] = (kind, missing)
-        self.tell(SnapshotDiscarded(checkpoint))
+        self.dispatch(SnapshotDiscarded(checkpoint))
 
     def notify(self, checkpoint):
         for backend in self.backends.values():
@@ -228,7 +228,7 @@ class Chain(RuleBasedStateMachine):
             if snapshot.type != "canonical":
                 backend.live, backend.base = set(stored[task]), dict(stored[task])
 
-    def tell(self, event):
+    def dispatch(self, event):
         self.store, commands = self.store.on(event)
         for command in commands:
             for file in () if isinstance(command, LoseAcknowledgement) else command.files:

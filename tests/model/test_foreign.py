@@ -6,7 +6,7 @@ import pytest
 
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.text import Problem, ScenarioError
-from sim.model.text import LONGEST_LINE, LONGEST_QUOTE, LONGEST_WORD, Readable, one_line, printable
+from sim.model.text import LONGEST_LINE, LONGEST_QUOTE, LONGEST_WORD, PrintableError, one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_megabyte_takes_no_time():
 
 @pytest.mark.parametrize(
     "error",
-    [RecordingError("\x1b[31m"), Readable("\x1b[31m"), ScenarioError([Problem("f", 1, 1, "job.\x1b[31m", "x")])],
+    [RecordingError("\x1b[31m"), PrintableError("\x1b[31m"), ScenarioError([Problem("f", 1, 1, "job.\x1b[31m", "x")])],
     ids=["reading", "any", "scenario"],
 )
 def test_errors_say_nothing_that_a_terminal_obeys(error):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.job import dealt, default_max_parallelism, key_groups, overlap, owners
+from sim.model.job import default_max_parallelism, key_groups, overlap, owners, redistribute_shares
 
 
 def test_key_groups_are_dealt_as_flink_does_in_ranges():
@@ -53,15 +53,19 @@ def test_a_hot_key_keeps_its_records_at_twice_the_parallelism():
     """A third for one subtask, two thirds for the other: the second third is one key, in one of the four."""
     third, sixth = Fraction(1, 3), Fraction(1, 6)
 
-    assert (sixth, sixth, sixth, sixth + third) == dealt((third, 2 * third), 4, 128)
-    assert (sixth, sixth, third, third) == dealt((third, 2 * third), 4, 128, "key-groups")
+    assert (sixth, sixth, sixth, sixth + third) == redistribute_shares((third, 2 * third), 4, 128)
+    assert (sixth, sixth, third, third) == redistribute_shares((third, 2 * third), 4, 128, "key-groups")
 
 
 def test_fewer_subtasks_read_what_their_key_groups_bring():
     """Groups that come together bring their hot keys with them."""
     shares = tuple(Fraction(part, 10) for part in (1, 4, 2, 3))
 
-    assert (Fraction(1, 2), Fraction(1, 2)) == dealt(shares, 2, 128) == dealt(shares, 2, 128, "key-groups")
+    assert (
+        (Fraction(1, 2), Fraction(1, 2))
+        == redistribute_shares(shares, 2, 128)
+        == redistribute_shares(shares, 2, 128, "key-groups")
+    )
 
 
 @given(
@@ -73,8 +77,8 @@ def test_fewer_subtasks_read_what_their_key_groups_bring():
 def test_shares_are_dealt_out_whole(weights, parallelism, groups, one_key):
     """Nobody's records are lost; at the parallelism where they were counted they are what was counted."""
     shares, excess = tuple(map(Fraction, weights)), "one-key" if one_key else "key-groups"
-    after = dealt(shares, parallelism, groups, excess)
+    after = redistribute_shares(shares, parallelism, groups, excess)
 
     assert (1, parallelism) == (sum(after), len(after))
     assert min(after) >= 0
-    assert [share / sum(shares) for share in shares] == list(dealt(shares, len(shares), groups, excess))
+    assert [share / sum(shares) for share in shares] == list(redistribute_shares(shares, len(shares), groups, excess))

@@ -43,8 +43,8 @@ BARRIERS = (
     Rule(
         "a newer barrier gives the older alignment up",
         "protocol/barrier_handler.py",
-        "    if handler.pending is not None:\n        handler, commands = _aborted(",
-        "    if handler.pending is None:\n        handler, commands = _aborted(",
+        "    if handler.pending is not None:\n        handler, commands = _abort_checkpoint(",
+        "    if handler.pending is None:\n        handler, commands = _abort_checkpoint(",
         f"{PROTOCOL}barriers/test_aligned_barriers.py::test_a_newer_barrier_subsumes_the_alignment",
     ),
     Rule(
@@ -71,8 +71,8 @@ BARRIERS = (
     Rule(
         "a closed gate counts as its barrier",
         "protocol/barrier_handler.py",
-        "        pending = changed(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)\n",
-        "        pending = changed(self.pending, first_barrier_ns=first)\n",
+        "        pending = replace_fields(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)\n",
+        "        pending = replace_fields(self.pending, first_barrier_ns=first)\n",
         f"{PROTOCOL}barriers/test_aligned_barriers.py::test_a_closed_gate_counts_as_arrived",
     ),
     Rule(
@@ -141,8 +141,8 @@ BARRIERS = (
     Rule(
         "an at-least-once task snapshots when it has counted the last barrier",
         "protocol/barrier_handler.py",
-        "        return _completed(after, known, event.now) if known.complete else (after, ())\n",
-        "        return _completed(after, known, event.now) if known.seen else (after, ())\n",
+        "        return _complete_checkpoint(after, known, event.now) if known.complete else (after, ())\n",
+        "        return _complete_checkpoint(after, known, event.now) if known.seen else (after, ())\n",
         f"{PROTOCOL}barriers/test_barrier_tracker.py::test_checkpoints_overlap",
     ),
 )
@@ -245,8 +245,8 @@ COORDINATOR = (
     Rule(
         "a failure imposes no pause",
         "protocol/coordinator.py",
-        "    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1)\n",
-        "    after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
+        "    after: Coordinator = replace_fields(coordinator, pending=others, cleaning=coordinator.cleaning + 1)\n",
+        "    after: Coordinator = replace_fields(coordinator, pending=others, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_a_failure_imposes_no_pause",
     ),
     Rule(
@@ -316,8 +316,8 @@ COORDINATOR = (
         "nothing expires while metadata is written",
         "protocol/coordinator.py",
         "        if pending is None or pending.state is PendingState.WRITING_METADATA:\n            return self, ()\n"
-        "        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED",
-        "        if pending is None:\n            return self, ()\n        return _aborted(self, pending, FailureReason.CHECKPOINT_EXPIRED",
+        "        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED",
+        "        if pending is None:\n            return self, ()\n        return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_nothing_expires_while_metadata_is_written",
     ),
     Rule(

@@ -82,7 +82,7 @@ EVENTS = (
     Rule(
         "the end of the input waits for the answers to requests",
         "runtime/task/parts.py",
-        "        if self.owes_outputs():",
+        "        if self.has_pending_outputs():",
         "        if False:",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[drained-with-requests-interpreted]",
     ),

@@ -118,8 +118,8 @@ FINISHING = (
     Rule(
         "without FLIP-147 an end aborts what is pending",
         "protocol/barrier_handler.py",
-        "(self, ()) if self.pending is None else _aborted(",
-        "(self, ()) if True else _aborted(",
+        "(self, ()) if self.pending is None else _abort_checkpoint(",
+        "(self, ()) if True else _abort_checkpoint(",
         "tests/protocol/barriers/test_aligned_barriers.py::test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it",
     ),
     Rule(
@@ -139,7 +139,7 @@ FINISHING = (
     Rule(
         "a job that does not stop after all takes periodic checkpoints again",
         "protocol/coordinator.py",
-        "_going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())",
+        "_resume_periodic_triggers(after, event.now) if triggering.stops and triggering.refused is None else (after, ())",
         "(after, ())",
         f"{COORDINATOR}test_a_stop_that_is_refused_lets_periodic_checkpoints_go_on",
     ),
@@ -160,7 +160,7 @@ FINISHING = (
     Rule(
         "a stop suspends periodic checkpoints",
         "runtime/jobmanager/faults.py",
-        "        coordinator.tell(SchedulerStopped(now))",
+        "        coordinator.dispatch(SchedulerStopped(now))",
         "        pass",
         f"{STOP}test_no_periodic_checkpoint_beside_the_savepoint_a_job_stops_with",
     ),

@@ -13,14 +13,14 @@ JOB_MANAGER = (
         "a savepoint needs a JobManager",
         "protocol/coordinator.py",
         "return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)",
-        "return _requested(self, event.kind, event.now, event.savepoint)",
+        "return _enqueue_request(self, event.kind, event.now, event.savepoint)",
         f"{_WORLDS}savepoints_and_stops_without_a_job_manager_are_refused",
     ),
     Rule(
         "what a task says to nobody reaches no later JobManager",
         "protocol/coordinator.py",
-        "return changed(self, leader=self.leader + 1, absent=False), ()",
-        "return changed(self, absent=False), ()",
+        "return replace_fields(self, leader=self.leader + 1, absent=False), ()",
+        "return replace_fields(self, absent=False), ()",
         "tests/protocol/coordinator/test_coordinator.py::test_messages_to_a_lost_leader_are_lost_with_it",
     ),
     Rule(
@@ -40,7 +40,7 @@ JOB_MANAGER = (
     Rule(
         "a new JobManager makes its restart strategy anew",
         "protocol/recovery.py",
-        "strategy = self.strategy if event.goes_on else self.unused",
+        "strategy = self.strategy if event.is_active_again else self.unused",
         "strategy = self.strategy",
         f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
     ),

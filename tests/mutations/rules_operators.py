@@ -97,7 +97,7 @@ OPERATORS = (
     Rule(
         "the notification of an abort tells of the latest completion first",
         "runtime/task/host.py",
-        "            if latest_completed:\n                self._hear_complete(latest_completed)\n",
+        "            if latest_completed:\n                self._on_checkpoint_completed(latest_completed)\n",
         "",
         f"{_IO}an_abort_tells_of_the_completion_before_it",
     ),

@@ -55,7 +55,7 @@ RECOVERY = (
     Rule(
         "a failure while restarting takes the restart over",
         "protocol/recovery.py",
-        "left = tuple(changed(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)",
+        "left = tuple(replace_fields(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)",
         "left = recovery.waiting",
         f"{_RECOVERY}every_restart_ends_once_and_every_cancelled_task_is_restored",
     ),
@@ -69,7 +69,7 @@ RECOVERY = (
     Rule(
         "a failover aborts what is pending",
         "runtime/jobmanager/recovery_host.py",
-        "                self.coordinator.tell(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
+        "                self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
         "",
         f"{_HOST}a_failure_aborts_what_is_pending",
     ),

@@ -57,7 +57,7 @@ TIMING = (
     Rule(
         "output that is held back leaves when it is let go, not before",
         "plane/text/late.py",
-        "    return task.served - task.late < task.let_go\n",
+        "    return task.served - task.late < task.released_until\n",
         "    return True\n",
         f"{_LATE}what_waits_to_be_let_go_waits",
     ),

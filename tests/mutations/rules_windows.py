@@ -68,7 +68,7 @@ WINDOWS = (
     Rule(
         "the last watermark fires all windows",
         "runtime/task/windows.py",
-        "        self.slot.thread.let_go(self.slot.context.plane.position(self.slot.task).served)\n",
+        "        self.slot.thread.release_late_outputs(self.slot.context.plane.position(self.slot.task).served)\n",
         "        return\n",
         f"{_WINDOW}the_last_watermark_fires_all_windows_of_event_time[]",
     ),
@@ -145,7 +145,7 @@ WINDOWS = (
     Rule(
         "the end of data finishes bundles",
         "runtime/task/windows.py",
-        "            self.slot.thread.let_go(self.content.served())\n",
+        "            self.slot.thread.release_late_outputs(self.content.served())\n",
         "            return\n",
         f"{_KINDS}a_mini_batch_leaves_after_its_latency_or_before_a_barrier",
     ),

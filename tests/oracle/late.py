@@ -22,7 +22,7 @@ class LateOutputs:
         self.enter(task, late)
         lag = task.vertex.lag
         if lag is not None and not lag.times and len(task.late) == lag.capacity:  # L10
-            task.let_go = late.ordinal + 1
+            task.release_late_outputs = late.ordinal + 1
 
     def room(self, task: Task) -> bool:
         lag = task.vertex.lag
@@ -37,7 +37,7 @@ class LateOutputs:
         task.late.append(late)
 
     def ready(self, task: Task, late: Late) -> bool:
-        return late.ready <= self.plane.now if self.timed(task) else late.ordinal < task.let_go
+        return late.ready <= self.plane.now if self.timed(task) else late.ordinal < task.release_late_outputs
 
     def timed(self, task: Task) -> bool:
         return task.vertex.lag is not None and bool(task.vertex.lag.times)
@@ -123,9 +123,9 @@ class LateOutputs:
             task.waits_for_late = False
             self.plane.report(NoticeKind.NONE_LATE, task)
 
-    def let_go(self, task: Task, until: int) -> None:
+    def release_late_outputs(self, task: Task, until: int) -> None:
         """L5."""
-        task.let_go = max(task.let_go, until)
+        task.release_late_outputs = max(task.release_late_outputs, until)
         self.plane.wake_if_idle_or_soft(task)
 
     def be_late_again(self, task: Task, late: int) -> None:

@@ -283,7 +283,7 @@ class Task:
     served: int = 0
     late: deque[Late] = field(default_factory=deque)  # L1
     in_hand: deque[Late] = field(default_factory=deque)  # L2
-    let_go: int = 0
+    release_late_outputs: int = 0
     waits_for_late: bool = False  # L6
     reports_written: bool = False  # L9
     records_out: int = 0

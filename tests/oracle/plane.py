@@ -248,8 +248,8 @@ class ReferencePlane(Agenda):
     def scale(self, task: int, num: int, den: int) -> None:
         self.all_tasks[task].slow = (num, den)
 
-    def let_go(self, task: int, until: int) -> None:
-        self.late.let_go(self.all_tasks[task], until)
+    def release_late_outputs(self, task: int, until: int) -> None:
+        self.late.release_late_outputs(self.all_tasks[task], until)
 
     def wait_for_late(self, task: int) -> None:
         self.all_tasks[task].waits_for_late = True

@@ -9,7 +9,7 @@ import pytest
 
 from sim.plane import lowering, machine_code
 from sim.plane.assembly import as_objects, assemble
-from sim.plane.lowering import NotInTheLanguageError, lowered
+from sim.plane.lowering import UnsupportedSyntaxError, lowered
 from sim.plane.spec import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 
 binding = pytest.importorskip("llvmlite.binding")
@@ -35,12 +35,12 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def door(file):
+def dispatch_operation(file):
     """(body of a door) -> (Python's door, the compiled one)."""
 
     def both(body: str, before: str = ""):
         module = file(before + DOOR + "".join(f"    {line}\n" for line in body.split("\n")))
-        return module.door, machine_code._loaded_door(binding, machine_code._compiled(binding, [module]))
+        return module.dispatch_operation, machine_code._loaded_door(binding, machine_code._compiled(binding, [module]))
 
     return both
 
@@ -68,18 +68,18 @@ def indented(body: str) -> str:
         "a << 3",
     ],
 )
-def test_arithmetic_is_pythons(door, expression):
+def test_arithmetic_is_pythons(dispatch_operation, expression):
     """A quotient of negative numbers goes down, too; a remainder has the sign of the divisor."""
-    python, compiled = door(f"return {expression}")
+    python, compiled = dispatch_operation(f"return {expression}")
 
     for a, b in product(EDGES, (-5, 0, 3)):
         assert python(None, 0, 0, a, b, 0, 0) == compiled(0, 0, 0, a, b, 0, 0), (a, b)
 
 
 @pytest.mark.parametrize("operator", ["//", "%"])
-def test_division(door, operator):
+def test_division(dispatch_operation, operator):
     """Every pair of signs.  By zero the compiled text gives 0: the processor would stop the process."""
-    python, compiled = door(f"return a {operator} b")
+    python, compiled = dispatch_operation(f"return a {operator} b")
 
     for a, b in product(EDGES, EDGES):
         assert (python(None, 0, 0, a, b, 0, 0) if b else 0) == compiled(0, 0, 0, a, b, 0, 0), (a, b)
@@ -105,8 +105,8 @@ def test_division(door, operator):
         "a < b and False",
     ],
 )
-def test_conditions_are_pythons(door, condition):
-    python, compiled = door(f"if {condition}:\n    return 1\nreturn 0")
+def test_conditions_are_pythons(dispatch_operation, condition):
+    python, compiled = dispatch_operation(f"if {condition}:\n    return 1\nreturn 0")
 
     for a, b, c in product((-2, 0, 1, 3), repeat=3):
         assert python(None, 0, 0, a, b, c, 0) == compiled(0, 0, 0, a, b, c, 0), (a, b, c)
@@ -160,8 +160,8 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
-def test_control_flow_is_pythons(door, body):
-    python, compiled = door(indented(body))
+def test_control_flow_is_pythons(dispatch_operation, body):
+    python, compiled = dispatch_operation(indented(body))
 
     for a, b in product((-1, 0, 1, 4, 9), repeat=2):
         assert python(None, 0, 0, a, b, 0, 0) == compiled(0, 0, 0, a, b, 0, 0), (a, b)
@@ -187,7 +187,7 @@ def count(w: PlaneState, by: int) -> None:
 """
 
 
-def test_calls_and_memory(door):
+def test_calls_and_memory(dispatch_operation):
     """Fields of 8, 32 and 64 bits, words, rows of rows; what is written is read by Python."""
     body = """
         count(w, is_more(b, a))
@@ -199,7 +199,7 @@ def test_calls_and_memory(door):
         if is_more(a, b) or w.elements[2].next != -4:
             return -1
         return w.words[w.channels[1].gate] + w.channels[1].flush"""
-    python, compiled = door(indented(body), CALLS)
+    python, compiled = dispatch_operation(indented(body), CALLS)
     vertices = (VertexSpec("a", 1, ((10,),), SourceSpec()), VertexSpec("b", 2, ((10,),)))
     arrays, _ = assemble(PlaneSpec(vertices, (EdgeSpec("e", 0, 1, 0, (100,)),), hosts=(0, 0, 0)), 8)
     objects = as_objects(arrays)
@@ -244,7 +244,7 @@ def test_what_is_not_in_the_language_is_refused(file, line):
     """With its file and line, before anything runs."""
     module = file(DOOR + "".join(f"    {part}\n" for part in line.split("\n")) + "    return 0\n")
 
-    with pytest.raises(NotInTheLanguageError, match=rf"{module.__name__}\.py, line 7: "):
+    with pytest.raises(UnsupportedSyntaxError, match=rf"{module.__name__}\.py, line 7: "):
         lowered([module], "entry")
 
 

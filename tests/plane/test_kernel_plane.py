@@ -231,10 +231,10 @@ def test_what_is_called_cold_exists():
 def test_warm_compiles_once():
     """Planes share one compiled door."""
     warm()
-    door = machine_code.compiled_door()
+    dispatch_operation = machine_code.load_compiled_entry_point()
 
-    assert door is machine_code.compiled_door()
-    assert sim.plane.build(pipe())._enter is (door or sim.plane.kernel.door)
+    assert dispatch_operation is machine_code.load_compiled_entry_point()
+    assert sim.plane.build(pipe())._enter is (dispatch_operation or sim.plane.kernel.dispatch_operation)
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,11 @@ def test_what_waits_to_be_let_go_waits(build):
     """L2, L5: without times nothing leaves by itself, then exactly the records named."""
     plane = build(chain(Lag()))
     assert written(plane, 1000) == [0]
-    plane.let_go(1, 3)
+    plane.release_late_outputs(1, 3)
     assert written(plane, 1001) == [3]
-    plane.let_go(1, 1)  # less than before: nothing new
+    plane.release_late_outputs(1, 1)  # less than before: nothing new
     assert written(plane, 1002) == [3]
-    plane.let_go(1, 4)
+    plane.release_late_outputs(1, 4)
 
     assert written(plane, 1003) == [4]
 
@@ -187,10 +187,10 @@ def test_a_start_ends_the_waiting(build):
     assert NoticeKind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}
 
 
-def fired(plane, until, *, let_go=4, at=100):
+def fired(plane, until, *, release_late_outputs=4, at=100):
     """All records are served; at some time so many of them are let go."""
     run(plane, at)
-    plane.let_go(1, let_go)
+    plane.release_late_outputs(1, release_late_outputs)
     return notices(plane, until)
 
 
@@ -251,7 +251,7 @@ def test_a_task_that_yields_reads_no_record_before_the_last_firing(build):
     spec = chain(Lag(firing_ns=30, yields=True))
     plane = build(replace(spec, vertices=(source(total=5, every=25, service=1), *spec.vertices[1:])))
     run(plane, 95)
-    plane.let_go(1, 4)
+    plane.release_late_outputs(1, 4)
     run(plane, 110)
     plane.interrupt(1)
 
@@ -290,7 +290,7 @@ def test_a_firing_is_inside_a_record(build):
 def test_firing_is_blocked_by_a_full_output(build):
     """L7: as the eleventh output has no segment, the thread is hard blocked and begins no firing before it has one."""
     plane = build(chain(Lag(firing_ns=1), total=20, last=100_000, exclusive=1, floating=3))
-    fired(plane, 5000, let_go=20, at=1000)
+    fired(plane, 5000, release_late_outputs=20, at=1000)
 
     assert (state(plane, 1), pool(plane, 1)) == (ThreadState.HARD, 4 + 2)
     assert plane.position(1).late > 0
@@ -336,7 +336,7 @@ def test_what_leaves_after_a_time_is_not_fired():
 def test_what_was_let_go_is_reported_when_it_is_written(build):
     """L9: behind the last of two firings that were let go, not at once, once; records go on behind it."""
     plane = build(chain(Lag(firing_ns=30)))
-    fired(plane, 110, let_go=2)
+    fired(plane, 110, release_late_outputs=2)
     plane.report_written(1)
 
     assert notices(plane, 1000) == [(160, NoticeKind.WRITTEN)]
@@ -351,7 +351,7 @@ def test_nothing_to_write_is_reported_at_once(build):
     plane.report_written(1)
     plane.report_written(2)
     assert notices(plane, 1100) == [(1000, NoticeKind.WRITTEN)] * 2
-    plane.let_go(1, 4)
+    plane.release_late_outputs(1, 4)
 
     assert notices(plane, 2000) == [(1220, NoticeKind.NONE_LATE)]
 
@@ -376,7 +376,7 @@ def test_L10_a_full_bundle_leaves_at_once(build):
         seen.append((task(plane, 1, "served"), plane.position(1).late))
 
     assert seen == [(2, 2), (3, 0), (4, 1), (5, 2), (6, 0), (7, 1), (8, 2)]
-    plane.let_go(1, 8)
+    plane.release_late_outputs(1, 8)
     run(plane, 200)
     assert (plane.position(1).late, task(plane, 2, "served")) == (0, 8)
 
@@ -394,7 +394,7 @@ def test_L10_a_start_lets_no_full_bundle_go(build):
     run(plane, 500)
 
     assert (plane.position(1).late, task(plane, 2, "served")) == (2, 0)
-    plane.let_go(1, 2)
+    plane.release_late_outputs(1, 2)
     run(plane, 700)
     assert (plane.position(1).late, task(plane, 2, "served")) == (0, 2)
 

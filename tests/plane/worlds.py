@@ -163,7 +163,9 @@ class Script:
     triggers: tuple[Trigger, ...] = ()
     naps: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, length): held from the next safe point on
     slow: tuple[tuple[int, int, int, int], ...] = ()  # (at, task modulo tasks, num, den)
-    let_go: tuple[tuple[int, int, int], ...] = ()  # (at, task modulo tasks, how many of the records served stay late)
+    release_late_outputs: tuple[
+        tuple[int, int, int], ...
+    ] = ()  # (at, task modulo tasks, how many of the records served stay late)
     waits: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it waits for its late outputs
     written: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it reports what was let go
     pauses: tuple[tuple[int, int, int], ...] = ()  # (at, source modulo sources, length)
@@ -243,8 +245,8 @@ class Driver:
         for at, task, num, den in self.script.slow:
             self.call(at, lambda task=task, num=num, den=den: self.plane.scale(task % len(self.tasks), num, den))
 
-        for at, task, kept in self.script.let_go:
-            self.call(at, lambda task=task, kept=kept: self.let_go(task % len(self.tasks), kept))
+        for at, task, kept in self.script.release_late_outputs:
+            self.call(at, lambda task=task, kept=kept: self.release_late_outputs(task % len(self.tasks), kept))
 
         for at, task in self.script.waits:
             self.call(at, lambda task=task: self.plane.wait_for_late(task % len(self.tasks)))
@@ -255,8 +257,8 @@ class Driver:
             self.call(at, lambda task=task: self.plane.pause(task, True))
             self.call(at + length, lambda task=task: self.plane.pause(task, False))
 
-    def let_go(self, task: int, kept: int) -> None:
-        self.plane.let_go(task, self.plane.position(task).served - kept)
+    def release_late_outputs(self, task: int, kept: int) -> None:
+        self.plane.release_late_outputs(task, self.plane.position(task).served - kept)
 
     def call(self, at: int, what: Callable[[], None]) -> None:
         self.order += 1
@@ -411,7 +413,7 @@ class Driver:
         if task in self.ended:
             return
         if self.plane.position(task).late:
-            self.plane.let_go(task, self.plane.position(task).served)
+            self.plane.release_late_outputs(task, self.plane.position(task).served)
             attempt = self.attempt[task]
             self.later(
                 30, lambda: None if attempt != self.attempt[task] else self.at_safe_point(task, lambda: self.end(task))
@@ -440,7 +442,7 @@ class Driver:
             for task in self.tasks:
                 self.plane.resume(task)
                 self.plane.release_capture(task)
-                self.let_go(task, 0)
+                self.release_late_outputs(task, 0)
             self.run(self.plane.now + 1500, 1500)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.event_time import Idleness, Slices, Valve, WindowContents, last_end, next_end
+from sim.protocol.event_time import Idleness, Slices, StatusWatermarkValve, WindowContents, last_end, next_end
 
 
 @pytest.mark.parametrize(("time", "last", "following"), [(0, 0, 3), (2, 0, 3), (3, 3, 13), (12, 3, 13), (13, 13, 23)])
@@ -12,7 +12,7 @@ def test_windows_of_ten_end_at_three_and_every_ten(time, last, following):
 
 def test_the_least_watermark_counts():
     """Nothing before all channels have one; then the slowest channel says how far event time has come."""
-    valve = Valve([4, 7])
+    valve = StatusWatermarkValve([4, 7])
 
     assert (valve.advance(4, 30), valve.time_ns) == (False, 0)
     assert (valve.advance(7, 20), valve.time_ns) == (True, 20)
@@ -21,7 +21,7 @@ def test_the_least_watermark_counts():
 
 
 def test_an_older_watermark_changes_nothing():
-    valve = Valve([0])
+    valve = StatusWatermarkValve([0])
     valve.advance(0, 30)
 
     assert (valve.advance(0, 20), valve.time_ns) == (False, 30)
@@ -29,7 +29,7 @@ def test_an_older_watermark_changes_nothing():
 
 def test_an_idle_channel_does_not_count():
     """The least of the others rises at once, if it was the idle one that held it back."""
-    valve = Valve([0, 1, 2])
+    valve = StatusWatermarkValve([0, 1, 2])
     valve.advance(0, 30)
     valve.advance(1, 50)
 
@@ -39,7 +39,7 @@ def test_an_idle_channel_does_not_count():
 
 
 def test_a_channel_that_did_not_hold_the_others_back_changes_nothing():
-    valve = Valve([0, 1])
+    valve = StatusWatermarkValve([0, 1])
     valve.advance(0, 30)
     valve.advance(1, 50)
 
@@ -48,7 +48,7 @@ def test_a_channel_that_did_not_hold_the_others_back_changes_nothing():
 
 def test_with_the_last_channel_all_watermarks_count():
     """Whichever is the last one: nobody will advance any more."""
-    valve = Valve([0, 1])
+    valve = StatusWatermarkValve([0, 1])
     valve.advance(0, 30)
     valve.advance(1, 50)
     valve.fall_idle(1)
@@ -59,7 +59,7 @@ def test_with_the_last_channel_all_watermarks_count():
 
 def test_a_channel_that_comes_back_behind_does_not_pull_the_others_back():
     """It counts when it has caught up."""
-    valve = Valve([0, 1])
+    valve = StatusWatermarkValve([0, 1])
     valve.advance(0, 30)
     valve.fall_idle(1)
     valve.wake(1)
@@ -71,7 +71,7 @@ def test_a_channel_that_comes_back_behind_does_not_pull_the_others_back():
 
 
 def test_the_watermark_of_an_idle_channel_is_ignored():
-    valve = Valve([0, 1])
+    valve = StatusWatermarkValve([0, 1])
     valve.advance(0, 30)
     valve.fall_idle(1)
 

@@ -8,7 +8,13 @@ from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.checkpoint_requests import PendingCheckpoint
 from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import Plan, RequestKind
-from sim.protocol.machine import STORY_LENGTH, InvalidTransition, changed, heard, remember
+from sim.protocol.machine import (
+    MAX_LOGGED_EVENTS,
+    InvalidTransition,
+    append_to_event_log,
+    replace_fields,
+    with_event_logged,
+)
 from sim.protocol.recovery import Recovery
 from sim.protocol.snapshot_store import SnapshotStore
 from sim.protocol.task_checkpointing import SnapshotInProgress, TaskCheckpointing
@@ -45,17 +51,17 @@ def test_an_impossible_event_is_told_with_what_led_to_it():
 
 def test_a_story_keeps_its_latest_events():
     story = ()
-    for event in range(STORY_LENGTH + 3):
-        story = remember(story, event)
+    for event in range(MAX_LOGGED_EVENTS + 3):
+        story = append_to_event_log(story, event)
 
-    assert tuple(range(3, STORY_LENGTH + 3)) == story
+    assert tuple(range(3, MAX_LOGGED_EVENTS + 3)) == story
 
 
 def test_a_machine_of_the_past_keeps_its_story():
     """The copy that an event has made takes the story; the machine before it, and one that nothing changes, are left as they were."""
     before = BarrierTracker.waiting(1)
-    unchanged = heard(before, before, "nothing")
-    after = heard(before, changed(before, latest=7), "something")
+    unchanged = with_event_logged(before, before, "nothing")
+    after = with_event_logged(before, replace_fields(before, latest=7), "something")
 
     assert [machine.story for machine in (before, unchanged, after)] == [(), ("nothing",), ("something",)]
     assert unchanged is not before
@@ -65,6 +71,6 @@ def test_a_field_may_have_any_name():
     """The copier is a written function; `kind` and `machine` were names of its own."""
     pending = PendingCheckpoint(1, RequestKind.MANUAL, 5, Plan(frozenset({0}), frozenset({0, 1})))
 
-    after = changed(pending, latest_ack_ns=7)
+    after = replace_fields(pending, latest_ack_ns=7)
 
     assert (after.kind, after.latest_ack_ns) == (RequestKind.MANUAL, 7)

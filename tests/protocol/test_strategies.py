@@ -9,8 +9,8 @@ from sim.protocol.barrier_modes import (
     STRATEGIES,
     Requirement,
     barrier_options,
-    move,
     strategy,
+    with_work_moved,
 )
 from sim.protocol.coordinator_messages import Phase, Work
 from sim.protocol.options import AlignmentType, BarrierOptions, Traits
@@ -102,14 +102,17 @@ def test_work_moves_to_the_end_of_its_new_phase():
 
 
 def test_moving_back_is_the_same_list():
-    assert move(ASYNC_OPERATE, Work.OPERATOR_FLUSH, out_of=Phase.ASYNC, into=Phase.PRE_BARRIER) == ALIGNED_PHASES
+    assert (
+        with_work_moved(ASYNC_OPERATE, Work.OPERATOR_FLUSH, out_of=Phase.ASYNC, into=Phase.PRE_BARRIER)
+        == ALIGNED_PHASES
+    )
 
 
 def test_work_that_is_not_there_cannot_move():
     with pytest.raises(ValueError, match="no work of"):
-        move(ALIGNED_PHASES, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
+        with_work_moved(ALIGNED_PHASES, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
     with pytest.raises(ValueError, match="no phase"):
-        move(ALIGNED_PHASES[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)
+        with_work_moved(ALIGNED_PHASES[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)
 
 
 def test_state_backends_are_asked_for_what_the_barrier_says():

@@ -7,7 +7,7 @@ import simpy
 
 from sim.plane.interface import NoticeKind
 from sim.runtime.clock import END_OF_TIME_NS, TwoPlaneEnvironment
-from sim.storage.requests import in_own_turn
+from sim.storage.requests import schedule_urgent_callback
 from tests.oracle import ReferencePlane
 from tests.plane.lab import pipe
 from tests.runtime.fakes import FakePlane, clock, notice
@@ -134,7 +134,7 @@ def test_many_calls_at_a_time_come_as_if_each_had_its_own_event(delay):
 
 def test_a_call_that_is_next_comes_before_all_others_of_its_time():
     env, story = clock(), []
-    env.call_in(5, lambda: (in_own_turn(env, lambda: story.append("next")), story.append("this turn")))
+    env.call_in(5, lambda: (schedule_urgent_callback(env, lambda: story.append("next")), story.append("this turn")))
     env.call_in(5, lambda: story.append("in its turn"))
     env.run(until=20)
 

@@ -15,12 +15,12 @@ def test_what_a_command_brings_about_is_heard_after_its_commands():
     def carry_out(command):
         done.append(command)
         if command == "1a":
-            loop.tell(2)
+            loop.dispatch(2)
             assert loop.busy
             assert loop.machine == (1,), "it has not been heard yet"
 
     loop = HostLoop((), counting, carry_out)
-    loop.tell(1)
+    loop.dispatch(1)
 
     assert done == ["1a", "1b", "2a", "2b"]
     assert loop.machine == (1, 2)
@@ -33,12 +33,12 @@ def test_nothing_is_carried_out_when_all_is_over():
 
     def carry_out(command):
         done.append(command)
-        loop.tell(2)
+        loop.dispatch(2)
         loop.over = True
 
     loop = HostLoop((), counting, carry_out, late.append)
-    loop.tell(1)
-    loop.tell(3)
+    loop.dispatch(1)
+    loop.dispatch(3)
 
     assert (done, late) == (["1a"], [3])
     assert loop.machine == (1,)

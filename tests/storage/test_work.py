@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import simpy
 
-from sim.storage.requests import Work, carry_on
+from sim.storage.requests import Work, run_detached
 
 
 def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
@@ -21,7 +21,7 @@ def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
         story.append(("done", env.now))
 
     under_way = work()
-    carry_on(under_way, next(under_way))
+    run_detached(under_way, next(under_way))
     env.run()
 
     assert story == [("waited", 3), ("known", 3), ("done", 5)]
@@ -38,7 +38,7 @@ def test_a_failure_reaches_the_work_and_nobody_else() -> None:
             story.append(str(failure))
 
     under_way = work()
-    carry_on(under_way, next(under_way))
+    run_detached(under_way, next(under_way))
     broken.fail(OSError("gone"))
     env.run()
 
@@ -55,7 +55,7 @@ def test_what_is_awaited_first_may_be_over_already() -> None:
         story.append((yield over))
 
     under_way = work()
-    carry_on(under_way, next(under_way))
+    run_detached(under_way, next(under_way))
 
     assert story == ["known"]
 
@@ -73,7 +73,7 @@ def test_broken_off_work_hears_of_it_where_it_waits() -> None:
             story.append(("cleaned up", env.now))
 
     under_way = work()
-    carried = carry_on(under_way, next(under_way))
+    carried = run_detached(under_way, next(under_way))
     env.run(until=3)
     carried.break_off()
     env.run()

@@ -8,12 +8,12 @@ def in_flight_of(run):
     in_flight = []
 
     def watch(instance):
-        go_on = instance.contents.on_cut
+        resume_work = instance.contents.on_cut
 
         def on_cut(checkpoint, task, part):
             if part.committables is not None:
                 in_flight.extend(part.committables.in_flight)
-            go_on(checkpoint, task, part)
+            resume_work(checkpoint, task, part)
 
         instance.contents.on_cut = on_cut
 

@@ -118,7 +118,7 @@ def test_output_that_a_stopped_job_does_not_commit_is_lost(world, monkeypatch):
 @pytest.mark.parametrize("world", [world for world in COMMITTED if world.startswith("drained")])
 def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
     """They come behind the savepoint's barrier, and no checkpoint follows; or they never come."""
-    monkeypatch.setattr(TaskParts, "owes_outputs", lambda _: False)
+    monkeypatch.setattr(TaskParts, "has_pending_outputs", lambda _: False)
 
     assert " lost: " in facts(run(world))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sim.plane.spec import PlaneSpec
     from sim.protocol.commit import Committable
     from sim.runtime.context import TaskSnapshot
-    from sim.runtime.job_instance import Beginning
+    from sim.runtime.job_instance import InitialState
     from tests.oracle.parts import Channel, Identity
 
 __all__ = ["Lineage", "Traced", "traced"]
@@ -83,7 +83,7 @@ class _TracedChain(Chain):
         super().__init__(scenario, oracle, check=False)
         self.result = result
 
-    def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
+    def instance(self, scenario: Scenario, beginning: InitialState | None) -> JobInstance:
         with patch("sim.runtime.job_instance.build", lambda spec, _: ReferencePlane(spec, identities=True)):
             instance = super().instance(scenario, beginning)
         if beginning is not None:
@@ -125,7 +125,7 @@ def _records(instances: list[JobInstance], writer: tuple[str, int], transaction:
         yield from [("nobody", 0, 0)] * (end - begin - len(known))
 
 
-def _hand_over(old: JobInstance, new: JobInstance, beginning: Beginning) -> None:
+def _hand_over(old: JobInstance, new: JobInstance, beginning: InitialState) -> None:
     """The identities of what the snapshot holds."""
     number = {name: task for task, name in enumerate(new.names)}
     names, before, after = old.names, _plane(old), _plane(new)

@@ -16,7 +16,7 @@ import typer
 
 from sim.app.cli.terminal import fitted
 from sim.app.verbs.common import OptionError, Stopped
-from sim.model.text import Readable, printable
+from sim.model.text import PrintableError, printable
 from sim.studies.progress import ENDING
 
 # ---- Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number.
@@ -168,7 +168,7 @@ class Code(IntEnum):
     OUR_MISTAKE = 70  # sysexits' EX_SOFTWARE: never mistaken for a failed expectation
 
 
-class UserError(Readable):
+class UserError(PrintableError):
     """An error that the user can mend, with its exit code."""
 
     def __init__(self, message: str, code: Code) -> None:

@@ -15,7 +15,7 @@ from sim.advice.settings import sinks_of
 from sim.app.verbs.common import Listener, OptionError, Stopped, preformatted
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.importing import JobPlace, draft_of, scenarios_of_source, text_of, with_backtest
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import (
     NOTABLE,
     WIDTH,
@@ -192,7 +192,9 @@ def watched(
     warm(engine)
     with listener.progress(name, scenario.run.duration_ns, 1) as watch:
         try:
-            return look(scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns), attach=attach)
+            return rerun_with_observers(
+                scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns), attach=attach
+            )
         except KeyboardInterrupt:
             raise Stopped("nothing is kept") from None
 

@@ -175,14 +175,14 @@ class FoundIssues:
     def summary(self) -> str:
         """How many there are, and what would tell more."""
         if not self.has_job:
-            return f"{_counted(len(self.matches))}. With a FILE: those that apply to its job, or may."
+            return f"{_count_failure(len(self.matches))}. With a FILE: those that apply to its job, or may."
         applying = sum(own.applies for own in self.matches)
         more = (
             f" Say {self.missing} to know more: defects of connectors that are not named are left out."
             if self.missing
             else ""
         )
-        return f"{_counted(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
+        return f"{_count_failure(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
 
     @property
     def plain(self) -> list[dict[str, Any]]:
@@ -242,12 +242,12 @@ def issue_lines(name: str, scenarios: Sequence[Scenario]) -> Iterator[tuple[str,
         text = f"{issue.id} ({issue.consequence}): {issue.title}. {own.simulated}. Way out: {issue.way_out}. {issue.source}"
         yield f"{name}: known defect {text}", True
     if others := len(applying[_MOST_NAMED:]):
-        yield f"{name}: {_counted(others, 'more known defect')} apply: ckptsim known-issues FILE", True
+        yield f"{name}: {_count_failure(others, 'more known defect')} apply: ckptsim known-issues FILE", True
     if possible := [own for own in found if not own.applies]:
         counts = ", ".join(
             f"{what} {count}" for what, count in Counter(own.issue.consequence for own in possible).items()
         )
-        text = f"{name}: {_counted(len(possible))} may apply ({counts}: {_named(possible)}): ckptsim known-issues FILE lists them"
+        text = f"{name}: {_count_failure(len(possible))} may apply ({counts}: {_named(possible)}): ckptsim known-issues FILE lists them"
         yield text + (f"; fewer if you say {missing}" if (missing := _missing(scenarios)) else ""), False
 
 
@@ -265,7 +265,7 @@ def nothing_lost(scenarios: Iterable[Scenario]) -> str:
     if not unsafe:
         return ""
     is_or_are = "are" if len(unsafe) > 1 else "is"
-    what = f"{_counted(len(unsafe))} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
+    what = f"{_count_failure(len(unsafe))} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
     return f"Nothing lost in the simulation; {what} ({_named(unsafe)}): ckptsim known-issues FILE"
 
 
@@ -300,7 +300,7 @@ def _missing(scenarios: Sequence[Scenario]) -> str:
     return ", ".join([*names, *(f"job.{vertex}.connector" for vertex in dict.fromkeys((*sources, *sinks)))])
 
 
-def _counted(count: int, what: str = "known defect") -> str:
+def _count_failure(count: int, what: str = "known defect") -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 

@@ -21,7 +21,7 @@ from sim.jobs.source.recorded_job import ConfiguredJob, Import, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
 from sim.model.schema.flink_file import FILE, FlinkFile, read_flink_file
 from sim.model.schema.flink_text import option_values
-from sim.model.schema.history_file import Checkpoints, write_parted
+from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.writer import placed, write
@@ -202,7 +202,7 @@ class ImportedJob:
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Write the scenario file and, beside it, the history that it names; returns its path."""
-        write_parted(placed(self.text, Path(file).parent), Path(file), self.checkpoints)
+        write_scenario_and_history(placed(self.text, Path(file).parent), Path(file), self.checkpoints)
         return Path(file)
 
 

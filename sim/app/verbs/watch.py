@@ -17,10 +17,10 @@ from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
-from sim.jobs.watch.look import Look, look_of, since
+from sim.jobs.watch.look import JobObservation, look_of, since
 from sim.jobs.watch.memory import STATE, Memory, RowLog, alone_in, row_logs
 from sim.jobs.watch.serving import Published, page_of, text_of, verdict
-from sim.jobs.watch.watcher import Course, Watcher, WatchEvent, course_of, moment, plain
+from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, course_of, moment, plain
 from sim.model.files import replace_text
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
@@ -119,7 +119,7 @@ def watch(options: WatchOptions, *, listener: Listener | None = None, clock: Wat
     with ExitStack() as stack:
         stack.enter_context(alone_in(options.folder, listener.warning))
         session = _Session(options, timing, listener, clock, published)
-        session.go_on()
+        session.resume_work()
         if options.listen is not None:
             listener.message(f"serves {stack.enter_context(_listening(published, options.listen))}/metrics")
         try:
@@ -187,7 +187,7 @@ class _Session:
         )
         self.events: deque[WatchEvent] = deque(maxlen=MOST_EVENTS)
         self.memory = Memory(options.folder)
-        self.watcher = Watcher(Course(), timing.limit_ms)
+        self.watcher = Watcher(WatchState(), timing.limit_ms)
         self.requests = 0
         # settings since [ms], and when their forecast could not be made
         self.failed_forecast: tuple[int, int] | None = None
@@ -197,7 +197,7 @@ class _Session:
 
     # ------------------------------------------------------------------------------------------ the folder
 
-    def go_on(self) -> None:
+    def resume_work(self) -> None:
         """Take up the watch that the folder remembers."""
         state = self.memory.open(self.clock.now_ms())
         if state is None:
@@ -285,7 +285,9 @@ class _Session:
             pause=self.clock.wait,
         )
 
-    def _answered(self, client: Client, now_ms: int, sample_s: float | None = None) -> tuple[RestSnapshot, Look]:
+    def _answered(
+        self, client: Client, now_ms: int, sample_s: float | None = None
+    ) -> tuple[RestSnapshot, JobObservation]:
         """`sample_s`: all is asked, as for an import; None: only what is new.  RestError, RecordingError: no look."""
         course = self.watcher.course
         overview = client.get(JOBS, attempts=1 if course.away_ms is not None else 2)
@@ -388,7 +390,7 @@ class _Session:
             self._not_kept(error)
 
 
-def _watched(overview: Any, job: str | None, known: Look | None, url: str) -> str:
+def _watched(overview: Any, job: str | None, known: JobObservation | None, url: str) -> str:
     """The id of the job to look at: the known one while it runs, then one of its name.  RestError: there is none, or there are several."""
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []

@@ -18,7 +18,7 @@ from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.state import BACKENDS, backend_named
 from sim.model.storage import Storage
-from sim.model.text import Readable, one_line
+from sim.model.text import PrintableError, one_line
 from sim.model.units import MS, format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
 
@@ -406,7 +406,7 @@ SLOW_CHECKPOINT_FACTOR = 1.5
 """A checkpoint is slow from so many times the median on, if it is longer than the median by more than noise."""
 
 
-class MissingCheckpointError(Readable, LookupError):
+class MissingCheckpointError(PrintableError, LookupError):
     """There is no such checkpoint to explain."""
 
 

@@ -256,10 +256,10 @@ def _sums(
             Sum(dict.fromkeys(into, 1.0), flow.per_second("bytes_in")),
             Sum(dict.fromkeys(out, 1.0), flow.per_second("bytes_out")),
         ]
-    return _counted(records), _counted(sizes)
+    return _count_failure(records), _count_failure(sizes)
 
 
-def _counted(sums: list[Sum]) -> list[Sum]:
+def _count_failure(sums: list[Sum]) -> list[Sum]:
     return [total for total in sums if total.factors and not math.isnan(total.total)]
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sim.model.series.tables import is_known
-from sim.model.text import Readable, one_line
+from sim.model.text import PrintableError, one_line
 from sim.model.units import format_size
 
 # ---- Foreign JSON, read in bounded memory: its size as Python values is estimated from the text before it is parsed.
@@ -104,7 +104,7 @@ ZIP = b"PK\3\4"
 _MAX_NAMED = 5  # number of mistakes in one message
 
 
-class RecordingError(Readable, ValueError):
+class RecordingError(PrintableError, ValueError):
     """The file is no readable recording; the message names the file and the mistake."""
 
 

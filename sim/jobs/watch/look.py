@@ -72,7 +72,7 @@ class VertexTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class JobObservation:
     """One look at a job."""
 
     time_ms: int
@@ -93,7 +93,7 @@ class Look:
     # how many checkpoints Flink lists, also those under way, and the number of the oldest
     listed: tuple[int, int] = (0, 0)
 
-    def after(self, before: Look) -> Look:
+    def after(self, before: JobObservation) -> JobObservation:
         """What had no answer is as it was."""
         if before.job != self.job:
             return self
@@ -107,7 +107,7 @@ class Look:
         )
 
 
-def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> Look:
+def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> JobObservation:
     """`now_ms`: our clock, where the JobManager does not say.  RecordingError: the answers make no sense."""
     job, history = RestJob(snapshot), history_of(snapshot)
     about = job.job
@@ -127,7 +127,7 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
         settings["checkpoints"] = {
             key: one_line(value) for key, value in job.checkpoint_config.model_dump().items() if value is not None
         }
-    return Look(
+    return JobObservation(
         about.now if about.now >= 0 else now_ms,
         snapshot.job,
         one_line(about.name),
@@ -232,11 +232,11 @@ class JobChange:
     is_other_job: bool = False
 
 
-def changes(before: Look, now: Look) -> list[JobChange]:
+def changes(before: JobObservation, now: JobObservation) -> list[JobChange]:
     return list(_changes(before, now))
 
 
-def _changes(before: Look, now: Look) -> Iterator[JobChange]:
+def _changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
     if before.job != now.job:
         yield JobChange(
             f"job {before.job[:8]} is gone; '{now.name}' runs as job {now.job[:8]}, which is watched from now on",
@@ -263,7 +263,7 @@ def _changes(before: Look, now: Look) -> Iterator[JobChange]:
         yield JobChange(f"TaskManagers: {before.task_managers} -> {now.task_managers}", "cluster")
 
 
-def begun_again(before: Look, now: Look) -> int:
+def begun_again(before: JobObservation, now: JobObservation) -> int:
     """How often the job failed or was restored between two looks."""
     earlier = max(before.failures_ms or (), default=before.started_ms)
     failures = 0 if before.failures_ms is None else sum(at > earlier for at in now.failures_ms or ())
@@ -271,7 +271,7 @@ def begun_again(before: Look, now: Look) -> int:
     return max(failures, restored, int(before.started_ms != now.started_ms), 0)
 
 
-def _restarts(before: Look, now: Look) -> Iterator[JobChange]:
+def _restarts(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
     if count := begun_again(before, now):
         rescaled = "its rescaling, " if before.parallelism != now.parallelism else ""
         often = "" if count == 1 else f", {count} times"
@@ -314,7 +314,7 @@ class MeasuredLook:
     pressed: Mapping[str, float]
 
 
-def has_new_counters(before: Look, now: Look) -> bool:
+def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
     """Whether Flink has fetched counters of the job's tasks in between.  A running thread's times grow also where no record comes.
 
     Flink: MetricFetcherImpl.  It asks its TaskManagers at a look, and shows what they answer at the next one.  What they do not answer
@@ -323,7 +323,7 @@ def has_new_counters(before: Look, now: Look) -> bool:
     return before.job != now.job or before.totals != now.totals
 
 
-def measured(before: Look, now: Look) -> MeasuredLook | None:
+def measured(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
     """What was counted in between.  None: no time has passed by the JobManager's clock, or the job has begun again in between."""
     passed_s = (now.time_ms - before.time_ms) / 1e3
     if passed_s <= 0 or before.job != now.job or begun_again(before, now) or before.parallelism != now.parallelism:

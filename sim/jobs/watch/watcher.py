@@ -28,7 +28,7 @@ from sim.jobs.watch.forecast import (
 )
 from sim.jobs.watch.growth import AHEAD_S, MIN_GROWTH_CHECKPOINTS, explained, growths, is_news, passing
 from sim.jobs.watch.look import (
-    Look,
+    JobObservation,
     MeasuredLook,
     SeenCheckpoint,
     causes,
@@ -119,11 +119,11 @@ MOST_SEEN = 2000
 
 
 @dataclass(slots=True)
-class Course:
+class WatchState:
     """The course of a watch so far."""
 
-    look: Look | None = None  # the last one
-    counted: Look | None = None  # the last one with new counters
+    look: JobObservation | None = None  # the last one
+    counted: JobObservation | None = None  # the last one with new counters
     seen: list[int] = field(default_factory=list)  # checkpoints of the job
     forecast: Forecast | None = None
     tail: Surprise = field(default_factory=Surprise)
@@ -162,14 +162,14 @@ class Course:
         self.passes_ms, self.foreseen_ms, self.sizes, self.loads, self.is_over = None, 0, {}, {}, False
 
 
-_ADAPTER = TypeAdapter(Course)
+_ADAPTER = TypeAdapter(WatchState)
 
 
-def plain(course: Course) -> dict[str, Any]:
+def plain(course: WatchState) -> dict[str, Any]:
     return dict(_ADAPTER.dump_python(course, mode="json"))
 
 
-def course_of(state: Mapping[str, Any], place: object) -> Course:
+def course_of(state: Mapping[str, Any], place: object) -> WatchState:
     """MemoryFileError: it is no course."""
     try:
         return _ADAPTER.validate_python(state)
@@ -204,7 +204,7 @@ MOST_LINES = 12
 class Watcher:
     """The watcher of one job."""
 
-    course: Course
+    course: WatchState
     limit_ms: float | None = None  # for p90; None: the interval of the checkpoints
     recent: list[SeenCheckpoint] = field(default_factory=list)
     rows: list[MeasuredLook] = field(default_factory=list)
@@ -238,7 +238,7 @@ class Watcher:
         self.course.strange = why
         return events
 
-    def looked(self, look: Look, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
+    def looked(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
         """Events, and rows for `sim.jobs.watch.memory`."""
         self.course.count("looks answered")
         look = look if self.course.look is None else look.after(self.course.look)
@@ -263,7 +263,7 @@ class Watcher:
             ]
         return events, kept
 
-    def _measure(self, look: Look) -> None:
+    def _measure(self, look: JobObservation) -> None:
         """A look without new counters measures nothing; the next one with them measures the time since the last."""
         before = self.course.counted
         if before is not None and not has_new_counters(before, look):
@@ -281,7 +281,7 @@ class Watcher:
         usual = over([*[row for row in self.rows if row.time_ms <= forecast.made_ms][-LATEST:], *later], [])
         self.course.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
-    def _missed(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
+    def _missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         """Flink lists its latest checkpoints only."""
         listed, oldest = look.listed
         missed = oldest - max(self.course.seen, default=0) - 1
@@ -293,7 +293,7 @@ class Watcher:
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.course.count("missed", missed)
 
-    def _left_out(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
+    def _left_out(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         """Checkpoints whose numbers make no sense, each reported once."""
         new = [why for why in look.implausible if why not in self.course.implausible]
         yield from (WatchEvent(now_ms, "strange", f"{why}; it is left out") for why in new)
@@ -308,7 +308,7 @@ class Watcher:
             yield WatchEvent(now_ms, "answers", "the answers make sense again")
         self.course.strange = ""
 
-    def _changed(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
+    def _changed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         before = self.course.look
         if before is None:
             return

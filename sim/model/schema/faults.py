@@ -34,7 +34,7 @@ from sim.model.schema.fields import Axis, Duration, Leaf, Number, Parallelism, P
 from sim.model.schema.options import Options, built
 from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, did_you_mean
-from sim.model.schema.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have
+from sim.model.schema.trace import TraceError, columns_and_rows, detect_clock, file_stamp, moment, must_have
 from sim.model.units import SECOND, UnitError, parse_number
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def _selected(
     given_s = None if unit_ns is None else Fraction(unit_ns, SECOND)
     columns, written = columns_and_rows(file)
     must_have(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
-    clock, read = clocked(column, written, given_s)
+    clock, read = detect_clock(column, written, given_s)
     unit_ns = unit_ns or SECOND
     for line, row in read:
         if any(not _same(row[name], value) for name, value in where) or _blank(row[column]):

@@ -134,7 +134,7 @@ def _text(value: float, kind: Kind) -> str:
 # ---- The history file, JSON beside an imported scenario: its checkpoints, residuals and backtest.  The scenario names it in one line.
 #
 # Older files have the sections `residuals:` and `backtest:` themselves.  Both are read alike: `put_history` puts the sections of the file
-# into the document before it is checked, and mistakes are told at their place in the file.  `parted` takes them out of a text again.
+# into the document before it is checked, and mistakes are told at their place in the file.  `split_history` takes them out of a text again.
 
 ENDING = ".history.json"
 SECTIONS = ("residuals", "backtest")
@@ -177,7 +177,7 @@ class _File(Section):
     backtest: dict[str, Any] | None = None
 
 
-class Parted(NamedTuple):
+class ScenarioAndHistory(NamedTuple):
     """The texts of a scenario file and of its history file.  None: there is no history."""
 
     scenario: str
@@ -222,7 +222,7 @@ def put_history(plain: Any, reading: Reading, folder: Path) -> None:
         backtest.setdefault("longest", longest)
 
 
-def parted(text: str, name: str, checkpoints: Checkpoints | None = None) -> Parted:
+def split_history(text: str, name: str, checkpoints: Checkpoints | None = None) -> ScenarioAndHistory:
     """A self-contained scenario without what belongs into its history file, and the text of that file, which the scenario calls `name`.
 
     Comments stay where they are; that of a section that is taken out becomes `about`.
@@ -230,10 +230,10 @@ def parted(text: str, name: str, checkpoints: Checkpoints | None = None) -> Part
     reading = Reading(name)
     plain = compose(text, reading)
     if not isinstance(plain, Plain):
-        return Parted(text, None)
+        return ScenarioAndHistory(text, None)
     sections = {key: dict(plain[key]) for key in SECTIONS if isinstance(plain.get(key), Plain)}
     if not sections and not checkpoints:
-        return Parted(text, None)
+        return ScenarioAndHistory(text, None)
     lines = text.splitlines(keepends=True)
     starts = sorted(_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
     about, out = list[str](), set[int]()
@@ -251,11 +251,11 @@ def parted(text: str, name: str, checkpoints: Checkpoints | None = None) -> Part
         sections["backtest"].pop("longest", None)  # the checkpoints say it
     content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(plain.get("job") or ())}
     content |= {"checkpoints": checkpoints or {}, **sections}
-    return Parted("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
+    return ScenarioAndHistory("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
 
 
 def joined(text: str, folder: Path) -> str:
-    """The inverse of `parted`: a self-contained scenario, to be kept elsewhere.  As it is if it names no history that can be read."""
+    """The inverse of `split_history`: a self-contained scenario, to be kept elsewhere.  As it is if it names no history that can be read."""
     reading = Reading("")
     plain = compose(text, reading)
     if not isinstance(plain, Plain) or "history" not in plain:
@@ -273,13 +273,13 @@ def joined(text: str, folder: Path) -> str:
     return "".join([*lines[:begin], *sections, *lines[end:]])
 
 
-def write_parted(text: str, file: Path, checkpoints: Checkpoints | None = None) -> None:
+def write_scenario_and_history(text: str, file: Path, checkpoints: Checkpoints | None = None) -> None:
     """Write a self-contained scenario to `file`, and beside it what belongs into its history; to a pipe or a device as it is.
 
     A scenario that is kept finds the history that it was written with, whatever fails in between.
     """
     scenario, history = (
-        (text, None) if file.exists() and not file.is_file() else parted(text, name_beside(file), checkpoints)
+        (text, None) if file.exists() and not file.is_file() else split_history(text, name_beside(file), checkpoints)
     )
 
     def write(partial: Path) -> None:

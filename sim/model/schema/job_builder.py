@@ -25,9 +25,9 @@ from sim.model.job import (
     UnionState,
     Vertex,
     Watermark,
-    dealt,
     default_max_parallelism,
     key_groups,
+    redistribute_shares,
 )
 from sim.model.schema import job as doc
 from sim.model.schema.checkpoint import build_commit, build_connector, build_flush, build_state, with_committers
@@ -90,7 +90,7 @@ def _skew(
         return ()
     if shares and counted != readers:
         kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
-        found, others = (dealt(shares, readers, groups, kind) for kind in kinds)
+        found, others = (redistribute_shares(shares, readers, groups, kind) for kind in kinds)
         listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MOST_SAID])
         what = "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
         most, other = (format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (found, others))

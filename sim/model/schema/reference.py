@@ -17,7 +17,7 @@ from sim.model.schema.document import Document
 from sim.model.schema.options import Options
 from sim.model.schema.sections import REBUILDS, Section, below
 from sim.model.schema.text import did_you_mean
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.model.units import format_duration, format_share, format_size
 
 # ---- The JSON Schema of scenario files, and of others like them, generated from their classes and committed beside them.
@@ -71,7 +71,7 @@ def _is_title(key: str, value: Any) -> bool:
 # ---- What a key of a scenario means: its values, its default, Flink's key.  It comes from the schema and from the records of options.
 
 
-class UnknownKeyError(Readable, LookupError):
+class UnknownKeyError(PrintableError, LookupError):
     """An unknown key.  The message names similar ones."""
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim.model import storage
-from sim.model.catalog import Catalog, options_of, pages
+from sim.model.catalog import Catalog, find_plugins, options_of
 from sim.model.job import Distribution
 from sim.model.schema.fields import Axis, Duration, OnOff, Positive, Share
 from sim.model.schema.options import Options, built
@@ -22,8 +22,8 @@ from sim.model.schema.sections import MAP_OR_TEXT, Section, Texts, add_key, law
 from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import (
     TraceError,
-    clocked,
     columns_and_rows,
+    detect_clock,
     file_stamp,
     moment,
     must_have,
@@ -41,7 +41,7 @@ from sim.model.units import MS, SECOND, UnitError, format_duration, parse_number
 
 
 @dataclass(frozen=True, slots=True)
-class StoragePage:
+class StorageSchema:
     """A kind of storage, as scenarios write it.  One is defined here for each kind of `STORAGES`."""
 
     name: str  # its key in `storage:`
@@ -57,7 +57,7 @@ class StoragePage:
         return self.name.replace("-", "_")
 
 
-STORAGE_PAGES: Catalog[StoragePage] = Catalog()
+STORAGE_PAGES: Catalog[StorageSchema] = Catalog()
 """Filled by `sim.model.schema.storage`, and from outside."""
 
 
@@ -109,7 +109,7 @@ def _all_series(
     time = time or time_column(columns)
     must_have(file, columns, [time, column, *([machine] if machine else [])])
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
-    clock, rows = clocked(time, rows)
+    clock, rows = detect_clock(time, rows)
     for line, row in rows:
         if (text := (row[column] or "").strip()) != "":
             speeds = machines.setdefault((row[machine] or "") if machine else "", [])
@@ -225,7 +225,7 @@ def build_dfs(given: Dfs, reading: Reading, folder: Path) -> storage.Dfs:
     )
 
 
-DFS = StoragePage("dfs", Dfs, build_dfs, {"bandwidth": "bandwidth", "file-latency": "latency", "slow": "slow"})
+DFS = StorageSchema("dfs", Dfs, build_dfs, {"bandwidth": "bandwidth", "file-latency": "latency", "slow": "slow"})
 
 
 # ---- `object-store:` of `storage:` as it is written and as the model has it.
@@ -245,7 +245,7 @@ def build_object_store(given: ObjectStore, reading: Reading, folder: Path) -> st
     )
 
 
-OBJECT_STORE = StoragePage(
+OBJECT_STORE = StorageSchema(
     "object-store",
     ObjectStore,
     build_object_store,
@@ -337,12 +337,12 @@ def _disk(given: Disk | None, reading: Reading, folder: Path) -> StorageDisk:
     return built(StorageDisk, given, here, reading, slow=build_slow(given.slow, (*here, "slow"), reading, folder))
 
 
-def _place(page: StoragePage) -> str:
+def _place(page: StorageSchema) -> str:
     """The field of the model that holds the options of a kind."""
     return page.key if page.key in {field.name for field in fields(StorageStorage)} else "other"
 
 
-def _page(given: Storage, reading: Reading) -> StoragePage | None:
+def _page(given: Storage, reading: Reading) -> StorageSchema | None:
     """The kind of storage; None: it is flat."""
     written = [page for page in STORAGE_PAGES.values() if getattr(given, page.key) is not None]
     page = written[0] if written else None
@@ -358,7 +358,7 @@ def _page(given: Storage, reading: Reading) -> StoragePage | None:
     return page
 
 
-def _merging(given: Storage, page: StoragePage | None, reading: Reading) -> StorageFileMerging | None:
+def _merging(given: Storage, page: StorageSchema | None, reading: Reading) -> StorageFileMerging | None:
     merging, here = given.file_merging, (_HERE, "file-merging")
     if isinstance(merging, FileMerging):
         options: StorageFileMerging | None = built(StorageFileMerging, merging, here, reading)
@@ -374,7 +374,7 @@ def _merging(given: Storage, page: StoragePage | None, reading: Reading) -> Stor
 #
 # `sim.model.schema.study` calls the builder.  It knows no job.
 
-for _storage_page in pages(sys.modules[__name__], StoragePage):
+for _storage_page in find_plugins(sys.modules[__name__], StorageSchema):
     STORAGE_PAGES.add(_storage_page)
     if _storage_page.key not in Storage.model_fields:
         add_key(Storage, _storage_page.name, _storage_page.section)

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from sim.model.text import Readable, one_line, printable
+from sim.model.text import PrintableError, one_line, printable
 
 # ---- Mistakes in a scenario with their places, and the error that carries all of them.
 
@@ -53,7 +53,7 @@ class Problem:
         return printable(": ".join(part for part in (place, self.path, self.message) if part))
 
 
-class ScenarioError(Readable):
+class ScenarioError(PrintableError):
     """The mistakes of a scenario, one per line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

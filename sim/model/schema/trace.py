@@ -45,7 +45,7 @@ from sim.model.series.tables import (
     metric_of,
     taken_as,
 )
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.model.units import DURATIONS, UnitError, billionths, format_duration, parse_number
 
 MAX_BYTES = 200 * 10**6
@@ -58,7 +58,7 @@ Row = TypeVar("Row", bound=dict[str, Any])
 UNITS = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
 
 
-class TraceError(Readable, ValueError):
+class TraceError(PrintableError, ValueError):
     """The file gives no rates; the message says why."""
 
 
@@ -88,7 +88,7 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
 
 
 def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator[tuple[int, int, int]]:
-    """(ns in the run, numerator, denominator) of the rate of one of `shared` subtasks."""
+    """(ns in the run, numerator, denominator) of the rate of one of `shared_files_in_savepoint` subtasks."""
     file = folder / trace.trace
     steps, length_ns, *_ = series_of(trace, folder)
     begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / shared
@@ -101,7 +101,7 @@ def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator
 
 
 def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> Sequence[Rate]:
-    """The rate of one of `shared` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
+    """The rate of one of `shared_files_in_savepoint` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
     return _rates(trace, folder, file_stamp(folder / trace.trace), until_ns, shared)
 
 
@@ -163,7 +163,7 @@ def _series(
         rows, time_unit, zone, every_ns = _written_rows(made), None, None, None
     clock: Clock | None = None
     if not every_ns:
-        clock, rows = clocked(time, rows, None if time_unit is None else UNITS[time_unit], zone)
+        clock, rows = detect_clock(time, rows, None if time_unit is None else UNITS[time_unit], zone)
     steps, latest_rate = list[tuple[int, int, int]](), None
     first_ns: int | Fraction | None = None
     at_ns: int | Fraction | None = None
@@ -235,7 +235,7 @@ def time_column(columns: Sequence[str]) -> str:
     return first_of(TIMES, columns) or (columns[0] if columns else "")
 
 
-def clocked(
+def detect_clock(
     column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None, zone: str | None = None
 ) -> tuple[Clock, Iterator[tuple[int, Row]]]:
     """(the clock of a column by its first rows, all rows)."""

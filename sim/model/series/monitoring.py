@@ -25,7 +25,7 @@ from sim.model.series.tables import (
     metric_of,
     taken_as,
 )
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.model.units import UnitError, format_duration, format_number, parse_number
 
 # ---- Samples of metrics through time, and the table that they make: a column of rates per source.
@@ -37,7 +37,7 @@ SOURCE = re.compile("Source:[ _]+")
 """The beginning of what Flink calls a task whose first operator is a source; its reporter for Prometheus writes ``_`` for a space."""
 
 
-class MonitoringError(Readable, ValueError):
+class MonitoringError(PrintableError, ValueError):
     """The answer holds no rates.  One line."""
 
 

@@ -32,7 +32,7 @@ def become_late(w: PlaneState, t: int) -> None:
             set_ready(w, t, task.served - 1)
     task.late += 1
     if task.lag != TIMED and task.late == task.lag_capacity:  # L10
-        task.let_go = task.served
+        task.released_until = task.served
 
 
 def set_ready(w: PlaneState, t: int, k: int) -> None:
@@ -127,7 +127,7 @@ def first_ready(w: PlaneState, t: int) -> bool:
     task = w.tasks[t]
     if task.lag == TIMED:
         return w.words[task.lag_ring + task.lag_first] <= w.g.now
-    return task.served - task.late < task.let_go
+    return task.served - task.late < task.released_until
 
 
 def expect_late(w: PlaneState, t: int) -> None:
@@ -137,11 +137,11 @@ def expect_late(w: PlaneState, t: int) -> None:
         schedule(w, t, w.words[task.lag_ring + task.lag_first])
 
 
-def let_go(w: PlaneState, t: int, until: int) -> None:
+def release_late_outputs(w: PlaneState, t: int, until: int) -> None:
     """L5."""
     task = w.tasks[t]
-    if until > task.let_go:
-        task.let_go = until
+    if until > task.released_until:
+        task.released_until = until
     wake_between_records(w, t)
 
 

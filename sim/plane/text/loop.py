@@ -47,7 +47,7 @@ from sim.plane.text.basics import (
     wake_between_records,
 )
 from sim.plane.text.channels import flush, reverse_line_event, tell_sender
-from sim.plane.text.late import end_firing, let_go, report_written, wait_for_late
+from sim.plane.text.late import end_firing, release_late_outputs, report_written, wait_for_late
 from sim.plane.text.records import catch_up, catch_up_all
 from sim.plane.text.task import end_service, turn
 from sim.plane.text.transfer import forward_line_event, send
@@ -253,7 +253,7 @@ def next_event(w: PlaneState, until: int) -> int:
 # ---- The only door into the kernel: one function with one signature for every operation, so that the compiler makes one.
 
 
-def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
+def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0.
 
     The notices of the operation before have been read.
@@ -302,7 +302,7 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     elif op == SCALE:
         scale(w, t, a, b)
     elif op == LET_GO:
-        let_go(w, t, a)
+        release_late_outputs(w, t, a)
     elif op == WAIT_FOR_LATE:
         wait_for_late(w, t)
     elif op == REPORT_WRITTEN:

@@ -45,15 +45,15 @@ from sim.storage.ledger import StorageFailed
 
 
 class JobEnd:
-    """The tasks that have reported the end of their data, and those that have finished.  `tell` passes events to the coordinator."""
+    """The tasks that have reported the end of their data, and those that have finished.  `dispatch` passes events to the coordinator."""
 
     def __init__(
-        self, context: Context, rule: Finishing, outcome: Outcome, tell: Callable[[CoordinatorEvent], None]
+        self, context: Context, rule: Finishing, outcome: Outcome, dispatch: Callable[[CoordinatorEvent], None]
     ) -> None:
         self.context = context
         self.rule = rule
         self.outcome = outcome
-        self.tell = tell
+        self.dispatch = dispatch
         self.graph = task_graph(context)
         self.ended: set[int] = set()  # tasks that reported the end of their data
         self.finished: frozenset[int] = frozenset()
@@ -85,12 +85,12 @@ class JobEnd:
         """Once for each task; with the last one a checkpoint follows at once: it will hold everything."""
         self.ended.add(task)
         if self.rule.final_trigger and len(self.ended) == len(self.graph.tasks) and self.context.periodic:
-            self.tell(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
+            self.dispatch(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
 
     def task_finished(self, task: int) -> None:
         self.finished |= {task}
         if self.finished == self.graph.tasks:
-            self.tell(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+            self.dispatch(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
             self.context.note(Happening.JOB_FINISHED)
             self.outcome.finish()
 
@@ -177,17 +177,17 @@ class CoordinatorHost:
                 restarted=restarted,
                 draw=draw(stream(scenario.run.seed, "first-trigger"), restarts),
             )
-            self.tell(coordinator_messages.SchedulerStarted(self.env.now, delay_ns))
+            self.dispatch(coordinator_messages.SchedulerStarted(self.env.now, delay_ns))
 
-    def tell(self, event: CoordinatorEvent) -> None:
-        self._loop.tell(event)
+    def dispatch(self, event: CoordinatorEvent) -> None:
+        self._loop.dispatch(event)
         if not self._loop.busy:
             self._go_on()
 
     def lose_leader(self) -> None:
         """The JobManager is gone: what it was doing ends here, but for what storage has begun."""
         pending = [row.checkpoint for row in self.machine.pending]
-        self.tell(coordinator_messages.LeaderLost(self.env.now))
+        self.dispatch(coordinator_messages.LeaderLost(self.env.now))
         self.files.lose_store()
         for checkpoint in pending:
             self._end_contents(checkpoint)
@@ -196,12 +196,12 @@ class CoordinatorHost:
 
     def elect_leader(self) -> None:
         """Another JobManager takes over."""
-        self.tell(coordinator_messages.LeaderElected(self.env.now))
+        self.dispatch(coordinator_messages.LeaderElected(self.env.now))
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
         """Call `arrive` after a delay, unless the present JobManager is gone by then."""
         leader = self.machine.leader
-        self.env.call_in(delay_ns, lambda: arrive() if self.machine.hears(leader) else None)
+        self.env.call_in(delay_ns, lambda: arrive() if self.machine.accepts_messages_from(leader) else None)
 
     def plan(self, kind: RequestKind) -> Plan | None:
         """The tasks that take part in a checkpoint begun now.  None: a required task does not run.
@@ -229,7 +229,7 @@ class CoordinatorHost:
 
     # ------------------------------------------------------------------------------------------ messages
 
-    def hear_acknowledgement(self, task: int, checkpoint: int) -> None:
+    def receive_acknowledgement(self, task: int, checkpoint: int) -> None:
         """A task's acknowledgement sets out."""
 
         def arrive() -> None:
@@ -242,18 +242,22 @@ class CoordinatorHost:
                 stats.latest_ack_ns = self.env.now
                 stats.acknowledged += 1
             self._note(Happening.ACKNOWLEDGED, checkpoint, task)
-            self.tell(coordinator_messages.Acknowledged(self.env.now, task, checkpoint))
+            self.dispatch(coordinator_messages.Acknowledged(self.env.now, task, checkpoint))
 
         self._message(task, arrive, self.context.residual_ns("acknowledgement", task, checkpoint))
 
-    def hear_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
+    def receive_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
         """A task's decline sets out."""
-        self._message(task, lambda: self.tell(coordinator_messages.Declined(self.env.now, task, checkpoint, reason)))
+        self._message(
+            task, lambda: self.dispatch(coordinator_messages.Declined(self.env.now, task, checkpoint, reason))
+        )
 
     def _message(self, task: int, arrive: Callable[[], None], residual_ns: int = 0) -> None:
         leader = self.machine.leader
         delay_ns = self.overheads.acknowledge_ns + self.reachability.delay_ns(task) + residual_ns
-        self.env.call_in(delay_ns, lambda: self._in_turn(lambda: arrive() if self.machine.hears(leader) else None))
+        self.env.call_in(
+            delay_ns, lambda: self._in_turn(lambda: arrive() if self.machine.accepts_messages_from(leader) else None)
+        )
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 
@@ -267,7 +271,7 @@ class CoordinatorHost:
             case coordinator_messages.PrepareTrigger():
                 self.message(
                     self.overheads.trigger_ns,
-                    lambda: self.tell(coordinator_messages.TriggerReady(self.env.now, self.plan(command.kind))),
+                    lambda: self.dispatch(coordinator_messages.TriggerReady(self.env.now, self.plan(command.kind))),
                 )
             case coordinator_messages.TriggerTasks():
                 self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
@@ -276,8 +280,7 @@ class CoordinatorHost:
                 for task in sorted(command.tasks):
                     self._trigger(task, command.checkpoint, options)
             case coordinator_messages.ArmCheckpointTimeout():
-                expire = lambda: self.tell(coordinator_messages.CheckpointTimedOut(self.env.now, command.checkpoint))  # noqa: E731
-                self.env.call_in(command.at_ns - self.env.now, lambda: self._in_turn(expire))
+                self.env.call_in(command.at_ns - self.env.now, lambda: self._in_turn(lambda: self._expire(command)))
             case coordinator_messages.WriteMetadata():
                 self._write_metadata(command.checkpoint)
             case coordinator_messages.NotifyComplete():
@@ -332,13 +335,16 @@ class CoordinatorHost:
 
     def _periodic_timer_fired(self, timer: simpy.Event) -> None:
         if timer is self._timer:
-            self.tell(coordinator_messages.PeriodicTimerFired(self.env.now))
+            self.dispatch(coordinator_messages.PeriodicTimerFired(self.env.now))
+
+    def _expire(self, timeout: coordinator_messages.ArmCheckpointTimeout) -> None:
+        self.dispatch(coordinator_messages.CheckpointTimedOut(self.env.now, timeout.checkpoint))
 
     def _write_metadata(self, checkpoint: int) -> None:
         self._note(Happening.LAST_ACKNOWLEDGED, checkpoint)
         refusal = self.job_end.union_state.refusal(checkpoint)
         if refusal is not None:
-            self.tell(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
+            self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True, reason=refusal))
         else:
             self.env.process(self._finalise(checkpoint))
 
@@ -347,12 +353,12 @@ class CoordinatorHost:
         try:
             file = yield from self.context.storage.write_metadata(checkpoint)
         except StorageFailed:
-            self.tell(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True))
+            self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True))
             return
-        if self.machine.hears(leader):
+        if self.machine.accepts_messages_from(leader):
             self.files.metadata(checkpoint, file)
             yield self.env.timeout(self.overheads.complete_ns)
-            self.tell(coordinator_messages.MetadataWritten(self.env.now, checkpoint))
+            self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint))
 
     def _notify_complete(self, command: coordinator_messages.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
@@ -378,7 +384,9 @@ class CoordinatorHost:
 
     def _discard_state(self, checkpoint: int) -> None:
         self._end_contents(checkpoint)
-        self.files.discard(checkpoint, lambda: self.tell(coordinator_messages.StateDiscarded(self.env.now, checkpoint)))
+        self.files.discard(
+            checkpoint, lambda: self.dispatch(coordinator_messages.StateDiscarded(self.env.now, checkpoint))
+        )
 
     def _end_contents(self, checkpoint: int) -> None:
         self.contents.forget(checkpoint)
@@ -458,7 +466,7 @@ class _Enumerator:
         )
         if behind != self.behind:
             self.behind = behind
-            self.coordinator.tell(BacklogReported(self.context.env.now, self.vertex, behind))
+            self.coordinator.dispatch(BacklogReported(self.context.env.now, self.vertex, behind))
         self.context.env.call_in(LOOK_NS, self.look)
 
     def _is_behind(self, served: int) -> bool:

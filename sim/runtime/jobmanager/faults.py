@@ -29,7 +29,7 @@ from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.jobmanager.task_managers import Reachability
 from sim.runtime.ports import TasksPort
-from sim.storage.requests import Work, in_own_turn
+from sim.storage.requests import Work, schedule_urgent_callback
 
 # ---- Actions of the user on a running job: savepoints, and the stop with a savepoint (StopWithSavepointTerminationManager).
 
@@ -41,7 +41,7 @@ def schedule(context: Context, coordinator: CoordinatorHost) -> None:
         if action.at_ns > context.env.now:
             context.env.call_in(action.at_ns - context.env.now, in_its_time)
         else:
-            in_own_turn(context.env, in_its_time)
+            schedule_urgent_callback(context.env, in_its_time)
 
 
 def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
@@ -52,8 +52,8 @@ def request(context: Context, coordinator: CoordinatorHost, action: Action) -> N
         if coordinator.plan(RequestKind.SAVEPOINT) is None:  # nothing is to be stopped that does not run
             context.note(Happening.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
             return
-        coordinator.tell(SchedulerStopped(now))  # so that nothing is committed but by this savepoint
-    coordinator.tell(CheckpointRequested(now, RequestKind.SAVEPOINT, savepoint))
+        coordinator.dispatch(SchedulerStopped(now))  # so that nothing is committed but by this savepoint
+    coordinator.dispatch(CheckpointRequested(now, RequestKind.SAVEPOINT, savepoint))
 
 
 # ---- The faults of a scenario: each strikes at its times, on the component that it names or that is drawn.
@@ -94,8 +94,8 @@ class Faults:
         if before._storage_down_until_ns > self.env.now:
             self._fail_storage(before._storage_down_until_ns)
         self.context.failing_commits.update(before.context.failing_commits)
-        self.reachability.go_on(before.reachability)
-        self.recovery.cluster.task_managers.go_on(before.recovery.cluster.task_managers)
+        self.reachability.resume_work(before.reachability)
+        self.recovery.cluster.task_managers.resume_work(before.recovery.cluster.task_managers)
         for what, until_ns in before._slow_until:
             if until_ns is None or until_ns > self.env.now:
                 self._slow_down_until(what, until_ns)

@@ -80,10 +80,10 @@ class JobManager:
 
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
         self.files.offer(checkpoint, task, handles)
-        self.coordinator.hear_acknowledgement(task, checkpoint)
+        self.coordinator.receive_acknowledgement(task, checkpoint)
 
     def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
-        self.coordinator.hear_decline(task, checkpoint, reason)
+        self.coordinator.receive_decline(task, checkpoint, reason)
 
     def abandon(self, handles: Iterable[Handle]) -> None:
         self.files.abandon(handles)
@@ -109,7 +109,7 @@ class JobManager:
     # ------------------------------------------------------------------------------------------ among its hosts
 
     def _tell_coordinator(self, event: CoordinatorEvent) -> None:
-        self.coordinator.tell(event)
+        self.coordinator.dispatch(event)
 
     def _fail_job(self, reason: str, task: int | None) -> None:
         self.recovery.fail_job(reason, task)

@@ -14,7 +14,7 @@ from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, stream
 from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
 from sim.protocol.restart_strategy import RestartStrategy, regions, restarted_with
@@ -73,7 +73,7 @@ class RecoveryHost:
             exchanges = zip(layout.writer, layout.reader, strict=True)
             machine = Recovery.configured(self.context.scenario.restart, regions(len(layout.vertex), exchanges))
             if self._inherited is not None:
-                machine = changed(machine, strategy=self._inherited)
+                machine = replace_fields(machine, strategy=self._inherited)
             self._loop = HostLoop(machine, Recovery.on, self.carry_out)
         return self._loop
 
@@ -128,7 +128,7 @@ class RecoveryHost:
         if so_far is not None:
             self._again = so_far.outage
             self._inherited = so_far.strategy
-        self.tell(recovery.JobManagerReturned(self.env.now, goes_on=so_far is not None))
+        self.dispatch(recovery.JobManagerReturned(self.env.now, is_active_again=so_far is not None))
 
     def left(self) -> RestartsSoFar:
         """What the next instance goes on with.  A restart that waits for slots is that one's."""
@@ -145,7 +145,7 @@ class RecoveryHost:
         stopped = bool(stopped_with(self.context.stats))
         u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), self._begun().machine.restarts)
         self._failure, self._anew = (kind, what, failed_ns), False
-        self._begun().tell(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
+        self._begun().dispatch(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
 
     def lose_job_manager(self, down_ns: int) -> None:
         """The JobManager is lost for a time.  Tasks go on without it until the timeout of the heartbeat."""
@@ -190,7 +190,7 @@ class RecoveryHost:
             ("job-manager", "job manager lost", self._stopped_ns if self._stopped_ns >= 0 else self.env.now),
             True,
         )
-        self.tell(recovery.JobManagerReturned(self.env.now))
+        self.dispatch(recovery.JobManagerReturned(self.env.now))
         elected.succeed()
 
     def stop(self, tasks: Iterable[int]) -> None:
@@ -205,9 +205,9 @@ class RecoveryHost:
 
     # ------------------------------------------------------------------------------------------ the machine
 
-    def tell(self, event: RecoveryEvent) -> None:
+    def dispatch(self, event: RecoveryEvent) -> None:
         if self.elected is None:  # without a JobManager the report is lost, and the next one restarts all tasks
-            self._begun().tell(event)
+            self._begun().dispatch(event)
 
     def task_runs(self, task: int) -> None:
         """A restored task has its state and its recovered input."""
@@ -216,7 +216,7 @@ class RecoveryHost:
         for restore in self.restores.values():
             restore.task_runs(task)
         if task in self.machine.initializing:
-            self.tell(recovery.TaskInitialized(self.env.now, task))
+            self.dispatch(recovery.TaskInitialized(self.env.now, task))
         if self._resuming and (not self.machine.initializing or not self._anew):
             self._start_scheduler(restarted=bool(self.machine.initializing))
 
@@ -225,11 +225,11 @@ class RecoveryHost:
         match command:
             case recovery.SuspendCheckpoints():
                 self._resuming = False
-                self.coordinator.tell(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))
+                self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))
             case recovery.CancelTasks():
                 self._cancel(command)
             case recovery.ArmRestart():
-                elapsed = lambda: self.tell(recovery.RestartDelayElapsed(self.env.now, command.restart))  # noqa: E731
+                elapsed = lambda: self.dispatch(recovery.RestartDelayElapsed(self.env.now, command.restart))  # noqa: E731
                 self.env.call_in(max(0, command.at_ns - self.env.now) + self.overheads.restart_ns, elapsed)
             case recovery.RestoreTasks():
                 self._restore(command)
@@ -283,7 +283,7 @@ class RecoveryHost:
     def _cancelled(self, restart: int) -> None:
         if self.stats[restart].cancelled_ns < 0:  # else a deployment has failed since
             self.stats[restart].cancelled_ns = self.env.now
-        self.tell(recovery.TasksCancelled(self.env.now, restart))
+        self.dispatch(recovery.TasksCancelled(self.env.now, restart))
 
     def _restore(self, command: recovery.RestoreTasks) -> None:
         stats, checkpoint = self.stats[command.restart], self.coordinator.machine.latest_completed

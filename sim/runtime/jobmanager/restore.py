@@ -12,7 +12,7 @@ from sim.plane.interface import channels_in, channels_out
 from sim.plane.spec import Layout
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats
-from sim.runtime.context import Contents, Context, Counters, StateSnapshot, TaskSnapshot, beginning
+from sim.runtime.context import Contents, Context, Counters, StateSnapshot, TaskSnapshot, initial_task_snapshot
 from sim.runtime.jobmanager.coordinator_host import JobEnd
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers, WarmUp
@@ -164,7 +164,7 @@ class Restore:
 
     def _part(self, task: int) -> TaskSnapshot:
         part = self.cluster.contents.of(self.checkpoint, task)
-        return beginning(self.context.layout, task) if part is None else part
+        return initial_task_snapshot(self.context.layout, task) if part is None else part
 
     def _union(self, task: int) -> tuple[StateSnapshot, ...]:
         """The union list state of all subtasks of its vertex (StateAssignmentOperation#reDistributePartitionableStates)."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sim.invariants.files import KeptSnapshot
 from sim.model.storage import ClaimMode, Directories, Scope, SnapshotType, StateFile, StoredSnapshot
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
@@ -23,7 +23,7 @@ from sim.protocol.snapshot_store import (
     StateRegistered,
     StoreEvent,
     StoreLost,
-    broken_by,
+    find_unrestorable_snapshots,
     restorable,
     verdict,
 )
@@ -79,7 +79,7 @@ class SnapshotFiles:
         """A checkpoint begins.  Its tasks may have to write more than an increment."""
         type_ = self.store.type_for(options.snapshot_type)
         if type_ != options.snapshot_type:
-            options = changed(options, type=type_)
+            options = replace_fields(options, type=type_)
         self._types[checkpoint] = type_
         self._tell(SnapshotTriggered(checkpoint, type_))
         return options
@@ -119,13 +119,13 @@ class SnapshotFiles:
             self._saved[checkpoint] = self.contents.checkpoints.get(checkpoint, {})
         elif not self.first_completed:
             self.first_completed = checkpoint
-        self._look_whether_free()
+        self._check_unreferenced()
 
     def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
         """A checkpoint was aborted or subsumed.  `done` is called when its private files are deleted."""
         if checkpoint in self.store.pending or checkpoint in self.store.retained:
             self._tell(SnapshotDiscarded(checkpoint), done)
-            self._look_whether_free()
+            self._check_unreferenced()
         else:
             done()  # nothing of it was ever stored
 
@@ -173,7 +173,7 @@ class SnapshotFiles:
                     return False
         return True
 
-    def _look_whether_free(self) -> None:
+    def _check_unreferenced(self) -> None:
         if self._restored is None or self.free_ns >= 0 or self._restored.checkpoint in self.store.retained:
             return
         theirs = {file.key for file in self._restored.files}
@@ -266,8 +266,8 @@ def snapshot_rows(
             verdict(snapshot, directories),
             restorable(snapshot, directories, copied=directories.root),
             restorable(snapshot, directories, exists=exists),
-            broken_by(snapshots, directories, snapshot),
-            broken_by(snapshots, directories, directories.job_directory(snapshot.instance)),
+            find_unrestorable_snapshots(snapshots, directories, snapshot),
+            find_unrestorable_snapshots(snapshots, directories, directories.job_directory(snapshot.instance)),
         )
         for snapshot in snapshots
     ]

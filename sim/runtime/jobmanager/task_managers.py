@@ -9,12 +9,12 @@ import simpy
 
 from sim.model.faults import Restart, TaskManagerLost
 from sim.model.randomness import draw, quantile_table, stream
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.protocol.recovery import Heartbeats
 from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
-from sim.runtime.host_loop import Speed, on_fewer
+from sim.runtime.host_loop import Speed, without_task_managers
 
 # ---- Task managers that are cut off: what a message between the JobManager and a task waits for.
 
@@ -36,7 +36,7 @@ class Reachability:
             return 0
         return max(0, self._cut_off_until_ns.get(self.hosts[task], 0) - int(self.env.now))
 
-    def go_on(self, before: Reachability) -> None:
+    def resume_work(self, before: Reachability) -> None:
         """A new job instance repairs no network."""
         self._cut_off_until_ns = {host: ns for host, ns in before._cut_off_until_ns.items() if ns > self.env.now}
 
@@ -148,7 +148,7 @@ class TaskManagers:
         """A larger parallelism brings in task managers that the scenario begins without."""
         return self.numbers[host] if host < len(self.numbers) else host
 
-    def go_on(self, before: TaskManagers) -> None:
+    def resume_work(self, before: TaskManagers) -> None:
         """Another job instance has its own JobMaster, on the same machines, or without those that an adaptive job does without."""
         now = self.context.env.now
         self._used = before._used
@@ -163,7 +163,7 @@ class TaskManagers:
             self.scenario, self.hosts, self.written = before.scenario, before.hosts, before.written
             self.numbers = [number for number in self.written if number not in self.absent]
             back = {k: lost[number] for k, number in enumerate(self.numbers) if number in lost}
-            self.slots = changed(known, lost=back)
+            self.slots = replace_fields(known, lost=back)
 
     def returning(self) -> dict[int, int]:
         """Task managers of the scenario that are missing now -> when there are others in their place."""
@@ -176,7 +176,7 @@ class TaskManagers:
 
     def can_do_without(self, missing: Collection[int]) -> bool:
         """Whether the job can run on the others."""
-        return on_fewer(self.scenario, self.hosts, missing) is not None
+        return without_task_managers(self.scenario, self.hosts, missing) is not None
 
     def _heartbeats(self, sender: str) -> Heartbeats:
         restart = self.restart

@@ -9,27 +9,27 @@ from typing import Self
 from sim.invariants import recovery
 from sim.invariants.checkpoints import (
     WATCHED,
-    beyond_its_knowledge,
     broken_promises,
+    restarts_counted_across_leaders,
     too_many_retained,
     without_job_manager,
 )
 from sim.invariants.event_time import LIMITED, WITHIN_LIMIT, LimitedReading, wrong_limit
-from sim.invariants.pace import Pace, out_of_step, too_often
+from sim.invariants.pace import Pace, checkpoint_timing_errors, excess_triggers_in_backlog
 from sim.invariants.recovery import Allowance, Deployed, LocalCopy, Waits
-from sim.invariants.state import Brought
+from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation
 from sim.model.faults import JobManagerDown, StorageOutage
 from sim.model.randomness import quantile_table
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Context, TaskSnapshot
 from sim.runtime.monitors.files import deletions
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
 # ---- The account of the coordinator's pace: which checkpoints began while a source read a backlog, and the options they are held to.
 
 
-class PaceAccount(RunAccount):
+class PaceMonitor(InvariantMonitor):
     """Knows which checkpoints began while a source read a backlog."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -54,7 +54,7 @@ class PaceAccount(RunAccount):
             self._behind[checkpoint] = self.now_ns
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        yield from out_of_step(
+        yield from checkpoint_timing_errors(
             self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.teller
         )
         if self._behind:
@@ -73,7 +73,7 @@ class PaceAccount(RunAccount):
                 (self.context.stats[row].trigger_ns for row in checkpoints if row in self._behind), default=-1
             )
             triggered_ns = [self.context.stats[row].trigger_ns for row in checkpoints]
-            found = too_often(begun_ns, triggered_ns, until_ns, self.pace, first=number == 0)
+            found = excess_triggers_in_backlog(begun_ns, triggered_ns, until_ns, self.pace, first=number == 0)
             if found is not None:
                 yield found
                 return
@@ -97,7 +97,7 @@ def _histories(context: Context) -> Iterator[tuple[int, int]]:
 # ---- The account of what only a JobManager does: checkpoints that it numbers, completes and retains, and what it tells sources.
 
 
-class JobManagerAccount(RunAccount):
+class JobManagerMonitor(InvariantMonitor):
     """Knows when sources were told how far they may read; everything else stands in the journal."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -113,7 +113,7 @@ class JobManagerAccount(RunAccount):
         # else there is one, and a journal is long
         if any(isinstance(fault.what, JobManagerDown) for fault in scenario.faults):
             yield from without_job_manager(context.journal, self._announced_ns, teller)
-            yield from beyond_its_knowledge(
+            yield from restarts_counted_across_leaders(
                 context.journal, scenario.restart.most_restarts, scenario.checkpoint.tolerable_failed, teller
             )
         completed = (
@@ -130,7 +130,7 @@ class JobManagerAccount(RunAccount):
 # ---- The account of sources that keep in step: what each has reported and heard, and how much it has read since.
 
 
-class AlignmentAccount(RunAccount):
+class AlignmentMonitor(InvariantMonitor):
     """Knows the watermarks that the present JobManager has heard, and the limits that each source has."""
 
     turns = frozenset({Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.JOB_MANAGER_LOST})
@@ -150,10 +150,10 @@ class AlignmentAccount(RunAccount):
             self.found.append(Violation(LIMITED, self.now_ns, f"the sources of group {group}", fact, self.turns_of(-1)))
 
     def watermark_sampled(self, task: int, watermark_ns: int) -> None:
-        self.tell_of_task(WITHIN_LIMIT, task, self._of(task).sample(watermark_ns, self._served(task)))
+        self.report_once_of_task(WITHIN_LIMIT, task, self._of(task).sample(watermark_ns, self._served(task)))
 
-    def limited(self, task: int, limit_ns: int) -> None:
-        self.tell_of_task(WITHIN_LIMIT, task, self._of(task).limit(limit_ns, self._served(task)))
+    def on_watermark_limit(self, task: int, limit_ns: int) -> None:
+        self.report_once_of_task(WITHIN_LIMIT, task, self._of(task).limit(limit_ns, self._served(task)))
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Limits are no state."""
@@ -185,7 +185,7 @@ _FAILED_CHECKPOINTS = 3
 """`rescale-trigger.max-checkpoint-failures` (2) and one more: so many intervals an adaptive job waits for a checkpoint."""
 
 
-class RestartAccount(RunAccount):
+class RestartMonitor(InvariantMonitor):
     """Knows which tasks were deployed together, and what they had done when they were cancelled."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -195,7 +195,7 @@ class RestartAccount(RunAccount):
         self._copies: list[LocalCopy] = []
         self._begun_ns = {self.context.instance: self.now_ns}  # when each instance of the job began, the latest first
 
-    def go_on(self, before: Self, checkpoint: int) -> None:
+    def resume_work(self, before: Self, checkpoint: int) -> None:
         self._begun_ns |= before._begun_ns
 
     def restarting(self, restart: int) -> None:
@@ -210,18 +210,24 @@ class RestartAccount(RunAccount):
         at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
         self._tell(recovery.still_there(deployed, at_work, moved, self.teller))
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
         if self.context.scenario.checkpoint.state.local_recovery:
-            self._look_for_copy(checkpoint, task, brought)
+            self._look_for_copy(checkpoint, task, restored_parts)
         stats = self.context.stats.get(checkpoint)
-        if stats is not None and any(piece.copied_from is not None for piece in brought):
+        if stats is not None and any(piece.copied_from is not None for piece in restored_parts):
             self._copies.append(LocalCopy(self.now_ns, task, stats.trigger_ns))
 
-    def _look_for_copy(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
+    def _look_for_copy(self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState]) -> None:
         """A copy on the own disk is read rather than storage."""
-        afar = [piece for piece in brought if piece.kind == "keyed" and piece.copied_from is None and piece.share == 1]
+        afar = [
+            piece
+            for piece in restored_parts
+            if piece.kind == "keyed" and piece.copied_from is None and piece.share == 1
+        ]
         host, files = self.context.hosts[task], self.context.storage.files
-        for piece in afar if len(brought) == len(afar) == 1 else ():
+        for piece in afar if len(restored_parts) == len(afar) == 1 else ():
             stamp = piece.stamp
             name = None if stamp is None else ("local", stamp.vertex, stamp.subtask, stamp.checkpoint)
             there = [
@@ -230,7 +236,7 @@ class RestartAccount(RunAccount):
                 if row.name == name and row.host == host and row.complete and row.deleted_ns is None
             ]
             if stamp is not None and any(self._instance_at(row.created_ns) == stamp.instance for row in there):
-                self._tell([recovery.from_afar(self.now_ns, checkpoint, task, self.teller)])
+                self._tell([recovery.unused_local_copy(self.now_ns, checkpoint, task, self.teller)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, teller, turns, begun = self.context, self.teller, end.turns, self.context.origin is not None
@@ -241,14 +247,18 @@ class RestartAccount(RunAccount):
             return
         layout, options = context.layout, context.scenario.restart
         tasks = len(layout.vertex)
-        region_of = [0] * tasks if options.restarts_all else recovery.joined(tasks, layout.writer, layout.reader)
-        yield from recovery.misjoined(turns, self.deployed, region_of, context.hosts, teller, begun=begun)
+        region_of = (
+            [0] * tasks if options.restarts_all else recovery.pipelined_regions(tasks, layout.writer, layout.reader)
+        )
+        yield from recovery.partial_region_restarts(turns, self.deployed, region_of, context.hosts, teller, begun=begun)
         shortest_ns = int(min(quantile_table(options.replacement)))
-        yield from recovery.homeless(turns, self.deployed, context.hosts, shortest_ns, teller)
-        yield from recovery.too_soon(turns, self.deployed, teller)
-        yield from recovery.from_lost_disks(self._copies, turns, context.hosts, teller)
+        yield from recovery.redeployed_too_early(turns, self.deployed, context.hosts, shortest_ns, teller)
+        yield from recovery.checkpoints_before_running(turns, self.deployed, teller)
+        yield from recovery.restores_from_lost_disks(self._copies, turns, context.hosts, teller)
         if (within_ns := self._resumes_within_ns()) is not None:
-            yield from recovery.never_again(turns, within_ns, self.now_ns, teller, deletions(context))
+            yield from recovery.periodic_checkpoints_not_resumed(
+                turns, within_ns, self.now_ns, teller, deletions(context)
+            )
 
     def _tell(self, found: Iterable[Violation]) -> None:
         """The first one only."""

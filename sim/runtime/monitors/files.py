@@ -9,14 +9,14 @@ from typing import Self
 
 from sim.invariants import state as invariants_state
 from sim.invariants.files import OwnedFile, broken_snapshots, garbage, longest_deletion_ns
-from sim.invariants.state import Brought, InFlight
+from sim.invariants.state import InFlight, RestoredState
 from sim.invariants.violation import Violation
 from sim.model.faults import JobManagerDown, StorageOutage
 from sim.plane.interface import bytes_in_flight
 from sim.results.journal import Happening
 from sim.results.tables import CheckpointStats
 from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 from sim.storage.ledger import FileId, StoredFile
 
 # ---- When files were being deleted: Flink triggers no checkpoint while it cleans up too many.
@@ -41,7 +41,7 @@ _LOG = "changelog"
 """A file of a changelog is written for no checkpoint; once named, it goes with the last one that names it."""
 
 
-class FileAccount(RunAccount):
+class FileMonitor(InvariantMonitor):
     """Knows which checkpoint names each file last."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -122,7 +122,7 @@ class _Reading:
     before_bytes: int  # read by others
 
 
-class StoredAccount(RunAccount):
+class StoredStateMonitor(InvariantMonitor):
     """Knows what tasks read after a restart, and which files the job did not claim."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -134,7 +134,7 @@ class StoredAccount(RunAccount):
         # vertex -> in-flight data in files of what is dealt out where this job begins
         self._dealt_bytes: Mapping[int, int] = {}
 
-    def go_on(self, before: Self, checkpoint: int) -> None:
+    def resume_work(self, before: Self, checkpoint: int) -> None:
         self._first_own = len(self.context.storage.files)
         self._dealt_bytes = before.dealt_from(checkpoint)
         if self.context.scenario.instances.claim == "no-claim":
@@ -157,17 +157,19 @@ class StoredAccount(RunAccount):
             return
         files, stats = self.context.storage.files, self.context.stats
         if stats[checkpoint].savepoint_format and (common := _common_files(snapshot)):
-            self.tell_first([invariants_state.shared(checkpoint, self.now_ns, task, common, self.teller)])
+            self.report_once(
+                [invariants_state.shared_files_in_savepoint(checkpoint, self.now_ns, task, common, self.teller)]
+            )
         for handle in snapshot.keyed.reused:
             if handle.file is None or handle.file < self._first_own:
                 continue
             name = files[FileId(handle.file)].name
             base = int(name[3]) if name[0] == "keyed" else -1
             if base in stats and stats[base].status != "COMPLETED":
-                found = invariants_state.unfounded(
+                found = invariants_state.missing_base_file(
                     checkpoint, self.now_ns, task, handle.name, base, stats[base].status, self.teller
                 )
-                self.tell_first([found])
+                self.report_once([found])
                 return
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -177,9 +179,9 @@ class StoredAccount(RunAccount):
             if part.checkpoint == checkpoint
         ]
         if not self._has_metadata(checkpoint):
-            self.tell_first([invariants_state.without_metadata(checkpoint, self.now_ns, self.teller)])
-        self.tell_first(self._short_files(checkpoint, parts))
-        self.tell_first(self._in_no_file(checkpoint, parts))
+            self.report_once([invariants_state.without_metadata(checkpoint, self.now_ns, self.teller)])
+        self.report_once(self._short_files(checkpoint, parts))
+        self.report_once(self._in_no_file(checkpoint, parts))
         if (
             self._not_claimed
             and not self.context.stats[checkpoint].savepoint_format
@@ -189,8 +191,8 @@ class StoredAccount(RunAccount):
                 self._not_claimed
             )
             if named:
-                self.tell_first(
-                    [invariants_state.not_its_own(checkpoint, self.now_ns, len(named), "named", self.teller)]
+                self.report_once(
+                    [invariants_state.unclaimed_files_used(checkpoint, self.now_ns, len(named), "named", self.teller)]
                 )
         if not self._heard_ns and not self.context.stats[checkpoint].savepoint_format:
             self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
@@ -202,17 +204,19 @@ class StoredAccount(RunAccount):
             parts = {task: part for task in left if (part := self.contents.of(checkpoint, task)) is not None}
             self._readings.append(_Reading(checkpoint, left, self._in_files(parts), self._read_bytes))
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
         """What comes from a local copy or to several tasks is not counted here."""
-        own = [piece for piece in brought if piece.share == 1 and piece.copied_from is None]
-        if own and len(own) == len(brought):
+        own = [piece for piece in restored_parts if piece.share == 1 and piece.copied_from is None]
+        if own and len(own) == len(restored_parts):
             row = self.context.journal.last(Happening.TASK_RESTORED)
             size_bytes = sum(piece.size_bytes for piece in own)
             if row.number < size_bytes:
                 what = f"the state of {self.teller.task(task)}"
-                self.tell_first(
+                self.report_once(
                     [
-                        invariants_state.read_too_little(
+                        invariants_state.restored_bytes_missing(
                             checkpoint, self.now_ns, what, size_bytes, row.number, self.teller
                         )
                     ]
@@ -221,9 +225,9 @@ class StoredAccount(RunAccount):
             reading.left.discard(task)
             if not reading.left and (read_bytes := self._read_bytes - reading.before_bytes) < reading.in_flight_bytes:
                 what, size_bytes = "in-flight data", reading.in_flight_bytes
-                self.tell_first(
+                self.report_once(
                     [
-                        invariants_state.read_too_little(
+                        invariants_state.restored_bytes_missing(
                             reading.checkpoint, self.now_ns, what, size_bytes, read_bytes, self.teller
                         )
                     ]
@@ -234,7 +238,9 @@ class StoredAccount(RunAccount):
         files = self.context.storage.files
         gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
         if gone:
-            yield invariants_state.not_its_own(self.context.begun_from, self.now_ns, len(gone), "deleted", self.teller)
+            yield invariants_state.unclaimed_files_used(
+                self.context.begun_from, self.now_ns, len(gone), "deleted", self.teller
+            )
 
     def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
         """In-flight data that these tasks read in files; those of a vertex that is rescaled all that its former tasks stored."""
@@ -294,7 +300,7 @@ class StoredAccount(RunAccount):
                 for handle in snapshot.all_handles:
                     if handle.file is not None and (there := files[FileId(handle.file)]).size_bytes < handle.size_bytes:
                         what = f"the file {'/'.join(map(str, there.name))}"
-                        yield invariants_state.cut_short(
+                        yield invariants_state.truncated_parts(
                             checkpoint, self.now_ns, what, handle.size_bytes, there.size_bytes, self.teller
                         )
                         return
@@ -308,7 +314,7 @@ class StoredAccount(RunAccount):
         sizes = {
             row.file: self.context.storage.files[FileId(row.file)].size_bytes for row in rows if row.file is not None
         }
-        return invariants_state.in_no_file(checkpoint, self.now_ns, rows, sizes, self.teller)
+        return invariants_state.state_missing_from_files(checkpoint, self.now_ns, rows, sizes, self.teller)
 
 
 def _in_flight_bytes(part: TaskSnapshot) -> int:

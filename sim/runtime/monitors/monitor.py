@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 from sim.invariants.counts import Ledger
 from sim.invariants.files import KeptSnapshot
 from sim.invariants.recovery import Deployed
-from sim.invariants.violation import Teller, Violation
+from sim.invariants.violation import JournalFormatter, Violation
 from sim.plane.interface import ChannelPlaces, channels_in, channels_out, places
 from sim.protocol.coordinator import Coordinator
 from sim.results.journal import Entry, Happening
@@ -31,7 +31,7 @@ class WatchedRun:
     contents: Contents
     output: CommittedOutput
     ends: Ends
-    teller: Teller
+    teller: JournalFormatter
     inputs: Sequence[ChannelPlaces]
     outputs: Sequence[ChannelPlaces]
     ledger: Ledger  # kept by the account of records
@@ -45,7 +45,7 @@ class WatchedRun:
             [places(channels_in(layout, task)) for task in tasks],
             [places(channels_out(layout, task)) for task in tasks],
         )
-        teller = Teller(context.journal, context.names)
+        teller = JournalFormatter(context.journal, context.names)
         return cls(
             context, contents, output, ends, teller, inputs, outputs, Ledger.opened(inputs, outputs, len(layout.writer))
         )
@@ -60,7 +60,7 @@ class EndOfRun(NamedTuple):
     finished: bool  # the job is
 
 
-class RunAccount(Checks):
+class InvariantMonitor(Checks):
     """An account of one job instance.  `found`: the violations so far; `turns`: the rows of the journal in its stories of tasks."""
 
     turns: ClassVar[frozenset[Happening]] = frozenset()
@@ -72,7 +72,7 @@ class RunAccount(Checks):
         self.found: list[Violation] = []
         self._reported: set[Hashable] = set()
 
-    def go_on(self, before: Self, checkpoint: int) -> None:
+    def resume_work(self, before: Self, checkpoint: int) -> None:
         """The job begins with what another one held in a checkpoint; `before`: the same account of that one."""
 
     def forget(self, gone: Callable[[int], bool]) -> None:
@@ -98,11 +98,11 @@ class RunAccount(Checks):
         self._reported.add(what)
         return True
 
-    def tell_first(self, found: Iterable[Violation]) -> None:
+    def report_once(self, found: Iterable[Violation]) -> None:
         """The first time of each law."""
         self.found.extend(violation for violation in found if self.is_first(violation.law))
 
-    def tell_of_task(self, law: str, task: int, fact: str | None) -> None:
+    def report_once_of_task(self, law: str, task: int, fact: str | None) -> None:
         """The first time of each law and task; None: nothing is wrong."""
         if fact is not None and self.is_first(law, task):
             self.found.append(Violation(law, self.now_ns, self.teller.task(task), fact, self.turns_of(task)))

@@ -11,13 +11,13 @@ from sim.invariants.files import KeptSnapshot
 from sim.invariants.violation import Violation
 from sim.protocol.coordinator import Coordinator
 from sim.runtime.context import CommittedOutput, Contents, Context
-from sim.runtime.monitors.checkpoints import AlignmentAccount, JobManagerAccount, PaceAccount, RestartAccount
-from sim.runtime.monitors.files import FileAccount, StoredAccount
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
-from sim.runtime.monitors.output import CommitAccount, EndAccount
-from sim.runtime.monitors.records import ConversionAccount, CutAccount, RecordAccount, RouteAccount, StampAccount
-from sim.runtime.monitors.state import KeyedStateAccount
-from sim.runtime.monitors.windows import WindowAccount
+from sim.runtime.monitors.checkpoints import AlignmentMonitor, JobManagerMonitor, PaceMonitor, RestartMonitor
+from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
+from sim.runtime.monitors.output import CommitMonitor, EndOfTaskMonitor
+from sim.runtime.monitors.records import ConversionMonitor, CutMonitor, RecordMonitor, RouteMonitor, StateMonitor
+from sim.runtime.monitors.state import KeyedStateMonitor
+from sim.runtime.monitors.windows import WindowMonitor
 from sim.runtime.ports import Checks, Ends
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
@@ -26,37 +26,37 @@ _TURNS = pace.TURNS | recovery.TURNS | recovery.ELASTICITY_TURNS | invariants_ou
 _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 
 
-class Accounts(Checks):
+class InvariantMonitors(Checks):
     """The accounts of one job instance.  Each moment is told to the accounts that override it, in their order."""
 
     def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> None:
         watched = WatchedRun.of(context, contents, output, ends)
         self.context = context
-        self.cuts = CutAccount(watched)
-        self._accounts: Sequence[RunAccount] = (
+        self.cuts = CutMonitor(watched)
+        self._accounts: Sequence[InvariantMonitor] = (
             self.cuts,
-            RecordAccount(watched, self.cuts, self._forget),  # before those that read its ledger
-            StampAccount(watched),
-            KeyedStateAccount(watched),
-            WindowAccount(watched),
-            StoredAccount(watched),
-            PaceAccount(watched),
-            RestartAccount(watched),
-            EndAccount(watched),
-            JobManagerAccount(watched),
-            CommitAccount(watched),
-            FileAccount(watched),
-            ConversionAccount(watched),
-            AlignmentAccount(watched),
-            RouteAccount(watched),
+            RecordMonitor(watched, self.cuts, self._forget),  # before those that read its ledger
+            StateMonitor(watched),
+            KeyedStateMonitor(watched),
+            WindowMonitor(watched),
+            StoredStateMonitor(watched),
+            PaceMonitor(watched),
+            RestartMonitor(watched),
+            EndOfTaskMonitor(watched),
+            JobManagerMonitor(watched),
+            CommitMonitor(watched),
+            FileMonitor(watched),
+            ConversionMonitor(watched),
+            AlignmentMonitor(watched),
+            RouteMonitor(watched),
         )
         for moment in _MOMENTS:
             setattr(self, moment, _to_all([getattr(row, moment) for row in self._accounts if _overrides(row, moment)]))
 
-    def go_on(self, before: Accounts, checkpoint: int) -> None:
+    def resume_work(self, before: InvariantMonitors, checkpoint: int) -> None:
         """The job begins with what another one held in a checkpoint."""
         for account, earlier in zip(self._accounts, before._accounts, strict=True):
-            account.go_on(earlier, checkpoint)
+            account.resume_work(earlier, checkpoint)
 
     def _forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
@@ -77,7 +77,7 @@ class Accounts(Checks):
         return tuple(sorted(found, key=lambda violation: violation.time_ns))
 
 
-def _overrides(account: RunAccount, moment: str) -> bool:
+def _overrides(account: InvariantMonitor, moment: str) -> bool:
     return getattr(type(account), moment) is not getattr(Checks, moment)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from sim.invariants import output as invariants_output
-from sim.invariants.checkpoints import after_the_last_word
+from sim.invariants.checkpoints import activity_after_stop
 from sim.invariants.output import ONCE, broken_commits, uncommitted
 from sim.invariants.violation import Violation, count_is
 from sim.model.faults import StorageOutage
@@ -16,7 +16,7 @@ from sim.results.journal import Happening
 from sim.results.tables import CommittedEpoch
 from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.monitors.files import deletions
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
 # ---- The account of commits: what writers have to commit, and the transactions that a job began with.
 #
@@ -39,7 +39,7 @@ class _Content(NamedTuple):
     uncommitted: Uncommitted
 
 
-class CommitAccount(RunAccount):
+class CommitMonitor(InvariantMonitor):
     """Knows the transactions that each checkpoint holds, and those that are still owed."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -65,7 +65,7 @@ class CommitAccount(RunAccount):
         if records := self._held_back.get(before, {}).get(self.names[task]):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
 
-    def go_on(self, before: Self, checkpoint: int) -> None:
+    def resume_work(self, before: Self, checkpoint: int) -> None:
         """What writers held back is dealt out to the tasks of this job."""
         self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
         kept, dealt = Counter[str](), Counter[str]()
@@ -161,7 +161,7 @@ _SOON_NS = 100_000_000
 """A final checkpoint may have to wait for a call, and for the lock of another one; deletions under way are known."""
 
 
-class EndAccount(RunAccount):
+class EndOfTaskMonitor(InvariantMonitor):
     """Knows whose data has ended, and how."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -182,11 +182,11 @@ class EndAccount(RunAccount):
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         if self._ended.get(task) == "drain" and not part.finished:
-            self.tell_first(
+            self.report_once(
                 [invariants_output.unknown_end(checkpoint, task, "its data has ended", self.now_ns, self.teller)]
             )
         elif task in self._closed and not part.finished:
-            self.tell_first(
+            self.report_once(
                 [
                     invariants_output.unknown_end(
                         checkpoint, task, "it was restored as finished", self.now_ns, self.teller
@@ -196,24 +196,24 @@ class EndAccount(RunAccount):
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         if task in self._ended:
-            self.tell_first([invariants_output.late_timer(task, self.now_ns, due_ns, self.teller)])
+            self.report_once([invariants_output.late_processing_time_timer(task, self.now_ns, due_ns, self.teller)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, teller, turns, deployed = self.context, self.teller, end.turns, self.watched.deployed
         requests = {action.stop or "" for action in context.scenario.actions if action.stop is not None}
         if len(requests) <= 1 and "savepoint-then-finish" not in requests:
             stopped = self._stopped() if end.finished else frozenset()
-            yield from invariants_output.otherwise_than_asked(
+            yield from invariants_output.wrong_stop_mode(
                 turns, context.stats, next(iter(requests), ""), stopped, teller
             )
         yield from invariants_output.counted_as_finished(turns, deployed, self._kept, teller)
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
         if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
-            yield from invariants_output.never_final(
+            yield from invariants_output.commits_missing_at_end(
                 turns, len(context.names), within_ns, self.now_ns, deployed, teller, deletions(context)
             )
-        yield from after_the_last_word(turns, context.stats, teller)
+        yield from activity_after_stop(turns, context.stats, teller)
 
     def _stopped(self) -> frozenset[int]:
         """Sources that have not come to the end of their records."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from sim.invariants.checkpoints import emitted_afterwards, kept_back
+from sim.invariants.checkpoints import leaked_resources, outputs_after_end
 from sim.invariants.counts import (
     RecordTally,
     Route,
     Written,
-    astray,
     held_by,
     misnoted,
     misplaced,
+    misrouted_records,
     owed,
     unanswered,
     unread,
@@ -23,7 +23,17 @@ from sim.invariants.counts import (
 )
 from sim.invariants.cuts import Cut, Cuts, left_behind
 from sim.invariants.recovery import ONCE, Surplus, broken_restores, story_of_restore
-from sim.invariants.state import RESTORED, Brought, Kind, Shape, Stamp, misdealt, misdealt_state, union_errors, unlike
+from sim.invariants.state import (
+    RESTORED,
+    Kind,
+    RestoredState,
+    Shape,
+    Stamp,
+    redistribution_errors,
+    restored_state_differences,
+    state_redistribution_errors,
+    union_errors,
+)
 from sim.invariants.violation import Violation
 from sim.model.randomness import draw, stream
 from sim.plane.interface import is_bare
@@ -32,7 +42,7 @@ from sim.protocol.options import Ending
 from sim.results.journal import Happening
 from sim.results.tables import stopped_with
 from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
 # ---- Which state each cut held, and whether restored tasks have got it: stamps that travel with the files, and a list of them apart.
 
@@ -40,7 +50,7 @@ _Part = dict[Kind, tuple[Stamp, int]]
 """By kind of state: its stamp and its bytes."""
 
 
-class StampAccount(RunAccount):
+class StateMonitor(InvariantMonitor):
     """Knows whose state each cut held."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -48,8 +58,8 @@ class StampAccount(RunAccount):
         self.names = self.context.names
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
         # checkpoint -> who took it, vertices dealt out anew since
-        self._dealt: dict[int, tuple[StampAccount, frozenset[str]]] = {}
-        self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
+        self._dealt: dict[int, tuple[StateMonitor, frozenset[str]]] = {}
+        self._restored_parts: dict[int, Sequence[RestoredState]] = {}  # from there, by task
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         stamp = snapshot.stamp = Stamp(self.context.instance, checkpoint, *self.names[task])
@@ -67,34 +77,36 @@ class StampAccount(RunAccount):
         if task in (parts := self.parts.get(before, {})):
             self.parts.setdefault(checkpoint, {})[task] = parts[task]
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
         vertex, index = self.names[task]
         where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
         served = self.ledger.served(checkpoint, task)
-        if brought and stands_after != served:
-            fact = f"its state goes on as after {stands_after} records, its checkpoint holds what {served} records did"
+        if restored_parts and restored_record_count != served:
+            fact = f"its state goes on as after {restored_record_count} records, its checkpoint holds what {served} records did"
             self.found.append(Violation(RESTORED, self.context.env.now, where, fact, self._story(checkpoint, task)))
         is_resized = checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]
         taker = self._dealt[checkpoint][0] if is_resized else self
         story = lambda: self._story(checkpoint, task)  # noqa: E731
         union = [part["union"] for part in taker.parts_of(checkpoint, vertex) if "union" in part]
         self.found.extend(
-            union_errors(self.now_ns, where, union, [piece for piece in brought if piece.kind == "union"], story)
+            union_errors(self.now_ns, where, union, [piece for piece in restored_parts if piece.kind == "union"], story)
         )
-        brought = [piece for piece in brought if piece.kind != "union"]
+        restored_parts = [piece for piece in restored_parts if piece.kind != "union"]
         if is_resized:
-            self._brought[task] = brought
+            self._restored_parts[task] = restored_parts
             self._judge_dealt(checkpoint, self.context.layout.vertex[task])
             return
         part = dict(self.parts.get(checkpoint, {}).get(task, {}))
         part.pop("union", None)
-        self.found.extend(unlike(self.now_ns, where, part, brought, story))
+        self.found.extend(restored_state_differences(self.now_ns, where, part, restored_parts, story))
 
     def parts_of(self, checkpoint: int, vertex: str) -> Iterator[_Part]:
         """What each subtask of a vertex has stored in a checkpoint."""
         return (part for task, part in self.parts.get(checkpoint, {}).items() if self.names[task][0] == vertex)
 
-    def go_on(self, before: StampAccount, checkpoint: int) -> None:
+    def resume_work(self, before: StateMonitor, checkpoint: int) -> None:
         """What the other job had not taken itself was dealt out to it, and is dealt out again."""
         taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
         resized |= self.resized(before)
@@ -115,7 +127,7 @@ class StampAccount(RunAccount):
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
         """When all subtasks of the vertex have got something."""
         tasks = [task for task, other in enumerate(self.context.layout.vertex) if other == vertex]
-        if not all(task in self._brought for task in tasks):
+        if not all(task in self._restored_parts for task in tasks):
             return
         (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
         stamps: dict[Kind, list[Stamp]] = {"keyed": [], "windows": [], "operator": []}
@@ -124,14 +136,16 @@ class StampAccount(RunAccount):
                 stamps[kind].append(part[kind][0])
         where = f"{name}, rescaled with checkpoint {checkpoint}"
         self.found.extend(
-            misdealt_state(self.context.env.now, where, name, stamps, [self._brought.pop(task) for task in tasks])
+            state_redistribution_errors(
+                self.context.env.now, where, name, stamps, [self._restored_parts.pop(task) for task in tasks]
+            )
         )
 
 
 # The account of cuts: what each completed checkpoint holds of every channel.  A cut is judged in the moment its checkpoint completes.
 
 
-class CutAccount(RunAccount):
+class CutMonitor(InvariantMonitor):
     """Knows which cuts are not exact, and what became of them."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -186,14 +200,14 @@ class CutAccount(RunAccount):
 # It reads the counts that no restart touches (rule P8 of the plane).
 
 
-class RecordAccount(RunAccount):
+class RecordMonitor(InvariantMonitor):
     """Keeps the ledger: where tasks stood at their cuts, and must stand after a restart.
 
     `cuts`: says which cuts are not exact; `forget_all`: has all accounts forget checkpoints.
     """
 
     def __init__(
-        self, watched: WatchedRun, cuts: CutAccount, forget_all: Callable[[Callable[[int], bool]], None]
+        self, watched: WatchedRun, cuts: CutMonitor, forget_all: Callable[[Callable[[int], bool]], None]
     ) -> None:
         super().__init__(watched)
         self.cuts = cuts
@@ -206,13 +220,13 @@ class RecordAccount(RunAccount):
         self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
         self._shape = _shape(self.context)
         # of the job this one began from, until everything of it stands somewhere
-        self._before: RecordAccount | None = None
+        self._before: RecordMonitor | None = None
         self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
 
-    def go_on(self, before: RecordAccount, checkpoint: int) -> None:
+    def resume_work(self, before: RecordMonitor, checkpoint: int) -> None:
         self._rescaled = set(before._rescaled)
         # a job that never stood has no account of its own
-        stood: RecordAccount = before if before._before is None else before._before
+        stood: RecordMonitor = before if before._before is None else before._before
         if stood.context.names == self.context.names and stood._shape.channels_alike(self._shape):
             self.ledger.notes[checkpoint], self._surplus = stood.ledger.of(checkpoint), list(stood._surplus)
         else:
@@ -254,7 +268,7 @@ class RecordAccount(RunAccount):
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         restored = self.context.journal.last(Happening.JOB_RESTORED)
-        counted = self._counted(tasks)
+        counted = self._count_failure(tasks)
         stands = self._standing(counted.known)
         if self._before is not None:
             self._begin_with(self._before, checkpoint, stands)
@@ -274,7 +288,7 @@ class RecordAccount(RunAccount):
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
         self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
 
-    def _begin_with(self, before: RecordAccount, checkpoint: int, stands: RecordTally) -> None:
+    def _begin_with(self, before: RecordMonitor, checkpoint: int, stands: RecordTally) -> None:
         """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
         note = self.ledger.notes[checkpoint] = self.ledger.of(checkpoint)
         fresh = stands.known & ~note.known
@@ -285,7 +299,7 @@ class RecordAccount(RunAccount):
             self._before, old = None, (before._shape, before.ledger.of(checkpoint))
             number = before.context.instance
             where = f"job {number + 1}, begun from checkpoint {checkpoint} of job {number}"
-            self.found.extend(misdealt(self.now_ns, where, old, (self._shape, note)))
+            self.found.extend(redistribution_errors(self.now_ns, where, old, (self._shape, note)))
             self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
 
     # ------------------------------------------------------------------------------------------ at the end
@@ -294,11 +308,11 @@ class RecordAccount(RunAccount):
         if not end.finished:
             return
         context = self.context
-        tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
+        tally = self.ledger.stands(self._count_failure(range(len(context.layout.vertex))))
         stopped = stopped_with(context.stats)
         if stopped:
-            yield from emitted_afterwards(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.teller)
-        yield from kept_back(self.now_ns, self.ends.in_use())
+            yield from outputs_after_end(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.teller)
+        yield from leaked_resources(self.now_ns, self.ends.in_use())
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
         yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
         yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.teller)
@@ -306,7 +320,7 @@ class RecordAccount(RunAccount):
         owing = (
             task
             for task, vertex in enumerate(context.layout.vertex)
-            if vertices[vertex].owes_outputs and not self.ends.drops(task)
+            if vertices[vertex].has_pending_outputs and not self.ends.drops(task)
         )
         yield from unanswered(self.now_ns, filter(self._drained, owing), tally, self.teller)
 
@@ -340,7 +354,7 @@ class RecordAccount(RunAccount):
 
     # ------------------------------------------------------------------------------------------ reading the plane
 
-    def _counted(self, tasks: Iterable[int]) -> RecordTally:
+    def _count_failure(self, tasks: Iterable[int]) -> RecordTally:
         plane, ledger = self.context.plane, self.ledger
         tally = RecordTally.zero(len(ledger.inputs), len(ledger.ahead.read))
         for task in tasks:
@@ -378,7 +392,7 @@ def _shape(context: Context) -> Shape:
 # ---- The account of barriers that wait in outputs and may time out there.
 
 
-class ConversionAccount(RunAccount):
+class ConversionMonitor(InvariantMonitor):
     """Knows the tasks in whose outputs a barrier waits as it was written, and those that have heard of its deadline meanwhile."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -406,7 +420,7 @@ class ConversionAccount(RunAccount):
             found = left_behind(
                 self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.teller
             )
-            self.tell_first([] if found is None else [found])
+            self.report_once([] if found is None else [found])
         self.forget(lambda number: number <= checkpoint)
 
     def forget(self, gone: Callable[[int], bool]) -> None:
@@ -420,12 +434,12 @@ _CHOOSING = frozenset({Ship.HASH, Ship.REBALANCE, Ship.RESCALE})
 """Others send to all readers, or to the first one."""
 
 
-class RouteAccount(RunAccount):
+class RouteMonitor(InvariantMonitor):
     """Knows how each output chooses.  A job that goes on with the output of another one has begun elsewhere in its turns."""
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         if self.context.origin is None:
-            yield from astray(
+            yield from misrouted_records(
                 self.now_ns, self._routes(), self.context.plane.channels("records_out")["records_out"], self.teller
             )
 

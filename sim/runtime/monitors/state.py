@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self
 
-from sim.invariants.checkpoints import AGED, Cohort, dealt, misaged
+from sim.invariants.checkpoints import AGED, Cohort, dealt, ttl_errors
 from sim.invariants.cuts import CLOSED, COVERED, WRITTEN_FIRST, gap, too_little, without_log
-from sim.invariants.state import Brought
+from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation, number_of
 from sim.model.job import key_groups
 from sim.model.state import State
 from sim.results.journal import Happening
 from sim.runtime.context import StateSnapshot
-from sim.runtime.monitors.monitor import RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import InvariantMonitor, WatchedRun
 from sim.storage.ledger import FileId
 from sim.storage.lsm import TreeImage
 from sim.storage.state_files import File, FrozenState, Handle
@@ -83,7 +83,7 @@ class _Subtask:
         return self.begun_bytes + self.added_bytes(served)
 
 
-class KeyedStateAccount(RunAccount):
+class KeyedStateMonitor(InvariantMonitor):
     """Knows how much keyed state each subtask has, how old its keys are, and where its log stands."""
 
     def __init__(self, watched: WatchedRun) -> None:
@@ -96,7 +96,7 @@ class KeyedStateAccount(RunAccount):
         # tasks restored as finished -> bytes that the state of a task may have at its beginning
         self._closed: dict[int, int] = {}
 
-    def go_on(self, before: Self, checkpoint: int) -> None:
+    def resume_work(self, before: Self, checkpoint: int) -> None:
         self._by_checkpoint[checkpoint] = before._by_checkpoint.get(checkpoint, {})
 
     # ------------------------------------------------------------------------------------------ while the job runs
@@ -161,7 +161,9 @@ class KeyedStateAccount(RunAccount):
                     f"{number_of(len(gone), 'file')} it names {_is(gone)} not there: {gone[0]}",
                 )
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
         if (subtask := self._begun(task)) is None:
             return
         part = self.contents.of(checkpoint, task)
@@ -175,7 +177,9 @@ class KeyedStateAccount(RunAccount):
         self._subtasks[task] = subtask
         subtask.served = self.ledger.served(checkpoint, task)
         contents = self._by_checkpoint.get(checkpoint, {})
-        pieces = [(piece.stamp, piece.share) for piece in brought if piece.kind == "keyed" and piece.stamp is not None]
+        pieces = [
+            (piece.stamp, piece.share) for piece in restored_parts if piece.kind == "keyed" and piece.stamp is not None
+        ]
         own = [
             (contents[stamp.vertex, stamp.subtask], share)
             for stamp, share in pieces
@@ -218,7 +222,7 @@ class KeyedStateAccount(RunAccount):
         added_bytes = subtask.added_bytes(served) - subtask.added_bytes(before)
         rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(before)
         ttl_ns = subtask.state.ttl.after_ns
-        fact = misaged(subtask.ages, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
+        fact = ttl_errors(subtask.ages, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
         if fact is not None:
             self._tell_of(AGED, checkpoint, task, fact)
         subtask.ages, subtask.looked = tuple(ages), (now_ns, served)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from sim.invariants.cuts import COVERED, WINDOW_STATE_LAW, dealt, kept, too_few
+from sim.invariants.cuts import COVERED, WINDOW_STATE_LAW, kept, redistributed_ends, too_few
 from sim.invariants.event_time import (
     ACTIVE,
     ALL_END,
@@ -24,14 +24,14 @@ from sim.invariants.event_time import (
     Timers,
     still_held,
 )
-from sim.invariants.state import Brought
+from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation, count_is, number_of, seconds
 from sim.model.job import Window
 from sim.plane.interface import ThreadState, channels_in
 from sim.results.journal import Happening
 from sim.runtime import context as runtime_context
 from sim.runtime.context import StateSnapshot, TaskSnapshot
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
 _STATUSES = {runtime_context.IDLE: IDLE, runtime_context.ACTIVE: ACTIVE}
 
@@ -51,7 +51,7 @@ class _TaskTime:
     ends: deque[int] = field(default_factory=deque)  # of sliding windows: records that had left at each end
 
 
-class WindowAccount(RunAccount):
+class WindowMonitor(InvariantMonitor):
     """Knows the watermarks that each task has heard, and the timers that are pending."""
 
     turns = frozenset(
@@ -76,7 +76,7 @@ class WindowAccount(RunAccount):
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}
         self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}  # by the same
 
-    def go_on(self, before: Self, checkpoint: int) -> None:
+    def resume_work(self, before: Self, checkpoint: int) -> None:
         """What vertices held in windows is dealt out if their parallelism is another one.  They have no timers of processing time."""
         kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
         self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
@@ -93,7 +93,7 @@ class WindowAccount(RunAccount):
         ends = [found.get(before.context.names[task], ()) for task in former]
         left = [int(tally.served[task] - tally.late[task]) for task in former]
         names = [name for name in self.context.names if name[0] == vertex]
-        return dict(zip(names, dealt(ends, left, len(names)), strict=True))
+        return dict(zip(names, redistributed_ends(ends, left, len(names)), strict=True))
 
     # ------------------------------------------------------------------------------------------ event time
 
@@ -109,26 +109,28 @@ class WindowAccount(RunAccount):
                 else:
                     timers.pending = list(kept)
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+    def restored(
+        self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
+    ) -> None:
         if (timers := self._of(task).timers) is not None:
             timers.begun_ns = self.now_ns
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
         own = self._of(task)
         if own.sent_ns < own.owed_ns:
-            self.tell_of_task(
+            self.report_once_of_task(
                 BEHIND_INPUTS,
                 task,
                 f"its watermark stays at {seconds(own.sent_ns)}, all active inputs had come to {seconds(own.owed_ns)}",
             )
         if own.until is not None and own.owed_ns:
-            self.tell_of_task(
+            self.report_once_of_task(
                 OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended"
             )
         own.owed_ns, own.until = 0, None
         before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
         risen = own.inputs.hear(channel, heard, last=number == runtime_context.LAST_WATERMARK)
-        if risen and own.inputs.goes_on:
+        if risen and own.inputs.is_active_again:
             own.owed_ns = own.inputs.time_ns
         if own.belonging is None:
             return
@@ -162,7 +164,7 @@ class WindowAccount(RunAccount):
             fact = f"its watermark {seconds(number)} leaves before the records up to {own.until}, which it ends"
         else:
             fact = None
-        self.tell_of_task(BEHIND_INPUTS, task, fact)
+        self.report_once_of_task(BEHIND_INPUTS, task, fact)
         if number not in _STATUSES:
             own.sent_ns = number
 
@@ -179,25 +181,25 @@ class WindowAccount(RunAccount):
                 fact = f"{number_of(wrong, 'record')} of later windows leave with those up to {expected}"
             else:
                 fact = f"{count_is(-wrong, 'record')} left behind: those up to {expected} belong to windows that have ended"
-            self.tell_of_task(OWN_WINDOW, task, fact)
+            self.report_once_of_task(OWN_WINDOW, task, fact)
         own.until = None
 
     def window_ended(self, task: int) -> None:
         if (timers := self._of(task).timers) is not None:
-            self.tell_of_task(
+            self.report_once_of_task(
                 TIMERS_FIRE, task, timers.window_ended(self.now_ns, self.context.plane.position(task).served)
             )
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         self._of(task).ends.append(records)
         if (timers := self._of(task).timers) is None:
-            self.tell_of_task(
+            self.report_once_of_task(
                 TIMERS_FIRE,
                 task,
                 f"a timer of {seconds(due_ns)} fires, its operators had finished when the snapshot was taken",
             )
         else:
-            self.tell_of_task(TIMERS_FIRE, task, timers.fire(self.now_ns, due_ns, records))
+            self.report_once_of_task(TIMERS_FIRE, task, timers.fire(self.now_ns, due_ns, records))
 
     def timers_quiet(self, task: int) -> None:
         self._of(task).quiet = True
@@ -225,14 +227,14 @@ class WindowAccount(RunAccount):
             return
         own, late = self._of(task), part.position.late
         if window.early and late and not own.quiet:
-            self.tell_of_task(
+            self.report_once_of_task(
                 OWN_WINDOW,
                 task,
                 f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it",
             )
         now_ns = self.now_ns
         if own.timers is not None and not own.quiet:
-            self.tell_of_task(TIMERS_FIRE, task, own.timers.silent(now_ns))
+            self.report_once_of_task(TIMERS_FIRE, task, own.timers.silent(now_ns))
         pending = (
             None
             if own.timers is None or part.finished
@@ -250,12 +252,12 @@ class WindowAccount(RunAccount):
         late = int(self.ledger.of(checkpoint).late[task])
         if snapshot.window_bytes < late * window.record_bytes:
             fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
-            self.tell_of_task(COVERED, task, f"{fact}, {window.record_bytes} each")
+            self.report_once_of_task(COVERED, task, f"{fact}, {window.record_bytes} each")
         ends = self._ends.get(checkpoint, {}).get(self.context.names[task], ())
         if ends and not self._of(task).quiet and not self._of(task).input_ended:
             records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
             if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
-                self.tell_of_task(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {lack}")
+                self.report_once_of_task(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {lack}")
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         self._timers = {number: pending for number, pending in self._timers.items() if not gone(number)}

@@ -45,7 +45,7 @@ class TaskEnding:
         # operators are closed: nothing works for the task in the background any more
         self.on_close: Callable[[], None] = lambda: None
         self.replaced = False  # another host has taken the task over
-        self._unheard = len(slot.channels)  # input channels whose data goes on
+        self._on_event_without_leader = len(slot.channels)  # input channels whose data goes on
         self._ending = Ending.DRAIN
         self._open_gates = set(range(len(layout.task_gates[task])))
         machine = TaskEnd(slot.job.rule, context.periodic, len(channels_out(layout, task)), bool(self._open_gates))
@@ -62,7 +62,7 @@ class TaskEnding:
         total = self.slot.vertex.total(self.context.layout.subtask[self.slot.task])
         if total is not None and self.machine.state is EndState.RUNNING:
             if int(self.context.plane.served()[self.slot.task]) >= total:
-                self.tell(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))
+                self.dispatch(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))
 
     def still_takes_part(self, checkpoint: int, stop: Ending | None, again: Callable[[], None]) -> bool:
         """A call for a checkpoint is executed: too late for a task that closes; a source ends its data first if the job stops with it.
@@ -84,30 +84,30 @@ class TaskEnding:
         if self.machine.state is EndState.RUNNING:
             self.slot.thread.serve_mails_only()
             if ending is not Ending.AFTERWARDS:
-                self.tell(task_finishing.DataEnded(self.slot.now, ending))
+                self.dispatch(task_finishing.DataEnded(self.slot.now, ending))
 
     def on_notice(self, notice: Notice) -> None:
         """An end of data or of a partition was processed on an input channel."""
         writer = self.ending_of(self.context.layout.writer[notice.channel])
         if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
             way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
-            self.context.env.call_in(way_ns, lambda: writer.tell(task_finishing.OutputRead(self.slot.now)))
+            self.context.env.call_in(way_ns, lambda: writer.dispatch(task_finishing.OutputRead(self.slot.now)))
         if writer.machine.ending is not Ending.NO_DRAIN:
             for part in self.parts:
                 part.channel_ended(notice.channel)
         if notice.series == END_OF_DATA:
-            self._unheard -= 1
+            self._on_event_without_leader -= 1
             if writer.machine.ending is Ending.NO_DRAIN:
                 self._ending = Ending.NO_DRAIN  # to drain, all must
-            if not self._unheard:
-                self.tell(task_finishing.DataEnded(self.slot.now, self._ending))
+            if not self._on_event_without_leader:
+                self.dispatch(task_finishing.DataEnded(self.slot.now, self._ending))
         elif not self.machine.rule.after_finish:
             self.tell_barriers(InputEnded(self.slot.now, notice.gate))
         if notice.series == END_OF_PARTITION and notice.last:
             self._open_gates.discard(notice.gate)
             self.tell_barriers(GateClosed(self.slot.now, notice.gate))
             if not self._open_gates:
-                self.tell(task_finishing.InputsClosed(self.slot.now))
+                self.dispatch(task_finishing.InputsClosed(self.slot.now))
 
     def closed(self, gate: int) -> bool:
         """Whether all channels of the gate are closed."""
@@ -122,27 +122,29 @@ class TaskEnding:
         """`stop`: how the data ends, if the job stops with it."""
         self._open |= {checkpoint}
         if stop is not None or self.machine.state is not EndState.RUNNING:
-            self.tell(task_finishing.SnapshotBegun(self.slot.now, checkpoint, stop))
+            self.dispatch(task_finishing.SnapshotBegun(self.slot.now, checkpoint, stop))
         if self.machine.drained:
             self.slot.job.finished_in(self.slot.task, checkpoint)
 
     def snapshot_ended(self, checkpoint: int) -> None:
         self._open -= {checkpoint}
         if checkpoint in self.machine.open:
-            self.tell(task_finishing.SnapshotEnded(self.slot.now, checkpoint))
+            self.dispatch(task_finishing.SnapshotEnded(self.slot.now, checkpoint))
 
     def completed(self, checkpoint: int) -> None:
         """The task has heard of a completion and done what it asks."""
-        self.tell(task_finishing.CompletionHeard(self.slot.now, checkpoint))
+        self.dispatch(task_finishing.CompletionHandled(self.slot.now, checkpoint))
         if self.machine.stop == checkpoint and self.slot.thread.mails_only and self.machine.state is EndState.RUNNING:
-            self.tell(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))  # the savepoint first, the end afterwards
+            self.dispatch(
+                task_finishing.DataEnded(self.slot.now, Ending.DRAIN)
+            )  # the savepoint first, the end afterwards
 
     def aborted(self, checkpoint: int) -> None:
         """The task has heard that a checkpoint is aborted."""
         if self.machine.fails_with(checkpoint):
             self.slot.job.fail_task(self.slot.task, "stop-with-savepoint failed")
 
-    def tell(self, event: EndEvent) -> None:
+    def dispatch(self, event: EndEvent) -> None:
         """Pass an event to the machine, unless the task was restarted."""
         if self.slot.thread.stopped or self.replaced:
             return
@@ -150,8 +152,8 @@ class TaskEnding:
             event, task_finishing.DataEnded | task_finishing.InputsClosed
         ):
             for checkpoint in sorted(self._open - self.machine.open):
-                self._loop.tell(task_finishing.SnapshotBegun(self.slot.now, checkpoint))
-        self._loop.tell(event)
+                self._loop.dispatch(task_finishing.SnapshotBegun(self.slot.now, checkpoint))
+        self._loop.dispatch(event)
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 
@@ -159,7 +161,7 @@ class TaskEnding:
         """Do what a command says, or have it done in time."""
         match command:
             case task_finishing.FinishOperators():
-                self.parts.end_input(lambda: self.tell(task_finishing.OperatorsFinished(self.slot.now)))
+                self.parts.end_input(lambda: self.dispatch(task_finishing.OperatorsFinished(self.slot.now)))
             case task_finishing.QuiesceTimers():
                 for part in self.parts:
                     part.quiesce()
@@ -184,7 +186,7 @@ class TaskEnding:
     def _close_operators(self) -> None:
         def close() -> None:
             self.on_close()
-            closed = lambda: self.tell(task_finishing.OperatorsClosed(self.slot.now))  # noqa: E731
+            closed = lambda: self.dispatch(task_finishing.OperatorsClosed(self.slot.now))  # noqa: E731
             self.context.env.call_in(self.context.scenario.overheads.close_ns, closed)
 
         tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing

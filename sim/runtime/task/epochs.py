@@ -140,7 +140,7 @@ class Epochs(TaskPart):
         until = max((self._served[number] for number in committed), default=0)
         for number in committed:
             del self._served[number]
-        self.slot.thread.let_go(until)
+        self.slot.thread.release_late_outputs(until)
 
     def _flush(self, files: OperatorFiles, pieces: tuple[Piece, ...], checkpoint: int) -> Work[None]:
         return files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else files.stage(checkpoint)
@@ -192,7 +192,7 @@ class AsyncRequests(TaskPart):
         self.slot = slot
 
     @property
-    def owes_outputs(self) -> bool:
+    def has_pending_outputs(self) -> bool:
         return True
 
     def waiting(self) -> WaitingBytes:

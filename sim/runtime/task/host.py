@@ -61,10 +61,10 @@ class TaskHost:
         self.state = state
         self.transit = transit
         self.async_thread = AsyncThread(self.env)
-        self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._hear_late)
-        self.tell = self._loop.tell
+        self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._on_event_after_stop)
+        self.dispatch = self._loop.dispatch
         self.parts = TaskParts(slot, committer_of, lambda: self.ending.machine.drained)
-        self.ending = TaskEnding(slot, self.parts, self.tell, ending_of)
+        self.ending = TaskEnding(slot, self.parts, self.dispatch, ending_of)
         self.ending.on_close = self._close
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # a restarted task gets another host
@@ -103,31 +103,31 @@ class TaskHost:
         elif notice.kind is NoticeKind.ARRIVED and notice.series >= SINGLES:
             self.ending.on_notice(notice)
         elif notice.kind is NoticeKind.ARRIVED and notice.first:
-            self.tell(vocabulary.CancellationArrived(self.env.now, notice.gate, notice.number))
+            self.dispatch(vocabulary.CancellationArrived(self.env.now, notice.gate, notice.number))
         elif notice.kind is NoticeKind.ANNOUNCED:
             edge = self.context.gate_edge(self.task, notice.gate)
             options = self.transit.announced_options(notice.number, edge)
             if self.thread.takes_mails:
-                self.tell(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
+                self.dispatch(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
             else:  # the task takes the barrier when its thread is free
                 self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
         elif notice.kind is NoticeKind.LEFT:
             self.slot.checks.barrier_left(notice.number, self.task)
-            self.tell(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
+            self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is NoticeKind.RECOVERED:
             self.job.task_runs(self.task)
 
     def post(self, event: Callable[[int], TaskEvent]) -> None:
         """Pass an event to the machine by mail: the event is made when the task thread takes the mail."""
-        self.thread.post(lambda: self.tell(event(self.env.now)))
+        self.thread.post(lambda: self.dispatch(event(self.env.now)))
 
     def notify_complete(self, checkpoint: int) -> bool:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
         if listens := self.state.keyed.listens or self.parts.listens or self.ending.listens:
-            self.thread.post(lambda: self._hear_complete(checkpoint), notifies=True)
+            self.thread.post(lambda: self._on_checkpoint_completed(checkpoint), notifies=True)
         return listens
 
-    def _hear_complete(self, checkpoint: int) -> None:
+    def _on_checkpoint_completed(self, checkpoint: int) -> None:
         if self.state.keyed.listens:
             self.state.keyed.notify_complete(checkpoint)
         for part in self.parts:
@@ -140,8 +140,8 @@ class TaskHost:
 
         def hear() -> None:
             if latest_completed:
-                self._hear_complete(latest_completed)
-            self.tell(vocabulary.AbortNotified(self.env.now, checkpoint))
+                self._on_checkpoint_completed(latest_completed)
+            self.dispatch(vocabulary.AbortNotified(self.env.now, checkpoint))
             self.ending.aborted(checkpoint)
             for part in self.parts:
                 part.aborted(checkpoint)
@@ -151,17 +151,17 @@ class TaskHost:
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """The coordinator's trigger call reaches the task manager."""
         self._polled_at_first_barrier[checkpoint] = 0
-        self.thread.post(lambda: self._hear_trigger(checkpoint, options))
+        self.thread.post(lambda: self._on_trigger(checkpoint, options))
 
-    def _hear_trigger(self, checkpoint: int, options: BarrierOptions) -> None:
-        if self.ending.still_takes_part(checkpoint, options.stop, lambda: self._hear_trigger(checkpoint, options)):
+    def _on_trigger(self, checkpoint: int, options: BarrierOptions) -> None:
+        if self.ending.still_takes_part(checkpoint, options.stop, lambda: self._on_trigger(checkpoint, options)):
             self._note(Happening.TRIGGER_RECEIVED, checkpoint)
-            self.tell(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
+            self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 
-    def limited(self, watermark_ns: int) -> None:
+    def on_watermark_limit(self, watermark_ns: int) -> None:
         """The JobManager announces how far the watermark of a source may come."""
         for part in self.parts:
-            part.limited(watermark_ns)
+            part.on_watermark_limit(watermark_ns)
 
     def suspend(self, for_ns: int) -> None:
         """The thread does nothing for so long, from its next mail on."""
@@ -197,7 +197,9 @@ class TaskHost:
 
     def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """The task has what its part of the checkpoint holds: its thread begins."""
-        self.slot.checks.restored(checkpoint, self.task, self.state.brought, self.state.keyed.stands_after)
+        self.slot.checks.restored(
+            checkpoint, self.task, self.state.restored_parts, self.state.keyed.restored_record_count
+        )
         for part in self.parts:
             part.restored(snapshot)
         self.begin()
@@ -216,7 +218,7 @@ class TaskHost:
         """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
         self._when_freed = then
 
-    def _hear_late(self, event: TaskEvent) -> None:
+    def _on_event_after_stop(self, event: TaskEvent) -> None:
         """A notice for a stopped task: only the end of the work that held its thread matters."""
         if isinstance(event, vocabulary.PhaseFinished) and event.phase is not Phase.ASYNC:
             self.free()
@@ -244,7 +246,7 @@ class TaskHost:
         self._note(Happening.BARRIER_ARRIVED, notice.number, notice.channel)
 
         def arrived() -> None:
-            self.tell(
+            self.dispatch(
                 vocabulary.BarrierArrived(
                     self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority
                 )
@@ -345,7 +347,7 @@ class TaskHost:
             snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint
         )
         self.ending.snapshot_begun(command.checkpoint, stop)
-        finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
+        finished = lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
         self.parts.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
 
     def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
@@ -364,9 +366,9 @@ class TaskHost:
                 part.overtaken(command.checkpoint, overtaken_bytes)
         self.parts.cut(command.checkpoint, finished=self.ending.machine.drained or self._closed)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
-        self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
+        self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue in which a barrier could wait
-            self.tell(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
+            self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
         served = self.state.keyed.served(self.slot)
@@ -386,7 +388,7 @@ class TaskHost:
     def _on_channel_state_written(self, checkpoint: int) -> None:
         if (written := self._forget_in_flight(checkpoint)) is not None:
             written.succeed()
-        self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
+        self.dispatch(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
 
     def _forget_in_flight(self, checkpoint: int) -> simpy.Event | None:
         written = self._in_flight.get(checkpoint)
@@ -399,13 +401,13 @@ class TaskHost:
         if self._stats(checkpoint).async_begun_ns < 0:
             self._channel_state_failed |= {checkpoint}
         else:
-            self.tell(vocabulary.AsyncFailed(self.env.now, checkpoint))
+            self.dispatch(vocabulary.AsyncFailed(self.env.now, checkpoint))
 
     def _run_async(self, command: vocabulary.RunAsync) -> None:
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
-        failed: Callable[[], None] = lambda: self.tell(vocabulary.AsyncFailed(self.env.now, command.checkpoint))  # noqa: E731
-        finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
+        failed: Callable[[], None] = lambda: self.dispatch(vocabulary.AsyncFailed(self.env.now, command.checkpoint))  # noqa: E731
+        finished = lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
         self.async_thread.queue(command.checkpoint, self._async_work(command), finished, failed)
         if command.checkpoint in self._channel_state_failed:
             self._channel_state_failed -= {command.checkpoint}
@@ -467,4 +469,4 @@ class TaskHost:
     def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:
         if cost_ns:
             self.thread.occupy()
-        self.env.call_in(cost_ns, lambda: self.tell(vocabulary.PhaseFinished(self.env.now, checkpoint, phase)))
+        self.env.call_in(cost_ns, lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, checkpoint, phase)))

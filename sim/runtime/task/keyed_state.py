@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import simpy
 
-from sim.invariants.state import Brought, Kind
+from sim.invariants.state import Kind, RestoredState
 from sim.model.job import Vertex, key_groups
 from sim.model.randomness import draw, stream
 from sim.model.state import State, StateOptions
@@ -176,8 +176,8 @@ class NoKeyedState:
     ages: Ages = ()  # of keys that expire
 
     def __init__(self) -> None:
-        self.stands_after = 0  # records served, as far as it was told
-        self.brought: list[Brought] = []  # what it was restored from
+        self.restored_record_count = 0  # records served, as far as it was told
+        self.restored_parts: list[RestoredState] = []  # what it was restored from
 
     def start(self) -> None:
         """The task runs."""
@@ -220,7 +220,7 @@ class NoKeyedState:
 
     def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], served: int) -> Work[int]:
         """Process: bring the state back from these parts; returns how many bytes were read.  Raises StorageFailed."""
-        self.stands_after = served
+        self.restored_record_count = served
         yield from ()
         return 0
 
@@ -254,7 +254,7 @@ class KeyedState(NoKeyedState):
         self.backend.stop()
 
     def count(self, served: int, now_ns: int) -> None:
-        records, rewritten = served - self.stands_after, self._rewritten(served)
+        records, rewritten = served - self.restored_record_count, self._rewritten(served)
         self.turnover.resize(self.backend, served, records, rewritten, now_ns)
         self.backend.update(rewritten, now_ns)
 
@@ -308,7 +308,9 @@ class KeyedState(NoKeyedState):
         self.turnover.resize(self.backend, served, 0, 0, now_ns)
         if not stored:
             return 0
-        self.brought += [brought("keyed", snapshot, share, snapshot.handles) for snapshot, share in stored]
+        self.restored_parts += [
+            restored_state("keyed", snapshot, share, snapshot.handles) for snapshot, share in stored
+        ]
         if (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
             return 0
         return (yield from self._download(storage, restoring))
@@ -331,7 +333,7 @@ class KeyedState(NoKeyedState):
         if copy.host != host:
             return False
         self._copies[checkpoint] = storage.disk(host), snapshot.local
-        self.brought = [part._replace(copied_from=copy.name[1:]) for part in self.brought]
+        self.restored_parts = [part._replace(copied_from=copy.name[1:]) for part in self.restored_parts]
         if copy.size_bytes:
             yield from on_own_core(
                 storage.env, storage.disk(host).read(copy.size_bytes, *copy.name, host=host), work_ns
@@ -398,13 +400,13 @@ class KeyedState(NoKeyedState):
 
     def _rewritten(self, served: int) -> int:
         """Entries rewritten since the last call, the records served being these."""
-        before, self.stands_after = self._updates, served
+        before, self.restored_record_count = self._updates, served
         self._updates = int(served * self.state.update_share)
         return self._updates - before
 
 
-def brought(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Iterable[Handle]) -> Brought:
-    return Brought(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
+def restored_state(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Iterable[Handle]) -> RestoredState:
+    return RestoredState(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 
 def keyed_state(subtask: StateOwner) -> NoKeyedState:

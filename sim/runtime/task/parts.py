@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple, Protocol, TypeVar
 
 import sim.runtime.task
-from sim.model.catalog import pages
+from sim.model.catalog import find_plugins
 from sim.plane.interface import Notice, NoticeKind
 from sim.protocol.coordinator_messages import Work as Piece
 from sim.protocol.task_messages import RunPreBarrier
@@ -37,7 +37,7 @@ class TaskPart:
 
     A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`, `upload`, and in
     the end `completed` or `aborted`.  Barriers that may overtake data call `capture_begun`, `input_overtaken` and `capture_ended` besides.
-    The end of the data calls `end_input`, waits while a part `owes_outputs`, then calls `work_at_end`, `close`, and last `finished`.
+    The end of the data calls `end_input`, waits while a part `has_pending_outputs`, then calls `work_at_end`, `close`, and last `finished`.
     A restore calls `download`, `restored`, `begin`.
     """
 
@@ -47,7 +47,7 @@ class TaskPart:
         return False
 
     @property
-    def owes_outputs(self) -> bool:
+    def has_pending_outputs(self) -> bool:
         """Whether the end of the data waits for late outputs of this part."""
         return False
 
@@ -137,7 +137,7 @@ class TaskPart:
     def channel_ended(self, channel: int) -> None:
         """The last record of a channel was processed."""
 
-    def limited(self, watermark_ns: int) -> None:
+    def on_watermark_limit(self, watermark_ns: int) -> None:
         """The JobManager announces how far the watermark of a source may come."""
 
     def outputs_written(self, *, at_end: bool) -> None:
@@ -205,7 +205,7 @@ _NOTHING_WAITS = WaitingBytes()
 @cache
 def task_features() -> tuple[TaskFeature, ...]:
     """All features that the modules of this package define, in the order of their stages: one that is added counts."""
-    return tuple(sorted(pages(sim.runtime.task, TaskFeature), key=lambda feature: feature.stage))
+    return tuple(sorted(find_plugins(sim.runtime.task, TaskFeature), key=lambda feature: feature.stage))
 
 
 class TaskParts:
@@ -347,7 +347,7 @@ class TaskParts:
         self.slot.checks.input_ended(self.slot.task)
         for part in self:
             part.end_input()
-        if self.owes_outputs():  # a barrier met meanwhile would come before them
+        if self.has_pending_outputs():  # a barrier met meanwhile would come before them
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
             return
@@ -362,9 +362,9 @@ class TaskParts:
 
         self._work_on_thread(self._one_by_one(0, works), written)
 
-    def owes_outputs(self) -> bool:
+    def has_pending_outputs(self) -> bool:
         """Whether the end of the data waits for late outputs now."""
-        return any(part.owes_outputs for part in self) and self.context.plane.position(self.slot.task).late > 0
+        return any(part.has_pending_outputs for part in self) and self.context.plane.position(self.slot.task).late > 0
 
     # ------------------------------------------------------------------------------------------ work on the task thread
 

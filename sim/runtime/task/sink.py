@@ -30,7 +30,7 @@ from sim.protocol.commit import (
     WriterInputEnded,
     WriterRestored,
 )
-from sim.protocol.machine import changed
+from sim.protocol.machine import replace_fields
 from sim.results.journal import Happening
 from sim.results.tables import TIMED_OUT, CommitStats, CommittedEpoch
 from sim.runtime.clock import begin
@@ -455,7 +455,7 @@ class SinkCommitter:
                 self._note_dropped(command)
         commit = next((command for command in commands if isinstance(command, CommitEpochs)), None)
         if commit is not None:
-            commit = changed(commit, committables=(*self._waiting, *commit.committables))
+            commit = replace_fields(commit, committables=(*self._waiting, *commit.committables))
             self._waiting = ()
             self._begin(commit, lost)
         elif lost:

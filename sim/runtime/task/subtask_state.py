@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Literal
 
-from sim.invariants.state import Brought, Kind
+from sim.invariants.state import Kind, RestoredState
 from sim.model.job import Snapshot
 from sim.model.randomness import Stream, chance, stream
 from sim.model.storage import Scope, SnapshotType
 from sim.runtime.context import StateSnapshot
-from sim.runtime.task.keyed_state import NoKeyedState, Part, StateOwner, brought, keyed_state, merge_of
+from sim.runtime.task.keyed_state import NoKeyedState, Part, StateOwner, keyed_state, merge_of, restored_state
 from sim.runtime.task.parts import WaitingBytes
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId
@@ -33,13 +33,13 @@ class SubtaskState:
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
         self._types: dict[int, SnapshotType] = {}
         self._work_streams: dict[str, Stream] = {}  # by phase
-        self._list_state: list[Brought] = []  # restored beside keyed state
+        self._list_state: list[RestoredState] = []  # restored beside keyed state
         self._union_bytes = self._own.operator_state_bytes if subtask.vertex.union_state else 0
 
     @property
-    def brought(self) -> list[Brought]:
+    def restored_parts(self) -> list[RestoredState]:
         """What it was restored from."""
-        return [*self.keyed.brought, *self._list_state]
+        return [*self.keyed.restored_parts, *self._list_state]
 
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
         """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
@@ -145,7 +145,7 @@ class SubtaskState:
             lists += ("windows", snapshot, share, snapshot.windows), ("operator", snapshot, share, snapshot.operator)
         for kind, snapshot, share, handles in lists:
             if handles:
-                self._list_state.append(brought(kind, snapshot, share, handles))
+                self._list_state.append(restored_state(kind, snapshot, share, handles))
             for handle in handles:
                 size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
                 yield from self.subtask.read(storage, handle, size_bytes)

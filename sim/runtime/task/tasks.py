@@ -85,7 +85,7 @@ class Tasks:
 
     def limit(self, task: int, watermark_ns: int) -> None:
         host = self._hosts[task]
-        host.thread.post(lambda: host.limited(watermark_ns))
+        host.thread.post(lambda: host.on_watermark_limit(watermark_ns))
 
     def renew(self, task: int) -> None:
         """Replace a restarted task by a new one, which has only the content given here."""

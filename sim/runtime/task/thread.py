@@ -13,7 +13,7 @@ from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.protocol.task_messages import TaskCommand, TaskEvent
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.ledger import StorageFailed
-from sim.storage.requests import Carried, Work, carry_on, in_own_turn
+from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urgent_callback
 
 # ---- A task's one asynchronous thread: snapshots take their turns, each stays until it is acknowledged or cancelled.
 #
@@ -28,7 +28,7 @@ class _Turn:
     work: Work[None]
     done: Callable[[], None]
     failed: Callable[[], None]
-    working: Carried | None = None
+    working: DetachedWork | None = None
 
 
 class AsyncThread:
@@ -59,7 +59,7 @@ class AsyncThread:
         first = turn is self._turns[0]
         self._turns.remove(turn)
         if turn.working is not None:
-            in_own_turn(self.env, turn.working.break_off)
+            schedule_urgent_callback(self.env, turn.working.break_off)
         if first and self._turns:
             self._next()
 
@@ -76,13 +76,13 @@ class AsyncThread:
         awaited = next(work, None)
         # the event is over: the work goes on in a turn of its own
         if awaited is not None and awaited.callbacks is None:
-            in_own_turn(self.env, lambda: self._go_on(turn, work, awaited))
+            schedule_urgent_callback(self.env, lambda: self._go_on(turn, work, awaited))
         elif awaited is not None:
-            turn.working = carry_on(work, awaited)
+            turn.working = run_detached(work, awaited)
 
     def _go_on(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> None:
         if turn in self._turns:
-            turn.working = carry_on(work, awaited)
+            turn.working = run_detached(work, awaited)
         else:
             with suppress(StopIteration):
                 work.throw(simpy.Interrupt(None))
@@ -182,12 +182,12 @@ class TaskThread:
         if self._mails and not self.stopped and not self.occupied and (self._writes or self._batch == 0):
             self._interrupt()
 
-    def let_go(self, until: int) -> None:
+    def release_late_outputs(self, until: int) -> None:
         """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them.
 
         A thread that takes mails only goes back to them: the plane says when the outputs are written.
         """
-        self.plane.let_go(self.task, until)
+        self.plane.release_late_outputs(self.task, until)
         self._writes = True
         self._release()
         if self.mails_only:
@@ -217,9 +217,9 @@ class TaskThread:
         def freeze() -> None:
             self.suspended = True
             self.occupy()
-            call_in(for_ns, go_on)
+            call_in(for_ns, resume_work)
 
-        def go_on() -> None:
+        def resume_work() -> None:
             self.suspended = False
             self.vacate()
 

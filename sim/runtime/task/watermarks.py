@@ -46,10 +46,10 @@ class AlignedSource:
         """The first report comes after an interval."""
         self.slot.context.env.call_in(self.alignment.every_ns, lambda: self.slot.thread.post(self._report))
 
-    def limited(self, limit_ns: int) -> None:
+    def on_watermark_limit(self, limit_ns: int) -> None:
         """A limit is announced.  On the task thread."""
         if not self.slot.thread.mails_only:
-            self.slot.checks.limited(self.slot.task, limit_ns)
+            self.slot.checks.on_watermark_limit(self.slot.task, limit_ns)
             self.reading.limit_ns = limit_ns
             self.check()
 
@@ -166,10 +166,10 @@ class WatermarkGenerator(TaskPart):
             if self.chained is None or not self.chained.fire(end_ns):
                 self.forward()
 
-    def limited(self, watermark_ns: int) -> None:
+    def on_watermark_limit(self, watermark_ns: int) -> None:
         """How far the watermark of this source may come."""
         if self.aligned is not None:
-            self.aligned.limited(watermark_ns)
+            self.aligned.on_watermark_limit(watermark_ns)
 
     def end_input(self) -> None:
         """No watermark follows (SourceOperator#finish), and no other source waits for this one."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sim.model.job import Window
 from sim.plane.interface import Marker
-from sim.protocol.event_time import Slices, Valve, WindowContents, next_end
+from sim.protocol.event_time import Slices, StatusWatermarkValve, WindowContents, next_end
 from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, WATERMARKS, TaskSnapshot
 from sim.runtime.task.parts import PartsPort, Stage, TaskFeature, TaskPart, WaitingBytes
 from sim.runtime.task.slot import Slot
@@ -53,7 +53,7 @@ class HeldRecords:
         position = self.slot.context.plane.position(self.slot.task)
         if not position.late:
             return False
-        self.slot.thread.let_go(position.served)
+        self.slot.thread.release_late_outputs(position.served)
         self.slot.context.plane.report_written(self.slot.task)
         return True
 
@@ -125,9 +125,9 @@ class OperatorWindows(TaskPart):
         """Timers of the future are armed with the windows that go on."""
         kept = _of(snapshot)
         self.content.restored(kept.slices)
-        self.go_on(kept.timers)
+        self.resume_work(kept.timers)
 
-    def go_on(self, timers: tuple[Timer, ...]) -> None:
+    def resume_work(self, timers: tuple[Timer, ...]) -> None:
         """These timers were state.  Watermarks are not: where they end windows there are no timers."""
 
     def before_barrier(self, checkpoint: int) -> int:
@@ -162,7 +162,7 @@ class ProcessingTimeWindows(OperatorWindows):
         self._quiet = False  # no timer fires any more
 
     @property
-    def owes_outputs(self) -> bool:
+    def has_pending_outputs(self) -> bool:
         """Bundles are finished at the end; what other windows hold is lost with their timers."""
         return self.window.early
 
@@ -178,7 +178,7 @@ class ProcessingTimeWindows(OperatorWindows):
             self._post_in_time(timer)
         self._arm()
 
-    def go_on(self, timers: tuple[Timer, ...]) -> None:
+    def resume_work(self, timers: tuple[Timer, ...]) -> None:
         self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
     def timers(self) -> tuple[Timer, ...]:
@@ -193,7 +193,7 @@ class ProcessingTimeWindows(OperatorWindows):
         """The operator finishes.  What windows hold is lost with their timers (FLINK-18647); bundles are finished."""
         self.quiesce()
         if self.window.early:
-            self.slot.thread.let_go(self.content.served())
+            self.slot.thread.release_late_outputs(self.content.served())
 
     def _next_end(self) -> int:
         return next_end(self.window.step_ns, self.window.phase_ns, self.slot.now)
@@ -227,7 +227,7 @@ class ProcessingTimeWindows(OperatorWindows):
         self._due.remove(timer)
         self.slot.checks.timer_fired(self.slot.task, timer.at_ns, timer.records)
         self.content.end(timer.records)
-        self.content.work(self.content.flush_ns(), lambda: self.slot.thread.let_go(timer.records))
+        self.content.work(self.content.flush_ns(), lambda: self.slot.thread.release_late_outputs(timer.records))
 
 
 def attach(slot: Slot, _: PartsPort) -> ProcessingTimeWindows | None:
@@ -262,7 +262,7 @@ class EventTimeWindows(OperatorWindows):
         self.contents = WindowContents(window.step_ns, window.phase_ns, self.channels, window.hold_ns)
 
     @property
-    def owes_outputs(self) -> bool:
+    def has_pending_outputs(self) -> bool:
         return not self.drops
 
     @property
@@ -295,7 +295,7 @@ class EventTimeWindows(OperatorWindows):
 
         def flushed() -> None:
             self.slot.checks.records_left(self.slot.task, until)
-            self.slot.thread.let_go(until)
+            self.slot.thread.release_late_outputs(until)
             self.slot.context.plane.report_written(self.slot.task)
 
         self.content.work(self.content.flush_ns(), flushed)
@@ -304,7 +304,7 @@ class EventTimeWindows(OperatorWindows):
     def end_input(self) -> None:
         """The last watermark ends all windows."""
         if not self.drops:
-            self.slot.thread.let_go(self.slot.context.plane.position(self.slot.task).served)
+            self.slot.thread.release_late_outputs(self.slot.context.plane.position(self.slot.task).served)
 
     def _read(self) -> dict[int, int]:
         """Records of each channel."""
@@ -335,7 +335,7 @@ class EventTime(TaskPart):
         self.windows = windows
         if windows is not None:
             windows.clock = self
-        self.valve = Valve(slot.channels)
+        self.valve = StatusWatermarkValve(slot.channels)
         self._open = set(slot.channels)  # channels whose data goes on
         self._sent_ns = 0
         self._said_idle = False

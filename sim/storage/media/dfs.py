@@ -7,9 +7,9 @@ from sim.model.randomness import draw, stream
 from sim.model.storage import Dfs
 from sim.model.units import SECOND
 from sim.storage.ledger import Name
-from sim.storage.media.slow_nodes import SlowLink, drawn, slowness, uniform
-from sim.storage.medium import MediumPage
-from sim.storage.network import Cards, Link, SharedNetwork, Steady
+from sim.storage.media.slow_nodes import SlowLink, sample_distribution, slowness, uniform
+from sim.storage.medium import MediumPlugin
+from sim.storage.network import ConstantRateLink, Link, NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work
 
 # ---- Where the replicas of a block go: distinct nodes, each set equally likely; the first one close by, if a node stands there.
@@ -50,13 +50,13 @@ class MetadataServer:
 
     def request(self, what: str, name: Name, number: int = 0) -> Work[None]:
         """Process: one request about a file; `number` tells the requests about one file apart.  Raises StorageFailed."""
-        yield from self.attempts.insist(lambda attempt: self._once((what, *name, number, attempt)))
+        yield from self.attempts.run_with_retries(lambda attempt: self._once((what, *name, number, attempt)))
 
     def _once(self, key: Name) -> Work[None]:
         now = self.attempts.now
         if self.service is not None:
-            self._free_ns = max(now, self._free_ns) + drawn(self.service, self.seed, "service", *key)
-        spent_ns = max(0, self._free_ns - now) + drawn(self.latency, self.seed, "latency", *key)
+            self._free_ns = max(now, self._free_ns) + sample_distribution(self.service, self.seed, "service", *key)
+        spent_ns = max(0, self._free_ns - now) + sample_distribution(self.latency, self.seed, "latency", *key)
         if spent_ns:
             yield self.attempts.wait(spent_ns)
 
@@ -71,7 +71,9 @@ class MetadataServer:
 class DistributedFileSystem:
     """The distributed file system of one run."""
 
-    def __init__(self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: Dfs, seed: int) -> None:
+    def __init__(
+        self, attempts: Attempts, network: SharedNetwork, cards: NetworkInterfaces, options: Dfs, seed: int
+    ) -> None:
         self.attempts = attempts
         self.network = network
         self.cards = cards
@@ -91,7 +93,7 @@ class DistributedFileSystem:
         block = 0
         while size_bytes > 0:
             piece = min(size_bytes, self.options.block_bytes)
-            yield from self.attempts.insist(
+            yield from self.attempts.run_with_retries(
                 lambda attempt, piece=piece, block=block: self._fetch(piece, name, host, block, attempt)  # type: ignore[misc]
             )
             size_bytes -= piece
@@ -135,7 +137,7 @@ class DistributedFileSystem:
     def _limit(self) -> list[Link | None]:
         """The link that limits one stream."""
         rate = self.options.stream_bytes_per_second
-        return [] if rate is None else [Steady(rate)]
+        return [] if rate is None else [ConstantRateLink(rate)]
 
 
 class _DfsFile:
@@ -156,7 +158,7 @@ class _DfsFile:
                 yield from self.dfs.metadata.request("block", self.name, self._blocks)
                 self._room_bytes, self._blocks = self.dfs.options.block_bytes, self._blocks + 1
             piece = min(size_bytes, self._room_bytes)
-            yield from self.dfs.attempts.insist(
+            yield from self.dfs.attempts.run_with_retries(
                 lambda attempt, piece=piece: self.dfs.send(piece, self.name, self.host, self._blocks - 1, attempt)  # type: ignore[misc]
             )
             self._room_bytes -= piece
@@ -180,14 +182,17 @@ class _Node:
 
     def __init__(self, options: Dfs, seed: int, node: int) -> None:
         self.arriving, self.leaving = (
-            None if options.nic_bytes_per_second is None else Steady(options.nic_bytes_per_second) for _ in "io"
+            None if options.nic_bytes_per_second is None else ConstantRateLink(options.nic_bytes_per_second)
+            for _ in "io"
         )
         self.disk: Link | None = None
         if options.bytes_per_second is not None:
             history = None if options.slow is None else slowness(options.slow, seed, node)
             self.disk = (
-                Steady(options.bytes_per_second) if history is None else SlowLink(options.bytes_per_second, history)
+                ConstantRateLink(options.bytes_per_second)
+                if history is None
+                else SlowLink(options.bytes_per_second, history)
             )
 
 
-DFS = MediumPage("dfs", DistributedFileSystem)
+DFS = MediumPlugin("dfs", DistributedFileSystem)

@@ -42,7 +42,7 @@ class FlatStorage:
     def spend(self, cost_ns: int) -> Work[None]:
         """Process: so much time; no turn of its own if it is none."""
         if cost_ns:
-            yield from self.attempts.insist(lambda _: self._wait(cost_ns))
+            yield from self.attempts.run_with_retries(lambda _: self._wait(cost_ns))
 
     def _wait(self, cost_ns: int) -> Work[None]:
         yield self.attempts.wait(cost_ns)

@@ -13,10 +13,10 @@ import simpy
 from sim.model.storage import ObjectStore
 from sim.model.units import SECOND
 from sim.storage.ledger import Name, Refused, StorageFailed
-from sim.storage.media.slow_nodes import SlowLink, drawn, slowness, uniform
-from sim.storage.medium import MediumPage
-from sim.storage.network import Cards, Link, SharedNetwork, Steady
-from sim.storage.requests import Attempts, Done, RequestLog, Work
+from sim.storage.media.slow_nodes import SlowLink, sample_distribution, slowness, uniform
+from sim.storage.medium import MediumPlugin
+from sim.storage.network import ConstantRateLink, Link, NetworkInterfaces, SharedNetwork
+from sim.storage.requests import Attempts, ImmediateEvent, RequestLog, Work
 
 
 class RequestLimit:
@@ -40,7 +40,7 @@ class ObjectStorage:
     """The object store of one run."""
 
     def __init__(
-        self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: ObjectStore, seed: int
+        self, attempts: Attempts, network: SharedNetwork, cards: NetworkInterfaces, options: ObjectStore, seed: int
     ) -> None:
         self.attempts = attempts
         self.network = network
@@ -81,12 +81,12 @@ class ObjectStorage:
         self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0
     ) -> Work[None]:
         """Process: one request about a file, with the bytes it carries.  Raises StorageFailed."""
-        yield from self.attempts.insist(
+        yield from self.attempts.run_with_retries(
             lambda attempt: self._once((what, *name, number, attempt), name, size_bytes, card)
         )
 
     def _once(self, key: Name, name: Name, size_bytes: int, card: Link | None) -> Work[None]:
-        latency_ns = drawn(self.options.latency, self.seed, "latency", *key)
+        latency_ns = sample_distribution(self.options.latency, self.seed, "latency", *key)
         prefix = self.prefix(name)
         admitted = self._limit is None or self._limit.admits(prefix, self.attempts.now)
         if self._slowness is not None:
@@ -106,7 +106,7 @@ class ObjectStorage:
         rate = self.options.bytes_per_second
         if rate is None:
             return None
-        return Steady(rate) if self._slowness is None else SlowLink(rate, self._slowness[prefix])
+        return ConstantRateLink(rate) if self._slowness is None else SlowLink(rate, self._slowness[prefix])
 
 
 class _Object:
@@ -121,7 +121,7 @@ class _Object:
         self._parts = 0  # sent off so far
         self._under_way: dict[int, simpy.Process] = {}
         self._failure: StorageFailed | None = None
-        self._next_end: Done | None = None
+        self._next_end: ImmediateEvent | None = None
         self._busy = False  # a writer waits for a write or the close
         self._given_up = False
 
@@ -196,7 +196,7 @@ class _Object:
 
     def _until_at_most(self, parts: int) -> Work[None]:
         while len(self._under_way) > parts and self._failure is None:
-            self._next_end = Done(self.store.attempts.env)
+            self._next_end = ImmediateEvent(self.store.attempts.env)
             yield self._next_end
         self._complain()
 
@@ -208,4 +208,4 @@ class _Object:
             raise self._failure
 
 
-OBJECT_STORE = MediumPage("object-store", ObjectStorage)
+OBJECT_STORE = MediumPlugin("object-store", ObjectStorage)

@@ -14,7 +14,7 @@ from sim.storage.network import SCALE
 # ---- Random quantities of storage: functions of the seed and of names, for any caller and in any order.
 
 
-def drawn(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
+def sample_distribution(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
     """The value of a law for this name."""
     table = quantile_table(law)
     return table[0] if len(table) == 1 else table[uniform(len(table), seed, *name, number=number)]
@@ -81,7 +81,7 @@ class Episodes:
     def at(self, now: int) -> tuple[Fraction, int | None]:
         while self._until is not None and self._until <= now:
             self._slow = not self._slow
-            self._until += max(1, drawn(self._law(), *self._key, number=self._number))
+            self._until += max(1, sample_distribution(self._law(), *self._key, number=self._number))
             self._number += 1
         return (Fraction(self._options.factor) if self._slow else _FULL_SPEED), self._until
 
@@ -95,9 +95,9 @@ class Episodes:
         """The rest of the episode that is under way at time 0.  Time 0 falls into longer episodes more often, anywhere in them."""
         law = self._law()
         if law.kind == "exponential":  # without memory
-            return 1 + drawn(law, *self._key, number=1)
+            return 1 + sample_distribution(law, *self._key, number=1)
         longer = Distribution(round(law.mean * (1 + law.cv**2)), law.kind, law.cv) if law.kind == "lognormal" else law
-        return 1 + uniform(drawn(longer, *self._key, number=1) + 1, *self._key, "rest")
+        return 1 + uniform(sample_distribution(longer, *self._key, number=1) + 1, *self._key, "rest")
 
 
 class SpeedSeries:

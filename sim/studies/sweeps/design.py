@@ -17,7 +17,7 @@ from sim.model import units
 from sim.model.schema.fields import Duration, Number, Percent, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 
 # ---- A value of a scenario with its kind, so that values between two of them exist.  Its unit tells the kind.
 
@@ -33,7 +33,7 @@ _DIGITS = 4
 """Significant digits: more would be hard to read."""
 
 
-class QuantityError(Readable, ValueError):
+class QuantityError(PrintableError, ValueError):
     """The text is no quantity, or one of another kind; one line."""
 
 

@@ -43,7 +43,7 @@ def runner(
     def run(lists: Iterator[bytes]) -> Iterator[str]:
         from pyspark import TaskContext
 
-        bring(archive, version)
+        import_driver_package(archive, version)
         from sim.studies.cells import timed, warm
 
         # a worker runs many tasks: only the first one pays
@@ -59,7 +59,7 @@ def runner(
     return run
 
 
-def bring(archive: str, version: str) -> None:
+def import_driver_package(archive: str, version: str) -> None:
     """Import the driver's version of the package: the installed one, with its compiled kernel, if it is the same; else the sent one."""
     try:
         from sim.runtime.manifest import code_version

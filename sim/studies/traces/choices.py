@@ -8,14 +8,14 @@ from functools import partial
 
 from sim.model.series.monitoring import TIME
 from sim.model.series.tables import GRAFANA_TIME, RATES, TIMES, Kind, first_of, is_zone, metric_of
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 from sim.studies.traces.parsing import FORMATS, Format, arrivals, events, rates, recognised, speeds
 
 MEANINGS = ("rates", "arrivals", "speeds", "failures")
 """The meanings of the rows of a user's own table."""
 
 
-class ChoiceError(Readable, ValueError):
+class ChoiceError(PrintableError, ValueError):
     """An impossible choice; one line."""
 
 

@@ -18,7 +18,7 @@ import pyarrow.fs as pafs
 
 from sim.studies.traces.parsing import TraceFileError
 
-NO_TRACES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
+NON_TRACE_SUFFIXES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
 """Suffixes of files next to traces."""
 _ENDINGS = (".gz", ".csv", ".json", ".log", ".parquet", ".zip", ".txt", ".tsv")
 _ROTATED = re.compile(r"(?P<log>.*\.log)(?:[.-][\w.-]+?)?(?:\.gz)?$")
@@ -65,12 +65,12 @@ def list_files(root: str, *, without: str | None = None) -> Found:
     others = [
         path
         for path in visible
-        if path.lower().endswith(NO_TRACES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")
+        if path.lower().endswith(NON_TRACE_SUFFIXES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")
     ]
     if others:
-        notes.append(f"no traces by their names: {_counted(others)}")
+        notes.append(f"no traces by their names: {_count_failure(others)}")
     if hidden := [path for path in paths if path not in set(visible)]:
-        notes.append(f"hidden: {_counted(hidden)}")
+        notes.append(f"hidden: {_count_failure(hidden)}")
     traces = sorted(set(visible) - set(others))
     if not traces:
         raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in notes))
@@ -95,13 +95,13 @@ def trace_name(path: str) -> str:
         short = short[: -len(ending)]
     parts = ["".join(c if c.isalnum() or c in "-_." else "_" for c in part).lstrip(".") for part in short.split("/")]
     name = "/".join(part or "_" for part in parts)
-    if len(name.replace("/", "%2F").encode()) <= MOST_NAME:
+    if len(name.replace("/", "%2F").encode()) <= MAX_TRACE_NAME_BYTES:
         return name
-    begin = name.encode()[: MOST_NAME // 3].decode(errors="ignore").replace("/", "_")
+    begin = name.encode()[: MAX_TRACE_NAME_BYTES // 3].decode(errors="ignore").replace("/", "_")
     return f"{begin}-{hashlib.sha256(path.encode(errors='replace')).hexdigest()[:16]}"
 
 
-MOST_NAME = 200
+MAX_TRACE_NAME_BYTES = 200
 """Bytes of a folder's name; file systems allow 255."""
 
 
@@ -193,6 +193,6 @@ def _named(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
     return named
 
 
-def _counted(paths: list[str]) -> str:
+def _count_failure(paths: list[str]) -> str:
     names = sorted({PurePosixPath(path).name for path in paths})
     return f"{len(paths)} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from sim.model.series.tables import DATE, EXPECTED, RATES, TIMES, Clock, Kind, clock_of, first_of, metric_of
-from sim.model.text import Readable, printable
+from sim.model.text import PrintableError, printable
 
 # ---- Rows whose times go back, chosen so that a single wrong row does not cost those after it.
 
@@ -63,7 +63,7 @@ MOST_EXPANSION, HARMLESS = 200, 100 << 20
 GZIP = b"\x1f\x8b"
 
 
-class TraceFileError(Readable, ValueError):
+class TraceFileError(PrintableError, ValueError):
     """Reading cannot continue; the rows before are good.  One line."""
 
 

@@ -44,12 +44,12 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     try:
         of_tasks = shares(files, spark.sparkContext.defaultParallelism)
         rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(
-            executor.reader(pickle.dumps(of_tasks), pickle.dumps(choices), brought()), _schema()
+            executor.reader(pickle.dumps(of_tasks), pickle.dumps(choices), restored_parts()), _schema()
         )
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(_schema()).parquet(staging)
         for name, columns in TABLES.items():
-            table = _counted(staged) if name == "rates" else staged.where(f"kind = '{name}'")
+            table = _count_failure(staged) if name == "rates" else staged.where(f"kind = '{name}'")
             table = _with_factor(table) if name == "factors" else table
             chosen = table.select(*(column.name for column in columns)).repartition("trace")
             chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy(
@@ -87,7 +87,9 @@ def windows(
     types = {"trace": "string", "rows": "bigint", "failures": "bigint"}
     schema = ", ".join(f"{name} {types.get(name, 'double')}" for name in COLUMNS)
     cuts = (
-        rates.select("trace", "t_s", "rate").groupBy("trace").applyInPandas(executor.cutter(given, brought()), schema)
+        rates.select("trace", "t_s", "rate")
+        .groupBy("trace")
+        .applyInPandas(executor.cutter(given, restored_parts()), schema)
     )
     return finished([cuts.toPandas()], tables, length_s, trace, base)
 
@@ -112,13 +114,13 @@ _PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception)
 _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
-def brought() -> Callable[[], None]:
+def restored_parts() -> Callable[[], None]:
     """What a task calls first: it brings this version of the package to its executor."""
     from pyspark import cloudpickle
 
     for module in (executor, spark_task):
         cloudpickle.register_pickle_by_value(module)
-    return partial(spark_task.bring, ARCHIVE, code_version())
+    return partial(spark_task.import_driver_package, ARCHIVE, code_version())
 
 
 def _schema() -> str:
@@ -136,7 +138,7 @@ def _counts(staged: Any) -> pd.DataFrame:
     return found
 
 
-def _counted(staged: Any) -> Any:
+def _count_failure(staged: Any) -> Any:
     """Rates as they are, and arrivals counted per second, seconds without any included."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.constraints import CONSTRAINTS, DEFAULT
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
@@ -200,7 +200,7 @@ def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_p
         Bound(path),
     )
     assert run.binds(bench.load(bench.common)), "the value does not bind"
-    race = Race(bench, Limits(recovery_ms=10_000), DAY_S, run, 1, levers=levers)
+    race = CandidateSearch(bench, Limits(recovery_ms=10_000), DAY_S, run, 1, levers=levers)
     run_until_sure(race)
 
     assert race.chosen is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.advice.answer import levers_left
-from sim.advice.candidates import Race
+from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.search import Levers
@@ -175,7 +175,9 @@ def test_where_no_lever_takes_the_place_of_the_last_one_another_stands_on_top(jo
 
 
 def with_levers(job, run, affords):
-    found = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, run, 12, affords, levers=Levers())
+    found = CandidateSearch(
+        Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, run, 12, affords, levers=Levers()
+    )
     run_until_sure(found)
     return found
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sim.model.schema.history_file import write_parted
+from sim.model.schema.history_file import write_scenario_and_history
 
 HISTORY = """\
 residuals: {checkpoints: 2, unit: 1 ms, of: {sink: {async: [[0, 40]]}}}
@@ -68,7 +68,7 @@ def test_of_the_answer_of_a_sweep(ckptsim, imported, tmp_path):
 def test_a_folder_of_results_needs_no_history_elsewhere(ckptsim, imported, tmp_path):
     """It is reported after the scenario and its history have gone."""
     text = imported.read_text()
-    write_parted(text, imported)
+    write_scenario_and_history(text, imported)
     ckptsim("run", imported, "--out", tmp_path / "out", "--jobs", 1)
     (tmp_path / "tiny.history.json").unlink()
     imported.unlink()

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from sim.explain.close_up import look
+from sim.explain.close_up import rerun_with_observers
 from sim.explain.timeline import Samples, timeline
 from sim.model.schema.study import loads
 
@@ -24,7 +24,7 @@ STEP_NS = 10_000_000
 
 def drawn(begin_ns=0, end_ns=5_000_000_000, limit=1_000_000, text=TEXT):
     samples = Samples(STEP_NS, begin_ns, end_ns)
-    run = look(loads(text).scenarios[0], attach=samples.attach)
+    run = rerun_with_observers(loads(text).scenarios[0], attach=samples.attach)
     return timeline(run.instances, samples, limit)
 
 

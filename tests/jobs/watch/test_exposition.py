@@ -8,9 +8,9 @@ from prometheus_client import parser as older
 from prometheus_client.openmetrics import parser as openmetrics
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
-from sim.jobs.watch.look import Look, SeenCheckpoint
+from sim.jobs.watch.look import JobObservation, SeenCheckpoint
 from sim.jobs.watch.serving import text_of
-from sim.jobs.watch.watcher import Course, Watcher
+from sim.jobs.watch.watcher import Watcher, WatchState
 
 NAME = 'a "job"\\ of\nmine'
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (\S+)')
@@ -18,9 +18,9 @@ SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})
 
 @pytest.fixture
 def text():
-    look = Look(10**12, "a" * 32, NAME, "RUNNING", 0, "2.3.0", {"src": 2}, ("src",), {}, 1, 0, (), {}, ())
+    look = JobObservation(10**12, "a" * 32, NAME, "RUNNING", 0, "2.3.0", {"src": 2}, ("src",), {}, 1, 0, (), {}, ())
     forecast = Forecast(10**12, look.job, 100.0, 200.0, (1.5, 2.0), 20, Circumstances())
-    course = Course(
+    course = WatchState(
         look=look,
         forecast=forecast,
         passes_ms=10.0**12,

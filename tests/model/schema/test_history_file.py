@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.model.schema.history_file import joined, name_beside, parted, write_parted
+from sim.model.schema.history_file import joined, name_beside, split_history, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
 from sim.studies.plan import cells
@@ -52,7 +52,7 @@ SEEN = {
 @pytest.fixture
 def job(tmp_path):
     """The scenario in two files."""
-    write_parted(INLINE, tmp_path / "job.yaml", SEEN)
+    write_scenario_and_history(INLINE, tmp_path / "job.yaml", SEEN)
     return tmp_path / "job.yaml"
 
 
@@ -93,20 +93,20 @@ def test_one_line_of_the_scenario_names_it(job):
 
 def test_without_checkpoints_the_longest_stay(tmp_path):
     """An older file, taken apart."""
-    write_parted(INLINE, tmp_path / "job.yaml")
+    write_scenario_and_history(INLINE, tmp_path / "job.yaml")
 
     assert loads(INLINE).backtest == load(tmp_path / "job.yaml").backtest
 
 
 def test_of_a_long_history_the_latest_are_listed(tmp_path):
     """The longest were among the earlier ones."""
-    write_parted(INLINE, tmp_path / "job.yaml", {"id": [9], "earlier": 8, "end_to_end_duration": [500]})
+    write_scenario_and_history(INLINE, tmp_path / "job.yaml", {"id": [9], "earlier": 8, "end_to_end_duration": [500]})
 
     assert loads(INLINE).backtest == load(tmp_path / "job.yaml").backtest
 
 
 def test_nothing_to_keep_makes_no_file(tmp_path):
-    write_parted(TINY + RUN, tmp_path / "job.yaml")
+    write_scenario_and_history(TINY + RUN, tmp_path / "job.yaml")
 
     assert [path.name for path in tmp_path.iterdir()] == ["job.yaml"]
     assert (tmp_path / "job.yaml").read_text() == TINY + RUN
@@ -123,13 +123,13 @@ def test_a_scenario_that_cannot_be_written_leaves_the_older_pair(job, monkeypatc
         with monkeypatch.context() as patch:
             patch.setattr(Path, method, full)
             with pytest.raises(OSError, match="No space left"):
-                write_parted(INLINE.replace("runs: 3", "runs: 2"), job)
+                write_scenario_and_history(INLINE.replace("runs: 3", "runs: 2"), job)
 
         assert before == (job.read_text(), history_of(job).read_text())
 
 
 def test_a_device_gets_all_of_it():
-    write_parted(INLINE, Path("/dev/null"))
+    write_scenario_and_history(INLINE, Path("/dev/null"))
 
     assert not Path("/dev/null.history.json").exists()
 
@@ -143,7 +143,7 @@ def test_its_name_is_that_of_the_scenario(tmp_path, file, name):
 
 @pytest.mark.parametrize("name", ["a b.yaml", "a#: 'b'.yaml", "ä.yaml"])
 def test_odd_names_read_back(tmp_path, name):
-    write_parted(INLINE, tmp_path / name)
+    write_scenario_and_history(INLINE, tmp_path / name)
 
     assert loads(INLINE).backtest == load(tmp_path / name).backtest
 
@@ -247,7 +247,7 @@ def test_sections_stand_in_one_place(job):
 
 def test_an_older_file_is_taken_apart_at_any_place():
     """Sections at the end, in the middle, or alone."""
-    middle, end = parted(INLINE, "h.json"), parted(TINY + RUN + HISTORY, "h.json")
+    middle, end = split_history(INLINE, "h.json"), split_history(TINY + RUN + HISTORY, "h.json")
 
     assert middle.history == end.history
     assert sorted(middle.scenario.splitlines()) == sorted(end.scenario.splitlines())
@@ -256,13 +256,13 @@ def test_an_older_file_is_taken_apart_at_any_place():
 @pytest.mark.parametrize("checkpoints", [None, SEEN])
 def test_both_are_put_together_again(tmp_path, checkpoints):
     """For a folder that is read elsewhere; what others wrote around the line stays."""
-    write_parted(INLINE, tmp_path / "job.yaml", checkpoints)
+    write_scenario_and_history(INLINE, tmp_path / "job.yaml", checkpoints)
     text = joined((tmp_path / "job.yaml").read_text(), tmp_path)
 
     assert loads(INLINE, "job") == loads(text, "job")
     assert [line for line in (TINY + RUN).splitlines() if line not in text.splitlines()] == []
     assert "history:" not in text
-    assert json.loads(parted(INLINE, "h.json").history) == json.loads(parted(text, "h.json").history) | {
+    assert json.loads(split_history(INLINE, "h.json").history) == json.loads(split_history(text, "h.json").history) | {
         "about": "what 3 checkpoints of the history took beyond the model"
     }
 

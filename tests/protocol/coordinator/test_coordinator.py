@@ -756,14 +756,14 @@ def test_messages_to_a_lost_leader_are_lost_with_it():
     machine = triggered(10)
     leader = machine.state.leader
 
-    assert machine.state.hears(leader)
+    assert machine.state.accepts_messages_from(leader)
     machine.on(LeaderLost(20))
-    assert not machine.state.hears(leader)
+    assert not machine.state.accepts_messages_from(leader)
     nobody = machine.state.leader
-    assert not machine.state.hears(nobody)
+    assert not machine.state.accepts_messages_from(nobody)
     machine.on(LeaderElected(30))
-    assert not machine.state.hears(nobody), "what set out to none does not reach the next one"
-    assert machine.state.hears(machine.state.leader)
+    assert not machine.state.accepts_messages_from(nobody), "what set out to none does not reach the next one"
+    assert machine.state.accepts_messages_from(machine.state.leader)
 
 
 @pytest.mark.parametrize("kind", [RequestKind.SAVEPOINT, RequestKind.MANUAL])

@@ -2,28 +2,28 @@
 
 import pytest
 
-from sim.protocol.recovery import MIN_RESTARTS, Fruitless, Restarted, fruitless
+from sim.protocol.recovery import MIN_RESTARTS, Restarted, RestartLoop, find_restart_loop
 
 ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MIN_RESTARTS + 3)]
 
 
 def test_restarts_that_are_all_alike():
-    assert Fruitless(MIN_RESTARTS + 2, 3) == fruitless(ALIKE, 0)
+    assert RestartLoop(MIN_RESTARTS + 2, 3) == find_restart_loop(ALIKE, 0)
 
 
 @pytest.mark.parametrize("progress", [20, 25])
 def test_what_was_before_the_last_progress_does_not_count(progress):
-    assert Fruitless(MIN_RESTARTS, 3) == fruitless(ALIKE, progress)
+    assert RestartLoop(MIN_RESTARTS, 3) == find_restart_loop(ALIKE, progress)
 
 
 def test_progress_in_between_ends_the_row():
-    assert None is fruitless(ALIKE, 30)
+    assert None is find_restart_loop(ALIKE, 30)
 
 
 @pytest.mark.parametrize("other", [Restarted(45, 2, own=True), Restarted(45, 3, own=False)])
 def test_another_checkpoint_or_a_fault_of_others_ends_the_row(other):
-    assert None is fruitless(sorted([*ALIKE, other]), 0)
+    assert None is find_restart_loop(sorted([*ALIKE, other]), 0)
 
 
 def test_no_restart():
-    assert None is fruitless([], 0)
+    assert None is find_restart_loop([], 0)

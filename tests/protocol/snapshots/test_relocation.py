@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.storage import Directories, StateFile, StoredSnapshot
-from sim.protocol.snapshot_store import broken_by, restorable, verdict
+from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable, verdict
 
 OWN = StateFile(1, 1, 7, "exclusive", 10)
 SHARED = StateFile(1, 2, 5, "shared", 100)
@@ -104,12 +104,12 @@ def test_what_breaks():
     older = StoredSnapshot(0, 3, "checkpoint", (FOREIGN,))
     everyone = (older, HEAP, CLAIMED, SAVEPOINT)
 
-    assert broken_by(everyone, FLINK, older) == (CLAIMED,)
-    assert broken_by(everyone, FLINK, SAVEPOINT) == ()
-    assert broken_by(everyone, FLINK, "/checkpoints/job-0") == (CLAIMED,)
-    assert broken_by(everyone, FLINK, "/checkpoints/job-0/chk-3") == ()
-    assert broken_by(everyone, FLINK, "/checkpoints/job") == ()
-    assert (older, CLAIMED) == broken_by(everyone, FLINK, "/checkpoints/job-0/shared")
+    assert find_unrestorable_snapshots(everyone, FLINK, older) == (CLAIMED,)
+    assert find_unrestorable_snapshots(everyone, FLINK, SAVEPOINT) == ()
+    assert find_unrestorable_snapshots(everyone, FLINK, "/checkpoints/job-0") == (CLAIMED,)
+    assert find_unrestorable_snapshots(everyone, FLINK, "/checkpoints/job-0/chk-3") == ()
+    assert find_unrestorable_snapshots(everyone, FLINK, "/checkpoints/job") == ()
+    assert (older, CLAIMED) == find_unrestorable_snapshots(everyone, FLINK, "/checkpoints/job-0/shared")
 
 
 def test_where_it_lies_a_snapshot_needs_every_file():

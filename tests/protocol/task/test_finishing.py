@@ -7,7 +7,7 @@ from sim.protocol.options import Ending
 from sim.protocol.task_finishing import (
     FINISHING,
     CloseOperators,
-    CompletionHeard,
+    CompletionHandled,
     DataEnded,
     EndState,
     FinishOperators,
@@ -39,7 +39,7 @@ def ended(checkpoint):
 
 
 def heard(checkpoint):
-    return CompletionHeard(3, checkpoint)
+    return CompletionHandled(3, checkpoint)
 
 
 def source(rule="flink", *, outputs=1, checkpointing=True):

@@ -26,7 +26,7 @@ class Machine:
     leader, locked, absent, latest_completed = 0, False, False, 4
     pending = needed = retained = ()
 
-    def hears(self, leader):
+    def accepts_messages_from(self, leader):
         return leader == self.leader
 
 
@@ -88,7 +88,7 @@ class Host:
         )
         self.job_end = job_end
         self.host._loop = SimpleNamespace(
-            machine=self.machine, busy=False, tell=lambda event: self.heard.append((self.env.now // MS, event))
+            machine=self.machine, busy=False, dispatch=lambda event: self.heard.append((self.env.now // MS, event))
         )
 
     def call(self, name):
@@ -124,7 +124,7 @@ class TestMessages:
 
     def acknowledge(self, host, checkpoint=5, task=1, status="IN_PROGRESS"):
         host.context.stats[checkpoint] = CheckpointStats(checkpoint, 0, 3, status)
-        host.host.hear_acknowledgement(task, checkpoint)
+        host.host.receive_acknowledgement(task, checkpoint)
         host.env.run(99 * MS)
         return host.context.stats[checkpoint]
 
@@ -150,14 +150,14 @@ class TestMessages:
 
     def test_a_decline_arrives(self):
         host = Host()
-        host.host.hear_decline(1, 5, FailureReason.CHECKPOINT_DECLINED)
+        host.host.receive_decline(1, 5, FailureReason.CHECKPOINT_DECLINED)
         host.env.run(99 * MS)
         ((at_ms, event),) = host.events()
         assert (at_ms, event.task, event.checkpoint, event.reason) == (3, 1, 5, FailureReason.CHECKPOINT_DECLINED)
 
     def test_messages_to_a_job_manager_that_is_gone_are_lost(self):
         host = Host()
-        host.host.hear_decline(1, 5, FailureReason.CHECKPOINT_DECLINED)
+        host.host.receive_decline(1, 5, FailureReason.CHECKPOINT_DECLINED)
         host.host.message(MS, lambda: host.calls.append("arrived"))
         host.machine.leader = 1
         host.env.run(99 * MS)
@@ -167,11 +167,11 @@ class TestMessages:
         host = Host()
         host.machine.locked = True
         for task in (1, 0):
-            host.host.hear_decline(task, 5, FailureReason.CHECKPOINT_DECLINED)
+            host.host.receive_decline(task, 5, FailureReason.CHECKPOINT_DECLINED)
         host.env.run(9 * MS)
         assert host.events() == []
         host.machine.locked = False
-        host.host.tell("unlocked")
+        host.host.dispatch("unlocked")
         assert [getattr(event, "task", event) for _, event in host.events()] == ["unlocked", 1, 0]
 
 
@@ -243,7 +243,7 @@ class TestBeginnings:
         host.do(coordinator_messages.ArmCheckpointTimeout(5, 30 * MS))
         assert host.events() == []
         host.machine.locked = False
-        host.host.tell("unlocked")
+        host.host.dispatch("unlocked")
         assert host.events()[1][1].checkpoint == 5
 
 

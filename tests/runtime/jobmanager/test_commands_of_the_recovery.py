@@ -50,7 +50,7 @@ class Cluster:
         self.tasks = [self.task(task) for task in ALL]
         self.coordinator = SimpleNamespace(
             message=self.env.call_in,
-            tell=self.call("coordinator"),
+            dispatch=self.call("coordinator"),
             start=lambda restarts, restarted: self.calls.append(("start", restarts, restarted)),
             lose_leader=self.call("lose leader"),
             elect_leader=self.call("elect leader"),
@@ -75,7 +75,7 @@ class Cluster:
             restarts=1, initializing=frozenset(), status=JobStatus.RUNNING, strategy="strategy", regions=(ALL,)
         )
         self.host._loop = SimpleNamespace(
-            machine=self.machine, tell=lambda event: self.heard.append((self.env.now // MS, event))
+            machine=self.machine, dispatch=lambda event: self.heard.append((self.env.now // MS, event))
         )
 
     def call(self, name):
@@ -185,7 +185,7 @@ class TestWithoutAJobManager:
 
     def test_reports_are_lost(self, cluster):
         cluster.host.lose_job_manager(900 * MS)
-        cluster.host.tell("event")
+        cluster.host.dispatch("event")
         assert cluster.heard == []
 
     def test_another_one_takes_over_in_time(self, cluster):
@@ -337,13 +337,16 @@ class TestAnotherInstance:
         cluster.host.stats = {1: self.stats(1, 5)}
         assert RestartsSoFar("strategy", None) == cluster.host.left()
 
-    @pytest.mark.parametrize("goes_on", [False, True])
-    def test_it_begins_as_another_job_manager_does(self, cluster, goes_on):
-        cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if goes_on else None)
+    @pytest.mark.parametrize("is_active_again", [False, True])
+    def test_it_begins_as_another_job_manager_does(self, cluster, is_active_again):
+        cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if is_active_again else None)
         ((_, event),) = cluster.heard
-        assert goes_on == event.goes_on
+        assert is_active_again == event.is_active_again
         assert (cluster.host._failure, cluster.host._anew) == (("rescale", "job 1", 0), True)
-        assert (("outage", "theirs") if goes_on else (None, None)) == (cluster.host._again, cluster.host._inherited)
+        assert (("outage", "theirs") if is_active_again else (None, None)) == (
+            cluster.host._again,
+            cluster.host._inherited,
+        )
 
     @pytest.mark.parametrize(
         ("restart", "absent", "is_current"), [(1, False, True), (2, False, False), (1, True, False)]

@@ -55,10 +55,10 @@ class Struck:
             fail_tasks=record("fail"),
             lose_host=record("lose"),
             lose_job_manager=record("no JobManager"),
-            cluster=SimpleNamespace(task_managers=SimpleNamespace(go_on=lambda _: None)),
+            cluster=SimpleNamespace(task_managers=SimpleNamespace(resume_work=lambda _: None)),
         )
         self.speed = SimpleNamespace(slow=record("slow"))
-        self.reachability = SimpleNamespace(cut_off=record("cut off"), go_on=lambda _: None)
+        self.reachability = SimpleNamespace(cut_off=record("cut off"), resume_work=lambda _: None)
         tasks = [
             SimpleNamespace(suspend=lambda ns, task=task: self.log.append((self.env.now, "suspend", task, ns)))
             for task in range(6)
@@ -137,12 +137,12 @@ class TestStorage:
             (SECOND, "fail_until", 3500 * 10**6),
         ]
 
-    @pytest.mark.parametrize(("begun_s", "goes_on"), [(2, True), (3, False), (4, False)])
-    def test_an_outage_outlasts_a_job(self, begun_s, goes_on):
+    @pytest.mark.parametrize(("begun_s", "is_active_again"), [(2, True), (3, False), (4, False)])
+    def test_an_outage_outlasts_a_job(self, begun_s, is_active_again):
         first = Struck(at(StorageOutage(2 * SECOND), 1))
         first.run(begun_s * SECOND)
         second = Struck(before=first.faults, now=begun_s * SECOND)
-        assert ([(begun_s * SECOND, "fail_until", 3 * SECOND)] if goes_on else []) == second.log
+        assert ([(begun_s * SECOND, "fail_until", 3 * SECOND)] if is_active_again else []) == second.log
 
     def test_the_longest_outage_goes_on(self):
         first = Struck(at(StorageOutage(5 * SECOND), 1), at(StorageOutage(SECOND), 2))

@@ -30,7 +30,7 @@ class Looking:
         )
         self.machine = SimpleNamespace(leader=0, absent=False)
         coordinator = SimpleNamespace(
-            machine=self.machine, tell=lambda event: self.reports.append((event.source, event.behind))
+            machine=self.machine, dispatch=lambda event: self.reports.append((event.source, event.behind))
         )
         self.enumerator = _Enumerator(context, coordinator, 1, backlog)
 

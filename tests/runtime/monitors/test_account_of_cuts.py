@@ -12,9 +12,9 @@ from sim.model.job import Alignment, Watermark
 from sim.protocol.event_time import NO_LIMIT
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Origin
-from sim.runtime.monitors.checkpoints import AlignmentAccount, JobManagerAccount
+from sim.runtime.monitors.checkpoints import AlignmentMonitor, JobManagerMonitor
 from sim.runtime.monitors.monitor import EndOfRun
-from sim.runtime.monitors.records import CutAccount
+from sim.runtime.monitors.records import CutMonitor
 from tests.runtime.monitors.watched import (
     MAP,
     SINK,
@@ -36,7 +36,7 @@ RESTORED = Entry(9, Happening.JOB_RESTORED, LATEST, number=1)
 class TestCuts:
     @pytest.fixture
     def account(self):
-        return account_of(CutAccount, stateful())
+        return account_of(CutMonitor, stateful())
 
     def completed(self, account):
         account.completed(LATEST, ())
@@ -73,9 +73,9 @@ class TestCuts:
     def test_barriers_that_are_counted_process_at_least_once(self):
         """Read off the options of the job."""
         instance = stateful()
-        counting = with_checkpoint(account_of(CutAccount, instance), barriers=Barriers("at-least-once"))
+        counting = with_checkpoint(account_of(CutMonitor, instance), barriers=Barriers("at-least-once"))
         watched = replace(counting.watched, context=counting.context)
-        assert tuple(CutAccount(row)._exactly_once for row in (counting.watched, watched)) == (True, False)
+        assert tuple(CutMonitor(row)._exactly_once for row in (counting.watched, watched)) == (True, False)
 
     def test_cuts_that_are_judged_are_forgotten(self, account):
         for number in (LATEST - 1, LATEST + 1):
@@ -136,7 +136,7 @@ class TestSourcesInStep:
     @pytest.fixture
     def account(self):
         """Both sources are in a group; limits judge the latest watermark."""
-        account = account_of(AlignmentAccount, stateful())
+        account = account_of(AlignmentMonitor, stateful())
         job = account.context.scenario.job
         source = replace(job.vertices[0].source, watermark=Watermark(alignment=Alignment("g", 0, SECOND, 2)))
         return with_scenario(
@@ -179,14 +179,14 @@ class TestSourcesInStep:
 
     def test_a_source_beyond_its_limit_reads_no_more(self, account, monkeypatch):
         """The limit judges the sample before the last; one record may be under way."""
-        account.limited(0, 60)
+        account.on_watermark_limit(0, 60)
         quiet = self.samples(account, monkeypatch, (61, 100), (80, 200), (80, 201))
         assert quiet == [[], [], []]
         ((fact,),) = self.samples(account, monkeypatch, (80, 202))
         assert fact == "its watermark 8e-08 s is beyond its limit 6e-08 s, and it reads 2 records"
 
     def test_limits_are_no_state(self, account, monkeypatch):
-        account.limited(0, 60)
+        account.on_watermark_limit(0, 60)
         self.samples(account, monkeypatch, (61, 100), (80, 200))
         account.restarted(LATEST, [0, 1])
         assert self.samples(account, monkeypatch, (61, 300), (80, 400), (80, 500)) == [[], [], []]
@@ -197,14 +197,14 @@ class TestSourcesInStep:
         ]
 
     def test_a_source_without_a_group_judges_its_latest_watermark(self):
-        account = account_of(AlignmentAccount, stateful())
+        account = account_of(AlignmentMonitor, stateful())
         assert account._of(0).samples.maxlen == 1
 
 
 class TestWhatOnlyAJobManagerDoes:
     @pytest.fixture
     def account(self):
-        return account_of(JobManagerAccount, stateful())
+        return account_of(JobManagerMonitor, stateful())
 
     def test_nothing_is_wrong_with_a_real_one(self, account):
         assert end_facts(account) == []

@@ -8,10 +8,10 @@ from sim.model.faults import Fault, Kill, StorageOutage, When
 from sim.model.job import Backlog
 from sim.model.scenario import Action
 from sim.results.journal import Entry, Happening
-from sim.runtime.monitors.checkpoints import PaceAccount
+from sim.runtime.monitors.checkpoints import PaceMonitor
 from sim.runtime.monitors.files import deletions
 from sim.runtime.monitors.monitor import WatchedRun
-from sim.runtime.monitors.output import EndAccount
+from sim.runtime.monitors.output import EndOfTaskMonitor
 from tests.runtime.monitors.watched import (
     MAP,
     account_of,
@@ -32,7 +32,7 @@ NOW = 5400 * MS
 class TestEnds:
     @pytest.fixture
     def account(self):
-        return account_of(EndAccount, stateful())
+        return account_of(EndOfTaskMonitor, stateful())
 
     def part(self, account, task=MAP):
         return account.contents.checkpoints[LATEST][task]
@@ -170,7 +170,7 @@ class TestPaceInABacklog:
         )
         options = replace(scenario.checkpoint, interval_during_backlog_ns=interval_ns)
         context = replace(instance.context, scenario=replace(scenario, job=job, checkpoint=options))
-        return PaceAccount(WatchedRun.of(context, instance.contents, instance.output, instance.tasks))
+        return PaceMonitor(WatchedRun.of(context, instance.contents, instance.output, instance.tasks))
 
     def triggered(self, account):
         return [
@@ -195,12 +195,12 @@ class TestPaceInABacklog:
             account.cut(LATEST, 0, part)
             assert behind == account._behind
 
-    @pytest.mark.parametrize(("interval", "too_often"), [(10 * SECOND, True), (SECOND, False)])
-    def test_checkpoints_begin_at_the_interval_of_the_backlog(self, interval, too_often):
+    @pytest.mark.parametrize(("interval", "excess_triggers_in_backlog"), [(10 * SECOND, True), (SECOND, False)])
+    def test_checkpoints_begin_at_the_interval_of_the_backlog(self, interval, excess_triggers_in_backlog):
         account = self.account(interval_ns=interval)
         account._begun_ns = 0
         account._behind = {LATEST: NOW}
-        assert too_often == bool(self.facts_of(account, *self.triggered(account)))
+        assert excess_triggers_in_backlog == bool(self.facts_of(account, *self.triggered(account)))
 
     def test_the_backlog_counts_to_the_last_checkpoint_behind_it(self):
         """Two and one for the interval that began: the fourth is too many."""

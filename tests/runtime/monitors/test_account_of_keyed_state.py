@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.invariants.state import Brought
+from sim.invariants.state import RestoredState
 from sim.model.state import Changelog, Ttl
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import StateSnapshot
-from sim.runtime.monitors.records import StampAccount
-from sim.runtime.monitors.state import KeyedStateAccount
+from sim.runtime.monitors.records import StateMonitor
+from sim.runtime.monitors.state import KeyedStateMonitor
 from sim.storage.changelog import Expiry
 from sim.storage.lsm import TreeImage
 from sim.storage.state_files import File, FrozenState, Handle, WriteStep
@@ -25,7 +25,7 @@ ALL = Fraction(1)
 @pytest.fixture
 def account():
     """It has heard that both subtasks of the map stood at their cuts."""
-    account = account_of(KeyedStateAccount, stateful())
+    account = account_of(KeyedStateMonitor, stateful())
     note_cuts(account, LATEST)
     return account
 
@@ -228,12 +228,12 @@ class TestRestores:
         facts(account)
         return account.contents.checkpoints[LATEST][MAP].parts[0][0]
 
-    def brought(self, account, index=0, share=ALL):
+    def restored_parts(self, account, index=0, share=ALL):
         stored = account.contents.checkpoints[LATEST][MAP + index].parts[0][0]
-        return Brought("keyed", stored.stamp, share, stored.keyed.full_bytes)
+        return RestoredState("keyed", stored.stamp, share, stored.keyed.full_bytes)
 
     def test_a_restored_task_builds_upon_what_it_read(self, account, stored):
-        subtask = self.restored(account, self.brought(account))
+        subtask = self.restored(account, self.restored_parts(account))
         assert tuple(stored.handles) == subtask.base
         assert account.ledger.served(LATEST, MAP) == subtask.served
         assert (subtask.log_bytes, subtask.from_bytes) == (0, 0), "none of it is a log"
@@ -242,12 +242,12 @@ class TestRestores:
         handle = stored.handles[0]._replace(name="log-7", size_bytes=7)
         content = account._by_checkpoint[LATEST]["map", 0]
         account._by_checkpoint[LATEST]["map", 0] = replace(content, handles=(handle, *stored.handles[1:]))
-        subtask = self.restored(account, self.brought(account))
+        subtask = self.restored(account, self.restored_parts(account))
         assert (subtask.log_bytes, subtask.from_bytes) == (7, 7)
 
     def test_what_others_have_read_is_none_of_its_business(self, account, stored):
         """Operator state, and state without a stamp."""
-        own = self.brought(account)
+        own = self.restored_parts(account)
         subtask = self.restored(account, own._replace(kind="operator"), own._replace(stamp=None))
         assert subtask.base == ()
 
@@ -280,7 +280,7 @@ class TestRestores:
     def test_ages_are_dealt_out_by_shares(self, account, stored):
         content = account._by_checkpoint[LATEST]["map", 0]
         account._by_checkpoint[LATEST]["map", 0] = replace(content, ages=((1, 2, 100),))
-        subtask = self.restored(account, self.brought(account, share=Fraction(1, 2)))
+        subtask = self.restored(account, self.restored_parts(account, share=Fraction(1, 2)))
         assert subtask.ages == ((1, 2, 50),)
         assert (content.at_ns, subtask.served) == subtask.looked
 
@@ -289,10 +289,10 @@ class TestRestores:
         assert (subtask.ages, subtask.looked) == ((), (0, 0))
 
     def test_another_job_goes_on_with_what_the_checkpoint_held(self, account, stored):
-        other = account_of(KeyedStateAccount, stateful())
-        other.go_on(account, LATEST)
+        other = account_of(KeyedStateMonitor, stateful())
+        other.resume_work(account, LATEST)
         assert account._by_checkpoint[LATEST] == other._by_checkpoint[LATEST]
-        other.go_on(account, LATEST + 9)
+        other.resume_work(account, LATEST + 9)
         assert other._by_checkpoint[LATEST + 9] == {}
 
 
@@ -349,7 +349,7 @@ class TestAges:
 class TestStamps:
     @pytest.fixture
     def account(self):
-        account = with_journal(account_of(StampAccount, stateful()), Entry(0, Happening.JOB_RESTORED, LATEST, number=1))
+        account = with_journal(account_of(StateMonitor, stateful()), Entry(0, Happening.JOB_RESTORED, LATEST, number=1))
         note_cuts(account, LATEST)
         for task in (MAP, MAP + 1):
             account.state_taken(LATEST, task, account.contents.checkpoints[LATEST][task].parts[0][0])
@@ -361,7 +361,7 @@ class TestStamps:
 
     def own(self, account, task=MAP):
         stamp, size_bytes = account.parts[LATEST][task]["keyed"]
-        return Brought("keyed", stamp, ALL, size_bytes)
+        return RestoredState("keyed", stamp, ALL, size_bytes)
 
     def test_a_task_gets_its_own_state(self, account):
         assert self.restore(account, self.own(account)) == []
@@ -399,19 +399,19 @@ class TestStamps:
         assert list(account.parts[LATEST][SINK]) == ["windows"]
 
     def test_another_job_goes_on_with_the_stamps(self, account):
-        other = account_of(StampAccount, stateful())
-        other.go_on(account, LATEST)
+        other = account_of(StateMonitor, stateful())
+        other.resume_work(account, LATEST)
         assert account.parts[LATEST] == other.parts[LATEST]
         assert other._dealt == {}
 
     def test_a_rescaled_vertex_gets_all_of_it_once(self, account):
         """Judged when both subtasks have theirs: here the second one gets what the first one has."""
-        other = account_of(StampAccount, stateful())
+        other = account_of(StateMonitor, stateful())
         other.ledger.notes.update(account.ledger.notes)
         other._dealt[LATEST] = account, frozenset({"map"})
         halves = [self.own(account, task)._replace(share=Fraction(1, 2)) for task in (MAP, MAP + 1)]
         assert self.restore(other, *halves) == []
         assert self.restore(other, *halves, task=MAP + 1) == []
-        assert other._brought == {}
+        assert other._restored_parts == {}
         assert self.restore(other, *halves) == []
         assert self.restore(other, halves[0], task=MAP + 1), "a half of the second one's state is lost"

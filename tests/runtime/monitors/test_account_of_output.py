@@ -10,8 +10,8 @@ from sim.model.sinks import Commit
 from sim.plane.spec import Ship
 from sim.protocol.options import Ending
 from sim.runtime.context import Origin
-from sim.runtime.monitors.output import CommitAccount
-from sim.runtime.monitors.records import ConversionAccount, RouteAccount
+from sim.runtime.monitors.output import CommitMonitor
+from sim.runtime.monitors.records import ConversionMonitor, RouteMonitor
 from tests.runtime.monitors.watched import SINK, account_of, end_of, facts, stateful, with_scenario
 
 LATEST = 6
@@ -26,7 +26,7 @@ class TestWhatIsOwed:
 
     @pytest.fixture
     def account(self):
-        account = account_of(CommitAccount, stateful())
+        account = account_of(CommitMonitor, stateful())
         job = account.context.scenario.job
         committing = replace(job.vertices[-1], commit=Commit(holds_back=3))
         return with_scenario(account, job=replace(job, vertices=(*job.vertices[:-1], committing)))
@@ -66,7 +66,7 @@ class TestWhatIsOwed:
 class TestRoutes:
     @pytest.fixture
     def account(self):
-        return account_of(RouteAccount, stateful())
+        return account_of(RouteMonitor, stateful())
 
     def facts_of(self, account):
         return [violation.fact for violation in account.at_the_end(None)]
@@ -116,7 +116,7 @@ class TestRoutes:
 class TestBarriersInOutputs:
     @pytest.fixture
     def account(self):
-        account = account_of(ConversionAccount, stateful())
+        account = account_of(ConversionMonitor, stateful())
         account.barrier_waits(LATEST, 0)
         return account
 

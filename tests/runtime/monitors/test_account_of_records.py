@@ -10,21 +10,21 @@ from sim.invariants.counts import RecordTally
 from sim.protocol.options import Ending
 from sim.results.journal import Entry, Happening
 from sim.runtime.monitors.monitor import WatchedRun
-from sim.runtime.monitors.records import CutAccount, RecordAccount
+from sim.runtime.monitors.records import CutMonitor, RecordMonitor
 from tests.runtime.monitors.watched import MAP, SINK, end_facts, facts, stateful, with_journal, with_scenario
 
 LATEST = 6
 RESTORED = Entry(9, Happening.JOB_RESTORED, LATEST, number=1)
 
 
-class Records(RecordAccount):
+class Records(RecordMonitor):
     """The account of the stateful job, without others; `forgotten`: what it had all of them forget."""
 
     def __init__(self):
         instance = stateful()
         watched = WatchedRun.of(instance.context, instance.contents, instance.output, instance.tasks)
         self.forgotten = []
-        super().__init__(watched, CutAccount(watched), self.forgotten.append)
+        super().__init__(watched, CutMonitor(watched), self.forgotten.append)
         with_journal(self, RESTORED)
 
     def note(self, tasks=range(5), **shifted):
@@ -136,7 +136,7 @@ class TestAnotherJob:
         account._surplus = [5] * len(account._outputs)
         account._rescaled = {7}
         after = Records()
-        after.go_on(account, LATEST)
+        after.resume_work(account, LATEST)
         assert account.ledger.of(LATEST) is after.ledger.of(LATEST)
         assert ([5] * len(account._outputs), {7}, None) == (after._surplus, after._rescaled, after._before)
 
@@ -144,7 +144,7 @@ class TestAnotherJob:
         account.note()
         between, after = Records(), Records()
         between._before = account
-        after.go_on(between, LATEST)
+        after.resume_work(between, LATEST)
         assert account.ledger.of(LATEST) is after.ledger.of(LATEST)
 
     def test_what_is_dealt_out_is_compared_when_all_tasks_stand(self, account):
@@ -152,7 +152,7 @@ class TestAnotherJob:
         account.note()
         account.context = replace(account.context, names=[("other", 0)])
         after = Records()
-        after.go_on(account, LATEST)
+        after.resume_work(account, LATEST)
         assert after._before is account
         after.restarted(LATEST, [0, 1, MAP])
         assert after._before is account
@@ -166,7 +166,7 @@ class TestAnotherJob:
         account.note(served=3)
         account.context = replace(account.context, names=[("other", 0)])
         after = Records()
-        after.go_on(account, LATEST)
+        after.resume_work(account, LATEST)
         after.restarted(LATEST, range(5))
         assert [violation.where for violation in after.found] == ["job 1, begun from checkpoint 6 of job 0"]
 
@@ -215,7 +215,7 @@ class TestTheEnd:
     @pytest.mark.parametrize(("ending", "up_to_cut"), [(Ending.NO_DRAIN, True), (Ending.DRAIN, False)])
     def test_what_comes_behind_the_cut_of_a_stop_may_stay_unread(self, account, ending, up_to_cut):
         account.note()
-        tally = account._counted(range(5))
+        tally = account._count_failure(range(5))
         tally.written += 7
         account.ends = Ends(SimpleNamespace(end=lambda _: SimpleNamespace(stop=LATEST, ending=ending)))
         seven = set((tally.written - account._to_be_read(tally).written).tolist())

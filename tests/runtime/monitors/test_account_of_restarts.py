@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from sim.invariants.recovery import Allowance, Waits
-from sim.invariants.state import Brought, Stamp
+from sim.invariants.state import RestoredState, Stamp
 from sim.model.faults import Fault, Kill, Rescale, Restart, StorageOutage, When
 from sim.model.job import Distribution
 from sim.model.scenario import Action
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Origin
-from sim.runtime.monitors.checkpoints import RestartAccount
+from sim.runtime.monitors.checkpoints import RestartMonitor
 from tests.runtime.monitors.watched import (
     MAP,
     account_of,
@@ -35,7 +35,7 @@ ALL = Fraction(1)
 
 @pytest.fixture
 def account():
-    return with_journal(account_of(RestartAccount, stateful()), RESTORED)
+    return with_journal(account_of(RestartMonitor, stateful()), RESTORED)
 
 
 def fake_ends(account, *, at_work=()):
@@ -94,7 +94,7 @@ class TestLocalCopies:
         account.restored(LATEST, MAP, pieces, 0)
         return facts(account)
 
-    own = Brought("keyed", Stamp(0, LATEST, "map", 0), ALL, 1000)
+    own = RestoredState("keyed", Stamp(0, LATEST, "map", 0), ALL, 1000)
 
     def test_a_copy_that_is_there_is_read(self, account, copy):
         assert self.read(account, self.own) == [

@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from sim.invariants.state import Brought
+from sim.invariants.state import RestoredState
 from sim.model.faults import Fault, JobManagerDown, Kill, Rescale, StorageOutage, When
 from sim.model.scenario import Instances
 from sim.model.state import Changelog
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Origin
-from sim.runtime.monitors.files import FileAccount, StoredAccount
+from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
 from sim.storage.ledger import DeletionLine
 from tests.runtime.monitors.watched import MAP, account_of, end_of, facts, named, stateful, with_journal, with_scenario
 
@@ -21,12 +21,12 @@ FIRST_READER = 0  # a source: what it has in flight is overtaken output
 
 @pytest.fixture
 def account():
-    return account_of(StoredAccount, stateful())
+    return account_of(StoredStateMonitor, stateful())
 
 
 @pytest.fixture
 def files():
-    return account_of(FileAccount, stateful())
+    return account_of(FileMonitor, stateful())
 
 
 def part(account, task=MAP):
@@ -151,7 +151,7 @@ class TestSnapshotsNotClaimed:
     @pytest.fixture
     def free(self, account):
         """A job that begins from its own latest checkpoint, and does not claim it."""
-        with_scenario(account, instances=Instances(2, "no-claim")).go_on(account, LATEST)
+        with_scenario(account, instances=Instances(2, "no-claim")).resume_work(account, LATEST)
         return account
 
     def test_all_files_of_the_snapshot_are_of_the_older_job(self, free):
@@ -166,7 +166,7 @@ class TestSnapshotsNotClaimed:
         assert len(files) == free._first_own
 
     def test_claimed_files_are_its_own(self, account):
-        with_scenario(account, instances=Instances(2, "claim")).go_on(account, LATEST)
+        with_scenario(account, instances=Instances(2, "claim")).resume_work(account, LATEST)
         assert account._not_claimed == ()
 
     def test_a_checkpoint_must_not_name_them(self, account):
@@ -276,12 +276,15 @@ class TestReadingBack:
     )
     def test_state_is_read(self, account, size_bytes, changes, expected):
         with_journal(account, Entry(0, Happening.TASK_RESTORED, LATEST, MAP, 1000))
-        account.restored(LATEST, MAP, [Brought("keyed", None, Fraction(1), size_bytes)._replace(**changes)], 0)
+        account.restored(LATEST, MAP, [RestoredState("keyed", None, Fraction(1), size_bytes)._replace(**changes)], 0)
         assert expected == facts(account)
 
     def test_beside_a_local_copy_nothing_is_counted(self, account):
         with_journal(account, Entry(0, Happening.TASK_RESTORED, LATEST, MAP, 1000))
-        pieces = [Brought("keyed", None, Fraction(1), 5000), Brought("operator", None, Fraction(1), 1, ("map", 0, 6))]
+        pieces = [
+            RestoredState("keyed", None, Fraction(1), 5000),
+            RestoredState("operator", None, Fraction(1), 1, ("map", 0, 6)),
+        ]
         account.restored(LATEST, MAP, pieces, 0)
         assert facts(account) == []
 

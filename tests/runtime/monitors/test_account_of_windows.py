@@ -7,7 +7,7 @@ import pytest
 from sim.model.job import Window
 from sim.runtime import context as runtime_context
 from sim.runtime.context import StateSnapshot
-from sim.runtime.monitors.windows import WindowAccount
+from sim.runtime.monitors.windows import WindowMonitor
 from sim.storage.state_files import FrozenState
 from tests.runtime.monitors.watched import account_of, facts, stopped
 
@@ -47,7 +47,7 @@ def processing_time():
 
 @pytest.fixture
 def account(event_time):
-    return account_of(WindowAccount, event_time)
+    return account_of(WindowMonitor, event_time)
 
 
 def snapshot(window_bytes):
@@ -76,7 +76,7 @@ class TestWatermarksOfSources:
         assert facts(account) == []
 
     def test_without_a_rate_records_come_as_far_as_the_clock(self):
-        account = account_of(WindowAccount, job("tumbling: 5 s, time: event", rate="unlimited"))
+        account = account_of(WindowMonitor, job("tumbling: 5 s, time: event", rate="unlimited"))
 
         account.watermark_sent(SOURCE, 8150 * MS)
         assert facts(account) == []
@@ -94,7 +94,7 @@ class TestWatermarksOfSources:
         scenario = replace(
             context.scenario, job=replace(context.scenario.job, vertices=(patient, *context.scenario.job.vertices[1:]))
         )
-        account = account_of(WindowAccount, event_time)
+        account = account_of(WindowMonitor, event_time)
         account.context = replace(context, scenario=scenario)
 
         account.watermark_sent(SOURCE, runtime_context.IDLE)
@@ -226,7 +226,7 @@ class TestTheEndOfData:
         assert self.facts_of(account, WIN) == []
 
     def test_timers_of_processing_time_are_lost_with_the_end(self, processing_time):
-        account = account_of(WindowAccount, processing_time)
+        account = account_of(WindowMonitor, processing_time)
         account.input_ended(WIN)
         assert self.facts_of(account, WIN) == []
 
@@ -248,7 +248,7 @@ class TestRecordsInSnapshots:
 
     def test_sliding_windows_keep_what_has_left_for_the_others(self, sliding):
         """A copy for each of two windows, and one of what has left at the end before."""
-        account = account_of(WindowAccount, sliding)
+        account = account_of(WindowMonitor, sliding)
         position = sliding.plane.position(WIN)
         for channel in (FIRST, SECOND_INPUT):
             account.watermark_arrived(WIN, channel, 5 * SECOND)
@@ -265,7 +265,7 @@ class TestRecordsInSnapshots:
 
     @pytest.mark.parametrize("moment", ["timers_quiet", "input_ended"])
     def test_at_the_end_of_the_data_no_later_window_is_waited_for(self, sliding, moment):
-        account = account_of(WindowAccount, sliding)
+        account = account_of(WindowMonitor, sliding)
         for channel in (FIRST, SECOND_INPUT):
             account.watermark_arrived(WIN, channel, 5 * SECOND)
         late = self.cut(account).position.late
@@ -288,7 +288,7 @@ class TestTimers:
     @pytest.fixture
     def account(self, processing_time):
         """It begins now: windows that ended before are none of its business."""
-        return account_of(WindowAccount, processing_time)
+        return account_of(WindowMonitor, processing_time)
 
     def cut(self, account, *, finished=False, checkpoint=1):
         part = account.contents.cut(checkpoint, WIN, finished=finished)
@@ -368,9 +368,9 @@ class TestAnotherJob:
     """It begins from a checkpoint of the one before."""
 
     def test_vertices_of_the_same_parallelism_go_on_with_their_timers(self, processing_time):
-        before, after = (account_of(WindowAccount, processing_time) for _ in range(2))
+        before, after = (account_of(WindowMonitor, processing_time) for _ in range(2))
         before._timers[4] = {("win", 0): ((9 * SECOND, 3),), ("win", 1): None}
-        after.go_on(before, 4)
+        after.resume_work(before, 4)
         after.restarted(4, [WIN, WIN + 1])
         assert after._of(WIN).timers.pending == [(9 * SECOND, 3)]
         assert after._of(WIN + 1).timers is None
@@ -379,10 +379,10 @@ class TestAnotherJob:
         """Two subtasks become one: it has what both had."""
         narrow = JOB.replace("service: 10 us, parallelism: 2, window", "service: 10 us, window")
         merged = stopped(narrow.format(window="sliding: 10 s, every: 5 s, time: event", rate="100/s"), 1 * MS)
-        before, after = account_of(WindowAccount, sliding), account_of(WindowAccount, merged)
+        before, after = account_of(WindowMonitor, sliding), account_of(WindowMonitor, merged)
         before._ends[4] = {("win", 0): (10, 20), ("win", 1): (5, 8)}
         before._timers[4] = {("win", 0): ()}
-        after.go_on(before, 4)
+        after.resume_work(before, 4)
         after.restarted(4, [WIN])
         assert list(after._of(WIN).ends) == [15, 28]
         assert after._timers[4] == {}

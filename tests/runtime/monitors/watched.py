@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sim.model.schema.study import loads
 from sim.results.journal import Entry, Journal
 from sim.runtime.job_instance import JobInstance
-from sim.runtime.monitors.monitor import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
 __all__ = [
     "MAP",
@@ -26,7 +26,7 @@ __all__ = [
     "with_scenario",
 ]
 
-A = TypeVar("A", bound=RunAccount)
+A = TypeVar("A", bound=InvariantMonitor)
 STATEFUL = """# What does a checkpoint hold?
 version: 1
 job:
@@ -75,7 +75,7 @@ def with_journal(account: A, *entries: Entry) -> A:
     return account
 
 
-def named(account: RunAccount, *name: str | int):
+def named(account: InvariantMonitor, *name: str | int):
     """The first file whose name begins so."""
     return next(file for file in account.context.storage.files if file.name[: len(name)] == name)
 
@@ -84,7 +84,7 @@ def end_of(instance: JobInstance, *turns: Entry, finished: bool = False) -> EndO
     return EndOfRun(turns, instance.job.coordinator.machine, (), finished)
 
 
-def facts(account: RunAccount) -> list[str]:
+def facts(account: InvariantMonitor) -> list[str]:
     """What has been found since the last call."""
     found = [violation.fact for violation in account.found]
     account.found.clear()
@@ -92,6 +92,6 @@ def facts(account: RunAccount) -> list[str]:
     return found
 
 
-def end_facts(account: RunAccount, *turns: Entry, finished: bool = False) -> list[str]:
+def end_facts(account: InvariantMonitor, *turns: Entry, finished: bool = False) -> list[str]:
     """What the end of the stateful job shows, if these were the rare rows of its journal."""
     return [violation.fact for violation in account.at_the_end(end_of(stateful(), *turns, finished=finished))]

@@ -14,7 +14,7 @@ from sim.model.schema.study import load
 from sim.plane.interface import ThreadState
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
-from sim.runtime.standstill import Blocked, circle
+from sim.runtime.standstill import Blocked, find_alignment_deadlock
 from tests.oracle import oracle
 from tests.worlds.trial import run_text
 
@@ -163,7 +163,7 @@ def hung():
 def test_a_circle_names_its_tasks(hung):
     layout, plane, task, _ = hung
 
-    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, layout)
+    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == find_alignment_deadlock(plane, layout)
 
 
 def test_one_missing_barrier_is_enough(hung):
@@ -171,7 +171,7 @@ def test_one_missing_barrier_is_enough(hung):
     layout, plane, _, channel = hung
     plane.channels()["blocked"][channel["late", "m3"]] = 0
 
-    assert len(circle(plane, layout)) == 1
+    assert len(find_alignment_deadlock(plane, layout)) == 1
 
 
 @pytest.mark.parametrize(("column", "change"), [("received", 1), ("arrived", -1)])
@@ -180,7 +180,7 @@ def test_no_circle_while_something_comes(hung, column, change):
     layout, plane, _, channel = hung
     plane.channels()[column][channel["m1", "m3"]] += change
 
-    assert circle(plane, layout) == []
+    assert find_alignment_deadlock(plane, layout) == []
 
 
 @pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
@@ -188,7 +188,7 @@ def test_no_circle_while_one_of_its_tasks_works(hung, vertex):
     layout, plane, task, _ = hung
     plane.tasks()["state"][task(vertex)] = ThreadState.BUSY
 
-    assert circle(plane, layout) == []
+    assert find_alignment_deadlock(plane, layout) == []
 
 
 @pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
@@ -196,7 +196,7 @@ def test_no_circle_while_storage_has_buffers_of_one_of_its_tasks(hung, vertex):
     """They come back when they are written, and somebody goes on."""
     layout, plane, task, _ = hung
 
-    assert circle(plane, layout, storing=frozenset({task(vertex)})) == []
+    assert find_alignment_deadlock(plane, layout, storing=frozenset({task(vertex)})) == []
 
 
 def test_late_outputs_are_something_to_do_unless_they_wait_for_a_checkpoint(hung):
@@ -204,8 +204,8 @@ def test_late_outputs_are_something_to_do_unless_they_wait_for_a_checkpoint(hung
     layout, plane, task, _ = hung
     plane.position = lambda _: SimpleNamespace(late=3)
 
-    assert circle(plane, layout) == []
-    assert len(circle(plane, layout, let_go=frozenset({task("m3")}))) == 1
+    assert find_alignment_deadlock(plane, layout) == []
+    assert len(find_alignment_deadlock(plane, layout, late_tasks=frozenset({task("m3")}))) == 1
 
 
 def test_a_local_reader_keeps_buffers_of_its_writer(hung):
@@ -215,8 +215,8 @@ def test_a_local_reader_keeps_buffers_of_its_writer(hung):
     plane.channels()["sent"][c] = plane.channels()["arrived"][c] = plane.channels()["written"][c]
     local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
 
-    assert circle(plane, layout) == []
-    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, local)
+    assert find_alignment_deadlock(plane, layout) == []
+    assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == find_alignment_deadlock(plane, local)
 
 
 def test_a_reader_that_cannot_write_keeps_what_it_was_given(hung):
@@ -229,7 +229,7 @@ def test_a_reader_that_cannot_write_keeps_what_it_was_given(hung):
 
     for state, circles in ((ThreadState.HARD, 1), (ThreadState.IDLE, 0)):
         plane.tasks()["state"][task("m2")] = state
-        assert circles == len(circle(plane, local))
+        assert circles == len(find_alignment_deadlock(plane, local))
 
 
 def test_an_idle_reader_holds_nobody_up(hung):
@@ -241,4 +241,4 @@ def test_an_idle_reader_holds_nobody_up(hung):
         plane.partitions()["available"][p] = c not in layout.partitions[p][2]
     local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
 
-    assert circle(plane, local) == []
+    assert find_alignment_deadlock(plane, local) == []

@@ -7,7 +7,7 @@ import pytest
 from sim.invariants.output import ONCE
 from sim.protocol.commit import Committable
 from sim.runtime.context import Uncommitted
-from sim.runtime.monitors.output import CommitAccount
+from sim.runtime.monitors.output import CommitMonitor
 
 NAMES = [("sink", 0), ("sink", 1)]
 TELLER = SimpleNamespace(story=lambda _: ())
@@ -16,7 +16,7 @@ TELLER = SimpleNamespace(story=lambda _: ())
 def account():
     context = SimpleNamespace(names=NAMES, commits=[], env=SimpleNamespace(now=7))
     contents = SimpleNamespace(checkpoints={})
-    return CommitAccount(SimpleNamespace(context=context, contents=contents, ends=None, ledger=None, teller=TELLER))
+    return CommitMonitor(SimpleNamespace(context=context, contents=contents, ends=None, ledger=None, teller=TELLER))
 
 
 def committable(writer=0, epoch=3, opened_ns=0, records=10):
@@ -32,7 +32,7 @@ def begun_from(before, checkpoint=3, parts=None):
     """The account of a job that begins with a checkpoint of another one; `parts`: as they are dealt out to it."""
     after = account()
     after.contents.checkpoints[checkpoint] = parts or {}
-    after.go_on(before, checkpoint)
+    after.resume_work(before, checkpoint)
     return after
 
 

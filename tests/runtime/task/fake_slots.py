@@ -101,8 +101,8 @@ class FakeThread:
     def post(self, mail: Callable[[], None]) -> None:
         mail()
 
-    def let_go(self, until: int) -> None:
-        self._log.append(("let_go", until))
+    def release_late_outputs(self, until: int) -> None:
+        self._log.append(("release_late_outputs", until))
 
     def occupy(self) -> None:
         self._log.append(("occupy",))

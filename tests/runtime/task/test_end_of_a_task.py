@@ -82,7 +82,7 @@ class Task:
 
     def other(self, ending=Ending.DRAIN):
         machine = SimpleNamespace(rule=self.ending.machine.rule, ending=ending)
-        return SimpleNamespace(machine=machine, tell=lambda event: self.log.append((type(event), self.env.now)))
+        return SimpleNamespace(machine=machine, dispatch=lambda event: self.log.append((type(event), self.env.now)))
 
     def hear(self, channel, series, *, last=False):
         """What follows at once when the task processes an end on a channel."""
@@ -224,7 +224,7 @@ def finished(rule="flink", periodic=True):
     for channel in (0, 1):
         task.hear(channel, END_OF_PARTITION, last=channel == 1)
     if task.ending.machine.rule.end_of_data_first:
-        task.ending.tell(OutputRead(task.env.now))
+        task.ending.dispatch(OutputRead(task.env.now))
     return task
 
 
@@ -297,7 +297,7 @@ class TestClosing:
         task.ending.on_close = lambda: closed.append(task.env.now)
         for channel in (0, 1):
             task.hear(channel, END_OF_DATA)
-        task.ending.tell(OutputRead(0))
+        task.ending.dispatch(OutputRead(0))
         assert closed == [], "its inputs are open"
         for channel in (0, 1):
             task.hear(channel, END_OF_PARTITION, last=channel == 1)
@@ -321,7 +321,7 @@ class TestClosing:
         for channel in (0, 1):
             rows += task.hear(channel, END_OF_PARTITION, last=channel == 1)
         task.log.clear()
-        task.ending.tell(OutputRead(0))
+        task.ending.dispatch(OutputRead(0))
         rows += task.done()
         if task.state is EndState.WAITING:
             task.ending.snapshot_begun(5, None)

@@ -137,7 +137,9 @@ def test_what_is_committed_behind_the_end_of_data_is_lost():
 def test_nothing_leaves_before_a_commit_covers_it():
     """Epoch 3 ended behind 9 records and epoch 5 behind 20: each commit lets those of its epochs go, and no other."""
     gone = []
-    sink = SimpleNamespace(_served={3: 9, 5: 20}, slot=SimpleNamespace(thread=SimpleNamespace(let_go=gone.append)))
+    sink = SimpleNamespace(
+        _served={3: 9, 5: 20}, slot=SimpleNamespace(thread=SimpleNamespace(release_late_outputs=gone.append))
+    )
     for epoch in (2, 3, 7):
         Epochs._emit(sink, epoch)
 

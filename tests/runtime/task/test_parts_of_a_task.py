@@ -30,7 +30,7 @@ class BusyPart(TaskPart):
         return self.dropping
 
     @property
-    def owes_outputs(self):
+    def has_pending_outputs(self):
         return self.owes
 
     def before_barrier(self, checkpoint):

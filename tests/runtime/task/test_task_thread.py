@@ -170,12 +170,12 @@ def test_an_operator_that_waits_lets_notifications_through(thread, plane):
 def test_mails_wait_until_what_was_let_go_is_written(thread, plane):
     """The outputs may block the thread: the mails behind wait for the safe point after them."""
     story = []
-    thread.post(lambda: (story.append("commit"), thread.let_go(7)))
+    thread.post(lambda: (story.append("commit"), thread.release_late_outputs(7)))
     thread.post(lambda: story.append("next"))
     thread.at_safe_point()
 
     assert story == ["commit"]
-    assert plane.verbs[-2:] == [("let_go", 3, 7), ("interrupt", 3)]
+    assert plane.verbs[-2:] == [("release_late_outputs", 3, 7), ("interrupt", 3)]
     thread.at_safe_point()
     assert story == ["commit", "next"]
 
@@ -184,11 +184,11 @@ def test_a_thread_that_takes_mails_only_goes_back_to_them(thread, plane):
     """Its data has ended: it writes what is let go, be it nothing, serves no record, and its mails go on."""
     story = []
     thread.serve_mails_only()
-    thread.post(lambda: (story.append("timer"), thread.let_go(7)))
+    thread.post(lambda: (story.append("timer"), thread.release_late_outputs(7)))
     thread.post(lambda: story.append("next"))
 
     assert story == ["timer"]
-    assert plane.verbs[:4] == [("hold", 3), ("let_go", 3, 7), ("release", 3), ("report_written", 3)]
+    assert plane.verbs[:4] == [("hold", 3), ("release_late_outputs", 3, 7), ("release", 3), ("report_written", 3)]
     assert thread.written()
     assert plane.verbs[-1] == ("hold", 3)
     assert story == ["timer", "next"]
@@ -197,7 +197,7 @@ def test_a_thread_that_takes_mails_only_goes_back_to_them(thread, plane):
 def test_what_an_operator_waits_for_at_its_end_comes_before_mails(thread, plane):
     """Outputs were let go and are written; others are still late, so the thread stays with them."""
     thread.serve_mails_only()
-    thread.let_go(7)
+    thread.release_late_outputs(7)
     thread.begin_yield()
 
     assert thread.written()

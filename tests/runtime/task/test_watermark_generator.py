@@ -287,26 +287,26 @@ class TestAlignedSources:
         reading = self.reading()
         reading.run(SECOND)
         watermark_ns = reading.generator._watermark_ns
-        reading.generator.limited(watermark_ns)
+        reading.generator.on_watermark_limit(watermark_ns)
         assert self.pauses(reading) == []
-        reading.generator.limited(watermark_ns - 1)
+        reading.generator.on_watermark_limit(watermark_ns - 1)
         assert self.pauses(reading) == [(0, True)]
-        reading.generator.limited(watermark_ns - 2)
+        reading.generator.on_watermark_limit(watermark_ns - 2)
         assert self.pauses(reading) == [], "it waits already"
-        reading.generator.limited(watermark_ns)
+        reading.generator.on_watermark_limit(watermark_ns)
         assert self.pauses(reading) == [(0, False)]
 
     def test_its_own_next_watermark_may_be_beyond_the_limit(self):
         reading = self.reading()
         reading.run(SECOND)
-        reading.generator.limited(SECOND)
+        reading.generator.on_watermark_limit(SECOND)
         self.pauses(reading)
         reading.run(1300 * MS)
         assert self.pauses(reading) == [(0, True)]
 
     def test_a_buffer_judges_the_watermark_of_two_reports_before(self):
         reading = self.reading(buffer=2)
-        reading.generator.limited(0)
+        reading.generator.on_watermark_limit(0)
         reading.run(590 * MS)
         assert self.pauses(reading) == []
         reading.run(610 * MS)
@@ -318,7 +318,7 @@ class TestAlignedSources:
         aligned, watermark_ns = reading.generator.aligned, reading.generator._watermark_ns
         assert aligned.waited_ns == 0
         for limit_ns, until_ns, waited_ns in ((0, 1500, 500), (NO_LIMIT, 1600, 500), (watermark_ns - 1, 1700, 600)):
-            aligned.limited(limit_ns)
+            aligned.on_watermark_limit(limit_ns)
             reading.slot.env.now = until_ns * MS
             assert waited_ns * MS == aligned.waited_ns
         assert aligned.waited_ns == reading.generator._stood_still_ns()
@@ -327,5 +327,5 @@ class TestAlignedSources:
         reading = self.reading()
         reading.run(SECOND)
         reading.slot.thread.mails_only = True
-        reading.generator.limited(0)
+        reading.generator.on_watermark_limit(0)
         assert self.pauses(reading) == []

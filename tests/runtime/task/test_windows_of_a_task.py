@@ -59,7 +59,7 @@ class TestRecordsThatWindowsHold:
     def test_all_of_a_bundle_leaves(self, slot):
         content = HeldRecords(slot, TUMBLING)
         assert content.leave()
-        assert slot.calls() == [("let_go", 100), ("report_written", 0)]
+        assert slot.calls() == [("release_late_outputs", 100), ("report_written", 0)]
         slot.late = 0
         assert not content.leave()
         assert slot.calls() == []
@@ -105,7 +105,7 @@ class TestWindowsOfEventTime:
         assert windows.fire(5 * SECOND)
         assert slot.calls() == [("occupy",)]
         slot.env.run(100)
-        assert slot.calls() == [("let_go", 100), ("report_written", 0), ("vacate",)]
+        assert slot.calls() == [("release_late_outputs", 100), ("report_written", 0), ("vacate",)]
 
     def test_a_window_ends_once(self, slot, windows):
         for channel in (4, 7):
@@ -130,7 +130,7 @@ class TestWindowsOfEventTime:
         slot.read, slot.served = [60, 45], 105
         assert windows.fire(5 * SECOND)
         slot.env.run(SECOND)
-        assert ("let_go", 100) in slot.calls()
+        assert ("release_late_outputs", 100) in slot.calls()
 
     def test_sliding_windows_note_what_has_left(self, slot):
         windows = EventTimeWindows(slot, SLIDING)
@@ -142,9 +142,9 @@ class TestWindowsOfEventTime:
     @pytest.mark.parametrize("idle", [False, True])
     def test_the_end_of_the_input_ends_all_unless_it_is_idle(self, slot, windows, idle):
         windows.clock = SimpleNamespace(idle=idle)
-        assert (idle, not idle) == (windows.drops, windows.owes_outputs)
+        assert (idle, not idle) == (windows.drops, windows.has_pending_outputs)
         windows.end_input()
-        assert ([] if idle else [("let_go", 100)]) == slot.calls()
+        assert ([] if idle else [("release_late_outputs", 100)]) == slot.calls()
 
     def test_without_a_clock_it_is_not_idle(self, windows):
         assert not windows.drops
@@ -177,10 +177,10 @@ class TestTimersOfProcessingTime:
         slot.env.run(5 * SECOND - 1)
         assert slot.calls() == []
         slot.env.run(5 * SECOND)
-        assert slot.calls() == [("let_go", 100)]
+        assert slot.calls() == [("release_late_outputs", 100)]
         slot.served = 150
         slot.env.run(14 * SECOND)
-        assert slot.calls() == [("let_go", 150)]
+        assert slot.calls() == [("release_late_outputs", 150)]
 
     def test_ends_are_those_of_the_phase(self):
         slot, windows = self.windows(phase_ns=2 * SECOND)
@@ -195,7 +195,7 @@ class TestTimersOfProcessingTime:
         assert slot.calls() == []
         assert (Timer(100, 8 * SECOND), Timer(100, 13 * SECOND)) == windows.timers()
         slot.env.run(8 * SECOND)
-        assert slot.calls() == [("let_go", 100)]
+        assert slot.calls() == [("release_late_outputs", 100)]
 
     def test_a_session_without_a_new_record_has_one_timer(self):
         slot, windows = self.windows(hold_ns=7 * SECOND)
@@ -219,7 +219,7 @@ class TestTimersOfProcessingTime:
     def test_what_was_due_fires_when_the_task_begins(self):
         """Timers of the future are set anew with their windows; those of sessions are not, and wait."""
         timers = (Timer(40, 5 * SECOND), Timer(50, 6 * SECOND), Timer(60, 6 * SECOND + 1))
-        for hold_ns, fires_later in ((0, []), (1, [("let_go", 60)])):
+        for hold_ns, fires_later in ((0, []), (1, [("release_late_outputs", 60)])):
             slot, windows = self.windows(hold_ns=hold_ns)
             slot.env.run(6 * SECOND)
             windows.restored(snapshot(timers=timers))
@@ -228,7 +228,7 @@ class TestTimersOfProcessingTime:
             windows.begin()
             for mail in tuple(mails):
                 mail()
-            assert slot.calls() == [("let_go", 40), ("let_go", 50)]
+            assert slot.calls() == [("release_late_outputs", 40), ("release_late_outputs", 50)]
             slot.env.run(6 * SECOND + 1)
             for mail in mails[2:]:
                 mail()
@@ -251,7 +251,7 @@ class TestTimersOfProcessingTime:
         elif how != "finished":
             getattr(windows, how)()
         slot.env.run(20 * SECOND)
-        assert slot.calls("let_go") == []
+        assert slot.calls("release_late_outputs") == []
         assert slot.env.next_ns is None
 
     def test_a_timer_whose_mail_comes_behind_the_end(self):
@@ -265,9 +265,9 @@ class TestTimersOfProcessingTime:
     @pytest.mark.parametrize("early", [False, True])
     def test_bundles_are_finished_at_the_end(self, early):
         slot, windows = self.windows(early=early)
-        assert early == windows.owes_outputs
+        assert early == windows.has_pending_outputs
         windows.end_input()
-        assert ([("let_go", 100)] if early else []) == slot.calls()
+        assert ([("release_late_outputs", 100)] if early else []) == slot.calls()
 
     def test_buffered_rows_are_flushed_first(self):
         slot, windows = self.windows(flush_ns=2)
@@ -276,7 +276,7 @@ class TestTimersOfProcessingTime:
         slot.env.run(5 * SECOND + 19)
         assert slot.calls() == [("occupy",)]
         slot.env.run(5 * SECOND + 20)
-        assert slot.calls() == [("let_go", 110), ("vacate",)]
+        assert slot.calls() == [("release_late_outputs", 110), ("vacate",)]
 
 
 class TestRescaledWindows:

@@ -26,14 +26,14 @@ class Office:
     def at(self, ms, action, *arguments):
         self.env.call_in(ms * MS, lambda: action(*arguments))
 
-    def tell(self, what):
+    def dispatch(self, what):
         return lambda: self.story.append((what, self.env.now / MS))
 
     def write(self, ms, checkpoint, size_bytes, what):
-        self.at(ms, self.writer.write, checkpoint, size_bytes, self.tell(what))
+        self.at(ms, self.writer.write, checkpoint, size_bytes, self.dispatch(what))
 
     def complete(self, ms, checkpoint, task, what):
-        self.at(ms, self.writer.when_closed, checkpoint, self.tell(what))
+        self.at(ms, self.writer.when_closed, checkpoint, self.dispatch(what))
         self.at(ms, self.writer.complete, checkpoint, task)
 
     def run(self):
@@ -183,7 +183,7 @@ def test_a_file_that_storage_gives_up_fails_all_members():
     office.writer.register(1)
     office.write(0, 1, 10 * PER_MS, "data of 0")
     for task, ms in ((0, 0), (1, 9)):
-        office.at(ms, office.writer.when_closed, 1, office.tell("never"), office.tell(f"failed for {task}"))
+        office.at(ms, office.writer.when_closed, 1, office.dispatch("never"), office.dispatch(f"failed for {task}"))
         office.at(ms, office.writer.complete, 1, task)
     down(office, 4)
 
@@ -258,7 +258,7 @@ def test_all_who_wait_hear_that_storage_gave_up():
     office = Office(members=(0, 1, 2), retry=Retry(attempts=1))
     office.writer.register(1)
     for task in (0, 1):
-        office.at(0, office.writer.when_closed, 1, office.tell("never"), office.tell(f"failed for {task}"))
+        office.at(0, office.writer.when_closed, 1, office.dispatch("never"), office.dispatch(f"failed for {task}"))
         office.at(0, office.writer.complete, 1, task)
     office.write(0, 1, 10 * PER_MS, "data of 2")
     down(office, 4)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sim.model.storage import Retry
 from sim.storage import network
-from sim.storage.network import SCALE, SharedNetwork, Steady, max_min
+from sim.storage.network import SCALE, ConstantRateLink, SharedNetwork, max_min
 from sim.storage.requests import Attempts
 from tests.storage.lab import MB, MS, SECOND
 
@@ -43,14 +43,14 @@ class Weather:
 
 def test_alone_it_has_the_whole_link():
     road = Road()
-    road.send("a", 50 * MB, Steady(100 * MB))
+    road.send("a", 50 * MB, ConstantRateLink(100 * MB))
 
     assert road.run() == {"a": 500}
 
 
 def test_two_share_a_card():
     """a: 100 MB from 0, b: 25 MB from 500 ms on, 100 MB/s.  Half each until b is there at 1000 ms, then a has its last 25 MB alone."""
-    road, card = Road(), Steady(100 * MB)
+    road, card = Road(), ConstantRateLink(100 * MB)
     road.send("a", 100 * MB, card)
     road.send("b", 25 * MB, card, at_ms=500)
 
@@ -59,8 +59,8 @@ def test_two_share_a_card():
 
 def test_what_one_cannot_use_goes_to_the_others():
     """a is held to 20 MB/s by its own node; b has the other 80 of the card."""
-    road, card = Road(), Steady(100 * MB)
-    road.send("a", 20 * MB, card, Steady(20 * MB))
+    road, card = Road(), ConstantRateLink(100 * MB)
+    road.send("a", 20 * MB, card, ConstantRateLink(20 * MB))
     road.send("b", 80 * MB, card)
 
     assert road.run() == {"a": 1000, "b": 1000}
@@ -76,7 +76,7 @@ def test_a_link_that_slows_down_slows_what_is_under_way():
 
 def test_nothing_to_send_or_nothing_in_the_way_takes_no_time():
     road = Road()
-    road.send("empty", 0, Steady(1))
+    road.send("empty", 0, ConstantRateLink(1))
     road.send("free", 10**15)
 
     assert road.run() == {"empty": 0, "free": 0}
@@ -84,7 +84,7 @@ def test_nothing_to_send_or_nothing_in_the_way_takes_no_time():
 
 def test_who_gives_up_leaves_the_link_to_the_others():
     """b is interrupted after 500 ms with 25 MB behind it; a has had 25 MB and 75 MB alone after that."""
-    road, card = Road(), Steady(100 * MB)
+    road, card = Road(), ConstantRateLink(100 * MB)
     road.send("a", 100 * MB, card)
     b = road.send("b", 100 * MB, card)
     b.callbacks.append(lambda event: setattr(event, "defused", True))
@@ -103,7 +103,7 @@ def test_who_gives_up_leaves_the_link_to_the_others():
 )
 def test_a_busy_link_carries_its_bandwidth(flows):
     """Work conservation through time: one link all flows cross is never idle while one of them is under way, and never carries more."""
-    road, others, trunk = Road(), [Steady(1000 * MB) for _ in range(4)], Steady(10 * MB)
+    road, others, trunk = Road(), [ConstantRateLink(1000 * MB) for _ in range(4)], ConstantRateLink(10 * MB)
     for i, (at_ms, size, extra) in enumerate(flows):
         road.send(i, size * MB // 100, trunk, *(others[link] for link in sorted(extra)), at_ms=at_ms)
     arrived = road.run()
@@ -144,7 +144,7 @@ FLOW = st.tuples(
 )
 def test_groups_of_flows_arrive_as_if_all_were_shared_anew(flows, bandwidths):
     """To the nanosecond, whichever links they share: groups come together and fall apart."""
-    road, links = Road(), [Steady(rate) for rate in bandwidths]
+    road, links = Road(), [ConstantRateLink(rate) for rate in bandwidths]
     for number, (begin, size, crossed) in enumerate(flows):
         road.send(number, size, *(links[link] for link in sorted(crossed)), at_ms=begin // MS)
 
@@ -158,7 +158,7 @@ def test_flows_elsewhere_are_not_looked_at(monkeypatch):
         network, "max_min", lambda paths, capacity: sizes.append(len(paths)) or max_min(paths, capacity)
     )
     for host in range(100):
-        card = Steady(100 * MB)
+        card = ConstantRateLink(100 * MB)
         road.send((host, 1), (host + 1) * MB, card)
         road.send((host, 2), (host + 1) * MB, card, at_ms=2000 + host)
     road.run()

@@ -8,7 +8,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Retry
 from sim.storage.media.dfs import replicas
-from sim.storage.network import Steady
+from sim.storage.network import ConstantRateLink
 from tests.storage.lab import MB, MS, SECOND, Lab, dfs, slow
 
 MIB = 1 << 20
@@ -63,7 +63,7 @@ def test_one_slow_replica_sets_the_pace():
     """Three nodes, three replicas: all of them in every pipeline; whichever is slow by 20, the file is."""
     limping = [Lab(dfs(replication=3)) for _ in range(3)]
     for node, lab in enumerate(limping):
-        lab.storage.medium._nodes[node].disk = Steady(5 * MB)
+        lab.storage.medium._nodes[node].disk = ConstantRateLink(5 * MB)
 
     assert (healthy := Lab(dfs(replication=3))).took_ms(healthy.storage.write(100 * MB, "a")) == 1000
     assert [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in limping] == [20_000] * 3
@@ -157,7 +157,7 @@ def test_a_block_that_takes_too_long_goes_to_other_nodes():
         dfs(nodes=2), retry=Retry(attempts=20, backoff_ns=50 * MS, most_backoff_ns=50 * MS, timeout_ns=100 * MS)
     )
     lab = Lab(options)
-    lab.storage.medium._nodes[0].disk = Steady(MB)
+    lab.storage.medium._nodes[0].disk = ConstantRateLink(MB)
     took = [lab.took_ms(lab.storage.write(MB, name)) for name in "abcdefgh"]
 
     assert {10.0} < set(took)

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.app.cli.errors import EXIT_CODES, Code, UserError
-from sim.model.text import Readable
+from sim.model.text import PrintableError
 
 
 @pytest.mark.parametrize("name", EXIT_CODES)
@@ -43,7 +43,7 @@ def test_every_error_for_users_has_an_exit_code():
     for info in pkgutil.walk_packages(sim.__path__, "sim."):
         if "__main__" not in info.name and "spark" not in info.name:
             importlib.import_module(info.name)
-    readable = [error for error in subclasses(Readable) if error.__module__.startswith("sim.")]
+    readable = [error for error in subclasses(PrintableError) if error.__module__.startswith("sim.")]
     without = [
         error.__qualname__
         for error in readable

@@ -131,7 +131,9 @@ def test_lists_of_lines_are_merged_behind_each_other():
 
 
 @pytest.mark.parametrize(("version", "brought"), [(None, False), ("another", True)])
-def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(monkeypatch, tmp_path, version, brought):
+def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(
+    monkeypatch, tmp_path, version, restored_parts
+):
     """It stays in the user's cache: the compiled kernel is kept beside it."""
     (tmp_path / "sent" / "sim").mkdir(parents=True)
     (tmp_path / "sent" / "sim" / "__init__.py").write_text("")
@@ -139,12 +141,12 @@ def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(monkey
     python = SimpleNamespace(modules={"sim": 1, "sim.studies": 2, "simpy": 3}, path=["first"])
     monkeypatch.setattr(spark_task, "sys", python)
 
-    spark_task.bring(str(tmp_path / "sent"), version or code_version())
+    spark_task.import_driver_package(str(tmp_path / "sent"), version or code_version())
 
     place = tmp_path / "cache" / "ckptsim" / "another"
-    assert (["simpy"] if brought else ["sim", "sim.studies", "simpy"]) == list(python.modules)
-    assert ([str(place), "first"] if brought else ["first"]) == python.path
-    assert brought == (place / "sim" / "__init__.py").exists()
+    assert (["simpy"] if restored_parts else ["sim", "sim.studies", "simpy"]) == list(python.modules)
+    assert ([str(place), "first"] if restored_parts else ["first"]) == python.path
+    assert restored_parts == (place / "sim" / "__init__.py").exists()
 
 
 def test_a_package_that_was_kept_is_not_copied_again(monkeypatch, tmp_path):
