@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def timed(advance: Callable[..., T], spent: list[float]) -> Callable[..., T]:
-    """``advance`` or ``rerun_with_observers`` that adds its CPU seconds to the last entry of `spent`."""
+    """``advance`` or ``look`` that adds its CPU seconds to the last entry of `spent`."""
 
     def run(*times: int) -> T:
         begin = time.process_time()

@@ -236,7 +236,7 @@ def state_redistribution_errors(
     stamps_by_kind: Mapping[Kind, Sequence[Stamp]],
     restored_parts: Sequence[Sequence[RestoredState]],
 ) -> Iterator[Violation]:
-    """`stamps_by_kind`: those of a vertex in the checkpoint; `restored_state`: what each of its new subtasks has got."""
+    """`stamps_by_kind`: those of a vertex in the checkpoint; `restored_parts`: what each of its new subtasks has got."""
     for kind, stamps in stamps_by_kind.items():
         shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
         for piece in (piece for several in restored_parts for piece in several if piece.kind == kind):

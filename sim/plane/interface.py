@@ -46,7 +46,7 @@ OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to sen
 To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
 """
 MOST_LOOKS = 8
-"""Rows that `rerun_with_observers` returns at a time."""
+"""Rows that `look` returns at a time."""
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 

@@ -230,7 +230,7 @@ class TaskInitialized:
 class JobManagerReturned:
     """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
 
-    Its restart strategy has seen no failure, unless it is the same one that `is_active_again` with another parallelism.
+    Its restart strategy has seen no failure, unless it is the same JobManager that resumes the job with another parallelism.
     """
 
     now: int

@@ -116,7 +116,7 @@ class TwoPlaneEnvironment(simpy.Environment):
     def look_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
     ) -> None:
-        """`call_every` for a look at the records that each task has served: `rerun_with_observers` gets times and rows of several at once.
+        """`call_every` for a look at the records that each task has served: `look` gets times and rows of several at once.
 
         `left`: so many more looks may be told together.
         """

@@ -131,7 +131,7 @@ class Chain:
         return segment._replace(scenario=scenario, start_from="checkpoint", kind="rescale")
 
     def instance(self, scenario: Scenario, beginning: InitialState | None) -> JobInstance:
-        """Make a job instance.  `initial_task_snapshot`: None for the first."""
+        """Make a job instance.  `beginning`: None for the first."""
         return JobInstance(scenario, self.engine, check=self.check, beginning=beginning)
 
     @property

@@ -40,7 +40,7 @@ _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per
 class RocksDb:
     """The RocksDB backend of one subtask.
 
-    `shared_files_in_savepoint`: the thread that compacts for every database of the task manager, used if the tree's options say so.
+    `shared`: the thread that compacts for every database of the task manager, used if the tree's options say so.
     """
 
     def __init__(

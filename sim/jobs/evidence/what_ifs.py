@@ -99,7 +99,7 @@ _SCENARIO: dict[str, Kind] = {
 
 
 def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
-    """What `replace_fields` changes, in the order of `KINDS`.  How long, how often and with which seed it runs is no change."""
+    """What `changed` changes, in the order of `KINDS`.  How long, how often and with which seed it runs is no change."""
     found: set[Kind] = {
         *_differing(imported, changed, _SCENARIO),
         *_differing(imported.checkpoint, _same_backend(imported.checkpoint, changed.checkpoint), _CHECKPOINT),

@@ -88,7 +88,7 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
 
 
 def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator[tuple[int, int, int]]:
-    """(ns in the run, numerator, denominator) of the rate of one of `shared_files_in_savepoint` subtasks."""
+    """(ns in the run, numerator, denominator) of the rate of one of `shared` subtasks."""
     file = folder / trace.trace
     steps, length_ns, *_ = series_of(trace, folder)
     begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / shared
@@ -101,7 +101,7 @@ def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator
 
 
 def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> Sequence[Rate]:
-    """The rate of one of `shared_files_in_savepoint` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
+    """The rate of one of `shared` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
     return _rates(trace, folder, file_stamp(folder / trace.trace), until_ns, shared)
 
 

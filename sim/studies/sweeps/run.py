@@ -167,7 +167,7 @@ def run_missing(
 ) -> None:
     """Run the cells that have no row, and keep theirs.  Cells that another command runs meanwhile are left out.
 
-    `shared_files_in_savepoint`: another command is at work on them: this one runs them in an order of its own.
+    `shared`: another command is at work on them: this one runs them in an order of its own.
     """
     missing = store.missing(planned)
     if not missing:

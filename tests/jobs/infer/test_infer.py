@@ -35,7 +35,7 @@ def keeping_up():
 
 @pytest.fixture
 def changed():
-    """``replace_fields({"/plan": edit})``: the scenario of the job with answers about it changed; "@/config" is one about the cluster."""
+    """``changed({"/plan": edit})``: the scenario of the job with answers about it changed; "@/config" is one about the cluster."""
 
     def infer(changes=None, name="pressed", *, without=(), samples=True):
         snapshot = read_saved(REST / f"{name}.zip")
