@@ -115,7 +115,7 @@ def measured(file: Path, folder: Path | None) -> dict[str, object]:
     }
     if folder is None:
         return found | {"answer": ""}
-    result = sweep(SweepRequest(definition, file), folder)
+    result = sweep(SweepRequest(definition, file), folder=folder)
     return found | {"all CPU s": time.process_time() - begun_s, "all MB": peak_mb(), "answer": repr(result)}
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -141,8 +142,17 @@ def tables_page() -> str:
 
 
 def python_page() -> str:
-    """The public names of the package; mkdocstrings fills it from docstrings."""
-    return "# From Python\n\n::: sim\n"
+    """The public names of the package, which mkdocstrings fills from docstrings, and the options of each function."""
+    import sim
+
+    lines = ["# From Python", "", "::: sim", ""]
+    for name in sim.__all__:
+        _, _, options = (inspect.getdoc(getattr(sim, name)) or "").partition("\n\nOptions:\n")
+        if options:
+            named = (line.strip().partition(": ") for line in options.splitlines())
+            lines += [f"## Options of sim.{name}", "", "| keyword | meaning |", "|---|---|"]
+            lines += [*(f"| `{keyword}` | {_cell(meaning)} |" for keyword, _, meaning in named), ""]
+    return "\n".join(lines)
 
 
 def gallery_pages() -> dict[str, str]:

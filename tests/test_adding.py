@@ -16,7 +16,6 @@ from sim.advice.settings import protocols
 from sim.advice.situation import MESSAGES, Change, Lever, Situation
 from sim.app.cli import app
 from sim.app.cli.console import Console
-from sim.app.cli.errors import speaking
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put
 from sim.app.verbs.common import Listener, OptionError
@@ -380,10 +379,9 @@ def count_checkpoints(file, least, *, listener=None):
 
 def count_command(file: Path, least: int = 0):
     """Count checkpoints."""
-    with speaking():
-        console = Console(lambda found: put(f"{found} checkpoints"))
-        count_checkpoints(file, least, listener=console)
-        console.finish()
+    console = Console(lambda found: put(f"{found} checkpoints"))
+    count_checkpoints(file, least, listener=console)
+    console.finish()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from benchmarks.flink.measured import measured
 from benchmarks.flink.switch import Experiment, Report
 from sim.advice.answer import ADVISED
 from sim.advice.situation import FOLDER
-from sim.app.verbs.advise import AdviceOptions, AdvisedJob, advise, job_of
+from sim.app.verbs.advise import AdvisedJob, advise, job_of
+from sim.app.verbs.options import AdviseOptions
 from sim.jobs.source.fetching import fetch
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import save
@@ -79,7 +80,8 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         report(
             f"imported; the longest of {len(today)} checkpoints took {ms_text(today.max())}: advice for {ms_text(limit_ms)}"
         )
-        request = AdviceOptions(
+        request = AdviseOptions(
+            folder=Path(folder) / "advice",
             p99=f"{limit_ms:.0f} ms",
             recovery=RECOVERY,
             failure="task",
@@ -87,7 +89,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
             within=WITHIN,
             horizon=f"{3 * experiment.watch_s:.0f} s",
         )
-        advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
+        advised = advise(_job(Path(folder), experiment), **request)
         unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())
         keys = _keys(Path(folder) / "advice" / ADVISED)
         found = Kept(

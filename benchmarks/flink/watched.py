@@ -15,7 +15,8 @@ from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.standalone import free_port
 from sim.app.verbs.common import Listener
-from sim.app.verbs.watch import Watched, WatchOptions, watch
+from sim.app.verbs.options import WatchOptions
+from sim.app.verbs.watch import Watched, watch
 from sim.jobs.watch.watcher import WatchEvent
 
 RATE = 2400
@@ -79,8 +80,7 @@ def watched(
         flink.await_checkpoints(job, SETTLED, within_s=180)
         report(f"watched from {time.monotonic() - begun:.0f} s on; the load doubles {middle_s} s later")
         chosen = WatchOptions(
-            flink.url,
-            folder,
+            folder=folder,
             every=f"{pace.every:g} s",
             duration=f"{60 * minutes:g} s",
             sample=f"{pace.sample:g} s",
@@ -94,7 +94,7 @@ def watched(
         )
         if timer is not None:
             timer.start()
-        found = watch(chosen, listener=_Lines(report))
+        found = watch(flink.url, listener=_Lines(report), **chosen)
         if timer is not None:
             timer.join()
         return found

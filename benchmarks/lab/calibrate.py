@@ -17,7 +17,8 @@ from benchmarks.lab.calibration.cross_validation import Fit, RecordingVotes, err
 from benchmarks.lab.calibration.environments import environment_text, head
 from benchmarks.lab.calibration.estimate import Estimate, estimates, votes
 from benchmarks.lab.calibration.estimators import CONSTANTS
-from sim.app.verbs.common import Listener, Stopped, command_line, paragraph
+from sim.app.verbs.common import Listener, Stopped, paragraph
+from sim.app.verbs.options import command_line
 from sim.app.verbs.validate import in_folder
 from sim.jobs.evidence.prediction import truth, unmodelled
 from sim.jobs.source.recorded_job import RecordingError
@@ -100,7 +101,7 @@ def calibrate(places: Sequence[Path], out: Path | None = None, *, listener: List
         if estimate.kept:
             count = "no" if not estimate.recordings else "only one"
             listener.message(f"{name}: kept at {estimate.value_ms:g} ms: {count} recording tells it")
-    command = command_line("calibrate", list(places), {}).replace("ckptsim", "python -m benchmarks.lab", 1)
+    command = command_line("calibrate", list(places)).replace("ckptsim", "python -m benchmarks.lab", 1)
     calibration = Calibration(found, recordings, skipped, command)
     listener.result(calibration)
     if out is not None:

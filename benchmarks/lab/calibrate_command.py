@@ -7,13 +7,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, UserError, print_message, speaking
-from sim.app.cli.options import JobsOption
+from sim.app.cli.errors import Code, UserError, print_message
+from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import show
+from sim.app.verbs.options import JobsOption, Option
 
 if TYPE_CHECKING:
     from benchmarks.lab.calibrate import Calibration, CrossValidation
@@ -21,39 +20,32 @@ if TYPE_CHECKING:
 
 
 def calibrate_environment(
-    recordings: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Recordings, or folders of them.", show_default=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)
-    ] = None,
+    recordings: Annotated[list[Path], argument("FOLDER...", "Recordings, or folders of them.")],
+    *,
+    out: Annotated[Path | None, Option("Instead of stdout.", flag="--out -o", metavar="FILE")] = None,
     cross_validate: Annotated[
-        bool,
-        typer.Option(
-            "--cross-validate", help="Predict each recording with constants from the others; the file is not written."
-        ),
+        bool, Option("Predict each recording with constants from the others; the file is not written.")
     ] = False,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per prediction.")] = 3,
+    seeds: Annotated[int, Option("Simulations per prediction.", min=1)] = 3,
     jobs: JobsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What is shown, as JSON.")] = False,
-) -> None:
+    as_json: Annotated[bool, Option("What is shown, as JSON.", flag="--json")] = False,
+) -> Code:
     """Estimate what no configuration says from recordings of one environment: one file for `environment:`, nothing is simulated."""
-    with speaking():
-        if cross_validate and out is not None:
-            raise UserError(
-                "--cross-validate estimates many times; write the file with another call, without it", Code.USAGE
-            )
-        from benchmarks.lab import calibrate as verb
+    if cross_validate and out is not None:
+        raise UserError(
+            "--cross-validate estimates many times; write the file with another call, without it", Code.USAGE
+        )
+    from benchmarks.lab import calibrate as verb
 
-        found: Calibration | CrossValidation
-        if cross_validate:
-            console = Console(_print_json if as_json else _show_errors)
-            found = verb.cross_validate(recordings, seeds=seeds, jobs=jobs, listener=console)
-        else:
-            console = Console(_print_json if as_json else _print_file if out is None else _show_constants)
-            found = verb.calibrate(recordings, out, listener=console)
-        console.finish()
-        raise typer.Exit(Code.CELLS_FAILED if found.skipped else Code.FINE)
+    found: Calibration | CrossValidation
+    if cross_validate:
+        console = Console(_print_json if as_json else _show_errors)
+        found = verb.cross_validate(recordings, seeds=seeds, jobs=jobs, listener=console)
+    else:
+        console = Console(_print_json if as_json else _print_file if out is None else _show_constants)
+        found = verb.calibrate(recordings, out, listener=console)
+    console.finish()
+    return Code.CELLS_FAILED if found.skipped else Code.FINE
 
 
 def _print_json(found: Calibration | CrossValidation) -> None:

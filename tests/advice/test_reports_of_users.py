@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.app.verbs.advise import AdviceOptions, advise, job_of
+from sim.app.verbs.advise import advise
 from tests.app.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports"
@@ -13,7 +13,7 @@ REPORTS = Path(__file__).parents[1] / "data" / "reports"
 def advised(folder, file, *changes, **options):
     """The data of an advice, and its text."""
     given = {"budget": "60 s", "within": "10 min", "unknowns": False, "replications": 1} | options
-    found = advise(job_of(file, changes), AdviceOptions(**given), folder / "out", jobs=1)
+    found = advise(file, changes=changes, folder=folder / "out", jobs=1, **given)
     return found.data, repr(found)
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from ruamel.yaml import YAML
 from scipy.stats import t as student
 
-from sim.app.verbs.diff import DiffRequest, diff
+from sim.app.verbs.diff import diff
 from sim.model.quantities import STATISTICS
 from sim.model.schema.study import loads
 from sim.results.sweep_answers import text as value_text
@@ -432,7 +432,7 @@ def ran(name, folder):
         b = b.replace(old, new)
     (folder / "a.yaml").write_text(JOB)
     (folder / "b.yaml").write_text(b)
-    found = diff(DiffRequest(folder / "a.yaml", folder / "b.yaml", replications=2), jobs=1)
+    found = diff(folder / "a.yaml", folder / "b.yaml", replications=2, jobs=1)
     return ToldDiff(found.table, JOB, b), sentences(found.parts)
 
 

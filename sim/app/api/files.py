@@ -3,78 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pandas as pd
 
 from sim.app.api.results import Notebook
+from sim.app.verbs import traces
+from sim.app.verbs.options import ReadTracesOptions, TraceWindowsOptions, documented, path_of
+from sim.app.verbs.traces import ReadTraces, TraceWindows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sim.app.verbs.pictures import WrittenReport
-    from sim.app.verbs.traces import ReadTraces, TraceWindows
 
 
+@documented(ReadTracesOptions)
 def read_traces(
-    folder: str | PathLike[str],
-    tables: str | PathLike[str] = "tables",
-    *,
-    format: str | None = None,  # noqa: A002 - the command's word
-    time: str | None = None,
-    time_unit: str | None = None,
-    value: str | None = None,
-    meaning: str | None = None,
-    per: str | None = None,
-    zone: str | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
+    folder: str | PathLike[str], tables: str | PathLike[str] = "tables", **options: Unpack[ReadTracesOptions]
 ) -> ReadTraces:
     """Read CSV series, JSON of Prometheus and Grafana, arrivals, failures, recordings and logs into Parquet tables in the folder `tables`.
 
     `counts` of the result has a row per trace and table with the `count` of its rows.  Rows that could not be used are of the kind
     `quarantine`, with file, line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its
-    values are taken as.  `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the
-    default), arrivals, speeds or failures; a rate counts for `per` (a second).  `zone`: of dates that name none ("Europe/Berlin").
-    `master`: "here" or a Spark cluster; by default here what is small.
-    `conf`: settings of the cluster.  ValueError: an impossible choice, or nothing to read.
+    values are taken as.  `master`: "here" or a Spark cluster; by default here what is small.  ValueError: an impossible choice, or nothing
+    to read.
     """
-    from sim.app.verbs import traces as verb
-
-    chosen = verb.choices(format, time, time_unit, value, meaning, per, zone)
-    return verb.read_traces(str(folder), str(tables), chosen, master=master, conf=conf, listener=Notebook())
+    return traces.read_traces(str(folder), str(tables), listener=Notebook(), **options)
 
 
+@documented(TraceWindowsOptions)
 def trace_windows(
-    tables: str | PathLike[str],
-    *,
-    length: str = "10 min",
-    cut: str = "time",
-    count: int | None = None,
-    trace: str | None = None,
-    file: str | PathLike[str] | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
+    tables: str | PathLike[str], *, file: str | PathLike[str] | None = None, **options: Unpack[TraceWindowsOptions]
 ) -> TraceWindows:
     """Cut tables of `read_traces` into windows with features: where each begins, its load, bursts and failures.
 
-    `cut`: "time" (one after the other), "bursts" (the most bursty), "load" (one of each class) or "failures" (around them).  `count`: so
-    many of each `trace`.  `file` keeps them as CSV, for ``windows: {file: ...}`` of a sweep.  ValueError: an impossible choice.
+    `cut`: "time" (one after the other), "bursts" (the most bursty), "load" (one of each class) or "failures" (around them).
+    `file` keeps them as CSV, for ``windows: {file: ...}`` of a sweep.  ValueError: an impossible choice.
     """
-    from sim.app.verbs.traces import cut_windows
-
-    return cut_windows(
-        str(tables),
-        None if file is None else Path(file),
-        length=length,
-        cut=cut,
-        count=count,
-        trace=trace,
-        master=master,
-        conf=conf,
-        listener=Notebook(),
-    )
+    return traces.cut_windows(str(tables), path_of(file), listener=Notebook(), **options)
 
 
 def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:
@@ -102,8 +69,6 @@ def schema(of: str = "scenario") -> dict[str, Any]:
 
 def columns() -> pd.DataFrame:
     """A row per column of all result tables: `table`, `column`, `unit`, `meaning`; `results` and `runs` are of sweeps."""
-    import pandas as pd
-
     from sim.studies.cells import described
 
     rows = [(table, *row) for table, found in described().items() for row in found]

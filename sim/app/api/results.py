@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from sim.app.report.figures import (
     QUANTITIES,
@@ -23,6 +23,7 @@ from sim.app.report.figures import (
     triggers_s,
 )
 from sim.app.verbs.common import Listener, Picture, paragraph, table_html, table_text
+from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import still
 from sim.results.pictures import where_time_goes
 from sim.results.side_by_side import texts
@@ -233,15 +234,15 @@ class RunAgain:
 
         return explain_runs(self._again, checkpoint, strategy=strategy, verify=verify, listener=Notebook())
 
-    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> WrittenTimeline:
+    @documented(WindowOptions)
+    def timeline(self, file: str | PathLike[str], **options: Unpack[WindowOptions]) -> WrittenTimeline:
         """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.
 
-        `strategy`: the first by default.  `begin` and `end` (such as "30 s") narrow the window, `step` is the time between two looks,
-        `limit` the number of events at most.  OptionError (a ValueError): no such strategy, or a window that shows nothing.
+        `strategy`: the first by default.  OptionError (a ValueError): no such strategy, or a window that shows nothing.
         """
         from sim.app.verbs.pictures import write_timeline
 
-        return write_timeline(self._again, Path(file), strategy=strategy, listener=Notebook(), **window)
+        return write_timeline(self._again, Path(file), listener=Notebook(), **options)
 
     @property
     @abstractmethod

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.api.results import Notebook, Results
-from sim.app.api.study import Changes, Study, lines_of, lists_of, study_of
+from sim.app.api.study import Study, lists_of, study_of
 from sim.app.verbs import diff as verb
-from sim.app.verbs.diff import REPLICATIONS, Diff, DiffRequest
+from sim.app.verbs.diff import Diff
+from sim.app.verbs.options import DiffOptions, SweepOptions, documented, lines_of, with_defaults
 from sim.app.verbs.run import StudySource
 from sim.app.verbs.sweep import Sweep, SweepRequest, read_request
 from sim.app.verbs.sweep import sweep as run_sweep
@@ -114,96 +115,61 @@ def _together(done: Mapping[str, Results]) -> Results:
 # ---- Many runs and the answer to a question about them.
 
 
+@documented(SweepOptions)
 def sweep(
     what: Study | str | PathLike[str],
     axes: Mapping[str, Sequence[Any]] | None = None,
     *,
-    changes: Changes = (),
-    folder: str | PathLike[str] | None = None,
-    replications: int | None = None,
-    jobs: int | None = None,
-    engine: Engine = "compiled",
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    checks: bool = True,
-    max_failures: int | None = None,
-    racing: int | None = None,
     progress: bool = True,
-    flink: str | PathLike[str] | None = None,
+    **options: Unpack[SweepOptions],
 ) -> Sweep:
     """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``); a row each.
 
     Rows are kept in `folder` (``runs/<name>-<id>`` by default); a repeated call goes on there.  `jobs`: processes here;
     `master`: a Spark cluster instead, with its settings in `conf`.  `racing`: try all settings of a sweep file in so many worlds, then go
-    on with possible winners.  `flink`: a file of Flink's configuration, as for `load`.
+    on with possible winners.
 
     Raises ScenarioError, OptionError, TooManyFailuresError (more than `max_failures`).
     """
-    extra = [
-        *lines_of(changes),
-        *lists_of(axes or {}),
-        *([] if replications is None else [f"run.replications={replications}"]),
-    ]
-    deployed = None if flink is None else Path(flink)
-    if isinstance(what, Study) and deployed is not None:
-        extra = [flink_change(deployed, what.origin.file), *extra]
-    return run_sweep(
-        _of_study(what.with_(extra), racing)
-        if isinstance(what, Study)
-        else read_request(Path(what), extra, racing, flink=deployed),
-        None if folder is None else Path(folder),
-        engine=engine,
-        jobs=jobs,
-        master=master,
-        conf=conf,
-        checks=checks,
-        max_failures=max_failures,
-        listener=Notebook(show=progress),
-    )
+    options["changes"] = [*lines_of(options.get("changes", ())), *lists_of(axes or {})]
+    request = _of_study(what, options) if isinstance(what, Study) else read_request(Path(what), **options)
+    return run_sweep(request, listener=Notebook(show=progress), **options)
 
 
-def _of_study(study: Study, racing: int | None) -> SweepRequest:
+def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
+    """The study with the changes of the options."""
+    given = with_defaults(SweepOptions, options)
+    often, flink = given["replications"], given["flink"]
+    deployed = [] if flink is None else [flink_change(Path(flink), study.origin.file)]
+    repeated = [] if often is None else [f"run.replications={often}"]
+    changed = study.with_([*deployed, *lines_of(given["changes"]), *repeated])
     definition = Definition(
-        study.name,
-        study.question,
-        SeededScenarios.as_given(study.models),
-        warnings=study.read.warnings,
-        backtest=study.read.backtest,
+        changed.name,
+        changed.question,
+        SeededScenarios.as_given(changed.models),
+        warnings=changed.read.warnings,
+        backtest=changed.read.backtest,
     )
-    return read_request(study.origin.file, study.pinned, racing, definition)
+    return read_request(study.origin.file, definition, changes=changed.pinned, racing=given["racing"])
 
 
 # ---- What differs between two scenarios, jobs or folders of results, and what that does to the answer.
 
 
+@documented(DiffOptions)
 def diff(
     a: Study | str | PathLike[str],
     b: Study | str | PathLike[str],
     *,
-    changes: Changes = (),
-    changes_b: Changes = (),
-    strategy: str | None = None,
-    replications: int = REPLICATIONS,
-    prices: str | PathLike[str] | None = None,
-    folder: str | PathLike[str] | None = None,
-    jobs: int | None = None,
-    engine: Engine = "compiled",
     progress: bool = True,
+    **options: Unpack[DiffOptions],
 ) -> Diff:
     """Say what differs in the inputs of `a` and `b`, and which change accounts for how much of the difference of their answers.
 
     Studies, scenario files, what `import_job` reads, or folders of `run`, `sweep`, `advise` or `watch`.
-    `changes` apply to both sides, `changes_b` to `b` only; `strategy` chooses one of several combinations.
-    `replications`: runs of each side and each change.
-    `prices`: a price list of an object store (YAML).
     `folder` keeps the answer and all rows.  Raises ScenarioError, RecordingError, FolderError, OptionError (the two cannot be compared).
     """
-    listed = None if prices is None else Path(prices)
-    request = DiffRequest(
-        _given(a), _given(b), tuple(lines_of(changes)), (), tuple(lines_of(changes_b)), strategy, replications, listed
-    )
-    place = None if folder is None else Path(folder)
-    return verb.diff(request, place, engine=engine, jobs=jobs, listener=Notebook(show=progress))
+    return verb.diff(_given(a), _given(b), listener=Notebook(show=progress), **options)
 
 
 def _given(what: Study | str | PathLike[str]) -> Path | StudySource:

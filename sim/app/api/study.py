@@ -7,50 +7,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from sim.app.api.results import Guessed, Notebook, Results, RunAgain
 from sim.app.verbs.common import MOST_ROWS, paragraph, preformatted, table_html, table_text
+from sim.app.verbs.options import RunOptions, documented, lines_of
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
-from sim.model.quantities import S3_STANDARD
 from sim.model.schema.axes import Axis, apply
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.study import ScenarioFile as Read
 from sim.model.schema.study import loads as read
 from sim.model.schema.text import Reading, ScenarioError, compose, value_at
-from sim.model.schema.validation import load_prices
 from sim.model.text import one_line
 from sim.studies.comparison import label
 from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:
+    from sim.app.verbs.options import Changes
     from sim.model.scenario import Scenario
-    from sim.plane import Engine
     from sim.studies.run_folder import Runs
-
-
-# ---- Changes of a scenario as Python has them -> ``key=value``, as the command has them.
-
-Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
-"""``{"checkpoint.interval": "10 s"}``, or ``["checkpoint.interval=10 s"]`` as after ``--set``.  A list of values is an axis."""
-
-_EXPECTED = """expected {"checkpoint.interval": "10 s"} or ["checkpoint.interval=10 s"]"""
-
-
-def lines_of(changes: Changes | Any) -> list[str]:
-    """TypeError: neither a mapping from keys to values nor a list of ``key=value``."""
-    if isinstance(changes, Mapping):
-        if wrong := [key for key in changes if not isinstance(key, str)]:
-            raise TypeError(f"changes: {_EXPECTED}, and {wrong[0]!r} is no key")
-        return [override(key, value) for key, value in changes.items()]
-    if (
-        isinstance(changes, str)
-        or not isinstance(changes, Sequence)
-        or not all(isinstance(line, str) for line in changes)
-    ):
-        raise TypeError(f"changes: {_EXPECTED}, not {type(changes).__name__}")
-    return list(changes)
 
 
 def lists_of(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
@@ -166,35 +142,15 @@ class Study(Guessed, RunAgain):
         _ = changed.read  # mistakes are told here, not at the first use
         return changed
 
-    def run(
-        self,
-        *,
-        folder: str | PathLike[str] | None = None,
-        jobs: int | None = None,
-        engine: Engine = "compiled",
-        checks: bool = True,
-        progress: bool = True,
-        try_assumptions: bool = True,
-        prices: str | PathLike[str] | None = None,
-    ) -> Results:
+    @documented(RunOptions)
+    def run(self, *, progress: bool = True, **options: Unpack[RunOptions]) -> Results:
         """Simulate every combination, and the same job without checkpoints beside them.
 
-        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
-        is over at once.  `engine`: "compiled" or "interpreted", the results are the same.  `checks`: watch runs for what
-        checkpoints promise.  `try_assumptions`: at most four more short runs say which values that the scenario leaves out decide.
-        `prices`: a price list of an object store (YAML).  A combination that breaks is in `errors`.
+        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: by default one per core, and none for what is over at once.
+        A combination that breaks is in `errors`.
         """
         request = read_request(self.origin, self.read, self.pinned)
-        place, listener = None if folder is None else Path(folder), Notebook(show=progress)
-        listed = S3_STANDARD if prices is None else load_prices(Path(prices))
-        options = {
-            "engine": engine,
-            "jobs": jobs,
-            "checks": checks,
-            "try_assumptions": try_assumptions,
-            "prices": listed,
-        }
-        return Results.of(run(request, place, listener=listener, **options))  # type: ignore[arg-type]
+        return Results.of(run(request, listener=Notebook(show=progress), **options))
 
     def flink_configuration(self) -> str:
         """Lines for config.yaml of Flink.  ValueError: the study has several combinations."""

@@ -16,6 +16,7 @@ import typer
 
 from sim.app.cli.terminal import fitted
 from sim.app.verbs.common import OptionError, Stopped
+from sim.app.verbs.options import flag_of
 from sim.model.text import PrintableError, printable
 from sim.studies.progress import ENDING
 
@@ -143,16 +144,6 @@ EXIT_CODES = {
     "sim.studies.sweeps.spark_masters.MissingDependencyError": 5,
 }
 """Class of an error whose message a user understands -> exit code.  Names, as importing all of them takes long."""
-OPTIONS = {
-    "folder": "--out",
-    "duration": "--for",
-    "begin": "--from",
-    "end": "--to",
-    "changes": "--set",
-    "headers": "--header",
-    "sources": "SOURCE",
-}
-"""Option in Python -> its name on the command line, where that differs."""
 
 
 class Code(IntEnum):
@@ -240,8 +231,7 @@ def _mendable(error: Exception) -> tuple[str, Code] | None:
         case UserError():
             return str(error), error.code
         case OptionError():
-            option = OPTIONS.get(error.option, f"--{error.option.replace('_', '-')}")
-            return f"{option}: {error.reason}", Code.USAGE
+            return f"{flag_of(error.option)}: {error.reason}", Code.USAGE
         case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
             return f"cannot keep results: {_place(error)}{error.strerror}", Code.CELLS_FAILED
         case OSError() if error.strerror:

@@ -6,32 +6,25 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, UserError, print_message, speaking, stoppable
-from sim.app.cli.options import (
-    DeadlineOption,
-    Engine,
-    EngineOption,
-    FlinkOption,
-    HeaderOption,
-    JobOption,
-    SetOption,
-    StrategyOption,
-    header_of,
-    job_place,
-)
+from sim.app.cli.errors import Code, print_message, stoppable
+from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.runs import show_run, show_sweep
 from sim.app.cli.terminal import put
-from sim.model.text import Address
+from sim.app.verbs.options import (
+    ExplainOptions,
+    ImportOptions,
+    Option,
+    ReportOptions,
+    TimelineOptions,
+    WatchOptions,
+)
 
 if TYPE_CHECKING:
     from sim.app.verbs.importing import ImportedJob
@@ -44,72 +37,25 @@ IMPORT_HELP = "http(s)://HOST:8081, a folder or zip of --save, an archive of a h
 
 
 def import_recording(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=IMPORT_HELP, show_default=False)],
-    job: JobOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Instead of stdout; what was seen is kept beside it.",
-            show_default=False,
-        ),
-    ] = None,
-    sample: Annotated[
-        str, typer.Option("--sample", metavar="DURATION", help="Live jobs: how long metrics are watched.")
-    ] = "60 s",
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="FOLDER",
-            help="Live jobs: keep all answers, to be imported again elsewhere.",
-            show_default=False,
-        ),
-    ] = None,
-    keep_secrets: Annotated[
-        bool, typer.Option("--keep-secrets", help="Passwords, keys and tokens, too: else --save masks them.")
-    ] = False,
-    deadline: DeadlineOption = None,
-    header: HeaderOption = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Under three kinds of barriers instead of its own.")
-    ] = False,
-    backtest: Annotated[
-        bool,
-        typer.Option(
-            "--backtest/--no-backtest", help="Simulate the job as it is, and hold that to its history of checkpoints."
-        ),
-    ] = True,
-    flink: FlinkOption = None,
+    sources: Annotated[list[str], argument("SOURCE...", IMPORT_HELP)],
+    *,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Scenario, UNKNOWN values and what is not modelled as one JSON object.")
+        bool, Option("Scenario, UNKNOWN values and what is not modelled as one JSON object.", flag="--json")
     ] = False,
+    **options: Unpack[ImportOptions],
 ) -> None:
     """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
 
     Every value says where it comes from; what the source does not tell is marked UNKNOWN, with the question to answer.
     """
-    with speaking():
-        from sim.app.verbs.importing import import_job
+    from sim.app.verbs.importing import import_job
 
-        console = Console(lambda imported: _show(imported, out, as_json=as_json))
-        import_job(
-            job_place(sources, job, deadline, header),
-            out=out,
-            sample=sample,
-            save=save,
-            keep_secrets=keep_secrets,
-            compare=compare,
-            backtest=backtest,
-            flink=flink,
-            listener=console,
-        )
-        console.finish()
+    console = Console(lambda imported: _show(imported, is_kept=options["out"] is not None, as_json=as_json))
+    import_job(sources, listener=console, **options)
+    console.finish()
 
 
-def _show(imported: ImportedJob, out: Path | None, *, as_json: bool) -> None:
+def _show(imported: ImportedJob, *, is_kept: bool, as_json: bool) -> None:
     """The scenario on stdout if it is in no file; as JSON in any case."""
     from sim.model.schema.writer import placed
 
@@ -119,7 +65,7 @@ def _show(imported: ImportedJob, out: Path | None, *, as_json: bool) -> None:
 
         found = {"scenario": scenario, "unknown": imported.unknown, "not_modelled": imported.not_modelled}
         print(json.dumps({**found, "known_issues": known_issues_json(imported.scenarios)}))
-    elif out is None:
+    elif not is_kept:
         print(scenario, end="")
 
 
@@ -135,46 +81,17 @@ WHAT = (
 
 
 def explain_checkpoints(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=WHAT, show_default=False)],
-    checkpoint: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Its id. (Default: a first upload, the median and the slowest; of a real job, the slow ones.)",
-            show_default=False,
-        ),
-    ] = None,
-    strategy: StrategyOption = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Simulate what each part would save.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON list instead of text; times in ns.")] = False,
-    overrides: SetOption = None,
-    engine: EngineOption = Engine.COMPILED,
-    job: JobOption = None,
-    deadline: DeadlineOption = None,
-    header: HeaderOption = None,
+    run: Annotated[str, argument("RUN", WHAT)],
+    *,
+    as_json: Annotated[bool, Option("A JSON list instead of text; times in ns.", flag="--json")] = False,
+    **options: Unpack[ExplainOptions],
 ) -> None:
     """Explain one checkpoint: what it waited for, where, and why.  Of a real job, also what its slow ones have in common."""
-    with ExitStack() as stack, speaking(), stoppable("nothing is kept"):
-        from sim.app.verbs.explain import explain_job, is_real
+    with stoppable("nothing is kept"), named_input(run) as name:
+        from sim.app.verbs.explain import explain
 
-        run = stack.enter_context(named_input(run))
         console = Console(lambda found: print(json.dumps(found.plain)) if as_json else put(found.text))
-        if is_real(run):
-            refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides))
-            explain_job(job_place([run], job, deadline, header), checkpoint=checkpoint, verify=verify, listener=console)
-        else:
-            refuse("is for real jobs", job=job is not None, deadline=deadline is not None, header=bool(header))
-            from sim.app.verbs.explain import explain_runs
-            from sim.studies.run_folder import runs_of
-
-            explain_runs(
-                runs_of(Path(run), overrides or ()),
-                checkpoint,
-                strategy=strategy,
-                verify=verify,
-                engine=engine.value,
-                listener=console,
-            )
+        explain(name, listener=console, **options)
         console.finish()
 
 
@@ -191,13 +108,6 @@ def named_input(name: str) -> Iterator[str]:
         yield str(file)
 
 
-def refuse(why: str, **given: bool) -> None:
-    """Options that do not go with what was named end the command."""
-    for option, is_given in given.items():
-        if is_given:
-            raise UserError(f"--{option}: {why}", Code.USAGE)
-
-
 VERB = Verb("explain", Purpose.WHY, 1, "Say what one checkpoint waited for, and where.", explain_checkpoints)
 
 
@@ -205,57 +115,17 @@ VERB = Verb("explain", Purpose.WHY, 1, "Say what one checkpoint waited for, and 
 
 
 def draw_timeline(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=WHAT, show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.json).", show_default=False)],
-    strategy: StrategyOption = None,
-    begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Beginning of the window, e.g. '30 s'.")] = "0 s",
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Its end. (Default: of the run.)", show_default=False)
-    ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Between two looks at threads and queues. (Default: 1/1000.)", show_default=False
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Events at most: viewers open about a million.")] = 300_000,
-    overrides: SetOption = None,
-    engine: EngineOption = Engine.COMPILED,
-    checkpoint: Annotated[
-        int | None, typer.Option(min=1, help="Of a real job: only the one of this id.", show_default=False)
-    ] = None,
-    job: JobOption = None,
-    deadline: DeadlineOption = None,
-    header: HeaderOption = None,
+    run: Annotated[str, argument("RUN", WHAT)],
+    *,
+    out: Annotated[Path, Option("The file to write (.json).", flag="--out -o")],
+    **options: Unpack[TimelineOptions],
 ) -> None:
     """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.  Of a real job, what Flink tells of it."""
-    with speaking(), stoppable("nothing is kept"):
-        from sim.app.verbs.explain import is_real
+    with stoppable("nothing is kept"):
+        from sim.app.verbs.pictures import draw
 
         console = Console(_show_timeline)
-        if is_real(run):
-            refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides), step=step is not None)
-            from sim.app.verbs.pictures import draw_job
-
-            place = job_place([run], job, deadline, header)
-            draw_job(place, out, checkpoint=checkpoint, begin=begin, end=end, limit=limit, listener=console)
-        else:
-            given = {"checkpoint": checkpoint is not None, "job": job is not None, "deadline": deadline is not None}
-            refuse("is for real jobs", **given, header=bool(header))
-            from sim.app.verbs.pictures import write_timeline
-            from sim.studies.run_folder import runs_of
-
-            write_timeline(
-                runs_of(Path(run), overrides or ()),
-                out,
-                strategy=strategy,
-                begin=begin,
-                end=end,
-                step=step,
-                limit=limit,
-                engine=engine.value,
-                listener=console,
-            )
+        draw(run, out, listener=console, **options)
         console.finish()
 
 
@@ -278,34 +148,15 @@ REPORT_HELP = "What run, sweep or advise kept; or a file, which is run first.  O
 
 
 def write_report(
-    results: Annotated[str, typer.Argument(metavar="FOLDER|FILE|URL", help=REPORT_HELP, show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.html).", show_default=False)],
-    checkpoint: Annotated[
-        int | None, typer.Option(min=1, help="Of a real job, its id. (Default: the slow ones.)", show_default=False)
-    ] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Of a real job: simulate what would have helped.")] = False,
-    job: JobOption = None,
-    deadline: DeadlineOption = None,
-    header: HeaderOption = None,
-) -> None:
+    results: Annotated[str, argument("FOLDER|FILE|URL", REPORT_HELP)], **options: Unpack[ReportOptions]
+) -> Code:
     """Write results, or what a real job's checkpoints spent their time on, as one HTML file."""
-    with speaking():
-        from sim.app.verbs.explain import is_real
-        from sim.app.verbs.pictures import report_job
-        from sim.app.verbs.pictures import write_report as write
+    from sim.app.verbs.pictures import report
 
-        console = Console(_show_report)
-        if is_real(results):
-            with stoppable("nothing is kept"):
-                place = job_place([results], job, deadline, header)
-                written = report_job(place, out, checkpoint=checkpoint, verify=verify, listener=console)
-        else:
-            given = {"checkpoint": checkpoint is not None, "verify": verify, "job": job is not None}
-            refuse("is for real jobs", **given, deadline=deadline is not None, header=bool(header))
-            written = write(Path(results), out, listener=console)
-        console.finish()
-        if written.file is None:
-            raise typer.Exit(Code.CELLS_FAILED)
+    console = Console(_show_report)
+    written = report(results, listener=console, **options)
+    console.finish()
+    return Code.CELLS_FAILED if written.file is None else Code.FINE
 
 
 def _show_report(found: WrittenReport | Made) -> None:
@@ -330,66 +181,17 @@ REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", 
 
 
 def watch_job(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The JobManager, http(s)://HOST:8081.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The folder that is its memory. (Default: watched/HOST-PORT.)", show_default=False),
-    ] = None,
-    every: Annotated[str, typer.Option(metavar="DURATION", help="From one look to the next.")] = "60 s",
-    duration: Annotated[
-        str | None,
-        typer.Option("--for", metavar="DURATION", help="Then it ends. (Default: with Ctrl-C.)", show_default=False),
-    ] = None,
-    limit: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="For p90 of checkpoints. (Default: their interval.)", show_default=False),
-    ] = None,
-    sample: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long metrics are watched for a forecast.")
-    ] = "60 s",
-    listen: Annotated[
-        str | None,
-        typer.Option(metavar="[HOST:]PORT", help="Serve /metrics for Prometheus, and the page.", show_default=False),
-    ] = None,
-    metrics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Metrics for the textfile collector. (Default: ckptsim.prom in the folder.)",
-            show_default=False,
-        ),
-    ] = None,
-    renew: Annotated[bool, typer.Option("--renew", help="Make a new forecast, of the job as it is now.")] = False,
-    job: JobOption = None,
-    header: HeaderOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="An event per line as JSON.")] = False,
+    url: Annotated[str, argument("URL", "The JobManager, http(s)://HOST:8081.")],
+    *,
+    as_json: Annotated[bool, Option("An event per line as JSON.", flag="--json")] = False,
+    **options: Unpack[WatchOptions],
 ) -> None:
     """Look at a running job now and then: hold its checkpoints to a forecast, and say what changes and why."""
-    with speaking():
-        from sim.app.verbs.watch import WatchOptions, watch
+    from sim.app.verbs.watch import watch
 
-        console = Console(lambda event: print(json.dumps(event.plain)) if as_json else put(event.line))
-        options = WatchOptions(
-            url,
-            out or Path("watched") / _name(url),
-            job,
-            every,
-            duration,
-            sample,
-            limit,
-            listen,
-            metrics,
-            renew,
-            dict(map(header_of, header or ())),
-        )
-        watch(options, listener=console)
-        console.finish()
-
-
-def _name(url: str) -> str:
-    """``jobmanager-8081``: a folder for each address."""
-    place = urlsplit(str(Address(url))).netloc
-    return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
+    console = Console(lambda event: print(json.dumps(event.plain)) if as_json else put(event.line))
+    watch(url, listener=console, **options)
+    console.finish()
 
 
 WATCH_VERB = Verb("watch", Purpose.JOB, 3, "Hold a running job to its forecast.", watch_job)

@@ -10,6 +10,8 @@ from typing import Any
 from typer import Typer
 from typer.core import TyperGroup
 
+from sim.app.cli.options import command
+
 _WIDTH = 79
 _USAGE = 2
 """The exit code of mistakes in a command line."""
@@ -47,7 +49,9 @@ class Verb:
     purpose: Purpose
     place: int  # among the verbs of its purpose
     summary: str  # in the overview
-    runs: Callable[..., None] | Typer  # of a group its verbs
+    runs: (
+        Callable[..., Any] | Typer
+    )  # the options and the exit code of a function are those of the command; of a group its verbs
 
     @property
     def order(self) -> tuple[int, int]:
@@ -59,7 +63,7 @@ class Verb:
         if isinstance(self.runs, Typer):
             app.add_typer(self.runs, name=self.name, rich_help_panel=self.purpose.value, short_help=self.summary)
         else:
-            app.command(self.name, rich_help_panel=self.purpose.value, short_help=self.summary)(self.runs)
+            app.command(self.name, rich_help_panel=self.purpose.value, short_help=self.summary)(command(self.runs))
 
 
 class Overview(TyperGroup):

@@ -6,15 +6,16 @@ import json
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, UserError, print_message, speaking
-from sim.app.cli.options import ConfOption, HeaderOption, JobOption, job_place, spark_settings
+from sim.app.cli.errors import Code, UserError, print_message
+from sim.app.cli.options import argument, command
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put, show
+from sim.app.verbs.options import JobPlaceOptions, JsonOption, Option, ReadTracesOptions, TraceWindowsOptions
 
 if TYPE_CHECKING:
     from sim.app.verbs.traces import ReadTraces
@@ -39,31 +40,30 @@ def write_example(
             autocompletion=_names,
         ),
     ] = None,
-    folder: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write it.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    *,
+    folder: Annotated[Path, Option("Where to write it.", flag="--out -o", metavar="FOLDER")] = Path(),
+    force: Annotated[bool, Option("Replace files that are there.")] = False,
 ) -> None:
     """Write a first scenario or sweep, with comments, and name the command that runs it."""
-    with speaking():
-        from sim.app.cli.terminal import show
-        from sim.app.examples import EXAMPLES, contents, main_file, question
-        from sim.model.files import replace_text
+    from sim.app.examples import EXAMPLES, contents, main_file, question
+    from sim.model.files import replace_text
 
-        if name is None:
-            show(("example", "question"), [(example, question(example)) for example in EXAMPLES], text_cells=True)
-            print_message("\nckptsim init NAME writes one of them")
-            return
-        if name not in EXAMPLES:
-            raise UserError(f"init: no example '{name}': there are {', '.join(EXAMPLES)}", Code.USAGE)
-        texts = {folder / file: text for file, text in contents(name).items()}
-        if not force and (existing := [str(path) for path in texts if path.exists()]):
-            raise UserError(
-                f"{', '.join(existing)}: exists already: --force replaces it, --out FOLDER writes elsewhere", Code.USAGE
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            replace_text(path, text)
-        verb, file = main_file(name)
-        print_message(f"{', '.join(str(path) for path in texts)}: written; next: ckptsim {verb} {folder / file}")
+    if name is None:
+        show(("example", "question"), [(example, question(example)) for example in EXAMPLES], text_cells=True)
+        print_message("\nckptsim init NAME writes one of them")
+        return
+    if name not in EXAMPLES:
+        raise UserError(f"init: no example '{name}': there are {', '.join(EXAMPLES)}", Code.USAGE)
+    texts = {folder / file: text for file, text in contents(name).items()}
+    if not force and (existing := [str(path) for path in texts if path.exists()]):
+        raise UserError(
+            f"{', '.join(existing)}: exists already: --force replaces it, --out FOLDER writes elsewhere", Code.USAGE
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        replace_text(path, text)
+    verb, file = main_file(name)
+    print_message(f"{', '.join(str(path) for path in texts)}: written; next: ckptsim {verb} {folder / file}")
 
 
 INIT_VERB = Verb("init", Purpose.BEGIN, 1, "Write a first scenario or sweep, with comments.", write_example)
@@ -75,38 +75,31 @@ COLUMN = ("name", "unit", "meaning")
 
 
 def print_schema(
-    sweep: Annotated[bool, typer.Option("--sweep", help="The JSON Schema of sweep files.")] = False,
-    results: Annotated[
-        bool, typer.Option("--results", help="Columns of the result tables: name, unit, meaning.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The columns as JSON.")] = False,
+    *,
+    sweep: Annotated[bool, Option("The JSON Schema of sweep files.")] = False,
+    results: Annotated[bool, Option("Columns of the result tables: name, unit, meaning.")] = False,
+    as_json: Annotated[bool, Option("The columns as JSON.", flag="--json")] = False,
 ) -> None:
     """Print the JSON Schema of scenarios or of sweep files, or describe the result tables."""
-    with speaking():
-        if sweep and results:
-            raise UserError("--sweep and --results exclude each other", Code.USAGE)
-        if not results:
-            from sim.model.schema.reference import schema_text
-            from sim.studies.sweeps.design import SweepDocument
+    if sweep and results:
+        raise UserError("--sweep and --results exclude each other", Code.USAGE)
+    if not results:
+        from sim.model.schema.reference import schema_text
+        from sim.studies.sweeps.design import SweepDocument
 
-            print(schema_text(SweepDocument, "ckptsim sweep") if sweep else schema_text(), end="")
-            return
-        from sim.app.cli.terminal import show
-        from sim.studies.cells import SWEPT, described
+        print(schema_text(SweepDocument, "ckptsim sweep") if sweep else schema_text(), end="")
+        return
+    from sim.studies.cells import SWEPT, described
 
-        found = described()
-        if as_json:
-            print(
-                json.dumps(
-                    {name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in found.items()},
-                    indent=2,
-                )
-            )
-            return
-        for name, rows in found.items():
-            print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
-            show(COLUMN, rows, text_cells=True)
-            print()
+    found = described()
+    if as_json:
+        columns = {name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in found.items()}
+        print(json.dumps(columns, indent=2))
+        return
+    for name, rows in found.items():
+        print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
+        show(COLUMN, rows, text_cells=True)
+        print()
 
 
 VERB = Verb("schema", Purpose.LOOK, 2, "Print what files and tables may hold.", print_schema)
@@ -117,37 +110,31 @@ VERB = Verb("schema", Purpose.LOOK, 2, "Print what files and tables may hold.", 
 
 def print_key(
     keys: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="KEY...", help="storage.dfs.slow, Flink's, or a file. (Without: all.)", show_default=False
-        ),
+        list[str] | None, argument("KEY...", "storage.dfs.slow, Flink's, or a file. (Without: all.)")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    *,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what a key of a scenario means: values, default, Flink's key, and the keys below it.
 
     Of a file of Flink's configuration, or a scenario with flink:, it says of each key what it sets here.
     """
-    with speaking():
-        from sim.app.cli.terminal import put
-        from sim.model.schema.reference import all_keys, explain_key
+    from sim.model.schema.reference import all_keys, explain_key
 
-        if keys and (file := Path(keys[0])).is_file():
-            from sim.model.schema.flink_file import about_file, read_flink_file
+    if keys and (file := Path(keys[0])).is_file():
+        from sim.model.schema.flink_file import about_file, read_flink_file
 
-            lines = about_file(read_flink_file(file))
-            print(json.dumps(lines) if as_json else "\n".join(f"{key}: {about}" for key, about in lines.items()))
-        elif keys:
-            found = [explain_key(key) for key in keys]
-            if as_json:
-                print(json.dumps([asdict(reference) for reference in found] if len(found) > 1 else asdict(found[0])))
-            else:
-                put("\n\n".join(map(str, found)))
-        elif as_json:
-            print(json.dumps([asdict(reference) for reference in all_keys()]))
-        else:
-            for reference in all_keys():
-                put(f"{reference.key}: {reference.meaning}")
+        lines = about_file(read_flink_file(file))
+        print(json.dumps(lines) if as_json else "\n".join(f"{key}: {about}" for key, about in lines.items()))
+        return
+    found = [explain_key(key) for key in keys] if keys else all_keys()
+    if as_json:
+        print(json.dumps(asdict(found[0]) if len(keys or ()) == 1 else [asdict(reference) for reference in found]))
+    elif keys:
+        put("\n\n".join(map(str, found)))
+    else:
+        for reference in found:
+            put(f"{reference.key}: {reference.meaning}")
 
 
 EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Say what a key of a scenario means.", print_key)
@@ -157,39 +144,32 @@ EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Say what a key of a sce
 
 
 def list_known_issues(
-    source: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="A scenario, or a source of import. (Without: all.)", show_default=False),
-    ] = None,
+    source: Annotated[str | None, argument("FILE", "A scenario, or a source of import. (Without: all.)")] = None,
+    *,
     component: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only of flink, hudi, iceberg, paimon, flink-cdc ...", show_default=False),
+        str | None, Option("Only of flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
     ] = None,
     version: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="Of the component, Flink by default: those it has.", show_default=False),
+        str | None, Option("Of the component, Flink by default: those it has.", metavar="VERSION")
     ] = None,
-    job: JobOption = None,
-    header: HeaderOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the entries as JSON.")] = False,
+    as_json: Annotated[bool, Option("Print the entries as JSON.", flag="--json")] = False,
+    **options: Unpack[JobPlaceOptions],
 ) -> None:
     """List known defects of Flink and of connectors, with versions, way out and source; of a job those that apply, or may, and why."""
-    with speaking():
-        from sim.app.cli.terminal import put, show
-        from sim.app.verbs.findings import HEADER, find_issues
-        from sim.app.verbs.importing import scenarios_of
+    from sim.app.verbs.findings import HEADER, find_issues
+    from sim.app.verbs.importing import place_of, scenarios_of
 
-        scenarios = None if source is None else scenarios_of(job_place([source], job, None, header))
-        found = find_issues(scenarios, component, version)
-        if as_json:
-            print(json.dumps(found.plain))
-            return
-        if found.matches:
-            show(HEADER, found.rows, text_cells=True)
-        for own in found.matches:
-            if own.applies:
-                put(f"\n{own.issue.id}: {own.issue.happens} Way out: {own.issue.way_out}. {own.issue.source}")
-        put(f"\n{found.summary}")
+    scenarios = None if source is None else scenarios_of(place_of([source], options))
+    found = find_issues(scenarios, component, version)
+    if as_json:
+        print(json.dumps(found.plain))
+        return
+    if found.matches:
+        show(HEADER, found.rows, text_cells=True)
+    for own in found.matches:
+        if own.applies:
+            put(f"\n{own.issue.id}: {own.issue.happens} Way out: {own.issue.way_out}. {own.issue.source}")
+    put(f"\n{found.summary}")
 
 
 KNOWN_ISSUES_VERB = Verb("known-issues", Purpose.TRUST, 3, "List known defects that apply to a job.", list_known_issues)
@@ -201,112 +181,47 @@ traces_app = typer.Typer(
     help="Traces of load and failures: read them into tables, cut windows for sweeps.", no_args_is_help=True
 )
 
-MasterOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="here|URL",
-        help="local[*], spark://HOST:PORT, yarn, k8s://... (Default: here, without Spark; local[*] for buckets and above 64 MB.)",
-        show_default=False,
-    ),
-]
-
-
-def _option(name: str, metavar: str, help_text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=help_text, show_default=False)
-
 
 @traces_app.command("read")
+@command
 def read(
     folder: Annotated[
         str,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Of traces, or one file; s3://, gs://, hdfs://; the URL of a range query of Prometheus.",
-            show_default=False,
-        ),
+        argument("FOLDER", "Of traces, or one file; s3://, gs://, hdfs://; the URL of a range query of Prometheus."),
     ],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the tables go.")] = "tables",
-    format_: Annotated[
-        str | None, _option("--format", "NAME", "What all tables of text are. (Default: told by their columns.)")
-    ] = None,
-    time: Annotated[
-        str | None, _option("--time", "COLUMN", "Of your own tables: the time; 0, 1, ... without names.")
-    ] = None,
-    time_unit: Annotated[
-        str | None, _option("--time-unit", "UNIT", "Of numbers: s, ms, us, ns. (Default: their size tells.)")
-    ] = None,
-    zone: Annotated[
-        str | None, _option("--zone", "ZONE", "Of dates that name none: Europe/Berlin and so on. (Default: UTC.)")
-    ] = None,
-    value: Annotated[str | None, _option("--value", "COLUMN", "Of your own tables: the value.")] = None,
-    as_: Annotated[
-        str | None, _option("--as", "WHAT", "It is: rates, arrivals, speeds, failures. (Default: rates.)")
-    ] = None,
-    per: Annotated[
-        str | None, _option("--per", "DURATION", "A value of --as rates counts so long. (Default: a second.)")
-    ] = None,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The counts of rows and the remarks as one JSON object.")
-    ] = False,
-) -> None:
+    *,
+    out: Annotated[str, Option("Where the tables go.", flag="--out -o", metavar="FOLDER")] = "tables",
+    as_json: Annotated[bool, Option("The counts of rows and the remarks as one JSON object.", flag="--json")] = False,
+    **options: Unpack[ReadTracesOptions],
+) -> Code:
     """Read CSV series, JSON of Prometheus and Grafana, offsets, arrivals, cluster events, failures, recordings and logs into tables.
 
     What a file is, its content tells. Dirty rows are counted, never lost: the table `quarantine` has them, with file, line and reason.
     """
-    with speaking():
-        on_spark = _settings(master, conf)
-        from sim.app.verbs.traces import choices, read_traces
+    from sim.app.verbs.traces import read_traces
 
-        console = Console(partial(_show, as_json=as_json))
-        chosen = choices(format_, time, time_unit, value, as_, per, zone)
-        found = read_traces(folder, out, chosen, master=master, conf=on_spark, listener=console)
-        console.finish()
-        raise typer.Exit(_code(found))
+    console = Console(partial(_show, as_json=as_json))
+    found = read_traces(folder, out, listener=console, **options)
+    console.finish()
+    return _code(found)
 
 
 @traces_app.command("windows")
+@command
 def cut_windows(
-    tables: Annotated[str, typer.Argument(metavar="TABLES", help="What `traces read` wrote.", show_default=False)],
-    length: Annotated[str, typer.Option(metavar="DURATION", help="Of a window.")] = "10 min",
-    cut: Annotated[str, typer.Option(help="time, bursts, load or failures: which ones.")] = "time",
-    count: Annotated[
-        int | None, typer.Option(min=1, help="So many of each trace. (Default: all.)", show_default=False)
-    ] = None,
-    trace: Annotated[str | None, typer.Option(help="Only this one.", show_default=False)] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="For `windows: {file: ...}` of a sweep.")
-    ] = Path("windows.csv"),
-    master: MasterOption = None,
-    conf: ConfOption = None,
+    tables: Annotated[str, argument("TABLES", "What `traces read` wrote.")],
+    *,
+    out: Annotated[Path, Option("For `windows: {file: ...}` of a sweep.", flag="--out -o", metavar="FILE")] = Path(
+        "windows.csv"
+    ),
+    **options: Unpack[TraceWindowsOptions],
 ) -> None:
     """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
-    with speaking():
-        on_spark = _settings(master, conf)
-        from sim.app.verbs.traces import cut_windows as cut_traces
+    from sim.app.verbs.traces import cut_windows as cut_traces
 
-        console = Console(lambda found: put(repr(found)))
-        cut_traces(
-            tables,
-            out,
-            length=length,
-            cut=cut,
-            count=count,
-            trace=trace,
-            master=master,
-            conf=on_spark,
-            listener=console,
-        )
-        console.finish()
-
-
-def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
-    """The settings of --conf; None: not on Spark."""
-    from sim.studies.traces.anywhere import HERE, must_be_spark
-
-    must_be_spark(master, conf)
-    return spark_settings(None if master == HERE else master, conf)
+    console = Console(lambda found: put(repr(found)))
+    cut_traces(tables, out, listener=console, **options)
+    console.finish()
 
 
 def _show(found: ReadTraces, *, as_json: bool) -> None:

@@ -7,15 +7,14 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Unpack
 
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, speaking
-from sim.app.cli.options import EnvironmentOption, JobsOption
+from sim.app.cli.errors import Code
+from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put, show
+from sim.app.verbs.options import Option, ValidateOptions
 from sim.results.formats import bare_text
 
 if TYPE_CHECKING:
@@ -174,47 +173,23 @@ def _share(count: int, of: int) -> str:
 
 
 def validate_recordings(
-    recordings: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, or folders of them.", show_default=False)
-    ],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per recording.")] = 3,
-    jobs: JobsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Count recordings with features that are not modelled, too, not only show them."),
-    ] = False,
-    environment: EnvironmentOption = None,
-    time_limit: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="For one recording; then it is skipped.")
-    ] = 600,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="Write the table as one HTML file as well.", show_default=False),
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Compare what leads their checkpoints instead.")] = False,
-) -> None:
+    recordings: Annotated[list[Path], argument("RECORDING...", "Recordings, or folders of them.")],
+    *,
+    explain: Annotated[bool, Option("Compare what leads their checkpoints instead.")] = False,
+    as_json: Annotated[bool, Option("All rows as a JSON list.", flag="--json")] = False,
+    **options: Unpack[ValidateOptions],
+) -> Code:
     """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
-    with speaking():
-        console = Console(partial(_show_leading if explain else _show, as_json=as_json))
-        from sim.app.verbs.validate import validate, validate_explanations
+    from sim.app.verbs.validate import validate, validate_explanations
 
-        if explain:
-            leading = validate_explanations(recordings, listener=console)
-            console.finish()
-            raise typer.Exit(Code.CELLS_FAILED if leading.skipped else Code.FINE)
-        found = validate(
-            recordings,
-            seeds=seeds,
-            jobs=jobs,
-            environment=environment,
-            time_limit_s=time_limit,
-            everything=everything,
-            report=report,
-            listener=console,
-        )
-        console.finish()
-        raise typer.Exit(Code.CELLS_FAILED if found.skipped else Code.FINE)
+    console = Console(partial(_show_leading if explain else _show, as_json=as_json))
+    found = (
+        validate_explanations(recordings, listener=console)
+        if explain
+        else validate(recordings, listener=console, **options)
+    )
+    console.finish()
+    return Code.CELLS_FAILED if found.skipped else Code.FINE
 
 
 def _show(found: Validation, *, as_json: bool) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, no_advice, report
-from sim.advice.trials import FAILURES, TASK_MANAGER, Failure, TrialRunner
+from sim.advice.trials import FAILURES, Failure, TrialRunner
 from sim.app.report.results_page import unknown_values
 from sim.app.verbs.common import (
     Listener,
     OptionError,
     Stopped,
-    command_line,
     parsed,
     parts_html,
     parts_text,
@@ -24,6 +23,7 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, kept_job, of_problem, tell
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
+from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_defaults
 from sim.jobs.infer.draft import Inference
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
@@ -39,49 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.advice.trials import Bench
-    from sim.plane import Engine
     from sim.results.formats import TextTable
-
-
-@dataclass(frozen=True, slots=True)
-class AdviceOptions:
-    """The limits and bounds of an advice, as texts with units, under their names in Python."""
-
-    p99: str | None = None  # of checkpoints
-    recovery: str | None = None
-    loss: str | None = None  # of throughput
-    visible: str | None = None  # output of transactional sinks, 99 %
-    failure: str = TASK_MANAGER  # what recovery is judged by: a lost task-manager, or a task
-    mtbf: str | None = None  # mean time between failures; None: a day, and marked UNKNOWN
-    load: Sequence[str] = ()  # ``[source=]file.csv[:column]``
-    replications: int = 12
-    budget: str = "90 s"  # of work: processor time on a machine that does nothing else
-    within: str = "5 min"  # on the clock
-    horizon: str = "2 h"
-    prices: str | None = None  # a file: price list of an object store; None: S3 Standard
-    flink: str | None = None  # a file of Flink's configuration, to be read and patched
-    unknowns: bool = True  # vary what is marked UNKNOWN
-
-    @property
-    def limits(self) -> Limits:
-        """The limits as numbers.  OptionError: a value is no quantity."""
-        loss = None if self.loss is None else float(parsed("loss", self.loss, parse_share))
-        return Limits(_ms("recovery", self.recovery), _ms("p99", self.p99), loss, _ms("visible", self.visible))
-
-    @property
-    def judged_failure(self) -> Failure:
-        """OptionError: there is no such failure."""
-        if self.failure not in FAILURES:
-            raise OptionError("failure", f"expected {' or '.join(FAILURES)}, not '{self.failure}'")
-        return cast("Failure", self.failure)
-
-    def given(self) -> dict[str, str | int | bool | Sequence[str] | None]:
-        """The options that differ from their defaults, as the command writes them."""
-        named = {own.name: getattr(self, own.name) for own in fields(self) if getattr(self, own.name) != own.default}
-        return {
-            (f"no-{name}" if value is False else name.replace("_", "-")): value is False or value
-            for name, value in named.items()
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +107,10 @@ class Advised:
         return parts_html(self.parts)
 
 
-def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> AdvisedJob:
+def job_of(source: Path, listener: Listener | None = None) -> AdvisedJob:
     """A scenario as it is, and what `import` reads imported.  RecordingError: it cannot be."""
     if source.suffix in (".yaml", ".yml"):
-        return AdvisedJob(source.stem, source, changes=tuple(changes))
+        return AdvisedJob(source.stem, source)
     listener = listener or Listener()
     read = read_source([source])
     draft = draft_of(read)
@@ -162,35 +120,38 @@ def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None 
     lines = tell(findings, listener)
     complete, history = with_backtest(read, draft, listener)
     name = read.name if isinstance(read, ConfiguredJob) else source.name.partition(".")[0]
-    return AdvisedJob(name, source, text_of(complete), tuple(changes), (*lines, *filter(None, ["\n".join(history)])))
+    return AdvisedJob(name, source, text_of(complete), findings=(*lines, *filter(None, ["\n".join(history)])))
 
 
-def advise(
-    job: AdvisedJob,
-    options: AdviceOptions,
-    folder: Path | None = None,
-    *,
-    engine: Engine = "compiled",
-    jobs: int | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    listener: Listener | None = None,
-) -> Advised:
+def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **options: Unpack[AdviseOptions]) -> Advised:
     """Try settings until one is sure, the budget is spent or time is up.
 
-    Runs and advice are kept in `folder` (``runs/advise-<name>`` by default).
+    Runs and advice are kept in the `folder` (``runs/advise-<name>`` by default).
 
     OptionError: an option has no such value.  ScenarioError: the job is none that advice is about.
     """
     listener = listener or Listener()
-    limits, failure, mtbf_ms = options.limits, options.judged_failure, _ms("mtbf", options.mtbf)
-    within_s = (_ms("within", options.within) or 0.0) / 1e3
-    budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
-    prices = S3_STANDARD if options.prices is None else load_prices(Path(options.prices))
-    deployed = None if options.flink is None else read_flink_file(Path(options.flink))
-    folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
+    given = with_defaults(AdviseOptions, options)
+    limits, failure, mtbf_ms = _limits(given), _failure(given["failure"]), _ms("mtbf", given["mtbf"])
+    within_s, budget_s, ahead_ms = (
+        (_ms("within", given["within"]) or 0.0) / 1e3,
+        (_ms("budget", given["budget"]) or 0.0) / 1e3,
+        _ms("horizon", given["horizon"]) or 0.0,
+    )
+    job = job_of(source, listener) if isinstance(source, Path) else source
+    job = replace(job, changes=(*job.changes, *lines_of(given["changes"])))
+    prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
+    flink = path_of(given["flink"])
+    deployed = None if flink is None else read_flink_file(flink)
+    folder = writable_folder(path_of(given["folder"]) or Path("runs") / f"advise-{job.name}")
     runner = TrialRunner(
-        folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s, within_s=within_s
+        folder,
+        engine=given["engine"],
+        jobs=given["jobs"],
+        master=given["master"],
+        conf=given["conf"],
+        budget_s=budget_s,
+        within_s=within_s,
     )
     trying = listener.progress(
         "trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress
@@ -198,11 +159,11 @@ def advise(
     try:
         with runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)
-            changes = job.changes if options.flink is None else (flink_change(options.flink, file), *job.changes)
+            changes = job.changes if flink is None else (flink_change(flink, file), *job.changes)
             bench = prepared(
                 file,
                 changes,
-                options.load,
+                given["load"],
                 recovery_ms=limits.recovery_ms,
                 ahead_ns=round(ahead_ms * 1e6),
                 failure=failure,
@@ -218,10 +179,10 @@ def advise(
                     mtbf_ms,
                     runner.run,
                     folder,
-                    max_replications=options.replications,
+                    max_replications=given["replications"],
                     affords=runner.affords,
                     lack=runner.lack,
-                    vary=options.unknowns,
+                    vary=given["unknowns"],
                 )
     except KeyboardInterrupt:
         raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
@@ -229,7 +190,7 @@ def advise(
     for finding in runner.store.findings():
         listener.message(finding)
     listener.result(advised)
-    _keep(advised, job, options, findings)
+    _keep(advised, job, given, findings)
     if advised.trouble:
         listener.message(advised.trouble)
     return advised
@@ -257,7 +218,7 @@ def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
     ]
 
 
-def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: Sequence[str]) -> None:
+def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Sequence[str]) -> None:
     """Keep the answer of the advice for a report."""
     first, *others = advised.report.parts
     verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))
@@ -275,8 +236,23 @@ def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: S
         ],
         data=advised.report.plain(),
         job=kept_job(advised.folder, advised.file, advised.changes),
-        command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
+        command=command_line(
+            "advise", [job.source], AdviseOptions, {**given, "changes": job.changes, "folder": advised.folder}
+        ),
     )
+
+
+def _limits(given: AdviseOptions) -> Limits:
+    """The limits as numbers.  OptionError: a value is no quantity."""
+    loss = None if given["loss"] is None else float(parsed("loss", given["loss"], parse_share))
+    return Limits(_ms("recovery", given["recovery"]), _ms("p99", given["p99"]), loss, _ms("visible", given["visible"]))
+
+
+def _failure(name: str) -> Failure:
+    """OptionError: there is no such failure."""
+    if name not in FAILURES:
+        raise OptionError("failure", f"expected {' or '.join(FAILURES)}, not '{name}'")
+    return cast("Failure", name)
 
 
 def _ms(option: str, text: str | None) -> float | None:

@@ -6,20 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from sim.app.verbs.common import (
     Listener,
     OptionError,
     Stopped,
-    command_line,
     parts_html,
     parts_text,
-    portable,
     writable_folder,
 )
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
 from sim.app.verbs.importing import draft_of, text_of
+from sim.app.verbs.options import DiffOptions, command_line, lines_of, path_of, portable, with_defaults
 from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
@@ -46,45 +45,27 @@ from sim.studies.sides import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.plane import Engine
     from sim.studies.effects import QuantityDifference
-
-REPLICATIONS = 5
-"""Enough for an interval; each side and each change runs so often."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRequest:
-    """Two places or studies to compare, and the changes to what they say."""
+    """Two places or studies to compare, and the options of the comparison."""
 
     a: Path | StudySource
     b: Path | StudySource
-    changes: tuple[str, ...] = ()  # ``key=value``, of both sides
-    changes_of_a: tuple[str, ...] = ()
-    changes_of_b: tuple[str, ...] = ()
-    strategy: str | None = None
-    replications: int = REPLICATIONS
-    prices: Path | None = None  # a file; None: S3 Standard
+    options: DiffOptions  # all of them
 
     def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
         """The place of a side, and the changes to it alone."""
         given: Path | StudySource = getattr(self, name)
-        own: tuple[str, ...] = getattr(self, f"changes_of_{name}")
+        own = tuple(lines_of(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
         return (given.file, (*given.changes, *own)) if isinstance(given, StudySource) else (given, own)
 
     def command(self, folder: Path | None) -> str:
         (a, of_a), (b, of_b) = self.side("a"), self.side("b")
-        often = None if self.replications == REPLICATIONS else self.replications
-        options = {
-            "set": self.changes,
-            "set-a": of_a,
-            "set-b": of_b,
-            "strategy": self.strategy,
-            "replications": often,
-            "prices": self.prices,
-            "out": folder,
-        }
-        return command_line("diff", [a, b], options)
+        changes = {"changes": lines_of(self.options["changes"]), "changes_a": of_a, "changes_b": of_b}
+        return command_line("diff", [a, b], DiffOptions, {**self.options, **changes, "folder": folder})
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -114,30 +95,24 @@ class Diff:
 
 
 def diff(
-    request: DiffRequest,
-    folder: Path | None = None,
-    *,
-    engine: Engine = "compiled",
-    jobs: int | None = None,
-    listener: Listener | None = None,
+    a: Path | StudySource, b: Path | StudySource, *, listener: Listener | None = None, **options: Unpack[DiffOptions]
 ) -> Diff:
     """Compare A with B.  Scenarios and jobs run like with like; what `sweep` and `advise` kept is read.  `folder` keeps the result.
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
     """
-    listener = listener or Listener()
+    listener, request = listener or Listener(), DiffRequest(a, b, with_defaults(DiffOptions, options))
+    folder = path_of(request.options["folder"])
     place_a, place_b = request.side("a")[0], request.side("b")[0]
-    kept = [None if isinstance(given, StudySource) else kept_answer(given) for given in (request.a, request.b)]
+    kept = [None if isinstance(given, StudySource) else kept_answer(given) for given in (a, b)]
     if folder is not None:
         writable_folder(folder)
     first, second = kept
     if first is not None and second is not None:
-        found = _of_answers(
-            request, first, second, partial(_of_sides, request, engine=engine, jobs=jobs, listener=listener)
-        )
+        found = _of_answers(request, first, second, partial(_of_sides, request, listener=listener))
     elif first is None and second is None:
         sides = [_side(request, name) for name in ("a", "b")]
-        found = _of_sides(request, *sides, engine=engine, jobs=jobs, listener=listener)
+        found = _of_sides(request, *sides, listener=listener)
     else:
         there, other = (place_a, place_b) if first is not None else (place_b, place_a)
         raise OptionError(
@@ -149,20 +124,21 @@ def diff(
     return found
 
 
-def _of_sides(request: DiffRequest, a: Side, b: Side, *, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
-    found = input_differences(a, b, request.replications)
+def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> Diff:
+    given = request.options
+    found = input_differences(a, b, given["replications"])
     notes = [*a.notes, *b.notes, *filter(None, [found.runs])]
     if not found.changes:
         return _result(request, found, [], _no_rows(), "", notes)
-    prices = S3_STANDARD if request.prices is None else load_prices(request.prices)
+    prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
     count, total_ns = effects.simulated_ns(found)
     with listener.progress(f"{a.name} and {b.name}", total_ns, count, what_each="runs") as watch:
         try:
-            rows = effects.runs(found, prices=prices, engine=engine, jobs=jobs, watch=watch)
+            rows = effects.runs(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
         except KeyboardInterrupt:
             raise Stopped("nothing is kept of an unfinished comparison") from None
     at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
-    seeds = f"{request.replications} seed{'' if request.replications == 1 else 's'} on each side"
+    seeds = f"{given['replications']} seed{'' if given['replications'] == 1 else 's'} on each side"
     runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"
     notes += different_issues({"A": found.before, "B": found.after})
     if defaults := deciding_defaults([found.before, found.after]):
@@ -222,13 +198,13 @@ def _of_answers(
     request: DiffRequest, first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
 ) -> Diff:
     """Two answers as they were kept, and what differs between their jobs: these run, if anything does."""
-    given = {
-        "set": request.changes,
-        "set_a": request.changes_of_a,
-        "set_b": request.changes_of_b,
-        "strategy": request.strategy,
-    }
-    if wrong := next((name for name, value in given.items() if value), None):
+    names: tuple[Literal["changes", "changes_a", "changes_b", "strategy"], ...] = (
+        "changes",
+        "changes_a",
+        "changes_b",
+        "strategy",
+    )
+    if wrong := next((name for name in names if request.options[name]), None):
         raise OptionError(
             wrong, f"{first.folder} and {second.folder} are read as they were kept: compare scenarios to change a value"
         )
@@ -258,9 +234,9 @@ def _of_jobs(
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     """A study, a scenario, the scenario of a folder, or what `import` reads."""
-    given, strategy = getattr(request, name), request.strategy
+    given, strategy = getattr(request, name), request.options["strategy"]
     place, own = request.side(name)
-    changes = (*request.changes, *own)
+    changes = (*lines_of(request.options["changes"]), *own)
     if isinstance(given, StudySource):
         return side_of(portable(place), given.text, given.folder, changes, strategy)
     if (kept := scenario_in(place)) is not None:

@@ -7,14 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from sim.advice.settings import sinks_of
 from sim.app.verbs.common import Listener, OptionError, Stopped, preformatted
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
-from sim.app.verbs.importing import JobPlace, draft_of, scenarios_of_source, text_of, with_backtest
+from sim.app.verbs.importing import JobPlace, draft_of, place_of, scenarios_of_source, text_of, with_backtest
+from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_defaults
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import (
     NOTABLE,
@@ -40,6 +41,7 @@ from sim.results.critical_path import PathKind
 from sim.results.formats import TextTable, ms_text
 from sim.runtime.simulate import simulate
 from sim.studies.cells import warm
+from sim.studies.run_folder import runs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,6 +199,24 @@ def watched(
             )
         except KeyboardInterrupt:
             raise Stopped("nothing is kept") from None
+
+
+def explain(name: str, *, listener: Listener | None = None, **options: Unpack[ExplainOptions]) -> Explanation:
+    """Explain checkpoints of what is named: a scenario or a folder of results, or a real job.
+
+    OptionError: an option is for the other kind.
+    """
+    given = with_defaults(ExplainOptions, options)
+    checkpoint, verify = given["checkpoint"], given["verify"]
+    if is_real(name):
+        refuse_others(ExplainOptions, given, "real jobs")
+        return explain_job(
+            place_of([name], given, given["deadline"]), checkpoint=checkpoint, verify=verify, listener=listener
+        )
+    refuse_others(ExplainOptions, given, "simulated runs")
+    runs = runs_of(Path(name), lines_of(given["changes"]))
+    strategy, engine = given["strategy"], given["engine"]
+    return explain_runs(runs, checkpoint, strategy=strategy, verify=verify, engine=engine, listener=listener)
 
 
 # ---- `explain` of a real job: what its checkpoints spent their time on, from any source that `import` reads; nothing is simulated.

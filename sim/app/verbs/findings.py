@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.settings import sinks_of
-from sim.app.verbs.common import OptionError, command_line, portable
+from sim.app.verbs.common import OptionError
+from sim.app.verbs.options import command_line, portable
 from sim.jobs.evidence.known_issues import UNSAFE, IssueMatch, issues_of, known_issues, versions_of
 from sim.model.cluster import version_span
 from sim.model.files import replace_text
@@ -331,7 +332,7 @@ def keep_answer(
         "findings": list(findings),
         "assumptions": list(assumptions),
         **extra,
-        "command": f"{command}\n{command_line('report', [folder], {})} -o report.html",
+        "command": f"{command}\n{command_line('report', [folder])} -o report.html",
     }
     replace_text(folder / name, json.dumps(with_provenance(kept, folder / name), indent=1, allow_nan=False) + "\n")
 

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from sim.app.verbs.common import Listener, OptionError, Stopped, parsed
 from sim.app.verbs.findings import issue_remarks, tell
+from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_defaults
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.options import with_flink_file
@@ -29,6 +30,7 @@ from sim.model.text import Address
 from sim.model.units import parse_duration
 
 if TYPE_CHECKING:
+    from sim.app.verbs.options import FilePath
     from sim.jobs.reading import RecordingSource
     from sim.jobs.source.rest_answers import RestSnapshot
     from sim.model.scenario import Scenario
@@ -132,6 +134,11 @@ class JobPlace:
             )
 
 
+def place_of(sources: Sequence[FilePath], options: JobPlaceOptions, deadline: str | None = None) -> JobPlace:
+    """The job that all options are about."""
+    return JobPlace(sources, options["job"], deadline, options["headers"] or {})
+
+
 @contextmanager
 def _progress(listener: Listener, whole_s: int) -> Iterator[tuple[Callable[[float], None], Callable[[int], None]]]:
     """Receivers of the seconds that metrics were watched, and of the number of answers."""
@@ -207,28 +214,18 @@ class ImportedJob:
 
 
 def import_job(
-    place: JobPlace,
-    *,
-    out: Path | None = None,
-    sample: str = "60 s",
-    save: Path | None = None,
-    keep_secrets: bool = False,
-    compare: bool = False,
-    backtest: bool = True,
-    flink: Path | None = None,
-    listener: Listener | None = None,
+    sources: Sequence[FilePath], *, listener: Listener | None = None, **options: Unpack[ImportOptions]
 ) -> ImportedJob:
     """Read a job; `out` keeps the scenario and, beside it, its history, before its backtest and with it.
 
-    Live jobs: metrics are watched for `sample`, and `save` keeps all answers in a folder.
-    `flink`: a file of Flink's configuration, for keys that the job does not tell.
     RecordingError: not readable, or no scenario comes of it.  ScenarioError: the file is not.  OptionError: what does not go together.
     """
-    listener = listener or Listener()
-    deployed = None if flink is None else read_flink_file(flink)
+    listener, given = listener or Listener(), with_defaults(ImportOptions, options)
+    place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]
+    deployed = None if given["flink"] is None else read_flink_file(Path(given["flink"]))
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
-    source = place.read(sample, save, keep_secrets=keep_secrets, listener=listener)
+    source = place.read(given["sample"], path_of(given["save"]), keep_secrets=given["keep_secrets"], listener=listener)
     if deployed is not None and isinstance(source, ConfiguredJob):
         raise OptionError(
             "flink", "is for running jobs, saved answers and logs: a recording has all of its configuration"
@@ -243,7 +240,7 @@ def import_job(
         found.save(out)
     _tell(draft, listener)
     tell(issue_remarks(name, found.scenarios), listener)
-    if backtest:
+    if given["backtest"]:
         try:
             found = _imported(name, source, seen, *with_backtest(source, draft, listener))
         except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shlex
@@ -9,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import Listener, Stopped, command_line, portable, writable_folder
+from sim.app.verbs.common import Listener, Stopped, writable_folder
 from sim.app.verbs.findings import (
     Remark,
     axes_of,
@@ -22,11 +23,14 @@ from sim.app.verbs.findings import (
     tell,
     with_provenance,
 )
+from sim.app.verbs.options import RunFileOptions, RunOptions, command_line, lines_of, path_of, portable, with_defaults
 from sim.jobs.evidence.what_ifs import history_of
-from sim.model.quantities import S3_STANDARD, Prices
+from sim.model.quantities import S3_STANDARD
+from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import joined, missed_failures
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumed, read_text
+from sim.model.schema.validation import load_prices
 from sim.results.formats import ms_text
 from sim.runtime.manifest import identity
 from sim.studies.compare import compare_cells, folder_names, keep, plain
@@ -70,7 +74,7 @@ class RunRequest:
     pinned: tuple[str, ...]  # ``key=value`` that give these combinations and no others
 
     def command(self, folder: Path | None) -> str:
-        return command_line("run", [self.origin.file], {"set": self.pinned, "out": folder})
+        return command_line("run", [self.origin.file], RunFileOptions, {"changes": self.pinned, "folder": folder})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,38 +167,44 @@ def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:
     return StudySource(read_text(file), file.name.removesuffix(file.suffix), file, tuple(changes))
 
 
+def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
+    """A file with the changes of all options.  ScenarioError: mistakes in it."""
+    given = with_defaults(RunFileOptions, options)
+    changes = lines_of(given["changes"])
+    if given["flink"] is not None:
+        changes.insert(0, flink_change(Path(given["flink"]), file))
+    if given["seed"] is not None:
+        changes.append(f"run.seed={given['seed']}")
+    if (
+        environment := given["environment"]
+    ) is not None:  # a file is given from here, and written from where the scenario is
+        is_file = Path(environment).suffix or len(Path(environment).parts) > 1
+        changes.append(
+            f"environment={json.dumps(os.path.relpath(environment, file.parent) if is_file else environment)}"
+        )
+    return read_request(origin_of(file, changes))
+
+
 def default_folder(study: ScenarioFile) -> Path:
     """``runs/<name>-<id>``."""
     return Path("runs") / run_folder(study.name, study.scenarios)
 
 
-def run(
-    request: RunRequest,
-    folder: Path | None = None,
-    *,
-    engine: Engine = "compiled",
-    jobs: int | None = None,
-    checks: bool = True,
-    picture: bool = False,
-    try_assumptions: bool = True,
-    prices: Prices = S3_STANDARD,
-    listener: Listener | None = None,
-) -> RunOutcome:
+def run(request: RunRequest, *, listener: Listener | None = None, **options: Unpack[RunOptions]) -> RunOutcome:
     """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
-
-    `prices`: of an object store.
-    `try_assumptions`: say which values that the scenario leaves out decide, after at most four more short runs.
 
     OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
     """
-    listener = listener or Listener()
+    listener, given = listener or Listener(), with_defaults(RunOptions, options)
+    folder = path_of(given["folder"])
+    prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
     findings = tell(_findings(request), listener)
 
     def outcome(place: Path | None) -> RunOutcome:
-        compared = _compared(request.study, place, engine, jobs, checks, listener)
+        compared = _compared(request.study, place, given, listener)
         comparison = replace(compared, prices=prices, caveat=missed_failures(request.study.backtest))
-        if try_assumptions:
-            comparison = _with_assumptions(comparison, engine, listener)
+        if given["try_assumptions"]:
+            comparison = _with_assumptions(comparison, given["engine"], listener)
         return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, folder)
 
     if folder is None:
@@ -202,7 +212,7 @@ def run(
     with replacing(writable_folder(folder), listener.message) as place:
         found = outcome(place)
         listener.result(found)
-        _keep(found, place, picture=picture)
+        _keep(found, place, picture=given["picture"])
     return found
 
 
@@ -228,14 +238,20 @@ def _findings(request: RunRequest) -> Iterator[Remark]:
     yield from job_findings(study.name, study.scenarios, study.backtest)
 
 
-def _compared(
-    study: ScenarioFile, place: Path | None, engine: Engine, jobs: int | None, checks: bool, listener: Listener
-) -> Comparison:
+def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listener: Listener) -> Comparison:
     """The runs of the study side by side; `place` keeps each as it ends."""
     planned = with_baselines(cells(study.scenarios))
     with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
         try:
-            return compare_cells(study, planned, engine=engine, jobs=jobs, folder=place, watch=watch, check=checks)
+            return compare_cells(
+                study,
+                planned,
+                engine=given["engine"],
+                jobs=given["jobs"],
+                folder=place,
+                watch=watch,
+                check=given["checks"],
+            )
         except KeyboardInterrupt:
             if place is None:
                 raise
@@ -297,7 +313,7 @@ def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
     """`place`: a folder inside of that of the results."""
     assert found.folder is not None
     origin, folder = found.request.origin, found.folder
-    report = command_line("report", [folder], {})
+    report = command_line("report", [folder])
     summary = {
         **found.plain(),
         "overrides": list(origin.changes),

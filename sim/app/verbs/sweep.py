@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from sim.app.verbs.common import (
     OptionError,
     Picture,
     Stopped,
-    command_line,
     paragraph,
     section_html,
     section_text,
@@ -33,6 +32,7 @@ from sim.app.verbs.findings import (
     of_problem,
     tell,
 )
+from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_defaults
 from sim.model.files import replace_file
 from sim.model.schema.flink_file import flink_change
 from sim.studies.plan import planned_of, run_folder
@@ -41,7 +41,6 @@ from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
 from sim.studies.sweeps.sweep_file import Definition, define, racing_fault, varied_scenario, windows_of
 
 if TYPE_CHECKING:
-    from sim.plane import Engine
     from sim.studies.cells import Row
     from sim.studies.plan import Cell
     from sim.studies.progress import Watch
@@ -99,57 +98,43 @@ class SweepRequest:
     racing: int | None = None  # worlds of a first pass
 
     def command(self, folder: Path) -> str:
-        return command_line("sweep", [self.file], {"set": self.changes, "racing": self.racing, "out": folder})
+        given = {"changes": self.changes, "racing": self.racing, "folder": folder}
+        return command_line("sweep", [self.file], SweepOptions, given)
 
 
-def read_request(
-    file: Path,
-    changes: Sequence[str] = (),
-    racing: int | None = None,
-    definition: Definition | None = None,
-    *,
-    flink: Path | None = None,
-) -> SweepRequest:
-    """Read a sweep file, or a scenario with lists, unless its `definition` is there.  `flink`: a file of Flink's configuration.
+def read_request(file: Path, definition: Definition | None = None, **options: Unpack[SweepOptions]) -> SweepRequest:
+    """Read a sweep file, or a scenario with lists, unless its `definition` is there.
 
     ScenarioError: mistakes in it.  OptionError: nothing in it can race.
     """
-    if flink is not None:
-        changes = (flink_change(flink, varied_scenario(file)), *changes)
+    given = with_defaults(SweepOptions, options)
+    changes, racing = lines_of(given["changes"]), given["racing"]
+    if given["replications"] is not None:
+        changes.append(f"run.replications={given['replications']}")
+    if given["flink"] is not None:
+        changes.insert(0, flink_change(Path(given["flink"]), varied_scenario(file)))
     return SweepRequest(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
 
 
-def sweep(
-    request: SweepRequest,
-    folder: Path | None = None,
-    *,
-    engine: Engine = "compiled",
-    jobs: int | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    checks: bool = True,
-    max_failures: int | None = None,
-    listener: Listener | None = None,
-) -> Sweep:
+def sweep(request: SweepRequest, *, listener: Listener | None = None, **options: Unpack[SweepOptions]) -> Sweep:
     """Run what has no row in `folder` (``runs/<name>-<id>`` by default), answer the question, and keep both there.
 
     OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
     """
-    listener = listener or Listener()
-    definition = request.definition
+    listener, given, definition = listener or Listener(), with_defaults(SweepOptions, options), request.definition
     findings = tell(_findings(definition), listener)
     folder = writable_folder(
-        Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else folder
+        path_of(given["folder"]) or Path("runs") / run_folder(definition.name, definition.scenarios)
     )
     swept = run_sweep(
         definition,
         folder,
-        engine=engine,
-        jobs=jobs,
-        master=master,
-        conf=conf,
-        check=checks,
-        max_failures=max_failures,
+        engine=given["engine"],
+        jobs=given["jobs"],
+        master=given["master"],
+        conf=given["conf"],
+        check=given["checks"],
+        max_failures=given["max_failures"],
         watching=partial(_watching, listener),
         on_other=partial(_tell_other, listener),
     )

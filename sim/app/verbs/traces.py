@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.verbs.common import Listener, OptionError, Stopped, parsed, writable_folder
+from sim.app.verbs.options import ReadTracesOptions, TraceWindowsOptions, with_defaults
 from sim.model.units import parse_duration
 from sim.results.csv_files import write_csv
 from sim.studies.run_folder import FolderError
@@ -92,41 +93,28 @@ class TraceWindows:
         return str(self.table.to_html(index=False, max_rows=30))
 
 
-def choices(
-    format_: str | None = None,
-    time: str | None = None,
-    time_unit: str | None = None,
-    value: str | None = None,
-    meaning: str | None = None,
-    per: str | None = None,
-    zone: str | None = None,
-) -> Choices:
+def _choices(given: ReadTracesOptions) -> Choices:
     """The choices of a user about files, from texts.
 
     OptionError: a text is no unit, or no duration.  ChoiceError: what does not go together.
     """
-    unit_s = None if time_unit is None else parsed("time_unit", f"1 {time_unit}", parse_duration) / 1e9
-    per_ns = None if per is None else parsed("per", per, parse_duration)
-    if per_ns is not None and per_ns <= 0:
+    unit, per = given["time_unit"], given["per"]
+    unit_s = None if unit is None else parsed("time_unit", f"1 {unit}", parse_duration) / 1e9
+    per_s = None if per is None else parsed("per", per, parse_duration) / 1e9
+    if per_s is not None and per_s <= 0:
         raise OptionError("per", "expected more than 0 s")
-    return Choices(format_, time, unit_s, value, meaning, None if per_ns is None else per_ns / 1e9, zone)
+    return Choices(given["format"], given["time"], unit_s, given["value"], given["meaning"], per_s, given["zone"])
 
 
 def read_traces(
-    folder: str,
-    tables: str,
-    chosen: Choices,
-    *,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    listener: Listener | None = None,
+    folder: str, tables: str, *, listener: Listener | None = None, **options: Unpack[ReadTracesOptions]
 ) -> ReadTraces:
     """Read all files below `folder`, or the answer to a range query of Prometheus (its URL), into Parquet tables in the folder `tables`.
 
-    `master`: "here", or a Spark cluster; None: here what is small.
     TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: settings of Spark without it.
     """
-    listener = listener or Listener()
+    listener, given = listener or Listener(), with_defaults(ReadTracesOptions, options)
+    master, conf, chosen = given["master"], given["conf"], _choices(given)
     must_be_spark(master, conf)
     with local_copy(folder) as place:
         files, remarks = list_files(place, without=tables)
@@ -142,26 +130,18 @@ def read_traces(
 
 
 def cut_windows(
-    tables: str,
-    file: Path | None = None,
-    *,
-    length: str = "10 min",
-    cut: str = "time",
-    count: int | None = None,
-    trace: str | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    listener: Listener | None = None,
+    tables: str, file: Path | None = None, *, listener: Listener | None = None, **options: Unpack[TraceWindowsOptions]
 ) -> TraceWindows:
-    """Windows of tables, kept as CSV in `file`.  `cut`: time, bursts, load or failures; `count`: so many of each trace.
+    """Windows of tables, kept as CSV in `file`.
 
     OptionError: an impossible choice.  FolderError: there are no tables.  MasterError: settings of Spark without it.
     """
-    listener = listener or Listener()
+    listener, given = listener or Listener(), with_defaults(TraceWindowsOptions, options)
+    cut, master, conf = given["cut"], given["master"], given["conf"]
     must_be_spark(master, conf)
     if cut not in CUTS:
         raise OptionError("cut", f"expected {', '.join(CUTS)}, not '{cut}'")
-    length_s = parsed("length", length, parse_duration) / 1e9
+    length_s = parsed("length", given["length"], parse_duration) / 1e9
     if length_s <= 0:
         raise OptionError("length", "expected more than 0 s")
     if not Path(tables, "rates").is_dir() and "://" not in tables:
@@ -171,7 +151,14 @@ def cut_windows(
     base = "." if file is None else str(file.parent)
     try:
         found, remarks = cut_anywhere(
-            tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base, master=master, conf=conf
+            tables,
+            length_s=length_s,
+            cut=cut,
+            count=given["count"],
+            trace=given["trace"],
+            base=base,
+            master=master,
+            conf=conf,
         )
     except KeyboardInterrupt:
         raise Stopped("no window is kept" if file is None else f"{file} is as it was before") from None

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
 from sim.app.report.truth_page import truth_page
-from sim.app.verbs.common import MOST_ROWS, Listener, Stopped, command_line, paragraph
+from sim.app.verbs.common import MOST_ROWS, Listener, Stopped, paragraph
 from sim.app.verbs.findings import write_page
+from sim.app.verbs.options import ValidateOptions, command_line, path_of, with_defaults
 from sim.jobs.evidence.orderings import MEASURED_BARS, bars, orderings
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
@@ -162,27 +163,25 @@ class Validation:
 
 
 def validate(
-    places: Sequence[Path],
-    *,
-    seeds: int = 3,
-    jobs: int | None = None,
-    environment: str | None = None,
-    time_limit_s: float = 600.0,
-    everything: bool = False,
-    report: Path | None = None,
-    listener: Listener | None = None,
+    places: Sequence[Path], *, listener: Listener | None = None, **options: Unpack[ValidateOptions]
 ) -> Validation:
-    """Simulate recorded jobs; `report` keeps the table as a page.  `environment`: a file of constants.
+    """Simulate recorded jobs; `report` keeps the table as a page.
 
     RecordingError: there are no recordings.  ScenarioError: the environment is none.
     """
-    listener = listener or Listener()
+    listener, given = listener or Listener(), with_defaults(ValidateOptions, options)
+    environment, everything, report = given["environment"], given["everything"], path_of(given["report"])
     paths = recordings_of(places, listener)
     overheads = None if environment is None else load_environment(environment)
     with listener.progress("validate", len(paths), len(paths), what_each="recordings") as watch:
         try:
             outcomes = judge_all(
-                paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch
+                paths,
+                seeds=given["seeds"],
+                jobs=given["jobs"],
+                time_limit_s=given["time_limit_s"],
+                overheads=overheads,
+                watch=watch,
             )
         except KeyboardInterrupt:
             raise Stopped(_STOPPED) from None
@@ -193,12 +192,11 @@ def validate(
             counts = "" if everything else " (shown, not counted)"
             listener.message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{counts}")
     judged = [(path, outcome) for path, outcome in zip(paths, outcomes, strict=True) if outcome.table is not None]
-    options = {"seeds": str(seeds), "environment": environment, "all": everything, "report": report}
     found = Validation(
         by_name(judged),
         tuple(outcome.trouble for outcome in outcomes if outcome.table is None),
         tuple(f"{path.name}: not modelled: {'; '.join(outcome.lost)}" for path, outcome in judged if outcome.lost),
-        command_line("validate", list(places), options),
+        command_line("validate", list(places), ValidateOptions, {**given, "report": report}),
         everything,
     )
     listener.result(found)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
+from urllib.parse import urlsplit
 
-from sim.app.verbs.common import Listener, OptionError, Stopped, command_line, parsed, writable_folder
+from sim.app.verbs.common import Listener, OptionError, Stopped, parsed, writable_folder
 from sim.app.verbs.importing import import_source
+from sim.app.verbs.options import WatchOptions, command_line, path_of, with_defaults
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import Client, RestError
@@ -57,30 +59,6 @@ class WatchClock:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """What is watched, and how.  Quantities are texts with a unit."""
-
-    url: str
-    folder: Path
-    job: str | None = None
-    every: str = "60 s"
-    duration: str | None = None  # None: until it is stopped
-    sample: str = "60 s"
-    limit: str | None = None  # None: the interval of the checkpoints
-    listen: str | None = None  # PORT or HOST:PORT
-    metrics: Path | None = None  # None: in the folder
-    renew: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def command(self) -> str:
-        """The command without what may be secret: headers, and credentials in the address."""
-        names = ("job", "every", "sample", "limit", "listen", "metrics")
-        given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return command_line("watch", [str(Address(self.url))], {"out": self.folder} | given)
-
-
-@dataclass(frozen=True, slots=True)
 class Watched:
     """A watch that has ended: its events of this time, and the tables that its folder holds of all times."""
 
@@ -107,50 +85,69 @@ class Watched:
         return "\n".join([*(event.line for event in self.events), self.verdict])
 
 
-def watch(options: WatchOptions, *, listener: Listener | None = None, clock: WatchClock | None = None) -> Watched:
+def watch(
+    url: str, *, listener: Listener | None = None, clock: WatchClock | None = None, **options: Unpack[WatchOptions]
+) -> Watched:
     """Watch until `duration` is over, or it is interrupted.  Every event is a result for the listener.
 
     RestError: the first look of a new folder gets no answer.  MemoryFileError: the folder is damaged.  OptionError: a bad value.
     """
     listener, clock = listener or Listener(), clock or WatchClock()
-    timing = _Timing.of(options)
-    writable_folder(options.folder)
+    request = _Request.of(url, with_defaults(WatchOptions, options))
+    writable_folder(request.folder)
     published = Published()
     with ExitStack() as stack:
-        stack.enter_context(alone_in(options.folder, listener.warning))
-        session = _Session(options, timing, listener, clock, published)
+        stack.enter_context(alone_in(request.folder, listener.warning))
+        session = _Session(request, listener, clock, published)
         session.resume_work()
-        if options.listen is not None:
-            listener.message(f"serves {stack.enter_context(_listening(published, options.listen))}/metrics")
+        if (port := request.options["listen"]) is not None:
+            listener.message(f"serves {stack.enter_context(_listening(published, port))}/metrics")
         try:
             session.run()
         except KeyboardInterrupt:
-            raise Stopped(f"the same command goes on where it was: {options.folder} is its memory") from None
+            raise Stopped(f"the same command goes on where it was: {request.folder} is its memory") from None
         finally:
             session.close()
-    return Watched(options.folder, tuple(session.events), verdict(session.watcher))
+    return Watched(request.folder, tuple(session.events), verdict(session.watcher))
 
 
 @dataclass(frozen=True, slots=True)
-class _Timing:
-    """The quantities of the options, in seconds and milliseconds."""
+class _Request:
+    """What is watched, and the options with their quantities in seconds and milliseconds."""
 
+    url: str
+    options: WatchOptions  # all of them
+    folder: Path
     every_s: float
     duration_s: float
     sample_s: float
     limit_ms: float | None
 
     @classmethod
-    def of(cls, options: WatchOptions) -> _Timing:
-        """OptionError: one is no quantity, or makes no sense."""
-        every_s = parsed("every", options.every, parse_duration) / 1e9
+    def of(cls, url: str, options: WatchOptions) -> _Request:
+        """OptionError: a value is no quantity, or makes no sense."""
+        every_s = parsed("every", options["every"], parse_duration) / 1e9
         if every_s < 1:
             raise OptionError("every", "expected 1 s or more: Flink renews what it shows every few seconds")
-        duration_s = inf if options.duration is None else parsed("duration", options.duration, parse_duration) / 1e9
-        limit_ms = None if options.limit is None else parsed("limit", options.limit, parse_duration) / 1e6
+        duration, limit = options["duration"], options["limit"]
+        duration_s = inf if duration is None else parsed("duration", duration, parse_duration) / 1e9
+        limit_ms = None if limit is None else parsed("limit", limit, parse_duration) / 1e6
         if limit_ms is not None and limit_ms <= 0:
             raise OptionError("limit", "expected more than nothing")
-        return cls(every_s, duration_s, parsed("sample", options.sample, parse_duration) / 1e9, limit_ms)
+        sample_s = parsed("sample", options["sample"], parse_duration) / 1e9
+        folder = path_of(options["folder"]) or Path("watched") / _name(url)
+        return cls(url, options, folder, every_s, duration_s, sample_s, limit_ms)
+
+    @property
+    def command(self) -> str:
+        """The command without what may be secret: headers, and credentials in the address."""
+        return command_line("watch", [str(Address(self.url))], WatchOptions, {**self.options, "folder": self.folder})
+
+
+def _name(url: str) -> str:
+    """``jobmanager-8081``: a folder for each address."""
+    place = urlsplit(str(Address(url))).netloc
+    return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
 
 
 @contextmanager
@@ -175,19 +172,11 @@ def _listening(published: Published, listen: str) -> Iterator[str]:
 class _Session:
     """One process's part of a watch."""
 
-    def __init__(
-        self, options: WatchOptions, timing: _Timing, listener: Listener, clock: WatchClock, published: Published
-    ) -> None:
-        self.options, self.timing, self.listener, self.clock, self.published = (
-            options,
-            timing,
-            listener,
-            clock,
-            published,
-        )
+    def __init__(self, request: _Request, listener: Listener, clock: WatchClock, published: Published) -> None:
+        self.request, self.listener, self.clock, self.published = request, listener, clock, published
         self.events: deque[WatchEvent] = deque(maxlen=MOST_EVENTS)
-        self.memory = Memory(options.folder)
-        self.watcher = Watcher(WatchState(), timing.limit_ms)
+        self.memory = Memory(request.folder)
+        self.watcher = Watcher(WatchState(), request.limit_ms)
         self.requests = 0
         # settings since [ms], and when their forecast could not be made
         self.failed_forecast: tuple[int, int] | None = None
@@ -203,21 +192,21 @@ class _Session:
         if state is None:
             return
         self.is_new = False
-        course = course_of(state["course"], self.options.folder / STATE)
+        course = course_of(state["course"], self.request.folder / STATE)
         points, rows = self.memory.recent("" if course.look is None else course.look.job)
         kept = [point for point in points if point.trigger_ms >= course.held_from_ms]
-        self.watcher = Watcher(course, self.timing.limit_ms, kept, rows)
-        if self.options.renew:
+        self.watcher = Watcher(course, self.request.limit_ms, kept, rows)
+        if self.request.options["renew"]:
             course.forecast = None
             course.begin_again()
         if course.forecast is not None:
             try:
-                self.watcher.study = load(self.options.folder / SCENARIO)
+                self.watcher.study = load(self.request.folder / SCENARIO)
             except (ScenarioError, OSError) as error:
-                self.listener.warning(f"{self.options.folder / SCENARIO}: {error}; a new forecast is made")
+                self.listener.warning(f"{self.request.folder / SCENARIO}: {error}; a new forecast is made")
                 course.forecast = None
         seen = sum(count for name, count in course.counts.items() if name.startswith("checkpoints"))
-        self.listener.message(f"goes on: {self.options.folder} knows {seen} checkpoints; {verdict(self.watcher)}")
+        self.listener.message(f"goes on: {self.request.folder} knows {seen} checkpoints; {verdict(self.watcher)}")
 
     # ------------------------------------------------------------------------------------------ looks
 
@@ -226,15 +215,15 @@ class _Session:
         while True:
             now_ms = self.clock.now_ms()
             self.look(now_ms)
-            ends_ms = begun_ms + 1e3 * self.timing.duration_s
-            next_ms = now_ms + 1e3 * self.timing.every_s
+            ends_ms = begun_ms + 1e3 * self.request.duration_s
+            next_ms = now_ms + 1e3 * self.request.every_s
             if next_ms > ends_ms:
                 return
             self.clock.wait(max(0.0, (next_ms - self.clock.now_ms()) / 1e3))
 
     def look(self, now_ms: int) -> None:
         """Look once, judge, keep and publish."""
-        client = self._client(max(self.timing.every_s, LEAST_S))
+        client = self._client(max(self.request.every_s, LEAST_S))
         begun_s = time.monotonic()
         rows: list[dict[str, Any]] = []
         before_ms = self.watcher.rows[-1].time_ms if self.watcher.rows else None
@@ -278,8 +267,8 @@ class _Session:
 
     def _client(self, total_s: float) -> Client:
         return Client(
-            self.options.url,
-            headers=self.options.headers,
+            self.request.url,
+            headers=self.request.options["headers"] or {},
             total_s=total_s,
             most_requests=MOST_REQUESTS,
             pause=self.clock.wait,
@@ -291,10 +280,10 @@ class _Session:
         """`sample_s`: all is asked, as for an import; None: only what is new.  RestError, RecordingError: no look."""
         course = self.watcher.course
         overview = client.get(JOBS, attempts=1 if course.away_ms is not None else 2)
-        job = _watched(overview, self.options.job, course.look, client.url)
+        job = _watched(overview, self.request.options["job"], course.look, client.url)
         seen = frozenset(course.seen) if course.look is not None and course.look.job == job else frozenset()
         snapshot = fetch(
-            self.options.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ()
+            self.request.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ()
         )
         if about_missing := snapshot.missing.get(f"/jobs/{job}"):
             raise RestError(f"{client.url}/jobs/{job}", about_missing)
@@ -314,18 +303,18 @@ class _Session:
 
     def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
         """Import the job and hold it to the forecast of that; returns (outcome, rows)."""
-        client = self._client(self.timing.sample_s + max(self.timing.every_s, LEAST_S))
+        client = self._client(self.request.sample_s + max(self.request.every_s, LEAST_S))
         rows: list[dict[str, Any]] = []
         watcher = self.watcher
         self.failed_forecast = (watcher.course.held_from_ms, now_ms)  # until it is made
         try:
-            snapshot, found = self._answered(client, now_ms, self.timing.sample_s)
+            snapshot, found = self._answered(client, now_ms, self.request.sample_s)
             events, rows = watcher.looked(found, now_ms)
             self._tell(events)
             if watcher.course.look is None or not watcher.wants_forecast:
                 return "answered", rows  # the job changed meanwhile
             imported = import_source(since(snapshot, watcher.course.held_from_ms), found.name, Listener())
-            study = load(imported.save(self.options.folder / SCENARIO))
+            study = load(imported.save(self.request.folder / SCENARIO))
             self._tell(
                 watcher.begin(
                     forecast_of(study.backtest, found.time_ms, found.job, watcher.usual), study, self.clock.now_ms()
@@ -356,7 +345,7 @@ class _Session:
     def _keep(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
         try:
             self.memory.keep(
-                now_ms, rows, look, {"command": self.options.command, "course": plain(self.watcher.course)}
+                now_ms, rows, look, {"command": self.request.command, "course": plain(self.watcher.course)}
             )
             self.is_full = False
         except OSError as error:
@@ -373,19 +362,21 @@ class _Session:
         """What is held in memory is written at the next look."""
         if not self.is_full:
             self.listener.warning(
-                f"cannot keep what was seen: {error.filename or self.options.folder}: {error.strerror}; tried at each look"
+                f"cannot keep what was seen: {error.filename or self.request.folder}: {error.strerror}; tried at each look"
             )
         self.is_full = True
 
     def _publish(self, now_ms: int, *, has_news: bool) -> None:
         self.published.metrics = text_of(self.watcher, self.requests)
         try:
-            replace_text(self.options.metrics or self.options.folder / METRICS, self.published.metrics)
+            replace_text(
+                path_of(self.request.options["metrics"]) or self.request.folder / METRICS, self.published.metrics
+            )
             if has_news or now_ms - self.drawn_ms >= 1e3 * PAGE_S:
                 self.drawn_ms = now_ms
-                page = page_of(self.watcher, list(self.events), now_ms, self.options.command)
+                page = page_of(self.watcher, list(self.events), now_ms, self.request.command)
                 self.published.page = html(page)
-                replace_text(self.options.folder / PAGE, self.published.page)
+                replace_text(self.request.folder / PAGE, self.published.page)
         except OSError as error:
             self._not_kept(error)
 

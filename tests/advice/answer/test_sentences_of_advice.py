@@ -13,7 +13,7 @@ from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.situation import COLUMNS
-from sim.app.verbs.advise import AdviceOptions, advise, job_of
+from sim.app.verbs.advise import advise
 from sim.model.units import parse_duration
 from tests.advice.answer.advice_numbers import missing, stated
 from tests.advice.made_up import row
@@ -197,8 +197,7 @@ def test_a_number_that_is_changed_is_missed(answers):
     ],
 )
 def test_numbers_of_recorded_jobs_stand_in_the_data(tmp_path, name, options):
-    given = AdviceOptions(**options, budget="6 s", within="10 min")
-    advise(job_of(RECORDINGS / f"{name}.zip"), given, tmp_path / "out", jobs=1)
+    advise(RECORDINGS / f"{name}.zip", budget="6 s", within="10 min", folder=tmp_path / "out", jobs=1, **options)
     answer = json.loads((tmp_path / "out" / "advice.json").read_text())
 
     assert missing(answer) == []

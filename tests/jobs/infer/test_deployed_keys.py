@@ -7,7 +7,7 @@ import pytest
 
 import benchmarks.lab  # noqa: F401 - a recording is the lab's
 from sim.app.verbs.common import Listener, OptionError
-from sim.app.verbs.importing import JobPlace, import_job, text_of
+from sim.app.verbs.importing import import_job, text_of
 from sim.jobs.infer.options import with_flink_file
 from sim.jobs.reading import infer, read_source
 from sim.jobs.source.saved import read_saved
@@ -90,7 +90,7 @@ def imported(folder, text, source=REST):
     said = []
     listener = Listener()
     listener.message = said.append
-    import_job(JobPlace([source]), flink=folder / "d.yaml", backtest=False, listener=listener)
+    import_job([source], flink=folder / "d.yaml", backtest=False, listener=listener)
     return "\n".join(said).replace(f"{folder}/", "")
 
 

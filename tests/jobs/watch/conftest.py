@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.app.verbs.common import Listener
-from sim.app.verbs.watch import WatchClock, WatchOptions, watch
+from sim.app.verbs.watch import WatchClock, watch
 from sim.jobs.source.rest_answers import is_id
 from tests.conftest import FakeFlink
 
@@ -178,9 +178,7 @@ def play():
         def watched(folder, duration, **options):
             heard = Heard()
             given = {"every": "30 s", "sample": "0 s"} | options
-            heard.done = watch(
-                WatchOptions(fake.url, folder, duration=duration, **given), listener=heard, clock=fake.clock
-            )
+            heard.done = watch(fake.url, folder=folder, duration=duration, listener=heard, clock=fake.clock, **given)
             return heard
 
         fake.watched = watched

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from sim.app.verbs.watch import MOST_REQUESTS, WatchOptions, watch
+from sim.app.verbs.watch import MOST_REQUESTS, watch
 from tests.app.cli.hostile import MODES, SECRET, turn
 from tests.jobs.watch.conftest import Heard, PlayedFlink
 
@@ -57,7 +57,7 @@ class Moody(PlayedFlink):
 def hour(tmp_path_factory):
     """(server, what was said, folder, requests of each look, peak of memory while looks of the second half went on)."""
     fake, heard, folder, per_look, peaks = Moody(3), Heard(), tmp_path_factory.mktemp("soak") / "watch", [], []
-    options = WatchOptions(fake.url, folder, every="120 s", duration="60 min", sample="0 s")
+    options = {"folder": folder, "every": "120 s", "duration": "60 min", "sample": "0 s"}
     before = 0
 
     class Turning(type(fake.clock)):
@@ -77,7 +77,7 @@ def hour(tmp_path_factory):
 
     tracemalloc.start()
     try:
-        watch(options, listener=heard, clock=Turning(0))
+        watch(fake.url, listener=heard, clock=Turning(0), **options)
     finally:
         tracemalloc.stop()
         fake.server.shutdown()

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from sim.app.verbs.common import OptionError, Stopped
-from sim.app.verbs.watch import WatchClock, WatchOptions, watch
+from sim.app.verbs.watch import WatchClock, watch
 from sim.jobs.source.rest_client import RestError
 from sim.jobs.watch.forecast import NoForecastError
 from sim.jobs.watch.memory import Memory, MemoryFileError, row_logs
@@ -36,7 +36,7 @@ def begun(tmp_path_factory):
     """A folder in which the first two looks are kept, with their forecast."""
     fake = PlayedFlink()
     folder = tmp_path_factory.mktemp("watch") / "begun"
-    watch(WatchOptions(fake.url, folder, every="30 s", duration="30 s", sample="0 s"), clock=fake.clock)
+    watch(fake.url, folder=folder, every="30 s", duration="30 s", sample="0 s", clock=fake.clock)
     fake.server.shutdown()
     fake.server.server_close()
     return folder
@@ -246,7 +246,7 @@ def test_a_jobmanager_that_dies_and_returns(played, folder):
                 gone["asked"] = played.requests[gone["requests"] :]
 
     heard = Heard()
-    watch(WatchOptions(played.url, folder, every="30 s", duration="6 min", sample="0 s"), listener=heard, clock=Dying())
+    watch(played.url, folder=folder, every="30 s", duration="6 min", sample="0 s", listener=heard, clock=Dying())
     away, again, missed = heard.events
 
     assert heard.kinds() == ["away", "answers", "missed"]
@@ -362,7 +362,7 @@ def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
             parts = {file.name: file.stat().st_mtime_ns for file in folder.glob("looks-*.parquet")}
             written.append((len(lines.read_text().splitlines()) if lines.exists() else 0, parts))
 
-    watch(WatchOptions(played.url, folder, every="30 s", duration="10 min", sample="0 s"), clock=Measuring())
+    watch(played.url, folder=folder, every="30 s", duration="10 min", sample="0 s", clock=Measuring())
     counts, parts = [count for count, _ in written], [part for _, part in written]
 
     assert max(counts) <= 5
@@ -414,7 +414,7 @@ def test_ctrl_c_keeps_all(played, folder):
             raise KeyboardInterrupt
 
     with pytest.raises(Stopped, match="the same command goes on where it was"):
-        watch(WatchOptions(played.url, folder, sample="0 s"), clock=Interrupted())
+        watch(played.url, folder=folder, sample="0 s", clock=Interrupted())
 
     assert not list(folder.glob(".*.tmp"))
     assert json.loads((folder / "watch.json").read_text())["version"] == 1
@@ -459,7 +459,12 @@ def test_metrics_and_page_are_served(played, folder):
 
     heard = Heard()
     watch(
-        WatchOptions(played.url, folder, duration="30 s", every="30 s", sample="0 s", listen="0"),
+        played.url,
+        folder=folder,
+        duration="30 s",
+        every="30 s",
+        sample="0 s",
+        listen="0",
         listener=heard,
         clock=Scraping(),
     )

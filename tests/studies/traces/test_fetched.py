@@ -8,7 +8,6 @@ from threading import Thread
 import pytest
 
 from sim.app.verbs.traces import read_traces
-from sim.studies.traces.choices import Choices
 from sim.studies.traces.parsing import TraceFileError
 
 VALUES = [[1_763_850_000 + 15 * i, str(100 + i)] for i in range(20)]
@@ -45,7 +44,7 @@ def prometheus(answer, status=200):
 def test_the_answer_is_a_table(tmp_path):
     query = "/api/v1/query_range?query=rate(x[1m])&start=1&end=2&step=15"
     with prometheus(json.dumps(ANSWER)) as (url, paths):
-        found = read_traces(url + query, str(tmp_path / "tables"), Choices())
+        found = read_traces(url + query, str(tmp_path / "tables"))
 
     assert [query] == paths
     assert found.rows == [["prometheus", "rates", "20"]]
@@ -54,4 +53,4 @@ def test_the_answer_is_a_table(tmp_path):
 @pytest.mark.parametrize(("answer", "status", "why"), [("<html>", 200, "web page"), ("{}", 404, "HTTP 404")])
 def test_no_answer_says_why(tmp_path, answer, status, why):
     with prometheus(answer, status) as (url, _), pytest.raises(TraceFileError, match=why):
-        read_traces(url + "/api/v1/query_range?query=x", str(tmp_path / "tables"), Choices())
+        read_traces(url + "/api/v1/query_range?query=x", str(tmp_path / "tables"))

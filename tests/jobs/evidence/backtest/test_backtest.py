@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import read
-from sim.app.verbs.advise import AdviceOptions, advise, job_of
+from sim.app.verbs.advise import advise
 from sim.app.verbs.run import origin_of, read_request, run
 from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, lines_of
@@ -168,7 +168,7 @@ def test_failures_are_missed_if_half_of_a_history_failed_and_the_simulation_comp
 def test_nothing_is_advised_where_the_history_contradicts(expiring, tmp_path):
     draft, _ = expiring
     (tmp_path / "job.yaml").write_text(write(draft.document, draft.question, draft.comments))
-    advised = advise(job_of(tmp_path / "job.yaml"), AdviceOptions(), tmp_path / "out")
+    advised = advise(tmp_path / "job.yaml", folder=tmp_path / "out")
 
     assert advised.setting is None
     assert advised.verdict.startswith("No advice: the simulation does not reproduce the failures of this job")
