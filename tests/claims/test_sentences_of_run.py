@@ -15,7 +15,7 @@ from sim.model.schema.study import loads
 from sim.studies.compare import compare
 from tests.claims.printed import Printed, false_sentences, split
 from tests.claims.templates import TEMPLATES
-from tests.studies.comparison.test_sentences_in_tables import compared, sentences
+from tests.studies.comparison.sentence_numbers import compared, sentences
 
 QUICK_SEEDS = (704, 705, 1010)  # 1010: checkpoints are under way when the job ends
 SLOW_SEEDS, NIGHTLY_SEEDS = range(1000, 1040), range(1000, 1200)

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 
+from sim.advice import settings
 from sim.advice.candidates import CandidateSearch
 from sim.advice.constraints import CONSTRAINTS, DEFAULT
 from sim.advice.judgement import Limits
@@ -186,7 +187,16 @@ def context_of(path):
     return found
 
 
+@pytest.fixture
+def small_grid(monkeypatch):
+    """Two intervals beside the one of the job, and two kinds of barriers: what binds, binds at each of them."""
+    first, *_, last = settings.protocols()
+    monkeypatch.setattr(settings, "INTERVALS_NS", (10 * 10**9, 60 * 10**9))
+    monkeypatch.setattr(settings, "protocols", lambda: (first, last))
+
+
 @pytest.mark.once
+@pytest.mark.usefixtures("small_grid")
 @pytest.mark.parametrize("path", CONSTRAINTS)
 def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_path):
     """It alone keeps all settings from their limit; what does not bind stays as it is."""

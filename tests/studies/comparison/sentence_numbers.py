@@ -1,16 +1,15 @@
-"""The numbers in a sentence, and the numbers of tables that it may speak of: each as text, with its unit.
-
-A sentence may name checkpoints; of the tables of a run only the rows of these count.  Names and messages hold no numbers of it.
-"""
+"""The numbers in a sentence, each as text, with its unit; random worlds compared, and the sentences about them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 
-import pandas as pd
-
-from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
-from sim.results.not_completed import PARTS
+from sim.model.schema.study import loads
+from sim.model.schema.text import ScenarioError
+from sim.runtime.simulate import simulate
+from sim.studies.compare import compare
+from tests.worlds.generator import FOLDER, text
 
 NUMBER = re.compile(
     r"(?<![\w.\[/-])(?P<number>[-+±]?\d+(?:\.\d+)?(?:[kMG](?![\w]))?)(?P<unit> (?:ms|min|s|h|TB|GB|MB|kB|B|%)(?:/s)?(?!\w)|[kMG]?/s(?!\w))?"
@@ -25,69 +24,25 @@ def numbers(sentence: str, names: Iterable[str] = ()) -> list[str]:
     return [match["number"] + (match["unit"] or "") for match in NUMBER.finditer(ID.sub("CHECKPOINT", sentence))]
 
 
-def named(sentence: str) -> set[tuple[int, int, int]]:
-    """(replication, job, id) of the checkpoints that a sentence names."""
-    return {
-        (int(match["replication"] or 0), int(match["job"] or 0), int(match["id"])) for match in ID.finditer(sentence)
-    }
+@lru_cache(maxsize=4)
+def compared(seed):
+    """A world under its own barriers and, where it can be, under others, in two replications each; None: it cannot be read."""
+    source = text(seed)
+    results = []
+    for barriers in (None, "unaligned", "aligned"):
+        changes = [] if barriers is None else [f"checkpoint.barriers={barriers}"]
+        try:
+            (scenario,) = loads(source, folder=FOLDER, overrides=changes).scenarios
+        except ScenarioError:
+            continue
+        for k in range(2):
+            run = replace(scenario.run, seed=scenario.run.seed + k)
+            axes = (("checkpoint.barriers", barriers or "own"),)
+            results.append(simulate(replace(scenario, run=run, axes=axes), check=False))
+    return compare(results) if results else None
 
 
-def of_cells(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The numbers in the cells of a table, and parts of cells that a sentence may quote."""
-    for row in rows:
-        for cell in row:
-            yield from numbers(cell)
-
-
-def of_strategies(table: pd.DataFrame) -> Iterator[str]:
-    """The numbers of `Comparison.table`; changes of throughput from one row to another; counts of checkpoints."""
-    for row in table.to_dict("records"):
-        for column, value in row.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                continue
-            if str(column).endswith("_ms"):
-                yield ms_text(value)
-            elif str(column).endswith("_bytes"):
-                yield bytes_text(value)
-            elif str(column).endswith("_share"):
-                yield share_text(value)
-            elif str(column).endswith("_s"):
-                yield ms_text(1e3 * value)
-            elif str(column).endswith("_per_second"):
-                yield per_second_text(value)
-            elif str(column) == "finish_checkpoints":
-                yield count_text(value)
-            elif str(column).endswith("_change"):
-                yield from (change_text(value), change_text(value).lstrip("-"))
-        own = row["failed"] - row["interrupted"]
-        yield from map(str, (row["completed"], row["failed"], own, row["completed"] + own))
-    rates = table["throughput_per_second"]
-    yield from (change_text(fast / slow - 1 if slow else 0.0) for fast, slow in permutations(rates, 2))
-
-
-def of_checkpoint(tables: dict[str, pd.DataFrame], job: int, number: int) -> Iterator[str]:
-    """The row of a checkpoint, and the parts of its path: by kind of wait, and by kind and vertex."""
-    rows, path = (_of(tables[name], job, number) for name in ("checkpoints", "path"))
-    for row in rows.to_dict("records"):
-        yield ms_text(row["end_to_end_duration"])
-        yield bytes_text(row["checkpointed_size"])
-        yield bytes_text(row["persisted_data"])
-    path = path[~path["acknowledged"].astype(bool)]
-    path = path.assign(kind=path["part"].map(PARTS), ms=path["duration"] / 1e6)
-    for keys in (["kind"], ["kind", "vertex"], ["part", "vertex"]):
-        yield from map(ms_text, path.groupby(keys)["ms"].sum())
-
-
-def of_consequences(rows: Iterable[object]) -> Iterator[str]:
-    for row in rows:
-        yield from map(
-            count_text, (row.replayed_records, row.planned_replayed_records, row.failures, row.planned_restarts)
-        )
-        yield count_text(row.committed_records)
-        yield ms_text(1e3 * row.lag_s)
-        yield share_text(row.disturbed_share)
-
-
-def _of(rows: pd.DataFrame, job: int, number: int) -> pd.DataFrame:
-    rows = rows[rows["id"] == number]
-    return rows[rows["x_job"] == job] if "x_job" in rows else rows
+def sentences(comparison):
+    return [
+        sentence for sentence in (comparison.verdict, comparison.overload, comparison.consequences_sentence) if sentence
+    ]
