@@ -46,24 +46,6 @@ def test_the_warm_up_does_not_count(made, edges):
     assert (row.throughput_per_second, row.busy_share) == (9, 0.5)
 
 
-def test_throughput_is_what_the_sinks_serve(made):
-    """Two sinks add up, whatever lies before them."""
-    run = made().load(busy=(0, 0, 0), records=(100, 40, 60))
-
-    row = summarize([run.tables()], [("source", "map"), ("source", "sink")])
-
-    assert row.throughput_per_second == 100
-
-
-def test_a_committer_is_no_sink(made):
-    """It reads no records: what it reads from is what the job achieves."""
-    run = made().load(busy=(0, 0, 0), records=(100, 40, 0))
-
-    row = summarize([run.tables()], [("source", "map"), ("map", "sink")], without_records=["sink"])
-
-    assert row.throughput_per_second == 40
-
-
 def test_means_of_a_long_series_take_less_memory_than_the_series():
     """They are made at the end of a run, when there is most beside them."""
     columns = ("busy", "backPressured", "numRecordsInPerSecond", "lag", "x_latency", "backlog")

@@ -3,8 +3,6 @@
 import math
 from dataclasses import replace
 
-import pytest
-
 from sim.results.side_by_side import Singles, StrategyRow, singles, texts
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
@@ -34,16 +32,6 @@ def test_aligned_barriers_behind_queued_data(saturated, edges):
         "Barriers of checkpoint 1 (aligned) wait behind 3.1 s of queued data in front of 'sink' (busy 99 %);"
         " unaligned checkpoints take 70 ms instead of 5.7 s"
         " and store 7.6 MB of in-flight data each; throughput is the same (±0 %)."
-    )
-
-
-def test_a_price_in_throughput_is_said(saturated, made, edges):
-    """More than noise, with its direction."""
-    slower = saturated(70, 0, persisted=1)
-    slower.series = made().load(busy=(0.1, 0.5, 0.99), records=(80, 80, 80)).series
-
-    assert "; throughput drops (-20 %)." in verdict(
-        [line("aligned", saturated(5700, 3100), edges), line("unaligned", slower, edges)]
     )
 
 
@@ -271,19 +259,6 @@ def test_a_job_that_restarts_for_ever(made, saturated, edges):
     assert verdict(lines) == "With aligned the job restarts for ever: 9 times in a row; with unaligned it does not."
 
 
-def test_a_failed_job_is_worse_than_failed_checkpoints(made, saturated, edges):
-    """However many they are."""
-    expiring = (
-        made()
-        .checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
-        .load(busy=(0.1, 0.5, 0.99))
-    )
-    dying = saturated(70, 0, times=9)
-    lines = [line("aligned", expiring, edges), line("unaligned", dying, edges, status="FAILED: no space")]
-
-    assert verdict(lines).startswith("With unaligned the job fails (no space)")
-
-
 def test_a_job_that_is_killed_fails_for_no_checkpoint(saturated, edges):
     """Those it took completed: what they wait for has no part in it."""
     killed = line("none", saturated(5700, 3100), edges, status="FAILED: killed")
@@ -299,24 +274,6 @@ def test_one_strategy_is_held_against_none(saturated, edges):
     text = verdict([line("aligned", saturated(5700, 3100), edges, baseline=110.0)])
 
     assert text.endswith("; checkpoints cost 9.1 % of throughput.")
-
-
-@pytest.mark.parametrize(
-    ("baseline", "cost"), [(100.0, "checkpoints cost no throughput"), (90.0, "throughput is +11 % with checkpoints")]
-)
-def test_a_cost_that_is_none_is_no_number(saturated, edges, baseline, cost):
-    assert verdict([line("aligned", saturated(5700, 3100), edges, baseline=baseline)]).endswith(f"; {cost}.")
-
-
-def test_the_workload_where_the_choice_matters_is_named(saturated, edges):
-    """Strategies are compared within a workload, never across."""
-    lines = [
-        line(label, saturated(ms, ms - 20), edges, group=group)
-        for group, times in (("rate 1k/s", (60, 50)), ("rate 9k/s", (9000, 100)))
-        for label, ms in zip(("aligned", "unaligned"), times, strict=True)
-    ]
-
-    assert verdict(lines).startswith("With rate 9k/s: Barriers of checkpoint 1 (aligned) wait behind 9 s")
 
 
 def test_a_workload_and_a_strategy_are_named_together(made, saturated, edges):

@@ -115,12 +115,6 @@ def test_a_dead_job_is_never_chosen():
     assert advised(rows.assign(job_status="FAILED: killed")).advised is None
 
 
-def test_losers_of_a_race_are_not_chosen():
-    found = advised(rows_of({"10 s": LOAD, "30 s": LOAD + 1}), out=[("10 s",)])
-
-    assert found.advised == ("30 s",)
-
-
 def test_of_one_window_nothing_is_sure():
     found = advised(rows_of({"10 s": [1.0], "30 s": [100.0]}))
 

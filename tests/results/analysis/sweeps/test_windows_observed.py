@@ -14,15 +14,6 @@ def of(rows, column=COLUMN):
     return observed(rows, SETTINGS, column)
 
 
-def test_seeds_are_averaged_within_their_window():
-    """Twenty seeds of two windows are two values of each setting."""
-    seen = of(rows_of({"10 s": [[1.0, 3.0], [5.0, 5.0]], "30 s": [[2.0, 2.0], [4.0, 8.0]]}))
-
-    assert (seen.sample, list(seen.scores.index)) == ("windows", ["w0", "w1"])
-    assert seen.scores.to_numpy().tolist() == [[2.0, 2.0], [5.0, 6.0]]
-    assert seen.runs.to_numpy().tolist() == [[2, 2], [2, 2]]
-
-
 def test_windows_and_settings_stay_in_the_order_of_the_plan():
     seen = of(rows_of({"2 min": [1.0] * 12, "10 s": [2.0] * 12}))
 
