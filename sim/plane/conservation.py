@@ -160,8 +160,8 @@ def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]
     while len(owners):
         yield owners, here
         here = following[here]
-        resume_work = here >= 0
-        owners, here = owners[resume_work], here[resume_work]
+        linked = here >= 0
+        owners, here = owners[linked], here[linked]
 
 
 def blocks(rows: Column, count: Column) -> Iterator[Column]:

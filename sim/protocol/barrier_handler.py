@@ -25,11 +25,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import replace
 from typing import NoReturn
 
 from sim.protocol.barrier_states import TRANSITIONS, BarrierState, Commands, Pending, Transition
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
+from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_messages import (
     AlignmentTimedOut,
@@ -62,7 +62,6 @@ class BarrierTracker:
     open_gates: frozenset[int]
     tracked: tuple[Pending, ...] = ()  # oldest first
     latest: int = 0  # the newest checkpoint heard of
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def waiting(cls, gates: int) -> BarrierTracker:
@@ -82,7 +81,7 @@ class BarrierTracker:
                 after, commands = self._trigger(event)
             case BarrierAnnounced() | AlignmentTimedOut():
                 self._impossible(event, "nothing times out without alignment")
-        return with_event_logged(self, after, event), commands
+        return after, commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
         if event.priority or event.options.unaligned:
@@ -94,14 +93,12 @@ class BarrierTracker:
             known = Pending(event.checkpoint, event.options, self.open_gates, first_barrier_ns=event.now)
         if event.gate not in known.target or event.first == (event.gate in known.seen) or event.gate in known.arrived:
             self._impossible(event, "an open gate has one first and one last barrier")
-        known = replace_fields(
+        known = replace(
             known, seen=known.seen | {event.gate}, arrived=known.arrived | ({event.gate} if event.last else frozenset())
         )
         older = tuple(p for p in self.tracked if p.checkpoint < event.checkpoint)
         newer = tuple(p for p in self.tracked if p.checkpoint > event.checkpoint)
-        after = replace_fields(
-            self, tracked=(*older, known, *newer)[-MAX_TRACKED:], latest=max(self.latest, event.checkpoint)
-        )
+        after = replace(self, tracked=(*older, known, *newer)[-MAX_TRACKED:], latest=max(self.latest, event.checkpoint))
         return _complete_checkpoint(after, known, event.now) if known.complete else (after, ())
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierTracker, Commands]:
@@ -126,8 +123,8 @@ class BarrierTracker:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
         if event.gate not in self.open_gates:
             self._impossible(event, "this gate is not open")
-        tracked = tuple(replace_fields(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
-        after = replace_fields(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
+        tracked = tuple(replace(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
+        after = replace(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
         newest = next((p for p in reversed(tracked) if p.complete), None)
         return (after, ()) if newest is None else _complete_checkpoint(after, newest, event.now)
 
@@ -139,20 +136,20 @@ class BarrierTracker:
         return _without(self, event.checkpoint), (start,)
 
     def _impossible(self, event: BarrierEvent, why: str) -> NoReturn:
-        raise InvalidTransition("barrier tracker", self, event, self.story, why)
+        raise InvalidTransition("barrier tracker", self, event, why)
 
 
 def _without(tracker: BarrierTracker, checkpoint: int) -> BarrierTracker:
     """Forget this checkpoint and all older ones."""
     tracked = tuple(p for p in tracker.tracked if p.checkpoint > checkpoint)
-    return replace_fields(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
+    return replace(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
 
 
 def _complete_checkpoint(tracker: BarrierTracker, done: Pending, now: int) -> tuple[BarrierTracker, Commands]:
     """Snapshot, forget the older ones.  Only the newest one's clock is kept: an overtaken one reports zeros, as Flink's."""
-    start = replace_fields(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
+    start = replace(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
     if done.checkpoint != tracker.latest:
-        start = replace_fields(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
+        start = replace(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
     overtaken = any(p.checkpoint < done.checkpoint for p in tracker.tracked)
     return _without(tracker, done.checkpoint), ((SettleBarriers(done.checkpoint),) if overtaken else ()) + (start,)
 
@@ -174,7 +171,6 @@ class BarrierHandler:
     current: int = 0  # the newest checkpoint heard of
     completed: int = 0  # the newest one whose barriers all came
     settled: int = 0  # up to here the data plane knows barriers to be obsolete
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def waiting(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
@@ -201,7 +197,7 @@ class BarrierHandler:
                 after, commands = self._trigger(event)
         if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):
             _impossible(self, event, f"{type(after.state).__name__} may not follow")
-        return with_event_logged(self, after, event), commands
+        return after, commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
         if _obsolete(self, event.checkpoint):
@@ -233,11 +229,11 @@ class BarrierHandler:
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
         if event.gate not in self.open_gates:
             _impossible(self, event, "this gate is not open")
-        handler = replace_fields(self, open_gates=self.open_gates - {event.gate})
+        handler = replace(self, open_gates=self.open_gates - {event.gate})
         if self.pending is None or event.gate in self.pending.arrived:
             return handler, ()
         first = event.now if self.pending.first_barrier_ns is None else self.pending.first_barrier_ns
-        pending = replace_fields(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
+        pending = replace(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
         return _moved(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierHandler, Commands]:
@@ -246,7 +242,7 @@ class BarrierHandler:
             return self, ()
         handler, commands = _started(self, event.checkpoint, event.options, event.now)
         pending = _pending(handler, event)
-        pending = replace_fields(pending, arrived=pending.target)
+        pending = replace(pending, arrived=pending.target)
         if pending.first_barrier_ns is not None:
             return _moved(handler, event, pending, commands, lambda state: state.gate_closed(pending, event.now))
         return _moved(
@@ -270,13 +266,11 @@ def _started(
             handler, handler.pending.checkpoint, FailureReason.CHECKPOINT_DECLINED_SUBSUMED
         )
     if checkpoint - 1 > max(handler.settled, handler.completed):
-        handler = replace_fields(handler, settled=checkpoint - 1)
+        handler = replace(handler, settled=checkpoint - 1)
         commands = (*commands, SettleBarriers(checkpoint - 1))
     if options.timeoutable and handler.open_gates:
         commands = (*commands, ArmAlignmentTimer(checkpoint, max(now, options.deadline_ns)))
-    return replace_fields(
-        handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)
-    ), commands
+    return replace(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
 
 
 def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
@@ -286,7 +280,7 @@ def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
         _impossible(handler, event, "this gate was closed")
     if event.first == (event.gate in pending.seen) or event.gate in pending.arrived:
         _impossible(handler, event, "a gate has one first and one last barrier")
-    return replace_fields(
+    return replace(
         pending,
         seen=pending.seen | {event.gate},
         arrived=pending.arrived | ({event.gate} if event.last else frozenset()),
@@ -303,8 +297,8 @@ def _moved(
     except ValueError as error:
         _impossible(handler, event, str(error))
     if pending.complete:
-        return replace_fields(handler, state=state, pending=None, completed=pending.checkpoint), (*before, *commands)
-    return replace_fields(handler, state=state, pending=pending), (*before, *commands)
+        return replace(handler, state=state, pending=None, completed=pending.checkpoint), (*before, *commands)
+    return replace(handler, state=state, pending=pending), (*before, *commands)
 
 
 def _abort_checkpoint(
@@ -319,9 +313,7 @@ def _abort_checkpoint(
     )
     done = (SettleBarriers(checkpoint), DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
     current = max(handler.current, checkpoint)
-    handler = replace_fields(
-        handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint)
-    )
+    handler = replace(handler, state=state, pending=None, current=current, settled=max(handler.settled, checkpoint))
     return handler, (*commands, *done)
 
 
@@ -332,4 +324,4 @@ def _pending(handler: BarrierHandler, event: BarrierEvent) -> Pending:
 
 
 def _impossible(handler: BarrierHandler, event: BarrierEvent, why: str) -> NoReturn:
-    raise InvalidTransition("barrier handler", handler, event, handler.story, why)
+    raise InvalidTransition("barrier handler", handler, event, why)

@@ -36,9 +36,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Protocol
 
-from sim.protocol.machine import replace_fields, value_class
+from sim.protocol.machine import value_class
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_messages import (
     AlignmentTimedOut,
@@ -145,7 +146,7 @@ class _Aligned(ABC):
         raise ValueError("no timer was armed")
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        return WaitingForFirstBarrier(), (replace_fields(pending.snapshot(options, now), resumes=False),)
+        return WaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
 
     @abstractmethod
     def gate_closed(self, pending: Pending, now: int) -> Transition: ...
@@ -192,7 +193,7 @@ class _Alternating:
     __slots__ = ()
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        return AlternatingWaitingForFirstBarrier(), (replace_fields(pending.snapshot(options, now), resumes=False),)
+        return AlternatingWaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
 
 
 class _AlternatingAligned(_Alternating, ABC):

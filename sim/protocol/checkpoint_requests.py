@@ -10,7 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from sim.protocol.coordinator_messages import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
-from sim.protocol.machine import replace_fields, value_class
+from sim.protocol.machine import value_class
 from sim.protocol.options import FailureReason
 
 # ---- Requests waiting for their checkpoint, and which one may run now (CheckpointRequestDecider).
@@ -169,7 +169,7 @@ def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Pla
                 writer for writer in read if (writer in kept) != (reader in kept) and writer in full_plan.wait_for
             ]:
                 raise ValueError(f"tasks {torn[0]} and {reader} exchange data: both keep their parts, or none")
-    return replace_fields(full_plan, trigger=full_plan.trigger - kept, wait_for=full_plan.wait_for - kept, kept=kept)
+    return replace(full_plan, trigger=full_plan.trigger - kept, wait_for=full_plan.wait_for - kept, kept=kept)
 
 
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
@@ -248,7 +248,7 @@ class PendingCheckpoint:
         acknowledged = self.acknowledged.with_task(task)
         all_here = len(acknowledged) == len(self.plan.wait_for)
         state = PendingState.WRITING_METADATA if all_here else PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
-        return replace_fields(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
+        return replace(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
 
     def completed(self, now: int) -> RecordCompleted:
         return RecordCompleted(self.checkpoint, self.kind, self.trigger_ns, self.latest_ack_ns, now)
@@ -276,13 +276,13 @@ class UnionState:
 
     def begun(self, checkpoint: int, finished: frozenset[int]) -> UnionState:
         """A checkpoint begins without those who have finished."""
-        return replace_fields(self, finished={**self.finished, checkpoint: finished}) if self.vertices else self
+        return replace(self, finished={**self.finished, checkpoint: finished}) if self.vertices else self
 
     def finished_in(self, task: int, checkpoint: int) -> UnionState:
         """A task takes part whose operators have finished."""
         if not self.vertices:
             return self
-        return replace_fields(self, finished={**self.finished, checkpoint: self.finished[checkpoint] | {task}})
+        return replace(self, finished={**self.finished, checkpoint: self.finished[checkpoint] | {task}})
 
     def refusal(self, checkpoint: int) -> FailureReason | None:
         """Why the checkpoint cannot be completed; None: it can."""

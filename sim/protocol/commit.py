@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class
+from sim.protocol.machine import InvalidTransition, value_class
 
 # ---- Committables, which a writer hands to its committer, and the events and commands of both machines.
 #
@@ -161,22 +162,22 @@ class Writer:
 
     def on(self, event: WriterEvent) -> tuple[Writer, tuple[HandOver, ...]]:
         if isinstance(event, WriterRestored):
-            return replace_fields(self, last_checkpoint=event.checkpoint, read=event.written), ()
+            return replace(self, last_checkpoint=event.checkpoint, read=event.written), ()
         if isinstance(event, WriterInputEnded):
             if self.ended:
                 raise InvalidTransition("writer", self, event, why="its input has ended before")
             after, commands = self._closed(event, self.last_checkpoint + 1)
-            return replace_fields(after, ended=True), commands
+            return replace(after, ended=True), commands
         if event.checkpoint <= self.last_checkpoint:
             raise InvalidTransition("writer", self, event, why="checkpoints only increase")
         after, commands = self._closed(event, event.checkpoint)
-        return replace_fields(after, last_checkpoint=event.checkpoint), commands
+        return replace(after, last_checkpoint=event.checkpoint), commands
 
     def _closed(self, event: EpochEnded | WriterInputEnded, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
         """An empty transaction makes no committable."""
         if any(now < before for before, now in zip(self.read, event.read, strict=True)):
             raise InvalidTransition("writer", self, event, why="it takes nothing back that it has written")
-        after = replace_fields(self, read=event.read, opened_ns=event.now)
+        after = replace(self, read=event.read, opened_ns=event.now)
         if event.read == self.read:
             return after, ()
         inputs = tuple(zip(self.read, event.read, strict=True))
@@ -210,7 +211,7 @@ class Committer:
                     raise InvalidTransition(
                         "committer", self, event, why="a complete checkpoint has no more committables"
                     )
-                after = replace_fields(self, committables=ordered((*self.committables, *event.committables)))
+                after = replace(self, committables=ordered((*self.committables, *event.committables)))
                 again = self.last_completed == self.begun_from  # in-flight data of the checkpoint restored
                 return _committed(after, event.now, self.last_completed, again=again) if late else (after, ())
             case SnapshotTaken():
@@ -220,10 +221,10 @@ class Committer:
                     return self, ()
                 return _committed(self, event.now, event.checkpoint, again=False)
             case Restored():
-                restored = replace_fields(self, committables=ordered(event.committables), begun_from=event.checkpoint)
+                restored = replace(self, committables=ordered(event.committables), begun_from=event.checkpoint)
                 return _committed(restored, event.now, event.checkpoint, again=True)
             case TaskClosed():
-                return replace_fields(self, committables=()), (
+                return replace(self, committables=()), (
                     CommitEpochs(0, self.committables),
                 ) if self.committables else ()
 
@@ -233,7 +234,7 @@ def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) 
     timeout_ns = committer.transaction_timeout_ns
     ready = tuple(committable for committable in committer.committables if committable.epoch <= checkpoint)
     waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)
-    after = replace_fields(committer, committables=waiting, last_completed=checkpoint)
+    after = replace(committer, committables=waiting, last_completed=checkpoint)
     return after, committed(ready, checkpoint, now, timeout_ns, again=again)
 
 
@@ -274,7 +275,7 @@ class IcebergCommitter:
     def on(self, event: CommitterEvent) -> _IcebergCommitterAnswer:
         match event:
             case CommittablesReceived():
-                return replace_fields(self, since_snapshot=(*self.since_snapshot, *event.committables)), ()
+                return replace(self, since_snapshot=(*self.since_snapshot, *event.committables)), ()
             case SnapshotTaken():
                 return self._lists_set(event.checkpoint)
             case CompletionNotified():
@@ -283,16 +284,14 @@ class IcebergCommitter:
                 return self._restored(event)
             case TaskClosed():
                 left = ordered((*self.committables, *self.since_snapshot))
-                return replace_fields(self, committables=(), since_snapshot=()), (
-                    CommitEpochs(0, left),
-                ) if left else ()
+                return replace(self, committables=(), since_snapshot=()), (CommitEpochs(0, left),) if left else ()
 
     def _lists_set(self, checkpoint: int) -> _IcebergCommitterAnswer:
         """What has arrived since the last snapshot, by the checkpoint that each file names (writeToManifestUptoLatestCheckpoint)."""
         anew = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}
         replaced = tuple(committable for committable in self.committables if committable.epoch in anew)
         kept = tuple(committable for committable in self.committables if committable.epoch not in anew)
-        after = replace_fields(self, committables=ordered((*kept, *self.since_snapshot)), since_snapshot=())
+        after = replace(self, committables=ordered((*kept, *self.since_snapshot)), since_snapshot=())
         return after, (
             ReportDropped(checkpoint, replaced, "files that came behind the barrier take their place"),
         ) if replaced else ()
@@ -302,13 +301,13 @@ class IcebergCommitter:
         if event.checkpoint <= self.newest_commit:
             return self, ()
         ready, waiting = _divided(self.committables, event.checkpoint)
-        after = replace_fields(self, committables=waiting, newest_commit=event.checkpoint)
+        after = replace(self, committables=waiting, newest_commit=event.checkpoint)
         return after, committed(ready, event.checkpoint, event.now, self.transaction_timeout_ns, again=False)
 
     def _restored(self, event: Restored) -> _IcebergCommitterAnswer:
         """Lists behind the table's newest commit are committed, older ones are taken for committed."""
         old, ready = _divided(event.committables, event.newest_commit)
-        after = replace_fields(self, committables=(), since_snapshot=(), newest_commit=event.newest_commit)
+        after = replace(self, committables=(), since_snapshot=(), newest_commit=event.newest_commit)
         why = f"the table's newest commit is of checkpoint {event.newest_commit}"
         forgotten = (ReportDropped(event.checkpoint, old, why),) if old else ()
         return after, (

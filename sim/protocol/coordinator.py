@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Literal
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
@@ -39,7 +39,7 @@ from sim.protocol.coordinator_messages import (
     TriggerTasks,
     WriteMetadata,
 )
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
+from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import FailureReason
 
 # ---- When periodic checkpoints are due: a fixed-rate grid that catches up (CheckpointCoordinator.ScheduledTrigger).
@@ -170,7 +170,6 @@ class Coordinator:
     # changes with each loss and each election: messages to an earlier JobManager, or to none, are lost (JobMasterId)
     leader: int = 0
     absent: bool = False  # there is no JobManager
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, restored: int = 0) -> Coordinator:
@@ -220,7 +219,7 @@ class Coordinator:
     def on(self, event: CoordinatorEvent) -> _Answer:
         if self.absent:
             after, commands = self._on_event_without_leader(event)
-            return with_event_logged(self, after, event), commands
+            return after, commands
         match event:
             case SchedulerStarted():
                 after, commands = self._scheduler_started(event)
@@ -249,9 +248,9 @@ class Coordinator:
             case StateDiscarded():
                 if not self.cleaning:
                     raise self._impossible(event, "nothing is being deleted")
-                after, commands = replace_fields(self, cleaning=self.cleaning - 1), ()
+                after, commands = replace(self, cleaning=self.cleaning - 1), ()
         after, follow_ups = _start_next_request(after, event.now)
-        return with_event_logged(self, after, event), (*commands, *follow_ups)
+        return after, (*commands, *follow_ups)
 
     # ------------------------------------------------------------------------------------------ the scheduler
 
@@ -264,8 +263,8 @@ class Coordinator:
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
         requests, dropped = self.requests.emptied()
-        triggering = None if self.triggering is None else replace_fields(self.triggering, refused=event.reason)
-        after: Coordinator = replace_fields(self, requests=requests, grid=None, triggering=triggering)
+        triggering = None if self.triggering is None else replace(self.triggering, refused=event.reason)
+        after: Coordinator = replace(self, requests=requests, grid=None, triggering=triggering)
         commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
         commands = (*commands, *(RecordRefused(request.kind, event.reason) for request in dropped))
         for pending in self.pending:
@@ -277,7 +276,7 @@ class Coordinator:
         """Drop all pending checkpoints and all counts.  No task is notified, and the files stay where they are."""
         requests, dropped = self.requests.emptied()
         under_way = () if self.triggering is None else (self.triggering.request,)
-        after: Coordinator = replace_fields(
+        after: Coordinator = replace(
             self,
             requests=requests,
             failures=FailureCounter(self.failures.tolerable),
@@ -299,7 +298,7 @@ class Coordinator:
         """An event while there is no JobManager.  Clients get an error, and outcomes of earlier work are ignored."""
         match event:
             case LeaderElected():
-                return replace_fields(self, leader=self.leader + 1, absent=False), ()
+                return replace(self, leader=self.leader + 1, absent=False), ()
             case CheckpointRequested():
                 return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)
             case SchedulerStarted():
@@ -312,7 +311,7 @@ class Coordinator:
 
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
         backlog = self.backlog | {event.source} if event.behind else self.backlog - {event.source}
-        after: Coordinator = replace_fields(self, backlog=backlog)
+        after: Coordinator = replace(self, backlog=backlog)
         if self.grid is None:
             return after, ()
         grid = self.grid.reported(event.now, after.interval_in_force_ns)
@@ -333,7 +332,7 @@ class Coordinator:
         if self.triggering is None:
             raise self._impossible(event, "no trigger is being prepared")
         triggering, kind = self.triggering, self.triggering.request.kind
-        after = replace_fields(self, triggering=None)
+        after = replace(self, triggering=None)
         if event.plan is None or triggering.refused is not None:
             reason = event.failure if triggering.refused is None else triggering.refused
             after, failed = (after, ()) if kind is RequestKind.SAVEPOINT else _count_failure(after, None, reason, None)
@@ -349,8 +348,8 @@ class Coordinator:
         pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
         options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
         if savepoint is not None:
-            options = replace_fields(options, stop=savepoint.stop, type=savepoint.format)
-        return replace_fields(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
+            options = replace(options, stop=savepoint.stop, type=savepoint.format)
+        return replace(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
             RecordTriggered(pending.checkpoint, pending.trigger_ns, kind, event.plan, savepoint),
             # measured from here, slightly after t0
             ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),
@@ -370,7 +369,7 @@ class Coordinator:
         commands: _Commands = (
             (WriteMetadata(pending.checkpoint),) if pending.state is PendingState.WRITING_METADATA else ()
         )
-        return replace_fields(self, pending=all_pending), commands
+        return replace(self, pending=all_pending), commands
 
     def _declined(self, event: Declined) -> _Answer:
         pending = self._find(event)
@@ -400,7 +399,7 @@ class Coordinator:
         return next((pending for pending in self.pending if pending.checkpoint == event.checkpoint), None)
 
     def _impossible(self, event: CoordinatorEvent, why: str) -> InvalidTransition:
-        return InvalidTransition("coordinator", self, event, self.story, why)
+        return InvalidTransition("coordinator", self, event, why)
 
 
 # ---------------------------------------------------------------------------------------------- steps
@@ -416,9 +415,7 @@ _JOB_IS_DOWN = frozenset(
 
 def _arm_periodic_timer(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
     at_ns = grid.wake_up_ns(now)
-    return replace_fields(coordinator, grid=grid, armed_ns=at_ns), (
-        () if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),)
-    )
+    return replace(coordinator, grid=grid, armed_ns=at_ns), (() if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),))
 
 
 def _resume_periodic_triggers(coordinator: Coordinator, now: int) -> _Answer:
@@ -435,7 +432,7 @@ def _enqueue_request(
     forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
     requests, dropped = coordinator.requests.with_one(TriggerRequest(kind, now, forced, savepoint))
     refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
-    return replace_fields(coordinator, requests=requests), refused
+    return replace(coordinator, requests=requests), refused
 
 
 def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
@@ -449,11 +446,9 @@ def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
         cleaning=coordinator.cleaning,
         last_completion_ns=coordinator.last_completion_ns,
     )
-    after: Coordinator = (
-        coordinator if requests is coordinator.requests else replace_fields(coordinator, requests=requests)
-    )
+    after: Coordinator = coordinator if requests is coordinator.requests else replace(coordinator, requests=requests)
     if choice.run is not None:
-        return replace_fields(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
+        return replace(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
     if choice.postpone is None:
         return after, ()
     refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
@@ -468,7 +463,7 @@ def _abort_checkpoint(
 ) -> _Answer:
     """Abort a checkpoint: notify tasks, delete its files, count it.  A savepoint counts only if a task failed it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
-    after: Coordinator = replace_fields(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
+    after: Coordinator = replace(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
     if pending.stops and reason not in _JOB_IS_DOWN:
         # its tasks have ended their data: only a restart brings them back
@@ -483,14 +478,14 @@ def _count_failure(
     coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None
 ) -> _Answer:
     failures, too_many = coordinator.failures.failed(checkpoint, reason)
-    return replace_fields(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
+    return replace(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
 
 
 def _complete_checkpoint(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
     """Complete a checkpoint.  A savepoint subsumes nothing, and notifies tasks, which then commit, only if the job stops with it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
     failures = coordinator.failures.succeeded(pending.checkpoint)
-    after: Coordinator = replace_fields(coordinator, pending=others, failures=failures, last_completion_ns=now)
+    after: Coordinator = replace(coordinator, pending=others, failures=failures, last_completion_ns=now)
     commands: _Commands = (pending.completed(now),)
     if pending.kind is RequestKind.SAVEPOINT:
         return after, (
@@ -499,7 +494,7 @@ def _complete_checkpoint(coordinator: Coordinator, pending: PendingCheckpoint, n
         ) if pending.stops else commands
     retained = (*after.retained, pending.checkpoint)
     subsumed, kept = retained[: -after.num_retained], retained[-after.num_retained :]
-    after = replace_fields(after, retained=kept, cleaning=after.cleaning + len(subsumed))
+    after = replace(after, retained=kept, cleaning=after.cleaning + len(subsumed))
     commands = (*commands, *(DiscardState(old) for old in subsumed))
     for older in others:
         if older.checkpoint < pending.checkpoint and older.kind is not RequestKind.SAVEPOINT:

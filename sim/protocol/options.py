@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 
 from sim.model.job import Job, Vertex
 from sim.model.storage import SnapshotType
-from sim.protocol.machine import replace_fields, value_class
+from sim.protocol.machine import value_class
 
 # ---- Why a checkpoint fails, and which of these failures count (CheckpointFailureReason, CheckpointFailureManager).
 
@@ -135,18 +136,18 @@ class BarrierOptions:
 
     def as_unaligned(self) -> BarrierOptions:
         """The options after the timeout, without a deadline (CheckpointOptions.toUnaligned)."""
-        return replace_fields(self, alignment=AlignmentType.UNALIGNED, aligned_timeout_ns=None)
+        return replace(self, alignment=AlignmentType.UNALIGNED, aligned_timeout_ns=None)
 
     def on_forced_edge(self) -> BarrierOptions:
         """What an edge without support for unaligned checkpoints carries (withUnalignedUnsupported)."""
-        return replace_fields(self, alignment=AlignmentType.FORCED_ALIGNED) if self.needs_channel_state else self
+        return replace(self, alignment=AlignmentType.FORCED_ALIGNED) if self.needs_channel_state else self
 
     def restored(self) -> BarrierOptions:
         """What a task reached by a forced aligned barrier writes to its own outputs (withUnalignedSupported)."""
         if self.alignment is not AlignmentType.FORCED_ALIGNED:
             return self
         meant = AlignmentType.UNALIGNED if self.aligned_timeout_ns is None else AlignmentType.ALIGNED
-        return replace_fields(self, alignment=meant)
+        return replace(self, alignment=meant)
 
 
 # ---- Which edges cannot carry unaligned barriers: their barriers are forced to align there.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import replace
 from enum import Enum
 from itertools import product
 from typing import NamedTuple
 
 from sim.model.faults import Restart
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
+from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.restart_strategy import LostSlots, RestartStrategy, Slots, restart_strategy, restarted_with
 
 # ---- The detection of a lost task manager by the senders of its heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
@@ -234,7 +234,7 @@ class JobManagerReturned:
     """
 
     now: int
-    is_active_again: bool = False
+    resumes: bool = False
 
 
 RecoveryEvent = TasksFailed | TasksCancelled | RestartDelayElapsed | TaskInitialized | JobManagerReturned
@@ -336,7 +336,6 @@ class Recovery:
     waiting: tuple[PendingRestart, ...] = ()
     initializing: frozenset[int] = frozenset()
     restarts: int = 0  # ever begun: their numbers
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def configured(cls, options: Restart, regions: tuple[frozenset[int], ...]) -> Recovery:
@@ -353,16 +352,16 @@ class Recovery:
             case TasksFailed():
                 after, commands = self._failed(event)
             case TasksCancelled():
-                after, commands = self._progressed(event, cancelled=True)
+                after, commands = self._restart_progressed(event, cancelled=True)
             case RestartDelayElapsed():
-                after, commands = self._progressed(event, delayed=True)
+                after, commands = self._restart_progressed(event, delayed=True)
             case TaskInitialized():
                 after, commands = self._initialized(event)
             case JobManagerReturned():
                 everything: frozenset[int] = frozenset().union(*self.regions)
-                strategy = self.strategy if event.is_active_again else self.unused
-                after, commands = _restarting(replace_fields(self, strategy=strategy), everything, event.now)
-        return with_event_logged(self, after, event), commands
+                strategy = self.strategy if event.resumes else self.unused
+                after, commands = _restarting(replace(self, strategy=strategy), everything, event.now)
+        return after, commands
 
     def _failed(self, event: TasksFailed) -> _Answer:
         """Nothing restarts a job that has made the savepoint it stops with: its output is visible and no checkpoint holds it.
@@ -372,43 +371,47 @@ class Recovery:
         if event.stopped:
             return self, (FailStopped(event.reason),)
         strategy, attempt = self.strategy.failed(event.now, event.draw)
-        after: Recovery = replace_fields(self, strategy=strategy)
+        after: Recovery = replace(self, strategy=strategy)
         if attempt.delay_ns is None:
             suspend = (SuspendCheckpoints(),) if self.status is JobStatus.RUNNING else ()
-            return replace_fields(after, status=JobStatus.FAILED, waiting=(), initializing=frozenset()), (
+            return replace(after, status=JobStatus.FAILED, waiting=(), initializing=frozenset()), (
                 *suspend,
                 FailForGood(event.reason),
             )
         return _restarting(after, restarted_with(event.tasks, self.regions), event.now + attempt.delay_ns)
 
-    def _progressed(self, event: TasksCancelled | RestartDelayElapsed, **progress: bool) -> _Answer:
+    def _restart_progressed(
+        self, event: TasksCancelled | RestartDelayElapsed, *, cancelled: bool = False, delayed: bool = False
+    ) -> _Answer:
         waiting = tuple(
-            replace_fields(restart, **progress) if restart.number == event.restart else restart
+            replace(restart, cancelled=restart.cancelled or cancelled, delayed=restart.delayed or delayed)
+            if restart.number == event.restart
+            else restart
             for restart in self.waiting
         )
         due = next((restart for restart in waiting if restart.due), None)
         if due is None:
-            return replace_fields(self, waiting=waiting), ()  # or a later failure has taken its tasks over
+            return replace(self, waiting=waiting), ()  # or a later failure has taken its tasks over
         rest = tuple(restart for restart in waiting if restart is not due)
-        after: Recovery = replace_fields(self, waiting=rest, initializing=self.initializing | due.tasks)
+        after: Recovery = replace(self, waiting=rest, initializing=self.initializing | due.tasks)
         restore = RestoreTasks(due.number, due.tasks)
         if rest:
             return after, (restore,)
-        return replace_fields(after, status=JobStatus.RUNNING), (restore, ResumeCheckpoints())
+        return replace(after, status=JobStatus.RUNNING), (restore, ResumeCheckpoints())
 
     def _initialized(self, event: TaskInitialized) -> _Answer:
         if event.task not in self.initializing:
-            raise InvalidTransition("recovery", self, event, self.story, "this task is not being restored")
-        after: Recovery = replace_fields(self, initializing=self.initializing - {event.task})
+            raise InvalidTransition("recovery", self, event, "this task is not being restored")
+        after: Recovery = replace(self, initializing=self.initializing - {event.task})
         recovered = not after.initializing and not after.waiting
         return after, ((ReportRecovered(),) if recovered else ())
 
 
 def _restarting(recovery: Recovery, tasks: frozenset[int], at_ns: int) -> _Answer:
     """Take these tasks out of every restart under way, into one of their own."""
-    left = tuple(replace_fields(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
+    left = tuple(replace(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
     number = recovery.restarts + 1
-    after: Recovery = replace_fields(
+    after: Recovery = replace(
         recovery,
         status=JobStatus.RESTARTING,
         waiting=(*(restart for restart in left if restart.tasks), PendingRestart(number, tasks)),

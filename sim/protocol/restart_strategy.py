@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from sim.model.faults import Restart
-from sim.protocol.machine import replace_fields, value_class
+from sim.protocol.machine import value_class
 
 # ---- Restart strategies: whether a failure is followed by a restart, and how long after it (RestartBackoffTimeStrategy).
 #
@@ -46,7 +46,7 @@ class FixedDelay:
     made: int = 0
 
     def failed(self, now: int, draw: int) -> tuple[FixedDelay, Attempt]:
-        after: FixedDelay = replace_fields(self, made=self.made + 1)
+        after: FixedDelay = replace(self, made=self.made + 1)
         spent = self.attempts is not None and after.made > self.attempts
         return after, Attempt(None if spent else self.delay_ns)
 
@@ -73,7 +73,7 @@ class ExponentialDelay:
         quiet = self.next_restart_ns is not None and now - self.next_restart_ns >= self.reset_ns
         made = 0 if quiet else self.made
         delay_ns = self._delay_ns(made, draw)
-        after: ExponentialDelay = replace_fields(self, made=made + 1, next_restart_ns=now + delay_ns)
+        after: ExponentialDelay = replace(self, made=made + 1, next_restart_ns=now + delay_ns)
         spent = self.attempts is not None and after.made > self.attempts
         return after, Attempt(None if spent else delay_ns)
 
@@ -100,7 +100,7 @@ class FailureRate:
 
     def failed(self, now: int, draw: int) -> tuple[FailureRate, Attempt]:
         latest = (*self.latest_ns[-self.rate :], now)  # one more than may happen within the interval
-        after: FailureRate = replace_fields(self, latest_ns=latest)
+        after: FailureRate = replace(self, latest_ns=latest)
         spent = len(latest) > self.rate and now - latest[0] <= self.interval_ns
         return after, Attempt(None if spent else self.delay_ns)
 
@@ -173,7 +173,7 @@ class LostSlots:
 
     def known(self, now: int) -> LostSlots:
         """The slots as a new component sees them, which knows the live task managers."""
-        return replace_fields(self, missed_ns=min(self.missed_ns, now), released_ns=min(self.released_ns, now))
+        return replace(self, missed_ns=min(self.missed_ns, now), released_ns=min(self.released_ns, now))
 
     @property
     def gone_ns(self) -> int:
@@ -203,12 +203,12 @@ class Slots:
 
     def lose(self, task_manager: int, slots: LostSlots) -> Slots:
         """A task manager is lost, perhaps one that has replaced another."""
-        return replace_fields(self, lost={**self.lost, task_manager: slots})
+        return replace(self, lost={**self.lost, task_manager: slots})
 
     def known(self, now: int) -> Slots:
         """The slots that another JobManager knows: only task managers that live report to it."""
         lost = self.lost.items()
-        return replace_fields(self, lost={number: slots.known(now) for number, slots in lost})
+        return replace(self, lost={number: slots.known(now) for number, slots in lost})
 
     def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:
         """The outcome of deploying tasks whose slots are on these task managers."""
@@ -228,4 +228,4 @@ class Slots:
     def deployed(self, task_managers: Iterable[int]) -> Slots:
         """Tasks are deployed on these, or on what replaces them."""
         left = {number: slots for number, slots in self.lost.items() if number not in set(task_managers)}
-        return self if len(left) == len(self.lost) else replace_fields(self, lost=left)
+        return self if len(left) == len(self.lost) else replace(self, lost=left)

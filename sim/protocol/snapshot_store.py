@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from sim.model.storage import ClaimMode, Directories, SnapshotType, StateFile, StoredSnapshot, Verdict, inside
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
+from sim.protocol.machine import InvalidTransition, value_class
 
 # ---- Which files of earlier snapshots are still needed: SharedStateRegistryImpl, without reference counts.
 #
@@ -53,15 +53,15 @@ class SharedStateRegistry:
                 changes[file.key] = SharedFile(file, checkpoint, checkpoint)
             elif old.last_used < checkpoint:
                 changes[file.key] = SharedFile(file, old.created_by, checkpoint)
-        return replace_fields(self, entries={**self.entries, **changes}) if changes else self
+        return replace(self, entries={**self.entries, **changes}) if changes else self
 
     def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
         """Register the files of the restored snapshot (registerAllAfterRestored)."""
         number = snapshot.checkpoint
         after = self.registered(reusable_files(snapshot), number)
         if claim != "claim":
-            return replace_fields(after, highest_not_claimed=max(self.highest_not_claimed, number))
-        return replace_fields(after, indivisible=self.indivisible | {number}) if snapshot.is_savepoint else after
+            return replace(after, highest_not_claimed=max(self.highest_not_claimed, number))
+        return replace(after, indivisible=self.indivisible | {number}) if snapshot.is_savepoint else after
 
     def read_again(self, retained: Iterable[StoredSnapshot]) -> SharedStateRegistry:
         """The registry that another JobManager makes of the completed checkpoints, oldest first.
@@ -72,7 +72,7 @@ class SharedStateRegistry:
         entries = {
             key: entry._replace(last_used=last_used[key]) for key, entry in self.entries.items() if key in last_used
         }
-        return replace_fields(self, entries=entries)
+        return replace(self, entries=entries)
 
     def released(self, lowest_retained: int) -> Released:
         """Entries no checkpoint from `lowest_retained` on has named are dropped (unregisterUnusedState)."""
@@ -90,9 +90,7 @@ class SharedStateRegistry:
             for entry in unused
             if entry.created_by > self.highest_not_claimed and entry.created_by not in self.indivisible
         )
-        return Released(
-            replace_fields(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), in_use
-        )
+        return Released(replace(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), in_use)
 
 
 def reusable_files(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
@@ -296,7 +294,6 @@ class SnapshotStore:
     released_below: int = -1
     rearms_full: bool = False  # restored without a claim: failing over to it needs a full checkpoint again
     full_required: bool = False  # the next checkpoint reuses nothing (CheckpointCoordinator#forceFullSnapshot)
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def restored(cls, instance: int, snapshot: StoredSnapshot, claim: ClaimMode) -> SnapshotStore:
@@ -328,12 +325,12 @@ class SnapshotStore:
                 after, commands = self._failed_over(event)
             case StoreLost():
                 registry = self.registry.read_again(self.retained.values())
-                after, commands = replace_fields(self, pending={}, registry=registry, released_below=-1), ()
-        return with_event_logged(self, after, event), commands
+                after, commands = replace(self, pending={}, registry=registry, released_below=-1), ()
+        return after, commands
 
     def _begun(self, event: SnapshotTriggered) -> _Answer:
         empty = StoredSnapshot(self.instance, event.checkpoint, event.type, ())
-        return replace_fields(self, pending={**self.pending, event.checkpoint: empty}), ()
+        return replace(self, pending={**self.pending, event.checkpoint: empty}), ()
 
     def _registered(self, event: StateRegistered) -> _Answer:
         """Shared files count even if the checkpoint is gone: a later one may build on them.  Private ones of a late acknowledgement go."""
@@ -348,10 +345,10 @@ class SnapshotStore:
         if shared:
             is_released = event.checkpoint < self.released_below
             registry = self.registry.registered(shared, event.checkpoint)
-            after = replace_fields(self, registry=registry, released_below=-1 if is_released else self.released_below)
+            after = replace(self, registry=registry, released_below=-1 if is_released else self.released_below)
         if begun is None:
             return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)
-        return replace_fields(
+        return replace(
             after, pending={**self.pending, event.checkpoint: begun._replace(files=begun.files + event.files)}
         ), ()
 
@@ -369,8 +366,8 @@ class SnapshotStore:
         if completed is None:
             raise self._impossible(event, "it is not pending")
         if completed.is_savepoint:
-            return replace_fields(self, pending=pending, savepoints=(*self.savepoints, completed)), ()
-        after = replace_fields(
+            return replace(self, pending=pending, savepoints=(*self.savepoints, completed)), ()
+        after = replace(
             self, pending=pending, retained={**self.retained, event.checkpoint: completed}, full_required=False
         )
         after, unused = _released(after)
@@ -380,14 +377,14 @@ class SnapshotStore:
         if event.checkpoint in self.pending:
             pending = dict(self.pending)
             discarded = pending.pop(event.checkpoint)
-            return replace_fields(self, pending=pending), (DeleteDirectory(event.checkpoint, _private(discarded)),)
+            return replace(self, pending=pending), (DeleteDirectory(event.checkpoint, _private(discarded)),)
         retained = dict(self.retained)
         old = retained.pop(event.checkpoint, None)
         if old is None or not retained:
             raise self._impossible(event, "it is not retained" if old is None else "it is the last one")
         indivisible = event.checkpoint in self.registry.indivisible
         kept_whole = {**self.kept_whole, event.checkpoint: old} if indivisible else self.kept_whole
-        after, unused = _released(replace_fields(self, retained=retained, kept_whole=kept_whole))
+        after, unused = _released(replace(self, retained=retained, kept_whole=kept_whole))
         is_ours = self.unclaimed is None or self.unclaimed.checkpoint != event.checkpoint
         private = (
             tuple(file for file in _private(old) if file.key not in after.registry.entries)
@@ -401,10 +398,10 @@ class SnapshotStore:
         if event.checkpoint not in self.retained:
             raise self._impossible(event, "it is not retained")
         foreign = self.unclaimed is not None and self.unclaimed.checkpoint == event.checkpoint
-        return replace_fields(self, full_required=foreign and self.rearms_full), ()
+        return replace(self, full_required=foreign and self.rearms_full), ()
 
     def _impossible(self, event: StoreEvent, why: str) -> InvalidTransition:
-        return InvalidTransition("snapshot store", self, event, self.story, why)
+        return InvalidTransition("snapshot store", self, event, why)
 
 
 def _private(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
@@ -419,5 +416,5 @@ def _released(store: SnapshotStore) -> tuple[SnapshotStore, tuple[StateFile, ...
     released = store.registry.released(lowest)
     kept = {number: snapshot for number, snapshot in store.kept_whole.items() if number in released.still_whole}
     gone = (file for number, snapshot in store.kept_whole.items() if number not in kept for file in _private(snapshot))
-    after = replace_fields(store, registry=released.registry, kept_whole=kept, released_below=lowest)
+    after = replace(store, registry=released.registry, kept_whole=kept, released_below=lowest)
     return after, (*released.files, *gone)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import replace
 from operator import attrgetter
 from typing import NoReturn
 
 from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
 from sim.protocol.barrier_modes import Phases, Requirement, Strategy, complete, work_of
 from sim.protocol.coordinator_messages import Phase, SnapshotTimes
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
+from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_messages import (
     AbortNotified,
@@ -81,7 +81,6 @@ class SnapshotInProgress:
     closing: bool = False  # the channel state has been told that nothing more comes
     aborted: bool = False  # notified while the task thread was at work: heard afterwards
     ended: bool = False  # acknowledged, declined or cancelled: to be forgotten
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def begun(
@@ -114,7 +113,7 @@ class SnapshotInProgress:
             case PhaseFinished():
                 after, commands = self._phase_finished(event)
             case InputsComplete():
-                known = replace_fields(
+                known = replace(
                     self, missing=self.missing - {Requirement.CAPTURED_INPUT}, alignment_ns=event.alignment_ns
                 )
                 after, commands = _settled(known, event.now)
@@ -126,18 +125,18 @@ class SnapshotInProgress:
             case ChannelStateWritten():
                 if not self.closing:
                     self._impossible(event, "the channel state is still open")
-                after, commands = _settled(replace_fields(self, channel_state=True), event.now)
+                after, commands = _settled(replace(self, channel_state=True), event.now)
             case AsyncFailed():
                 if self.phase is not Phase.ASYNC:
                     self._impossible(event, "nothing asynchronous runs")
                 done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
-                after, commands = replace_fields(self, ended=True), done
+                after, commands = replace(self, ended=True), done
             case AbortNotified():
                 if self.holds_task:  # the mail waits until the thread is free
-                    after, commands = replace_fields(self, aborted=True), ()
+                    after, commands = replace(self, aborted=True), ()
                 else:
-                    after, commands = replace_fields(self, ended=True), (CancelSnapshot(self.checkpoint),)
-        return with_event_logged(self, after, event), commands
+                    after, commands = replace(self, ended=True), (CancelSnapshot(self.checkpoint),)
+        return after, commands
 
     def _phase_finished(self, event: PhaseFinished) -> _SnapshotAnswer:
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
@@ -145,27 +144,25 @@ class SnapshotInProgress:
         if event.phase is Phase.ASYNC:
             if Requirement.ASYNC_WORK not in self.missing:
                 self._impossible(event, "it has finished before")
-            return _settled(replace_fields(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
+            return _settled(replace(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
         spent, then = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
         if event.phase is Phase.PRE_BARRIER:
-            after = replace_fields(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
+            after = replace(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
             return after, (ForwardBarrier(self.checkpoint, self.options),)
         if event.phase is Phase.FORWARD_BARRIER:
-            return _forwarded(replace_fields(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
-        return _back_to_records(replace_fields(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
+            return _forwarded(replace(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
+        return _back_to_records(replace(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
 
     def _output_done(
         self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]
     ) -> _SnapshotAnswer:
         if self.phase is Phase.PRE_BARRIER:
             self._impossible(event, "no barrier has been written")
-        after, follow_ups = _settled(
-            replace_fields(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now
-        )
+        after, follow_ups = _settled(replace(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now)
         return after, (*commands, *follow_ups)
 
     def _impossible(self, event: object, why: str) -> NoReturn:
-        raise InvalidTransition("snapshot", self, event, self.story, why)
+        raise InvalidTransition("snapshot", self, event, why)
 
 
 def _forwarded(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
@@ -182,7 +179,7 @@ def _back_to_records(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
     resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
     released = ReleaseTask(snapshot.checkpoint), *resume
     if snapshot.aborted:
-        return replace_fields(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
+        return replace(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
     return snapshot, (*released, RunAsync(snapshot.checkpoint, work_of(snapshot.phases, Phase.ASYNC)))
 
 
@@ -194,11 +191,9 @@ def _settled(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
     checkpoint = snapshot.checkpoint
     if snapshot.channel_state is False and not snapshot.closing and not snapshot.missing & _CHANNEL_PARTS:
         if snapshot.phase in (Phase.SYNC, Phase.ASYNC):  # the output part is known once the barrier is written
-            return replace_fields(snapshot, closing=True), (FinishChannelState(checkpoint),)
+            return replace(snapshot, closing=True), (FinishChannelState(checkpoint),)
     if snapshot.phase is Phase.ASYNC and not snapshot.missing and snapshot.channel_state is not False:
-        return replace_fields(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (
-            Acknowledge(checkpoint, _times(snapshot, now)),
-        )
+        return replace(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (Acknowledge(checkpoint, _times(snapshot, now)),)
     return snapshot, ()
 
 
@@ -237,7 +232,6 @@ class TaskCheckpointing:
     snapshots: tuple[SnapshotInProgress, ...] = ()  # oldest first
     aborted: frozenset[int] = frozenset()  # notified before their snapshot began
     last_checkpoint: int = 0  # begun or given up; the handler lets no older one begin
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def configured(cls, strategy: Strategy, gates: int, phases: Phases | None = None) -> TaskCheckpointing:
@@ -253,15 +247,15 @@ class TaskCheckpointing:
             after, commands = self._about_snapshot(event)
         else:
             after, commands = self._about_barriers(event)
-        return with_event_logged(self, after, event), commands
+        return after, commands
 
     def _about_barriers(self, event: BarrierEvent) -> _Answer:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(
             map(_HOLDS_TASK, self.snapshots)
         ):
-            raise InvalidTransition("task", self, event, self.story, "its thread is at work for a snapshot")
+            raise InvalidTransition("task", self, event, "its thread is at work for a snapshot")
         handler, inner = self.handler.on(event)
-        after, commands = replace_fields(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
+        after, commands = replace(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
         for command in inner:
             after, follow_ups = _carried_out(after, command, event.now)
             commands = (*commands, *follow_ups)
@@ -273,7 +267,7 @@ class TaskCheckpointing:
         if isinstance(event, AbortNotified):
             return (_remembering(self, event.checkpoint) if event.checkpoint > self.last_checkpoint else self), ()
         if isinstance(event, PhaseFinished) and event.phase is not Phase.ASYNC:
-            raise InvalidTransition("task", self, event, self.story, "there is no such snapshot")
+            raise InvalidTransition("task", self, event, "there is no such snapshot")
         return self, ()  # it was cancelled meanwhile
 
 
@@ -288,10 +282,10 @@ def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot |
             return task, ((command,) if command.checkpoint in map(_CHECKPOINT, task.snapshots) else ())
         case CancelSnapshot():
             kept = tuple(s for s in task.snapshots if s.checkpoint != command.checkpoint)
-            return replace_fields(task, snapshots=kept), ((command,) if kept != task.snapshots else ())
+            return replace(task, snapshots=kept), ((command,) if kept != task.snapshots else ())
         case DeclineCheckpoint():
             last = max(task.last_checkpoint, command.checkpoint)
-            return replace_fields(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (
+            return replace(task, last_checkpoint=last, aborted=frozenset(n for n in task.aborted if n > last)), (
                 command,
             )
         case _:
@@ -305,15 +299,13 @@ def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     aborted = frozenset(n for n in task.aborted if n > checkpoint) if task.aborted else task.aborted
     if known:  # spare those downstream the alignment
         capture = (CancelSnapshot(checkpoint),) if start.options.unaligned else ()
-        return replace_fields(task, last_checkpoint=checkpoint, aborted=aborted), (
+        return replace(task, last_checkpoint=checkpoint, aborted=aborted), (
             ForwardCancellation(checkpoint),
             *capture,
             *resume,
         )
     snapshot, commands = SnapshotInProgress.begun(start, task.phases, task.waits_for, now)
-    return replace_fields(
-        task, last_checkpoint=checkpoint, aborted=aborted, snapshots=(*task.snapshots, snapshot)
-    ), commands
+    return replace(task, last_checkpoint=checkpoint, aborted=aborted, snapshots=(*task.snapshots, snapshot)), commands
 
 
 def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
@@ -327,9 +319,9 @@ def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete)
         after, commands = snapshot.on(event)
         if not after.ended:
             snapshots = (*snapshots, after)
-    return replace_fields(task, snapshots=snapshots), commands
+    return replace(task, snapshots=snapshots), commands
 
 
 def _remembering(task: TaskCheckpointing, checkpoint: int) -> TaskCheckpointing:
     newest = sorted((*task.aborted, checkpoint))[-MAX_ABORTED:]
-    return replace_fields(task, aborted=frozenset(newest))
+    return replace(task, aborted=frozenset(newest))

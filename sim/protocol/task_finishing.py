@@ -7,11 +7,11 @@ the host that carries the commands out.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import replace
 from enum import Enum
 from typing import Literal
 
-from sim.protocol.machine import InvalidTransition, replace_fields, value_class, with_event_logged
+from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import Ending
 
 
@@ -201,7 +201,6 @@ class TaskEnd:
     stop_completed: bool = False  # ... and its completion is heard
     completed: int = 0  # newest one heard of
     open: frozenset[int] = frozenset()  # snapshots under way
-    story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def data_ended(self) -> bool:
@@ -224,43 +223,41 @@ class TaskEnd:
                 after, commands = self._data_ended(event)
             case OperatorsFinished():
                 if self.state is not EndState.FINISHING:
-                    raise InvalidTransition("task end", self, event, self.story)
+                    raise InvalidTransition("task end", self, event)
                 after, commands = _ended(self)
             case OperatorsClosed():
                 if self.state is not EndState.CLOSING:
-                    raise InvalidTransition("task end", self, event, self.story)
-                after = replace_fields(self, state=EndState.FINISHED)
+                    raise InvalidTransition("task end", self, event)
+                after = replace(self, state=EndState.FINISHED)
                 commands = (ForwardEndOfPartition(), *_known_to_readers(after))
             case OutputRead():
                 if not self.unread:
-                    raise InvalidTransition("task end", self, event, self.story, "every channel is read")
-                after = replace_fields(self, unread=self.unread - 1)
+                    raise InvalidTransition("task end", self, event, "every channel is read")
+                after = replace(self, unread=self.unread - 1)
                 commands = _known_to_readers(after) if after.state is EndState.FINISHED else ()
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
-                    raise InvalidTransition("task end", self, event, self.story, "the end of data comes first")
+                    raise InvalidTransition("task end", self, event, "the end of data comes first")
                 ended = DataEnded(event.now, self.ending)
                 after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
-                after = replace_fields(after, inputs_open=False)
+                after = replace(after, inputs_open=False)
             case SnapshotBegun():
                 after, commands = self._snapshot_begun(event), ()
             case SnapshotEnded():
-                after, commands = replace_fields(self, open=self.open - {event.checkpoint}), ()
+                after, commands = replace(self, open=self.open - {event.checkpoint}), ()
             case CompletionHandled():
                 stop_completed = self.stop_completed or event.checkpoint == self.stop
                 after, commands = (
-                    replace_fields(
-                        self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed
-                    ),
+                    replace(self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed),
                     (),
                 )
         after, follow_ups = _settled(after)
-        return with_event_logged(self, after, event), (*commands, *follow_ups)
+        return after, (*commands, *follow_ups)
 
     def _data_ended(self, event: DataEnded) -> _Answer:
         if self.state is not EndState.RUNNING:
-            raise InvalidTransition("task end", self, event, self.story, "its data has ended before")
-        after = replace_fields(self, state=EndState.FINISHING, ending=event.ending)
+            raise InvalidTransition("task end", self, event, "its data has ended before")
+        after = replace(self, state=EndState.FINISHING, ending=event.ending)
         if event.ending is Ending.DRAIN:
             return after, (FinishOperators(),)
         after, commands = _ended(after)
@@ -274,14 +271,14 @@ class TaskEnd:
         return self.stop == aborted and self.state is not EndState.FINISHED
 
     def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
-        after = replace_fields(self, open=self.open | {event.checkpoint})
+        after = replace(self, open=self.open | {event.checkpoint})
         if event.stop is not None:
-            after = replace_fields(after, stop=event.checkpoint, stop_completed=False)
+            after = replace(after, stop=event.checkpoint, stop_completed=False)
         if event.stop is Ending.NO_DRAIN and self.state is EndState.RUNNING:
             # StreamTask#setSynchronousSavepointId: endInput is ignored from now on
-            after = replace_fields(after, ending=Ending.NO_DRAIN)
+            after = replace(after, ending=Ending.NO_DRAIN)
         if after.data_ended and after.final is None:
-            after = replace_fields(after, final=event.checkpoint)
+            after = replace(after, final=event.checkpoint)
         return after
 
     @property
@@ -297,7 +294,7 @@ def _ended(end: TaskEnd) -> _Answer:
     forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
     stopped = end.stop is not None and end.durable  # the savepoint came first
     report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
-    return replace_fields(end, state=EndState.WAITING), (*forward, *report)
+    return replace(end, state=EndState.WAITING), (*forward, *report)
 
 
 def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
@@ -309,7 +306,7 @@ def _settled(end: TaskEnd) -> _Answer:
     """Leave when nothing is left to wait for, close when no snapshot is under way (StreamTask#afterInvoke)."""
     unread = end.unread if end.rule.end_of_data_first else 0
     if end.state is EndState.WAITING and not unread and not end.inputs_open and end.durable:
-        end = replace_fields(end, state=EndState.LEAVING)
+        end = replace(end, state=EndState.LEAVING)
     if end.state is EndState.LEAVING and not end.open:
-        return replace_fields(end, state=EndState.CLOSING), (CloseOperators(),)
+        return replace(end, state=EndState.CLOSING), (CloseOperators(),)
     return end, ()

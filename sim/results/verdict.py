@@ -253,7 +253,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
         if worst.status.startswith("RESTARTING"):
-            is_active_again = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
+            remedy = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
             hung = f"; {row.standstill}" if row.standstill else ""
             is_expiry = failed is not None and failed.cut_off and EXPIRED in reason
             cause = (
@@ -261,7 +261,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
                 if failed is not None and is_expiry
                 else ""
             )
-            return f"With {worst.called} the job restarts for ever: {reason}{hung}{is_active_again}{cause}"
+            return f"With {worst.called} the job restarts for ever: {reason}{hung}{remedy}{cause}"
         if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
             return f"With {worst.called} {reason}" + (
                 f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else ""

@@ -2,12 +2,13 @@
 
 # Two queues decide what happens next, and `TwoPlaneEnvironment.step` merges them:
 #
-#   control plane: SimPy's heap `_queue`          data plane: the tree of events in sim/plane/text/basics.py
+#   control plane: the heap `_entries`             data plane: the tree of events in sim/plane/text/basics.py
 #   (time, priority, place, entry)                time << shift | rank: one leaf per task, line and timer
 #
 #   entry           what `step` does with it
-#   simpy.Event     SimPy's own `step`: run the callbacks
+#   simpy.Event     run its callbacks, as SimPy does
 #   _Call           call the action once                           (call_in)
+#   _Round          call the actions up to one that did something  (call_each_in)
 #   _Repetition     call the action, queue the next period         (call_every)
 #   _Looks          the data plane advances through several        (look_every)
 #                   look times in one call, up to the next entry
@@ -19,9 +20,10 @@
 #
 # `on_notice` may queue entries before t.  They run first, because the head of the heap is read again.
 #
-# `place` is SimPy's event counter: entries of equal time and priority run in the order in which they were
-# queued.  The three tuples take a place like an event does, so the order is that of the processes and
-# timeouts they replace.  `_Round` keeps its place while it is queued again.
+# `place` counts entries, as SimPy does: those of equal time and priority run in the order in which they were
+# queued.  The tuples take a place like an event does, so the order is that of the processes and
+# timeouts they replace.  `_Round` keeps its place while it is queued again.  SimPy is used for processes, events
+# and conditions; its own heap stays empty.
 #
 # Records and buffers are never SimPy events: the idiomatic SimPy model is 65 to 184 times slower than the
 # kernel (docs/performance.md).  Work that takes no time is not a process either: of 18 events per task and
@@ -31,9 +33,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple, TypeVar
+from itertools import count
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import simpy
@@ -49,42 +52,75 @@ from sim.storage.requests import Work, resume_work
 
 END_OF_TIME_NS = 1 << 61
 """Later than any run [ns]: so far the data plane goes on when no control event is scheduled."""
+_BEFORE_ALL = -1
+"""A priority above `simpy.events.URGENT`."""
 NO_INTEGER = "a delay is an integer number of nanoseconds, not {!r}"
 
 
 class TwoPlaneEnvironment(simpy.Environment):
-    """A SimPy environment with a data plane.
+    """A SimPy environment with a data plane and a queue of its own: SimPy gives processes, events and conditions.
 
     `on_notice` is called at the notice's time; what it schedules runs before the data plane goes on.
     """
 
     def __init__(self, plane: DataPlane, on_notice: Callable[[Notice], None], begin_ns: int = 0) -> None:
-        super().__init__(initial_time=begin_ns)
+        super().__init__()
         self.plane = plane
         self.on_notice = on_notice
+        self._time_ns = begin_ns
+        self._entries: list[tuple[int, int, int, _Entry]] = []  # a heap of (time, priority, place, entry)
+        self._places = count()
 
     @property
     def now(self) -> int:
         """Simulated time [ns]."""
-        return self._now  # type: ignore[return-value]  # `schedule` takes integers only
+        return self._time_ns
+
+    def peek(self) -> float:
+        """The time of the next entry [ns]; infinity if there is none."""
+        return self._entries[0][0] if self._entries else simpy.core.Infinity
 
     def step(self) -> None:
-        """Let the data plane catch up with the next control event, then process that event."""
-        queue, advance = self._queue, self.plane.advance
-        if queue and type(queue[0][3]) is _Looks:  # type: ignore[comparison-overlap]  # no event
-            self._look()
+        """Let the data plane catch up with the next control event, then process that event.
+
+        Raises:
+            simpy.core.EmptySchedule: nothing is scheduled.
+        """
+        entries, advance = self._entries, self.plane.advance
+        if entries and isinstance(looks := entries[0][3], _Looks):
+            self._look(entries[0][0], looks)
             return
-        while (notice := advance(queue[0][0] if queue else END_OF_TIME_NS)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
-            self._now = notice.time
+        while (notice := advance(entries[0][0] if entries else END_OF_TIME_NS)).kind is not NoticeKind.QUIET:
+            self._time_ns = notice.time
             self.on_notice(notice)
-        kind = type(queue[0][3]) if queue else None
-        if kind is _Call:  # type: ignore[comparison-overlap]  # no event
-            self._now, _, _, call = heappop(queue)
-            call.action()  # type: ignore[attr-defined]
-        elif kind is _Repetition:  # type: ignore[comparison-overlap]
-            self._repeat()
+        if not entries:
+            raise simpy.core.EmptySchedule
+        self._time_ns, _, _, entry = heappop(entries)
+        if isinstance(entry, _Call):
+            entry.action()
+        elif isinstance(entry, _Repetition):
+            entry.action()
+            self._enter(entry.period_ns, entry)
+        elif isinstance(entry, _Round):
+            if any(action() for action in entry.remaining):
+                self._enter_round(self._time_ns, entry)
         else:
-            super().step()
+            assert isinstance(entry, simpy.Event), "only `look_every`, before the run, makes looks the first entry"
+            self._run_callbacks(entry)
+
+    def _run_callbacks(self, event: simpy.Event) -> None:
+        """As `simpy.Environment.step` does."""
+        callbacks, event.callbacks = event.callbacks or [], None  # type: ignore[assignment]  # SimPy: None when it is processed
+        for number, callback in enumerate(callbacks, 1):
+            try:
+                callback(event)
+            except simpy.core.StopSimulation:
+                event.callbacks = callbacks[number:]  # they run when the simulation resumes
+                self.schedule(event, _BEFORE_ALL)
+                raise
+        if not event.ok and not event.defused:
+            assert isinstance(event.value, BaseException)
+            raise event.value
 
     def call_in(self, delay_ns: int, action: Callable[[], None]) -> None:
         """Have `action` called `delay_ns` from now; at once in this event's turn if the delay is 0."""
@@ -101,7 +137,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         The order is that of an event for each.
         """
         if delay_ns:
-            _Round(self, delay_ns, actions)
+            self._enter_round(self._time_ns + delay_ns, _Round(iter(actions), next(self._places)))
         else:
             for action in actions:
                 action()
@@ -111,7 +147,7 @@ class TwoPlaneEnvironment(simpy.Environment):
 
         The order is that of a process which waits for a timeout of one period after the other.
         """
-        self._queue_next(_Repetition(period_ns, action))
+        self._enter(period_ns, _Repetition(period_ns, action))
 
     def look_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
@@ -120,72 +156,40 @@ class TwoPlaneEnvironment(simpy.Environment):
 
         `left`: so many more looks may be told together.
         """
-        self._queue_next(_Looks(period_ns, look, left))
+        self._enter(period_ns, _Looks(period_ns, look, left))
 
-    def _look(self) -> None:
-        """The next entries of the queue are looks.  The data plane takes all that come before another event, up to a notice."""
-        queue = self._queue
-        first, _, _, looks = queue[0]
-        # it is a heap
-        following = min(queue[1][0], queue[2 if len(queue) > 2 else 1][0]) if len(queue) > 1 else END_OF_TIME_NS
-        times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # type: ignore[attr-defined]  # no event
-        rows, notice = self.plane.look(first, looks.period_ns, times)  # type: ignore[arg-type, attr-defined]
+    def _look(self, first_ns: int, looks: _Looks) -> None:
+        """The next entries are looks.  The data plane takes all that come before another entry, up to a notice."""
+        following_ns = min((entry[0] for entry in self._entries[1:3]), default=END_OF_TIME_NS)  # children of the root
+        times = min(looks.left(), max(1, -(-(following_ns - first_ns) // looks.period_ns)))
+        rows, notice = self.plane.look(first_ns, looks.period_ns, times)
         if len(rows):
-            heappop(queue)
-            seen = range(first, first + len(rows) * looks.period_ns, looks.period_ns)  # type: ignore[arg-type, attr-defined]
-            self._now = seen[-1]
-            looks.look(seen, rows)  # type: ignore[attr-defined]
-            self._queue_next(looks)  # type: ignore[arg-type]
+            heappop(self._entries)
+            seen = range(first_ns, first_ns + len(rows) * looks.period_ns, looks.period_ns)
+            self._time_ns = seen[-1]
+            looks.look(seen, rows)
+            self._enter(looks.period_ns, looks)
         if notice.kind is not NoticeKind.QUIET:
-            self._now = notice.time
+            self._time_ns = notice.time
             self.on_notice(notice)
 
-    def _repeat(self) -> None:
-        """The next entry of the queue is an action that is repeated."""
-        self._now, _, _, repetition = heappop(self._queue)
-        repetition.action()  # type: ignore[attr-defined]  # no event
-        self._queue_next(repetition)  # type: ignore[arg-type]
-
-    def _queue_next(self, repetition: _Repetition | _Looks) -> None:
-        self._enter(repetition.period_ns, repetition)
-
-    def _enter(self, delay_ns: int, entry: _Call | _Repetition | _Looks) -> None:
-        """Into the queue, as an event would be."""
+    def _enter(self, delay_ns: float, entry: _Entry, priority: int = simpy.events.NORMAL) -> None:
         if not isinstance(delay_ns, int):
             raise TypeError(NO_INTEGER.format(delay_ns))
-        heappush(self._queue, (self._now + delay_ns, simpy.events.NORMAL, next(self._eid), entry))  # type: ignore[misc]
+        heappush(self._entries, (self._time_ns + delay_ns, priority, next(self._places), entry))
 
-    def next_place(self) -> int:
-        """A place in the queue, behind all events that are scheduled."""
-        return next(self._eid)
+    def _enter_round(self, at_ns: int, entry: _Round) -> None:
+        heappush(self._entries, (at_ns, simpy.events.NORMAL, entry.place, entry))
 
-    def queue(self, event: simpy.Event, at_ns: int, place: int) -> None:
-        """`schedule` for an event that has its place."""
-        heappush(self._queue, (at_ns, simpy.events.NORMAL, place, event))
-
-    def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: float = 0) -> None:
-        if not isinstance(delay, int):
-            raise TypeError(NO_INTEGER.format(delay))
-        super().schedule(event, priority, delay)
+    def schedule(self, event: simpy.Event, priority: int = simpy.events.NORMAL, delay: float = 0) -> None:
+        self._enter(delay, event, priority)
 
 
-class _Round(simpy.Event):
-    """Actions of the same time.  After each that did something the event goes back to its old place in the queue."""
+class _Round(NamedTuple):
+    """Actions of the same time.  After each that did something the rest goes back to its old place in the queue."""
 
-    def __init__(self, env: TwoPlaneEnvironment, delay_ns: int, actions: Iterable[Callable[[], bool]]) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        self._remaining = iter(actions)
-        self._clock, self._place = env, env.next_place()
-        self._queue(env.now + delay_ns)
-
-    def _queue(self, at_ns: int) -> None:
-        self.callbacks = [self._go_on]
-        self._clock.queue(self, at_ns, self._place)
-
-    def _go_on(self, _: simpy.Event) -> None:
-        if any(action() for action in self._remaining):
-            self._queue(self._clock.now)
+    remaining: Iterator[Callable[[], bool]]
+    place: int
 
 
 class _Call(NamedTuple):
@@ -208,6 +212,8 @@ class _Looks(NamedTuple):
     look: Callable[[Sequence[int], np.ndarray], None]
     left: Callable[[], int]
 
+
+_Entry = simpy.Event | _Call | _Round | _Repetition | _Looks
 
 # ---- Work that runs beside everything else and calls back: begun in the caller's turn, a process only if it takes time.
 

@@ -390,7 +390,7 @@ class CommittedOutput:
             if committable.epoch > self.counted_from:
                 self.covered[committable.writer] = [end for _, end in committable.inputs]
 
-    def resume_work(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
+    def continue_from(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
         """A job begins with a checkpoint of another one; `stands_at`: what each writer had written in it, in records of its input channels.
 
         With other numbers of tasks or channels, what lies before the beginning counts as committed.

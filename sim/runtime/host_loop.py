@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from sim.model.job import Job, Vertex
 from sim.model.scenario import Scenario
 from sim.plane.interface import DataPlane
+from sim.protocol.machine import EventLog
 
 # ---- The loop of a host: one event after the other.  An event that a command causes waits until all earlier commands are carried out.
 
@@ -25,7 +26,7 @@ def _ignore(_: object) -> None:
 class HostLoop(Generic[M, E, C]):
     """Feeds events to a machine and its commands to a host.  `late` gets the events that come after the end."""
 
-    __slots__ = ("_carry_out", "_events", "_late", "_on", "machine", "over")
+    __slots__ = ("_carry_out", "_events", "_late", "_log", "_on", "machine", "over")
 
     def __init__(
         self,
@@ -39,7 +40,8 @@ class HostLoop(Generic[M, E, C]):
         self._on = on
         self._carry_out = carry_out
         self._late = late
-        # the first one is being heard; few: an empty deque has room for 64, and every task has loops
+        self._log = EventLog()
+        # the first one is being dispatched; a list, as an empty deque takes 64 slots and every task has loops
         self._events: list[E] = []
 
     @property
@@ -56,7 +58,7 @@ class HostLoop(Generic[M, E, C]):
         if len(events) > 1:
             return
         while events and not self.over:
-            self.machine, commands = self._on(self.machine, events[0])
+            self.machine, commands = self._log.step(self._on, self.machine, events[0])
             for command in commands:
                 if self.over:
                     break

@@ -187,12 +187,12 @@ class JobInstance:
         for task, part in beginning.parts.items():
             self.contents.take_over(number, task, part, *names)
         self.storage.files.adopt(beginning.ledger)
-        self.output.resume_work(
+        self.output.continue_from(
             beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()}
         )
         self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
         if self.accounts is not None and beginning.accounts is not None:
-            self.accounts.resume_work(beginning.accounts, number)
+            self.accounts.continue_from(beginning.accounts, number)
 
     def _on_notice(self, notice: Notice) -> None:
         self.tasks[notice.task].on_notice(notice)

@@ -182,9 +182,9 @@ def restarts_for_good(told: Printed, match: re.Match[str]) -> bool:
         *run.recoveries.loc[run.recoveries["kind"] == "checkpoints", "failed"],
     ]
     restarts = re.search(r"(\d+) times in a row", match[0])
-    is_active_again = told.listed(match["others"]) if match["others"] else ()
+    goes_on = told.listed(match["others"]) if match["others"] else ()
     return (restarts is None or len(failures) >= int(restarts[1])) and all(
-        run.job_status in {"RUNNING", "FINISHED"} for runs in is_active_again for run in runs
+        run.job_status in {"RUNNING", "FINISHED"} for runs in goes_on for run in runs
     )
 
 

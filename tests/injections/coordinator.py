@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sim.protocol.checkpoint_requests import PendingCheckpoint, PendingState, WaitingRequests
 from sim.protocol.coordinator import Coordinator, FailureCounter
 from sim.protocol.coordinator_messages import MetadataWritten
-from sim.protocol.machine import replace_fields
 from sim.protocol.recovery import JobManagerReturned, Recovery
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from tests.injections.injection import Injections
@@ -39,7 +40,7 @@ def one_acknowledgement_is_not_waited_for(original):
             len(after.acknowledged) >= len(self.plan.wait_for) - 1
             and self.state is PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
         )
-        return replace_fields(after, state=PendingState.WRITING_METADATA) if enough else after
+        return replace(after, state=PendingState.WRITING_METADATA) if enough else after
 
     return acknowledged
 
@@ -130,9 +131,7 @@ def checkpoints_go_on_without_a_job_manager(_):
 def a_new_job_manager_remembers_failures(original):
     def on(self, event):
         after, commands = original(self, event)
-        return (
-            replace_fields(after, strategy=self.strategy) if isinstance(event, JobManagerReturned) else after
-        ), commands
+        return (replace(after, strategy=self.strategy) if isinstance(event, JobManagerReturned) else after), commands
 
     return on
 
@@ -146,6 +145,6 @@ def a_new_job_manager_remembers_failures(original):
 def pending_checkpoints_survive_a_failure(original):
     def stopped(self, event):
         after, _ = original(self, event)
-        return replace_fields(after, pending=self.pending), ()
+        return replace(after, pending=self.pending), ()
 
     return stopped

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sim.protocol.machine import replace_fields
+from dataclasses import replace
+
 from sim.protocol.options import Ending
 from sim.protocol.task_finishing import TaskEnd
 from sim.runtime.jobmanager import faults
@@ -74,12 +75,12 @@ def a_restarted_task_stays_finished(_):
 
 @add(TaskEnd, "_data_ended", NOT_DRAINED, "A stop without a drain drains.")
 def every_stop_drains(original):
-    return lambda self, event: original(self, replace_fields(event, ending=Ending.DRAIN))
+    return lambda self, event: original(self, replace(event, ending=Ending.DRAIN))
 
 
 @add(TaskEnd, "_data_ended", DRAINED, "A stop with a drain does not let operators finish.")
 def no_stop_drains(original):
-    return lambda self, event: original(self, replace_fields(event, ending=Ending.NO_DRAIN))
+    return lambda self, event: original(self, replace(event, ending=Ending.NO_DRAIN))
 
 
 @add(faults, "request", STOPPED, "Checkpoints go on while the job stops with a savepoint.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sim.protocol import snapshot_store
-from sim.protocol.machine import replace_fields
 from sim.protocol.snapshot_store import SharedStateRegistry, SnapshotStore
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.task.sink import OperatorFiles
@@ -73,7 +74,7 @@ def a_savepoint_is_deleted(original):
 
 @add(SnapshotStore, "restored", UNCLAIMED, "A job deletes the snapshot that it began from and did not claim.")
 def an_unclaimed_snapshot_is_deleted(original):
-    return lambda cls, instance, snapshot, claim: replace_fields(
+    return lambda cls, instance, snapshot, claim: replace(
         original(cls, instance, snapshot, "claim"), full_required=True
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sim.protocol.machine import replace_fields
+from dataclasses import replace
+
 from sim.protocol.recovery import PendingRestart
 from sim.protocol.restart_strategy import Attempt, Deployment, FixedDelay, Slots
 from sim.runtime.jobmanager import recovery_host
@@ -105,7 +106,7 @@ def an_old_local_copy_is_restored(original):
 def cancelled_tasks_go_on(original):
     def cancel(self, command):
         failed = frozenset(task for task in command.tasks if self.tasks[task].stopped)
-        original(self, replace_fields(command, tasks=failed))
+        original(self, replace(command, tasks=failed))
 
     return cancel
 

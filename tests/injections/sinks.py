@@ -13,7 +13,6 @@ from sim.protocol.commit import (
     Writer,
     _committed,
 )
-from sim.protocol.machine import replace_fields
 from sim.runtime.context import CommittedOutput
 from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.sink import SinkCommitter, SinkWriter
@@ -51,8 +50,8 @@ def older_epochs_are_not_committed(original):
         if not isinstance(event, CompletionNotified):
             return original(self, event)
         own = tuple(row for row in self.committables if row.epoch == event.checkpoint)
-        after, commands = original(replace_fields(self, committables=own), event)
-        return replace_fields(
+        after, commands = original(replace(self, committables=own), event)
+        return replace(
             after, committables=tuple(row for row in self.committables if row.epoch > event.checkpoint)
         ), commands
 
@@ -61,9 +60,7 @@ def older_epochs_are_not_committed(original):
 
 @add(Committer, "on", SLOW_COMMIT, "What a snapshot left_out is not committed after a restart.")
 def restored_transactions_are_forgotten(original):
-    return lambda self, event: original(
-        self, replace_fields(event, committables=()) if isinstance(event, Restored) else event
-    )
+    return lambda self, event: original(self, replace(event, committables=()) if isinstance(event, Restored) else event)
 
 
 @add(SinkCommitter, "cut", SLOW_COMMIT, "Snapshots do not hold the transactions that wait for their commit.")
@@ -88,7 +85,7 @@ def transactions_lack_a_record(original):
         return after, tuple(
             replace(
                 row,
-                committable=replace_fields(
+                committable=replace(
                     row.committable, inputs=tuple((min(a + 1, b), b) for a, b in row.committable.inputs)
                 ),
             )

@@ -204,12 +204,12 @@ def test_the_time_of_a_run_is_accounted_for():
     lasts = int(instance.plane.tasks()["served"][0]) * SERVICE
     lost = sum(row.replayed_records for row in instance.job.recovery.stats.values()) * SERVICE
     checkpoints = sum(1 for row in instance.stats.values() if row.status == "COMPLETED") * COST
-    truncated_parts = sum(
+    cut_short = sum(
         (row.failed_ns - row.trigger_ns) / SECOND for row in instance.stats.values() if row.status == "FAILED"
     )
     down = FAILURES * DOWN
 
-    assert instance.env.now / SECOND == pytest.approx(lasts + lost + checkpoints + truncated_parts + down, rel=0.01)
+    assert instance.env.now / SECOND == pytest.approx(lasts + lost + checkpoints + cut_short + down, rel=0.01)
     assert pytest.approx(lost, rel=0.01) == FAILURES * (100 / 2 - PAUSED)
 
 

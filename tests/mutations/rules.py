@@ -71,8 +71,8 @@ BARRIERS = (
     Rule(
         "a closed gate counts as its barrier",
         "protocol/barrier_handler.py",
-        "        pending = replace_fields(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)\n",
-        "        pending = replace_fields(self.pending, first_barrier_ns=first)\n",
+        "        pending = replace(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)\n",
+        "        pending = replace(self.pending, first_barrier_ns=first)\n",
         f"{PROTOCOL}barriers/test_aligned_barriers.py::test_a_closed_gate_counts_as_arrived",
     ),
     Rule(
@@ -245,8 +245,8 @@ COORDINATOR = (
     Rule(
         "a failure imposes no pause",
         "protocol/coordinator.py",
-        "    after: Coordinator = replace_fields(coordinator, pending=others, cleaning=coordinator.cleaning + 1)\n",
-        "    after: Coordinator = replace_fields(coordinator, pending=others, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
+        "    after: Coordinator = replace(coordinator, pending=others, cleaning=coordinator.cleaning + 1)\n",
+        "    after: Coordinator = replace(coordinator, pending=others, cleaning=coordinator.cleaning + 1, last_completion_ns=now)\n",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_a_failure_imposes_no_pause",
     ),
     Rule(

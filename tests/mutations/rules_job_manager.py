@@ -19,8 +19,8 @@ JOB_MANAGER = (
     Rule(
         "what a task says to nobody reaches no later JobManager",
         "protocol/coordinator.py",
-        "return replace_fields(self, leader=self.leader + 1, absent=False), ()",
-        "return replace_fields(self, absent=False), ()",
+        "return replace(self, leader=self.leader + 1, absent=False), ()",
+        "return replace(self, absent=False), ()",
         "tests/protocol/coordinator/test_coordinator.py::test_messages_to_a_lost_leader_are_lost_with_it",
     ),
     Rule(
@@ -40,7 +40,7 @@ JOB_MANAGER = (
     Rule(
         "a new JobManager makes its restart strategy anew",
         "protocol/recovery.py",
-        "strategy = self.strategy if event.is_active_again else self.unused",
+        "strategy = self.strategy if event.resumes else self.unused",
         "strategy = self.strategy",
         f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
     ),

@@ -55,7 +55,7 @@ RECOVERY = (
     Rule(
         "a failure while restarting takes the restart over",
         "protocol/recovery.py",
-        "left = tuple(replace_fields(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)",
+        "left = tuple(replace(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)",
         "left = recovery.waiting",
         f"{_RECOVERY}every_restart_ends_once_and_every_cancelled_task_is_restored",
     ),

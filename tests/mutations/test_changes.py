@@ -7,7 +7,7 @@ import pytest
 from tests.mutations.changes import ROOT, changed_tree, changes, head, mutants_of
 
 
-def replace_fields(text):
+def changed(text):
     """What becomes of the statements of a text."""
     after = []
     for change in changes(ast.parse(text)):
@@ -45,7 +45,7 @@ def replace_fields(text):
     ],
 )
 def test_an_operator_a_number_a_condition_or_a_statement_changes(text, after):
-    assert after == replace_fields(text)
+    assert after == changed(text)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_operator_a_number_a_condition_or_a_statement_changes(text, after):
     ],
 )
 def test_words_types_and_assertions_are_no_targets(text):
-    assert replace_fields(text) == []
+    assert changed(text) == []
 
 
 def test_a_function_that_waits_stays_a_generator():

@@ -52,13 +52,13 @@ class Thread:
         elif task.waits_for_late:
             self.plane.late.wait(task)
         else:
-            self.resume_work(task)
+            self.continue_from(task)
         # T10
         if self.plane.reports > before or (task.interrupted and task.state in (ThreadState.IDLE, ThreadState.SOFT)):
             self.plane.wake(task)
         self.plane.late.expect(task)
 
-    def resume_work(self, task: Task) -> None:
+    def continue_from(self, task: Task) -> None:
         """T3 to T9 until the thread has something to do, nothing to do, or something to report."""
         if task.recovering and self.plane.spec.opens_at_once:  # P9
             self.plane.restarts.open_at_once(task)

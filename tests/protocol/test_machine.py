@@ -1,76 +1,52 @@
-"""What all machines share: a story that is no part of their value, and the error that tells it."""
+"""What all machines share: they are frozen, and the error of an impossible event lists the events before it."""
 
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
 
-from sim.protocol.barrier_handler import BarrierHandler, BarrierTracker
-from sim.protocol.checkpoint_requests import PendingCheckpoint
-from sim.protocol.coordinator import Coordinator
-from sim.protocol.coordinator_messages import Plan, RequestKind
-from sim.protocol.machine import (
-    MAX_LOGGED_EVENTS,
-    InvalidTransition,
-    append_to_event_log,
-    replace_fields,
-    with_event_logged,
-)
-from sim.protocol.recovery import Recovery
-from sim.protocol.snapshot_store import SnapshotStore
-from sim.protocol.task_checkpointing import SnapshotInProgress, TaskCheckpointing
-from sim.protocol.task_finishing import TaskEnd
-
-MACHINES = [
-    BarrierHandler,
-    BarrierTracker,
-    Coordinator,
-    Recovery,
-    SnapshotInProgress,
-    SnapshotStore,
-    TaskCheckpointing,
-    TaskEnd,
-]
+from sim.protocol.barrier_handler import BarrierTracker
+from sim.protocol.machine import MAX_LOGGED_EVENTS, EventLog, InvalidTransition
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_how_a_machine_came_to_its_state_does_not_matter(machine):
-    """Two that are in the same state are equal, and their story is told by errors only."""
-    (story,) = (field for field in fields(machine) if field.name == "story")
+@dataclass(frozen=True)
+class Lamp:
+    lit: bool = False
 
-    assert (story.compare, story.repr) == (False, False)
-
-
-def test_an_impossible_event_is_told_with_what_led_to_it():
-    error = InvalidTransition("lamp", "lit", "switched on", ("plugged in", "switched on"), "it is on already")
-
-    assert str(error) == (
-        "lamp: switched on cannot happen in lit: it is on already\nwhat led here, oldest first:\n  plugged in\n  switched on"
-    )
-    assert str(InvalidTransition("lamp", "lit", "switched on")).endswith("oldest first:\n  nothing")
+    def on(self, event):
+        if event == "switched on" and self.lit:
+            raise InvalidTransition("lamp", self, event, "it is on already")
+        return Lamp(event == "switched on"), ()
 
 
-def test_a_story_keeps_its_latest_events():
-    story = ()
-    for event in range(MAX_LOGGED_EVENTS + 3):
-        story = append_to_event_log(story, event)
+def test_a_machine_refuses_assignments_and_is_equal_to_another_in_the_same_state():
+    tracker = BarrierTracker.waiting(1)
 
-    assert tuple(range(3, MAX_LOGGED_EVENTS + 3)) == story
-
-
-def test_a_machine_of_the_past_keeps_its_story():
-    """The copy that an event has made takes the story; the machine before it, and one that nothing changes, are left as they were."""
-    before = BarrierTracker.waiting(1)
-    unchanged = with_event_logged(before, before, "nothing")
-    after = with_event_logged(before, replace_fields(before, latest=7), "something")
-
-    assert [machine.story for machine in (before, unchanged, after)] == [(), ("nothing",), ("something",)]
-    assert unchanged is not before
+    with pytest.raises(FrozenInstanceError):
+        tracker.latest = 7
+    assert tracker == BarrierTracker.waiting(1)
+    assert len({tracker, BarrierTracker.waiting(1), BarrierTracker.waiting(2)}) == 2
 
 
-def test_a_field_may_have_any_name():
-    """The copier is a written function; `kind` and `machine` were names of its own."""
-    pending = PendingCheckpoint(1, RequestKind.MANUAL, 5, Plan(frozenset({0}), frozenset({0, 1})))
+def test_an_impossible_event_is_told_with_the_events_before_it():
+    log = EventLog()
+    lamp, _ = log.step(Lamp.on, Lamp(), "plugged in")
+    lamp, _ = log.step(Lamp.on, lamp, "switched on")
 
-    after = replace_fields(pending, latest_ack_ns=7)
+    with pytest.raises(InvalidTransition) as raised:
+        log.step(Lamp.on, lamp, "switched on")
 
-    assert (after.kind, after.latest_ack_ns) == (RequestKind.MANUAL, 7)
+    assert str(raised.value) == "lamp: switched on cannot happen in Lamp(lit=True): it is on already"
+    assert raised.value.__notes__ == ["earlier events, oldest first:\n  plugged in\n  switched on"]
+
+
+@pytest.mark.parametrize("before", [0, MAX_LOGGED_EVENTS - 1, MAX_LOGGED_EVENTS + 1, 3 * MAX_LOGGED_EVENTS])
+def test_the_log_keeps_the_latest_events(before):
+    log, lamp = EventLog(), Lamp()
+    for number in range(before):
+        lamp, _ = log.step(Lamp.on, lamp, number)
+
+    with pytest.raises(InvalidTransition) as raised:
+        log.step(Lamp.on, Lamp(lit=True), "switched on")
+
+    latest = [f"  {number}" for number in range(before)][-MAX_LOGGED_EVENTS:] or ["  none"]
+    assert raised.value.__notes__[0].splitlines()[1:] == latest

@@ -39,5 +39,7 @@ class FakePlane:
         return lambda *arguments: self.verbs.append((verb, *arguments))
 
 
-def clock(*notices: Notice, on_notice: Callable[[Notice], None] = lambda _: None) -> TwoPlaneEnvironment:
-    return TwoPlaneEnvironment(FakePlane(notices), on_notice)
+def clock(
+    *notices: Notice, on_notice: Callable[[Notice], None] = lambda _: None, begin_ns: int = 0
+) -> TwoPlaneEnvironment:
+    return TwoPlaneEnvironment(FakePlane(notices), on_notice, begin_ns)

@@ -54,7 +54,7 @@ def test_the_next_instance_knows_what_was_committed():
     """It goes on counting where the last one ended."""
     before, after = committed(), committed()
     before.commit([committable(1, 3)], 1)
-    after.resume_work(before, 3, {1: [25], 2: [4]})
+    after.continue_from(before, 3, {1: [25], 2: [4]})
 
     assert after.has(committable(1, 3))
     assert after.covered_before == {1: [21]}
@@ -64,7 +64,7 @@ def test_other_numbers_of_tasks_mean_the_same_writers():
     """Rescaled: sink[0] was task 1 and is task 2; records count anew, what was committed before is left out of the account."""
     before, after = committed(), committed(RENUMBERED)
     before.commit([committable(1, 3)], 1)
-    after.resume_work(before, 3, {2: [25], 3: [4]})
+    after.continue_from(before, 3, {2: [25], 3: [4]})
     carried = Uncommitted(3, (committable(1, 3), committable(2, 3))).renumbered(NAMES, RENUMBERED)
     after.commit(carried.committables, 1)
 

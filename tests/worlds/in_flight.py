@@ -8,12 +8,12 @@ def in_flight_of(run):
     in_flight = []
 
     def watch(instance):
-        resume_work = instance.contents.on_cut
+        continue_from = instance.contents.on_cut
 
         def on_cut(checkpoint, task, part):
             if part.committables is not None:
                 in_flight.extend(part.committables.in_flight)
-            resume_work(checkpoint, task, part)
+            continue_from(checkpoint, task, part)
 
         instance.contents.on_cut = on_cut
 

@@ -137,8 +137,8 @@ def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
     jobs: list[JobInstance] = []
     free = simulate(_longer(lifted(scenario, result), times), attach=jobs.append)
-    is_active_again = _judged(scenario, free).kind == "" or _hangs(scenario, free)
-    return is_active_again and exceeded(scenario, result, free, _longest_write_ns(jobs))
+    goes_on = _judged(scenario, free).kind == "" or _hangs(scenario, free)
+    return goes_on and exceeded(scenario, result, free, _longest_write_ns(jobs))
 
 
 def _longest_write_ns(jobs: Iterable[JobInstance]) -> int:
@@ -166,12 +166,10 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
 def _unfinished(scenario: Scenario, result: Result) -> bool:
     """Its sources end, nobody waits for what is never said, nothing fails for ever, and yet it runs."""
     bounded = all(vertex.source is None or vertex.source.total is not None for vertex in scenario.job.vertices)
-    is_active_again = any(action.stop is not None for action in scenario.actions) or any(
+    goes_on = any(action.stop is not None for action in scenario.actions) or any(
         rescale.savepoint for rescale in scenario.rescale
     )
-    waits = (
-        bool(scenario.checkpoint.lost_notifications) and is_active_again
-    )  # as in Flink: what nobody hears of is waited for
+    waits = bool(scenario.checkpoint.lost_notifications) and goes_on  # as in Flink: what nobody hears of is waited for
     fails = any(fault.when.every is not None for fault in scenario.faults) and len(result.recoveries) > 0
     return bounded and not waits and not fails and (result.job_status == "RUNNING" or NOT_STOPPED in result.job_status)
 

@@ -99,7 +99,7 @@ def watch(
     with ExitStack() as stack:
         stack.enter_context(alone_in(request.folder, listener.warning))
         session = _Session(request, listener, clock, published)
-        session.resume_work()
+        session.resume()
         if (port := request.options["listen"]) is not None:
             listener.message(f"serves {stack.enter_context(_listening(published, port))}/metrics")
         try:
@@ -186,7 +186,7 @@ class _Session:
 
     # ------------------------------------------------------------------------------------------ the folder
 
-    def resume_work(self) -> None:
+    def resume(self) -> None:
         """Take up the watch that the folder remembers."""
         state = self.memory.open(self.clock.now_ms())
         if state is None:

@@ -94,8 +94,8 @@ class Faults:
         if before._storage_down_until_ns > self.env.now:
             self._fail_storage(before._storage_down_until_ns)
         self.context.failing_commits.update(before.context.failing_commits)
-        self.reachability.resume_work(before.reachability)
-        self.recovery.cluster.task_managers.resume_work(before.recovery.cluster.task_managers)
+        self.reachability.continue_from(before.reachability)
+        self.recovery.cluster.task_managers.continue_from(before.recovery.cluster.task_managers)
         for what, until_ns in before._slow_until:
             if until_ns is None or until_ns > self.env.now:
                 self._slow_down_until(what, until_ns)

@@ -6,6 +6,7 @@ Decides nothing: what restarts when is `sim.protocol`'s.  How one task comes bac
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple, assert_never
 
 import simpy
@@ -14,7 +15,6 @@ from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, stream
 from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped
-from sim.protocol.machine import replace_fields
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
 from sim.protocol.restart_strategy import RestartStrategy, regions, restarted_with
@@ -73,7 +73,7 @@ class RecoveryHost:
             exchanges = zip(layout.writer, layout.reader, strict=True)
             machine = Recovery.configured(self.context.scenario.restart, regions(len(layout.vertex), exchanges))
             if self._inherited is not None:
-                machine = replace_fields(machine, strategy=self._inherited)
+                machine = replace(machine, strategy=self._inherited)
             self._loop = HostLoop(machine, Recovery.on, self.carry_out)
         return self._loop
 
@@ -128,7 +128,7 @@ class RecoveryHost:
         if so_far is not None:
             self._again = so_far.outage
             self._inherited = so_far.strategy
-        self.dispatch(recovery.JobManagerReturned(self.env.now, is_active_again=so_far is not None))
+        self.dispatch(recovery.JobManagerReturned(self.env.now, resumes=so_far is not None))
 
     def left(self) -> RestartsSoFar:
         """What the next instance goes on with.  A restart that waits for slots is that one's."""

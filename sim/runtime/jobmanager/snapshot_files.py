@@ -6,11 +6,12 @@ Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.invariants.files import KeptSnapshot
 from sim.model.storage import ClaimMode, Directories, Scope, SnapshotType, StateFile, StoredSnapshot
-from sim.protocol.machine import replace_fields
+from sim.protocol.machine import EventLog
 from sim.protocol.snapshot_store import (
     DeleteDirectory,
     DeleteSharedFiles,
@@ -57,6 +58,7 @@ class SnapshotFiles:
         self._files: dict[FileId, StateFile] = {}
         self._types: dict[int, SnapshotType] = {}
         self._saved: dict[int, dict[int, TaskSnapshot]] = {}  # what savepoints hold, task by task
+        self._log = EventLog()
         self._restored: StoredSnapshot | None = None
         self._followed = False  # another job instance has begun
         self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
@@ -79,7 +81,7 @@ class SnapshotFiles:
         """A checkpoint begins.  Its tasks may have to write more than an increment."""
         type_ = self.store.type_for(options.snapshot_type)
         if type_ != options.snapshot_type:
-            options = replace_fields(options, type=type_)
+            options = replace(options, type=type_)
         self._types[checkpoint] = type_
         self._tell(SnapshotTriggered(checkpoint, type_))
         return options
@@ -159,7 +161,7 @@ class SnapshotFiles:
 
     def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
         """Pass an event to the store of snapshots.  False: the event had no effect."""
-        self.store, commands = self.store.on(event)
+        self.store, commands = self._log.step(SnapshotStore.on, self.store, event)
         for command in commands:
             match command:
                 case DeleteDirectory():

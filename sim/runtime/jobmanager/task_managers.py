@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import simpy
 
 from sim.model.faults import Restart, TaskManagerLost
 from sim.model.randomness import draw, quantile_table, stream
-from sim.protocol.machine import replace_fields
 from sim.protocol.recovery import Heartbeats
 from sim.protocol.restart_strategy import Deployment, LostSlots, Slots
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -36,7 +36,7 @@ class Reachability:
             return 0
         return max(0, self._cut_off_until_ns.get(self.hosts[task], 0) - int(self.env.now))
 
-    def resume_work(self, before: Reachability) -> None:
+    def continue_from(self, before: Reachability) -> None:
         """A new job instance repairs no network."""
         self._cut_off_until_ns = {host: ns for host, ns in before._cut_off_until_ns.items() if ns > self.env.now}
 
@@ -148,7 +148,7 @@ class TaskManagers:
         """A larger parallelism brings in task managers that the scenario begins without."""
         return self.numbers[host] if host < len(self.numbers) else host
 
-    def resume_work(self, before: TaskManagers) -> None:
+    def continue_from(self, before: TaskManagers) -> None:
         """Another job instance has its own JobMaster, on the same machines, or without those that an adaptive job does without."""
         now = self.context.env.now
         self._used = before._used
@@ -163,7 +163,7 @@ class TaskManagers:
             self.scenario, self.hosts, self.written = before.scenario, before.hosts, before.written
             self.numbers = [number for number in self.written if number not in self.absent]
             back = {k: lost[number] for k, number in enumerate(self.numbers) if number in lost}
-            self.slots = replace_fields(known, lost=back)
+            self.slots = replace(known, lost=back)
 
     def returning(self) -> dict[int, int]:
         """Task managers of the scenario that are missing now -> when there are others in their place."""

@@ -195,7 +195,7 @@ class RestartMonitor(InvariantMonitor):
         self._copies: list[LocalCopy] = []
         self._begun_ns = {self.context.instance: self.now_ns}  # when each instance of the job began, the latest first
 
-    def resume_work(self, before: Self, checkpoint: int) -> None:
+    def continue_from(self, before: Self, checkpoint: int) -> None:
         self._begun_ns |= before._begun_ns
 
     def restarting(self, restart: int) -> None:

@@ -134,7 +134,7 @@ class StoredStateMonitor(InvariantMonitor):
         # vertex -> in-flight data in files of what is dealt out where this job begins
         self._dealt_bytes: Mapping[int, int] = {}
 
-    def resume_work(self, before: Self, checkpoint: int) -> None:
+    def continue_from(self, before: Self, checkpoint: int) -> None:
         self._first_own = len(self.context.storage.files)
         self._dealt_bytes = before.dealt_from(checkpoint)
         if self.context.scenario.instances.claim == "no-claim":

@@ -72,7 +72,7 @@ class InvariantMonitor(Checks):
         self.found: list[Violation] = []
         self._reported: set[Hashable] = set()
 
-    def resume_work(self, before: Self, checkpoint: int) -> None:
+    def continue_from(self, before: Self, checkpoint: int) -> None:
         """The job begins with what another one held in a checkpoint; `before`: the same account of that one."""
 
     def forget(self, gone: Callable[[int], bool]) -> None:

@@ -53,10 +53,10 @@ class InvariantMonitors(Checks):
         for moment in _MOMENTS:
             setattr(self, moment, _to_all([getattr(row, moment) for row in self._accounts if _overrides(row, moment)]))
 
-    def resume_work(self, before: InvariantMonitors, checkpoint: int) -> None:
+    def continue_from(self, before: InvariantMonitors, checkpoint: int) -> None:
         """The job begins with what another one held in a checkpoint."""
         for account, earlier in zip(self._accounts, before._accounts, strict=True):
-            account.resume_work(earlier, checkpoint)
+            account.continue_from(earlier, checkpoint)
 
     def _forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""

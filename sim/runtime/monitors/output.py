@@ -65,7 +65,7 @@ class CommitMonitor(InvariantMonitor):
         if records := self._held_back.get(before, {}).get(self.names[task]):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
 
-    def resume_work(self, before: Self, checkpoint: int) -> None:
+    def continue_from(self, before: Self, checkpoint: int) -> None:
         """What writers held back is dealt out to the tasks of this job."""
         self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
         kept, dealt = Counter[str](), Counter[str]()

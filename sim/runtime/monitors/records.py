@@ -106,7 +106,7 @@ class StateMonitor(InvariantMonitor):
         """What each subtask of a vertex has stored in a checkpoint."""
         return (part for task, part in self.parts.get(checkpoint, {}).items() if self.names[task][0] == vertex)
 
-    def resume_work(self, before: StateMonitor, checkpoint: int) -> None:
+    def continue_from(self, before: StateMonitor, checkpoint: int) -> None:
         """What the other job had not taken itself was dealt out to it, and is dealt out again."""
         taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
         resized |= self.resized(before)
@@ -223,7 +223,7 @@ class RecordMonitor(InvariantMonitor):
         self._before: RecordMonitor | None = None
         self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
 
-    def resume_work(self, before: RecordMonitor, checkpoint: int) -> None:
+    def continue_from(self, before: RecordMonitor, checkpoint: int) -> None:
         self._rescaled = set(before._rescaled)
         # a job that never stood has no account of its own
         stood: RecordMonitor = before if before._before is None else before._before

@@ -96,7 +96,7 @@ class KeyedStateMonitor(InvariantMonitor):
         # tasks restored as finished -> bytes that the state of a task may have at its beginning
         self._closed: dict[int, int] = {}
 
-    def resume_work(self, before: Self, checkpoint: int) -> None:
+    def continue_from(self, before: Self, checkpoint: int) -> None:
         self._by_checkpoint[checkpoint] = before._by_checkpoint.get(checkpoint, {})
 
     # ------------------------------------------------------------------------------------------ while the job runs

@@ -76,7 +76,7 @@ class WindowMonitor(InvariantMonitor):
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}
         self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}  # by the same
 
-    def resume_work(self, before: Self, checkpoint: int) -> None:
+    def continue_from(self, before: Self, checkpoint: int) -> None:
         """What vertices held in windows is dealt out if their parallelism is another one.  They have no timers of processing time."""
         kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
         self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}

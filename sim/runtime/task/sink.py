@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import simpy
 
@@ -30,7 +30,6 @@ from sim.protocol.commit import (
     WriterInputEnded,
     WriterRestored,
 )
-from sim.protocol.machine import replace_fields
 from sim.results.journal import Happening
 from sim.results.tables import TIMED_OUT, CommitStats, CommittedEpoch
 from sim.runtime.clock import begin
@@ -455,7 +454,7 @@ class SinkCommitter:
                 self._note_dropped(command)
         commit = next((command for command in commands if isinstance(command, CommitEpochs)), None)
         if commit is not None:
-            commit = replace_fields(commit, committables=(*self._waiting, *commit.committables))
+            commit = replace(commit, committables=(*self._waiting, *commit.committables))
             self._waiting = ()
             self._begin(commit, lost)
         elif lost:

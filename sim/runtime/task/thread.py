@@ -217,9 +217,9 @@ class TaskThread:
         def freeze() -> None:
             self.suspended = True
             self.occupy()
-            call_in(for_ns, resume_work)
+            call_in(for_ns, end_suspension)
 
-        def resume_work() -> None:
+        def end_suspension() -> None:
             self.suspended = False
             self.vacate()
 

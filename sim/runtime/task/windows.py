@@ -125,9 +125,9 @@ class OperatorWindows(TaskPart):
         """Timers of the future are armed with the windows that go on."""
         kept = _of(snapshot)
         self.content.restored(kept.slices)
-        self.resume_work(kept.timers)
+        self.resume_timers(kept.timers)
 
-    def resume_work(self, timers: tuple[Timer, ...]) -> None:
+    def resume_timers(self, timers: tuple[Timer, ...]) -> None:
         """These timers were state.  Watermarks are not: where they end windows there are no timers."""
 
     def before_barrier(self, checkpoint: int) -> int:
@@ -178,7 +178,7 @@ class ProcessingTimeWindows(OperatorWindows):
             self._post_in_time(timer)
         self._arm()
 
-    def resume_work(self, timers: tuple[Timer, ...]) -> None:
+    def resume_timers(self, timers: tuple[Timer, ...]) -> None:
         self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
     def timers(self) -> tuple[Timer, ...]:

@@ -240,11 +240,9 @@ class _Blocks:
                 size += len(line.text)
                 if len(block) < BLOCK_ROWS + HELD_BACK and size < BLOCK_CHARACTERS:
                     continue
-            leaked_resources = (
-                HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
-            )
-            yield from self._block(block, leaked_resources)
-            block = block[len(block) - leaked_resources :]
+            kept_back = HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
+            yield from self._block(block, kept_back)
+            block = block[len(block) - kept_back :]
             size = sum(len(line.text) for line in block)
             if line is None:
                 break
@@ -253,9 +251,9 @@ class _Blocks:
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
 
-    def _block(self, block: list[TraceLine], leaked_resources: int) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[TraceLine], kept_back: int) -> Iterator[pa.RecordBatch]:
         bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
-        until = block[-leaked_resources - 1].number if block else 0
+        until = block[-kept_back - 1].number if block else 0
         for line in block:
             self.rows += line.number <= until
             if line.fault:

@@ -97,7 +97,7 @@ class Laws(RuleBasedStateMachine):
 
     @rule()
     @precondition(lambda self: self.at_work is not None)
-    def resume_work(self):
+    def continue_from(self):
         self.tell(PhaseFinished(self.now, *self.at_work))
 
     @rule(data=st.data(), fails=st.sampled_from([False, False, False, True]))
@@ -200,7 +200,7 @@ class Laws(RuleBasedStateMachine):
         self.send([BARRIER] * 3)
         while self.at_work or self.asynchronous or self.writing or any(self.queues):
             if self.at_work:
-                self.resume_work()
+                self.continue_from()
             for checkpoint in sorted(self.asynchronous):
                 self.asynchronous.discard(checkpoint)
                 self.tell(PhaseFinished(self.now, checkpoint, Phase.ASYNC))

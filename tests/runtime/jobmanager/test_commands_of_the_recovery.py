@@ -337,13 +337,13 @@ class TestAnotherInstance:
         cluster.host.stats = {1: self.stats(1, 5)}
         assert RestartsSoFar("strategy", None) == cluster.host.left()
 
-    @pytest.mark.parametrize("is_active_again", [False, True])
-    def test_it_begins_as_another_job_manager_does(self, cluster, is_active_again):
-        cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if is_active_again else None)
+    @pytest.mark.parametrize("resumes", [False, True])
+    def test_it_begins_as_another_job_manager_does(self, cluster, resumes):
+        cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if resumes else None)
         ((_, event),) = cluster.heard
-        assert is_active_again == event.is_active_again
+        assert resumes == event.resumes
         assert (cluster.host._failure, cluster.host._anew) == (("rescale", "job 1", 0), True)
-        assert (("outage", "theirs") if is_active_again else (None, None)) == (
+        assert (("outage", "theirs") if resumes else (None, None)) == (
             cluster.host._again,
             cluster.host._inherited,
         )

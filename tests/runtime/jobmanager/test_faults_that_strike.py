@@ -37,8 +37,7 @@ class Struck:
             base, faults=faults, run=replace(base.run, seed=seed), restart=Restart(heartbeat_timeout_ns=50 * SECOND)
         )
         self.log = []
-        self.env = clock()
-        self.env._now = now
+        self.env = clock(begin_ns=now)
         record = lambda name: lambda *facts: self.log.append((self.env.now, name, *facts))  # noqa: E731
         note = lambda happening, detail: self.log.append((self.env.now, happening, detail))  # noqa: E731
         self.context = SimpleNamespace(
@@ -55,10 +54,10 @@ class Struck:
             fail_tasks=record("fail"),
             lose_host=record("lose"),
             lose_job_manager=record("no JobManager"),
-            cluster=SimpleNamespace(task_managers=SimpleNamespace(resume_work=lambda _: None)),
+            cluster=SimpleNamespace(task_managers=SimpleNamespace(continue_from=lambda _: None)),
         )
         self.speed = SimpleNamespace(slow=record("slow"))
-        self.reachability = SimpleNamespace(cut_off=record("cut off"), resume_work=lambda _: None)
+        self.reachability = SimpleNamespace(cut_off=record("cut off"), continue_from=lambda _: None)
         tasks = [
             SimpleNamespace(suspend=lambda ns, task=task: self.log.append((self.env.now, "suspend", task, ns)))
             for task in range(6)
@@ -137,12 +136,12 @@ class TestStorage:
             (SECOND, "fail_until", 3500 * 10**6),
         ]
 
-    @pytest.mark.parametrize(("begun_s", "is_active_again"), [(2, True), (3, False), (4, False)])
-    def test_an_outage_outlasts_a_job(self, begun_s, is_active_again):
+    @pytest.mark.parametrize(("begun_s", "resumes"), [(2, True), (3, False), (4, False)])
+    def test_an_outage_outlasts_a_job(self, begun_s, resumes):
         first = Struck(at(StorageOutage(2 * SECOND), 1))
         first.run(begun_s * SECOND)
         second = Struck(before=first.faults, now=begun_s * SECOND)
-        assert ([(begun_s * SECOND, "fail_until", 3 * SECOND)] if is_active_again else []) == second.log
+        assert ([(begun_s * SECOND, "fail_until", 3 * SECOND)] if resumes else []) == second.log
 
     def test_the_longest_outage_goes_on(self):
         first = Struck(at(StorageOutage(5 * SECOND), 1), at(StorageOutage(SECOND), 2))

@@ -131,7 +131,7 @@ class TestDeployments:
     def test_tasks_on_a_task_manager_that_a_larger_parallelism_brings_in_are_fresh(self, scheduler):
         fleet, larger = managers(scheduler=scheduler), managers(scheduler=scheduler)
         larger.context.hosts, larger.numbers = (0, 1, 2, 0, 1, 2), range(3)
-        larger.resume_work(fleet)
+        larger.continue_from(fleet)
 
         assert frozenset({2, 5}) == larger.fresh(range(6))
         larger.deployed(range(6))
@@ -149,7 +149,7 @@ class TestAnAdaptiveJob:
 
     def next_job(self, before, now):
         after = managers(now=now, scheduler="adaptive")
-        after.resume_work(before)
+        after.continue_from(before)
         return after
 
     def test_it_knows_what_is_missing_and_until_when(self, fleet):
@@ -183,7 +183,7 @@ class TestAnAdaptiveJob:
 
     def test_a_job_that_is_not_adaptive_draws_anew(self, fleet):
         after = managers(now=130 * SECOND)
-        after.resume_work(fleet)
+        after.continue_from(fleet)
         assert (after._losses, after.absent, list(after.slots.lost)) == (0, {}, [0])
 
 
@@ -210,5 +210,5 @@ class TestReachability:
         network.cut_off(0, 100)
         network.cut_off(1, 101)
         after = Reachability(network.env, HOSTS)
-        after.resume_work(network)
+        after.continue_from(network)
         assert after._cut_off_until_ns == {1: 101}

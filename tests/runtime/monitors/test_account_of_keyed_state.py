@@ -290,9 +290,9 @@ class TestRestores:
 
     def test_another_job_goes_on_with_what_the_checkpoint_held(self, account, stored):
         other = account_of(KeyedStateMonitor, stateful())
-        other.resume_work(account, LATEST)
+        other.continue_from(account, LATEST)
         assert account._by_checkpoint[LATEST] == other._by_checkpoint[LATEST]
-        other.resume_work(account, LATEST + 9)
+        other.continue_from(account, LATEST + 9)
         assert other._by_checkpoint[LATEST + 9] == {}
 
 
@@ -400,7 +400,7 @@ class TestStamps:
 
     def test_another_job_goes_on_with_the_stamps(self, account):
         other = account_of(StateMonitor, stateful())
-        other.resume_work(account, LATEST)
+        other.continue_from(account, LATEST)
         assert account.parts[LATEST] == other.parts[LATEST]
         assert other._dealt == {}
 

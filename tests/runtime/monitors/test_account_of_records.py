@@ -136,7 +136,7 @@ class TestAnotherJob:
         account._surplus = [5] * len(account._outputs)
         account._rescaled = {7}
         after = Records()
-        after.resume_work(account, LATEST)
+        after.continue_from(account, LATEST)
         assert account.ledger.of(LATEST) is after.ledger.of(LATEST)
         assert ([5] * len(account._outputs), {7}, None) == (after._surplus, after._rescaled, after._before)
 
@@ -144,7 +144,7 @@ class TestAnotherJob:
         account.note()
         between, after = Records(), Records()
         between._before = account
-        after.resume_work(between, LATEST)
+        after.continue_from(between, LATEST)
         assert account.ledger.of(LATEST) is after.ledger.of(LATEST)
 
     def test_what_is_dealt_out_is_compared_when_all_tasks_stand(self, account):
@@ -152,7 +152,7 @@ class TestAnotherJob:
         account.note()
         account.context = replace(account.context, names=[("other", 0)])
         after = Records()
-        after.resume_work(account, LATEST)
+        after.continue_from(account, LATEST)
         assert after._before is account
         after.restarted(LATEST, [0, 1, MAP])
         assert after._before is account
@@ -166,7 +166,7 @@ class TestAnotherJob:
         account.note(served=3)
         account.context = replace(account.context, names=[("other", 0)])
         after = Records()
-        after.resume_work(account, LATEST)
+        after.continue_from(account, LATEST)
         after.restarted(LATEST, range(5))
         assert [violation.where for violation in after.found] == ["job 1, begun from checkpoint 6 of job 0"]
 

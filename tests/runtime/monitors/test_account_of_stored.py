@@ -151,7 +151,7 @@ class TestSnapshotsNotClaimed:
     @pytest.fixture
     def free(self, account):
         """A job that begins from its own latest checkpoint, and does not claim it."""
-        with_scenario(account, instances=Instances(2, "no-claim")).resume_work(account, LATEST)
+        with_scenario(account, instances=Instances(2, "no-claim")).continue_from(account, LATEST)
         return account
 
     def test_all_files_of_the_snapshot_are_of_the_older_job(self, free):
@@ -166,7 +166,7 @@ class TestSnapshotsNotClaimed:
         assert len(files) == free._first_own
 
     def test_claimed_files_are_its_own(self, account):
-        with_scenario(account, instances=Instances(2, "claim")).resume_work(account, LATEST)
+        with_scenario(account, instances=Instances(2, "claim")).continue_from(account, LATEST)
         assert account._not_claimed == ()
 
     def test_a_checkpoint_must_not_name_them(self, account):

@@ -370,7 +370,7 @@ class TestAnotherJob:
     def test_vertices_of_the_same_parallelism_go_on_with_their_timers(self, processing_time):
         before, after = (account_of(WindowMonitor, processing_time) for _ in range(2))
         before._timers[4] = {("win", 0): ((9 * SECOND, 3),), ("win", 1): None}
-        after.resume_work(before, 4)
+        after.continue_from(before, 4)
         after.restarted(4, [WIN, WIN + 1])
         assert after._of(WIN).timers.pending == [(9 * SECOND, 3)]
         assert after._of(WIN + 1).timers is None
@@ -382,7 +382,7 @@ class TestAnotherJob:
         before, after = account_of(WindowMonitor, sliding), account_of(WindowMonitor, merged)
         before._ends[4] = {("win", 0): (10, 20), ("win", 1): (5, 8)}
         before._timers[4] = {("win", 0): ()}
-        after.resume_work(before, 4)
+        after.continue_from(before, 4)
         after.restarted(4, [WIN])
         assert list(after._of(WIN).ends) == [15, 28]
         assert after._timers[4] == {}

@@ -110,15 +110,15 @@ def restart(n, what=FLUSH, kind="task", checkpoint=3):
 
 
 @pytest.mark.parametrize(
-    ("running_ns", "now_ns", "is_active_again"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)]
+    ("running_ns", "now_ns", "continues"), [(5300, 6600, False), (5300, 6800, True), (-1, 90_000, False)]
 )
-def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, is_active_again):
+def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, continues):
     """It ran for 700 ns after each restart, then for twice as long and more; no checkpoint is complete.  Or it is still being restored."""
     rows = [restart(n) for n in range(1, 6)]
     for row in rows:
         row.running_ns = running_ns if row.number == 5 else row.failed_ns + 300
 
-    assert is_active_again == (verdict(rows, now_ns) is None)
+    assert continues == (verdict(rows, now_ns) is None)
 
 
 def test_a_job_that_never_ran_between_its_restarts_goes_on_once_it_runs():

@@ -32,7 +32,7 @@ def begun_from(before, checkpoint=3, parts=None):
     """The account of a job that begins with a checkpoint of another one; `parts`: as they are dealt out to it."""
     after = account()
     after.contents.checkpoints[checkpoint] = parts or {}
-    after.resume_work(before, checkpoint)
+    after.continue_from(before, checkpoint)
     return after
 
 

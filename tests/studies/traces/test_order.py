@@ -36,13 +36,11 @@ def test_equal_times_may_be_asked_for():
 def test_as_many_rows_as_possible_stay(times, strictly):
     """Against trying all selections."""
 
-    def is_active_again(chosen):
+    def goes_on(chosen):
         return all(a < b if strictly else a <= b for a, b in pairwise(chosen))
 
     reasons = out_of_order(times, START, strictly=strictly)
 
-    assert is_active_again([time for i, time in enumerate(times) if i not in reasons])
-    best = max(
-        size for size in range(len(times) + 1) for chosen in combinations(times, size) if is_active_again(chosen)
-    )
+    assert goes_on([time for i, time in enumerate(times) if i not in reasons])
+    best = max(size for size in range(len(times) + 1) for chosen in combinations(times, size) if goes_on(chosen))
     assert best == len(times) - len(reasons)
