@@ -158,7 +158,7 @@ def test_a_claimed_native_savepoint_stays_while_a_file_of_it_is_used():
 
 @pytest.mark.parametrize("event", [SnapshotCompleted(7), SnapshotDiscarded(7), FailedOver(7)])
 def test_what_is_not_held_cannot_end(event):
-    with pytest.raises(InvalidTransition, match="it is not (retained|pending)"):
+    with pytest.raises(InvalidTransition, match=r"it is not (retained|pending)"):
         feed(SnapshotStore(), SnapshotTriggered(1, "checkpoint"), event)
 
 
