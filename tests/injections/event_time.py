@@ -102,12 +102,12 @@ def records_stay_in_the_window_that_ends(original):
 
 @add(EventTime, "_go_on", TUMBLING, "A watermark leaves before the records that it ends.")
 def a_watermark_overtakes_its_records(_):
-    def continue_from(self, *, risen):
+    def go_on(self, *, risen):
         self.forward()
         if risen and self._open and self.windows is not None:
             self.windows.fire(self.valve.time_ns)
 
-    return continue_from
+    return go_on
 
 
 @add(WatermarkGenerator, "_event_time", TUMBLING, "The watermark of a source is ahead of its records.")
@@ -125,9 +125,9 @@ def the_last_windows_never_end(_):
     return lambda self: None
 
 
-@add(ProcessingTimeWindows, "continue_from", SESSIONS, "Timers of processing time are not restored.")
+@add(ProcessingTimeWindows, "resume_timers", SESSIONS, "Timers of processing time are not restored.")
 def timers_are_forgotten_at_a_restore(_):
-    return OperatorWindows.continue_from
+    return OperatorWindows.resume_timers
 
 
 @add(ProcessingTimeWindows, "_next_end", PROCESSING, "Windows of processing time end in the middle between two ends.")
