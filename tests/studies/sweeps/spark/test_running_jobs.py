@@ -130,10 +130,8 @@ def test_lists_of_lines_are_merged_behind_each_other():
     assert merge.addInPlace(merge.addInPlace(merge.zero(["old"]), ["a", "b"]), ["c"]) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("version", "brought"), [(None, False), ("another", True)])
-def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(
-    monkeypatch, tmp_path, version, restored_parts
-):
+@pytest.mark.parametrize(("version", "is_replaced"), [(None, False), ("another", True)])
+def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(monkeypatch, tmp_path, version, is_replaced):
     """It stays in the user's cache: the compiled kernel is kept beside it."""
     (tmp_path / "sent" / "sim").mkdir(parents=True)
     (tmp_path / "sent" / "sim" / "__init__.py").write_text("")
@@ -144,9 +142,9 @@ def test_another_version_of_the_package_gives_way_to_the_one_that_is_sent(
     spark_task.import_driver_package(str(tmp_path / "sent"), version or code_version())
 
     place = tmp_path / "cache" / "ckptsim" / "another"
-    assert (["simpy"] if restored_parts else ["sim", "sim.studies", "simpy"]) == list(python.modules)
-    assert ([str(place), "first"] if restored_parts else ["first"]) == python.path
-    assert restored_parts == (place / "sim" / "__init__.py").exists()
+    assert (["simpy"] if is_replaced else ["sim", "sim.studies", "simpy"]) == list(python.modules)
+    assert ([str(place), "first"] if is_replaced else ["first"]) == python.path
+    assert is_replaced == (place / "sim" / "__init__.py").exists()
 
 
 def test_a_package_that_was_kept_is_not_copied_again(monkeypatch, tmp_path):
