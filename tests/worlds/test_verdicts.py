@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.runtime.simulate import simulate
-from tests.worlds.strategies import FAULTS, STRATEGIES, base
-from tests.worlds.verdicts import TABLE, table, verdict
+from tests.worlds.strategies import FAULTS, STRATEGIES
+from tests.worlds.verdicts import TABLE, run, table, verdict
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +34,8 @@ def test_the_table_is_up_to_date(verdicts):
 
 def test_the_faults_happen():
     """A table of faults that strike nobody would be a table of nothing."""
-    sound = STRATEGIES[0]
-    runs = {fault: simulate(change(sound.change(base()))) for fault, change in FAULTS.items()}
-    restarts = {fault: len(run.recoveries) for fault, run in runs.items()}
+    runs = {fault: run(STRATEGIES[0], fault) for fault in FAULTS}
+    restarts = {fault: len(result.recoveries) for fault, result in runs.items()}
 
     assert restarts == {
         "nothing": 0,
@@ -54,7 +52,7 @@ def test_the_faults_happen():
 def test_commits_happen():
     """Every strategy's sink commits something in the middle of the run, and files are written."""
     for strategy in STRATEGIES:
-        run = simulate(strategy.change(base()))
+        commits = run(strategy, "nothing").commits
 
-        assert len(run.commits) >= 4, strategy.name
-        assert run.commits["files"].sum() > 0, strategy.name
+        assert len(commits) >= 4, strategy.name
+        assert commits["files"].sum() > 0, strategy.name

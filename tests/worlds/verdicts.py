@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from sim.invariants.violation import Violation
+from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.worlds.strategies import FAULTS, STRATEGIES, Strategy, base
 
-__all__ = ["TABLE", "table", "verdict"]
+__all__ = ["TABLE", "run", "table", "verdict"]
 
 TABLE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- verdicts -->\n", "<!-- /verdicts -->\n"
@@ -25,9 +27,14 @@ SHORT_FACTS = {
 """What a fact comes down to."""
 
 
+@cache
+def run(strategy: Strategy, fault: str) -> Result:
+    return simulate(FAULTS[fault](strategy.change(base())))
+
+
 def verdict(strategy: Strategy, fault: str) -> str:
     """``sound``, or what was broken; of at-least-once also what came twice as it was asked to."""
-    result = simulate(FAULTS[fault](strategy.change(base())))
+    result = run(strategy, fault)
     unfinished = [] if result.job_status == "FINISHED" else [f"ends {result.job_status}"]
     return ", ".join(sorted({*map(word, (*result.violations, *result.repetitions)), *unfinished})) or "sound"
 

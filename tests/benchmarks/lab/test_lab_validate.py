@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sim.jobs.source import recorded_job
+
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 NAMES = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned")
 
@@ -75,7 +77,7 @@ def without(path, value):
 
 
 HOSTILE = {
-    "of zeros": (gzip.compress(b" " * 201_000_000, 1), "holds more than 200000000 bytes"),
+    "of zeros": (gzip.compress(b" " * 6_000_000, 1), "holds more than 5000000 bytes"),
     "of something else": (b'{"a": 1}', "no recording of a Flink job"),
     "nested without end": (b"[" * 100_000, "is nested more than 100 levels deep"),
     "a negative duration": (
@@ -106,7 +108,8 @@ def test_a_duration_that_is_none_counts_as_unknown(lab, tmp_path):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_no_recording_is_named_and_skipped(lab, tmp_path, kind):
+def test_what_is_no_recording_is_named_and_skipped(lab, tmp_path, monkeypatch, kind):
+    monkeypatch.setitem(recorded_job.parse.__kwdefaults__, "largest_bytes", 5_000_000)
     content, reason = HOSTILE[kind]
     path = tmp_path / "hostile.json"
     path.write_bytes(content)
