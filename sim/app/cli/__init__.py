@@ -23,7 +23,7 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="ckptsim",
     cls=Overview,
-    help="What a checkpoint setting will do to a Flink job, before it touches production.",
+    help="Predict how a checkpoint setting will behave on a Flink job, before production.",
     epilog="Exit codes: 0 fine, 1 an expectation failed, 2 usage, 3 invalid input,\n4 some cells failed, 5 missing dependency.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -43,7 +43,7 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def _group(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="The version of ckptsim.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Options of the command itself."""

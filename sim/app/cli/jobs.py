@@ -40,13 +40,13 @@ def import_recording(
     sources: Annotated[list[str], argument("SOURCE...", IMPORT_HELP)],
     *,
     as_json: Annotated[
-        bool, Option("Scenario, UNKNOWN values and what is not modelled as one JSON object.", flag="--json")
+        bool, Option("Print scenario, UNKNOWN values and unmodelled features as one JSON object.", flag="--json")
     ] = False,
     **options: Unpack[ImportOptions],
 ) -> None:
-    """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
+    """Turn a real Flink job into a scenario, from its measurements; of a recording only the configuration is used.
 
-    Every value says where it comes from; what the source does not tell is marked UNKNOWN, with the question to answer.
+    Every value names its origin. Values missing from the source are marked UNKNOWN, with the question to answer.
     """
     from sim.app.verbs.importing import import_job
 
@@ -75,18 +75,18 @@ IMPORT_VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scena
 # ---- ``ckptsim explain``: where the time of a checkpoint went, simulated or real, in sentences and as a waterfall.
 
 WHAT = (
-    "A folder of results, or a scenario file.  Of a real job: http(s)://HOST:8081, another source of import, or one answer; "
-    "-: standard input."
+    "A folder of results, or a scenario file.  Real jobs: http(s)://HOST:8081, another source of import, one saved REST response, "
+    "or - for standard input."
 )
 
 
 def explain_checkpoints(
     run: Annotated[str, argument("RUN", WHAT)],
     *,
-    as_json: Annotated[bool, Option("A JSON list instead of text; times in ns.", flag="--json")] = False,
+    as_json: Annotated[bool, Option("Print a JSON list instead of text; times in ns.", flag="--json")] = False,
     **options: Unpack[ExplainOptions],
 ) -> None:
-    """Explain one checkpoint: what it waited for, where, and why.  Of a real job, also what its slow ones have in common."""
+    """Explain what one checkpoint waited for, where, and why.  For a real job, also what its slow checkpoints have in common."""
     with stoppable("nothing is kept"), named_input(run) as name:
         from sim.app.verbs.explain import explain
 
@@ -108,7 +108,7 @@ def named_input(name: str) -> Iterator[str]:
         yield str(file)
 
 
-VERB = Verb("explain", Purpose.WHY, 1, "Say what one checkpoint waited for, and where.", explain_checkpoints)
+VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent its time.", explain_checkpoints)
 
 
 # ---- ``ckptsim timeline``: a run as a file that Perfetto opens.
@@ -117,10 +117,10 @@ VERB = Verb("explain", Purpose.WHY, 1, "Say what one checkpoint waited for, and 
 def draw_timeline(
     run: Annotated[str, argument("RUN", WHAT)],
     *,
-    out: Annotated[Path, Option("The file to write (.json).", flag="--out -o")],
+    out: Annotated[Path, Option("Output file (.json).", flag="--out -o")],
     **options: Unpack[TimelineOptions],
 ) -> None:
-    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.  Of a real job, what Flink tells of it."""
+    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.  For a real job, from what Flink reports."""
     with stoppable("nothing is kept"):
         from sim.app.verbs.pictures import draw
 
@@ -139,18 +139,18 @@ def _show_timeline(written: WrittenTimeline) -> None:
     print_message(f"{written.file}: open it with ui.perfetto.dev")
 
 
-TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Write a run for Perfetto, as a trace.", draw_timeline)
+TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Export a run as a Perfetto trace.", draw_timeline)
 
 
 # ---- ``ckptsim report``: results as one HTML file.
 
-REPORT_HELP = "What run, sweep or advise kept; or a file, which is run first.  Of a real job: http(s)://HOST:8081, or whatever else import reads."
+REPORT_HELP = "A folder written by run, sweep or advise; or a file, which is run first.  Real jobs: http(s)://HOST:8081, or any source of import."
 
 
 def write_report(
     results: Annotated[str, argument("FOLDER|FILE|URL", REPORT_HELP)], **options: Unpack[ReportOptions]
 ) -> Code:
-    """Write results, or what a real job's checkpoints spent their time on, as one HTML file."""
+    """Write results, or where the checkpoints of a real job spent their time, as one HTML file."""
     from sim.app.verbs.pictures import report
 
     console = Console(_show_report)
@@ -183,10 +183,10 @@ REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", 
 def watch_job(
     url: Annotated[str, argument("URL", "The JobManager, http(s)://HOST:8081.")],
     *,
-    as_json: Annotated[bool, Option("An event per line as JSON.", flag="--json")] = False,
+    as_json: Annotated[bool, Option("Print events as JSON Lines.", flag="--json")] = False,
     **options: Unpack[WatchOptions],
 ) -> None:
-    """Look at a running job now and then: hold its checkpoints to a forecast, and say what changes and why."""
+    """Poll a running job, compare its checkpoints with a forecast, and report what changes and why."""
     from sim.app.verbs.watch import watch
 
     console = Console(lambda event: print(json.dumps(event.plain)) if as_json else put(event.line))
@@ -194,4 +194,4 @@ def watch_job(
     console.finish()
 
 
-WATCH_VERB = Verb("watch", Purpose.JOB, 3, "Hold a running job to its forecast.", watch_job)
+WATCH_VERB = Verb("watch", Purpose.JOB, 3, "Compare a running job with its forecast.", watch_job)

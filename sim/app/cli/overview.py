@@ -107,7 +107,7 @@ class Overview(TyperGroup):
         ]
         options = [max(option.opts, key=len) for option in self.get_params(ctx) if not getattr(option, "hidden", False)]
         head = [
-            f"Usage: {ctx.command_path} VERB ...      ({ctx.command_path} VERB --help says the rest)",
+            f"Usage: {ctx.command_path} VERB ...      (see {ctx.command_path} VERB --help)",
             str(self.help),
             "",
         ]

@@ -35,14 +35,14 @@ def write_example(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Of the example. (Without: they are listed.)",
+            help="Name of the example. Without one, examples are listed.",
             show_default=False,
             autocompletion=_names,
         ),
     ] = None,
     *,
-    folder: Annotated[Path, Option("Where to write it.", flag="--out -o", metavar="FOLDER")] = Path(),
-    force: Annotated[bool, Option("Replace files that are there.")] = False,
+    folder: Annotated[Path, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = Path(),
+    force: Annotated[bool, Option("Overwrite existing files.")] = False,
 ) -> None:
     """Write a first scenario or sweep, with comments, and name the command that runs it."""
     from sim.app.examples import EXAMPLES, contents, main_file, question
@@ -76,9 +76,9 @@ COLUMN = ("name", "unit", "meaning")
 
 def print_schema(
     *,
-    sweep: Annotated[bool, Option("The JSON Schema of sweep files.")] = False,
-    results: Annotated[bool, Option("Columns of the result tables: name, unit, meaning.")] = False,
-    as_json: Annotated[bool, Option("The columns as JSON.", flag="--json")] = False,
+    sweep: Annotated[bool, Option("Print the JSON Schema of sweep files.")] = False,
+    results: Annotated[bool, Option("Print the columns of result tables: name, unit, meaning.")] = False,
+    as_json: Annotated[bool, Option("Print the columns as JSON.", flag="--json")] = False,
 ) -> None:
     """Print the JSON Schema of scenarios or of sweep files, or describe the result tables."""
     if sweep and results:
@@ -102,7 +102,7 @@ def print_schema(
         print()
 
 
-VERB = Verb("schema", Purpose.LOOK, 2, "Print what files and tables may hold.", print_schema)
+VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and result tables.", print_schema)
 
 
 # ---- ``ckptsim explain-key``: what a key of a scenario means, its unit and default, and Flink's key.
@@ -110,14 +110,14 @@ VERB = Verb("schema", Purpose.LOOK, 2, "Print what files and tables may hold.", 
 
 def print_key(
     keys: Annotated[
-        list[str] | None, argument("KEY...", "storage.dfs.slow, Flink's, or a file. (Without: all.)")
+        list[str] | None, argument("KEY...", "A scenario key, a Flink key or a scenario file. (Default: all.)")
     ] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a key of a scenario means: values, default, Flink's key, and the keys below it.
+    """Explain a key of a scenario: values, default, Flink's key, and the keys below it.
 
-    Of a file of Flink's configuration, or a scenario with flink:, it says of each key what it sets here.
+    For a Flink configuration file, or a scenario with flink:, explain what each of its keys sets here.
     """
     from sim.model.schema.reference import all_keys, explain_key
 
@@ -137,25 +137,23 @@ def print_key(
             put(f"{reference.key}: {reference.meaning}")
 
 
-EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Say what a key of a scenario means.", print_key)
+EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scenario.", print_key)
 
 
 # ---- ``ckptsim known-issues``: known defects of Flink and of connectors; of a job those that apply to it, or may.
 
 
 def list_known_issues(
-    source: Annotated[str | None, argument("FILE", "A scenario, or a source of import. (Without: all.)")] = None,
+    source: Annotated[str | None, argument("FILE", "A scenario, or a source of import. (Default: all.)")] = None,
     *,
     component: Annotated[
-        str | None, Option("Only of flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
+        str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
     ] = None,
-    version: Annotated[
-        str | None, Option("Of the component, Flink by default: those it has.", metavar="VERSION")
-    ] = None,
+    version: Annotated[str | None, Option("Version of the component (Flink by default).", metavar="VERSION")] = None,
     as_json: Annotated[bool, Option("Print the entries as JSON.", flag="--json")] = False,
     **options: Unpack[JobPlaceOptions],
 ) -> None:
-    """List known defects of Flink and of connectors, with versions, way out and source; of a job those that apply, or may, and why."""
+    """List known defects of Flink and of connectors, with versions, workaround and source; for a job, only those that apply or may apply, and why."""
     from sim.app.verbs.findings import HEADER, find_issues
     from sim.app.verbs.importing import place_of, scenarios_of
 
@@ -190,13 +188,13 @@ def read(
         argument("FOLDER", "Of traces, or one file; s3://, gs://, hdfs://; the URL of a range query of Prometheus."),
     ],
     *,
-    out: Annotated[str, Option("Where the tables go.", flag="--out -o", metavar="FOLDER")] = "tables",
-    as_json: Annotated[bool, Option("The counts of rows and the remarks as one JSON object.", flag="--json")] = False,
+    out: Annotated[str, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = "tables",
+    as_json: Annotated[bool, Option("Print row counts and remarks as one JSON object.", flag="--json")] = False,
     **options: Unpack[ReadTracesOptions],
 ) -> Code:
     """Read CSV series, JSON of Prometheus and Grafana, offsets, arrivals, cluster events, failures, recordings and logs into tables.
 
-    What a file is, its content tells. Dirty rows are counted, never lost: the table `quarantine` has them, with file, line and reason.
+    Formats are detected from the content. Invalid rows are never lost: the table `quarantine` lists them with file, line and reason.
     """
     from sim.app.verbs.traces import read_traces
 
@@ -211,12 +209,12 @@ def read(
 def cut_windows(
     tables: Annotated[str, argument("TABLES", "What `traces read` wrote.")],
     *,
-    out: Annotated[Path, Option("For `windows: {file: ...}` of a sweep.", flag="--out -o", metavar="FILE")] = Path(
-        "windows.csv"
-    ),
+    out: Annotated[
+        Path, Option("Output file, for `windows: {file: ...}` of a sweep.", flag="--out -o", metavar="FILE")
+    ] = Path("windows.csv"),
     **options: Unpack[TraceWindowsOptions],
 ) -> None:
-    """Cut long traces into windows with features: one after the other, the most bursty, one of each class of load, around failures."""
+    """Cut long traces into windows with features: consecutive, the most bursty, one per class of load, or around failures."""
     from sim.app.verbs.traces import cut_windows as cut_traces
 
     console = Console(lambda found: put(repr(found)))

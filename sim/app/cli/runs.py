@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def run_scenarios(
     scenarios: Annotated[list[Path], argument("SCENARIO...", "Scenario files (YAML).")],
     *,
-    as_json: Annotated[bool, Option("One JSON object per scenario instead of tables.", flag="--json")] = False,
+    as_json: Annotated[bool, Option("Print one JSON object per scenario instead of tables.", flag="--json")] = False,
     **options: Unpack[RunFileOptions],
 ) -> Code:
     """Compare the checkpoint strategies of a scenario."""
@@ -127,10 +127,10 @@ def run_sweep(
     ] = None,
     seed: SeedOption = None,
     fail_fast: Annotated[bool, Option("Stop at the first cell that fails: --max-failures 0.")] = False,
-    as_json: Annotated[bool, Option("Answer and rows as one JSON object.", flag="--json")] = False,
+    as_json: Annotated[bool, Option("Print answer and rows as one JSON object.", flag="--json")] = False,
     **options: Unpack[SweepOptions],
 ) -> Code:
-    """Run every combination of what a sweep file, a scenario's lists and the given axes vary; one row per cell."""
+    """Run every combination of the axes of a sweep file, of a scenario's lists and of --axis; one row per cell."""
     from sim.app.verbs.sweep import read_request, sweep
     from sim.studies.sweeps.design import axis_override as override
     from sim.studies.sweeps.design import naming_axes
@@ -178,7 +178,7 @@ VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and lo
 
 # ---- ``ckptsim diff``: what differs between two scenarios, jobs or folders of results, and what that does to the answer.
 
-WHAT = "A scenario, a recording, what import reads, or a folder that run, sweep, advise or watch kept."
+WHAT = "A scenario, a recording, a source of import, or a folder written by run, sweep, advise or watch."
 
 
 def diff_of(
@@ -188,9 +188,9 @@ def diff_of(
     as_json: JsonOption = False,
     **options: Unpack[DiffOptions],
 ) -> Code:
-    """Say what differs in the inputs of A and B, what that does to the answer, and which change accounts for how much of it.
+    """Compare the inputs of A and B, the effect on the answer, and the share of each change in it.
 
-    Scenarios and jobs run under the same random numbers, with each change alone and with all. What sweep and advise kept is read.
+    Scenarios and jobs run under the same random numbers, with each change alone and with all. Results of sweep and advise are read, not run again.
     """
     from sim.app.verbs.diff import diff
 
@@ -209,12 +209,12 @@ def _print(found: Diff, *, as_json: bool) -> None:
         put(f"\n{found.folder}: the answer (diff.json) and every run (results.parquet)")
 
 
-DIFF_VERB = Verb("diff", Purpose.WHY, 4, "What differs between two jobs, and what that does.", diff_of)
+DIFF_VERB = Verb("diff", Purpose.WHY, 4, "Compare two jobs and the effect of each difference.", diff_of)
 
 
 # ---- ``ckptsim advise``: a job and its limits in; protocol, interval and Flink configuration out.
 
-ADVISE_HELP = "A scenario, a recording, or what import reads: a folder of saved answers, an archive, logs."
+ADVISE_HELP = "A scenario, a recording, or a source of import: a folder of saved REST responses, an archive, logs."
 
 
 def advise_on(
@@ -223,9 +223,9 @@ def advise_on(
     as_json: JsonOption = False,
     **options: Unpack[AdviseOptions],
 ) -> Code:
-    """Try protocols and intervals on a job, undisturbed and with a failure, and recommend a setting that keeps your limits.
+    """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets your limits.
 
-    All runs are kept in the folder, with the job and a sweep file of what was tried; the same command goes on where it stopped.
+    The output folder has all runs, the job and a sweep file of the trials. Run the same command to resume after an interruption.
     """
     from sim.app.verbs.advise import advise
 
@@ -247,4 +247,4 @@ def _print_advice(advised: Advised, *, as_json: bool) -> None:
     put(f"\n{place}; {advised.spent_s:.0f} s of processor time in all")
 
 
-ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that keeps your limits.", advise_on)
+ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that meets your limits.", advise_on)

@@ -175,11 +175,11 @@ def _share(count: int, of: int) -> str:
 def validate_recordings(
     recordings: Annotated[list[Path], argument("RECORDING...", "Recordings, or folders of them.")],
     *,
-    explain: Annotated[bool, Option("Compare what leads their checkpoints instead.")] = False,
-    as_json: Annotated[bool, Option("All rows as a JSON list.", flag="--json")] = False,
+    explain: Annotated[bool, Option("Compare the dominant phase of checkpoints instead.")] = False,
+    as_json: Annotated[bool, Option("Print all rows as a JSON list.", flag="--json")] = False,
     **options: Unpack[ValidateOptions],
 ) -> Code:
-    """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
+    """Compare predictions with recordings: observed and predicted values, and the overall error."""
     from sim.app.verbs.validate import validate, validate_explanations
 
     console = Console(partial(_show_leading if explain else _show, as_json=as_json))

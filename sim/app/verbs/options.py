@@ -190,44 +190,45 @@ def _token(value: str | int | Path) -> str:
 # ---- Options of several commands.
 
 ChecksOption = Annotated[
-    bool, Option("Watch every run for lost, duplicated or inconsistent data.", True, is_stored=False)
+    bool, Option("Check every run for lost, duplicated or inconsistent data.", True, is_stored=False)
 ]
 ConfOption = Annotated[
-    Settings | None, Option("A setting of Spark's, as for spark-submit.", metavar="KEY=VALUE", is_stored=False)
+    Settings | None, Option("A Spark setting, as for spark-submit.", metavar="KEY=VALUE", is_stored=False)
 ]
 EngineOption = Annotated[
     Engine,
-    Option("How the data plane runs; both give the same results, interpreted slowly.", "compiled", is_stored=False),
+    Option("How the data plane runs; both give the same results, interpreted is slow.", "compiled", is_stored=False),
 ]
 FlinkOption = Annotated[
     FilePath | None,
     Option(
-        "What is deployed: flink-conf.yaml, config.yaml, a FlinkDeployment.",
+        "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment.",
         flag="--flink",
         metavar="FILE",
         is_stored=False,  # it becomes a change
     ),
 ]
-FolderOption = Annotated[FilePath | None, Option("Folder for what is kept. (Default: runs/<name>-<id>.)", flag="--out")]
+FolderOption = Annotated[FilePath | None, Option("Output folder. (Default: runs/<name>-<id>.)", flag="--out")]
 EnvironmentOption = Annotated[
-    str | None, Option("Whose constants hold, as in `environment:` of a scenario.", metavar="NAME|FILE")
+    str | None, Option("Environment to take constants from, as `environment:` of a scenario.", metavar="NAME|FILE")
 ]
 HeadersOption = Annotated[
     Settings | None,
-    Option("Sent with every request.", None, "--header", "'NAME: VALUE'", is_stored=False, of="real jobs"),
+    Option("HTTP header sent with every request.", None, "--header", "'NAME: VALUE'", is_stored=False, of="real jobs"),
 ]
-JobsOption = Annotated[int | None, Option("Processes side by side. (Default: one per core.)", min=1, is_stored=False)]
+JobsOption = Annotated[int | None, Option("Parallel processes. (Default: one per core.)", min=1, is_stored=False)]
 JsonOption = Annotated[bool, Option("Print results as JSON.", flag="--json")]
 PricesOption = Annotated[
-    FilePath | None, Option("Price list of an object store (YAML). (S3 Standard.)", metavar="FILE")
+    FilePath | None, Option("Price list of an object store (YAML). (Default: S3 Standard.)", metavar="FILE")
 ]
-SeedOption = Annotated[int | None, Option("Instead of run.seed.", min=0, is_stored=False)]
+SeedOption = Annotated[int | None, Option("Override run.seed.", min=0, is_stored=False)]
 SetOption = Annotated[
-    Changes, Option("Replace a value, e.g. run.duration='1 h'.", (), "--set", "KEY=VALUE", of="simulated runs")
+    Changes,
+    Option("Override a key of the scenario, e.g. run.duration='1 h'.", (), "--set", "KEY=VALUE", of="simulated runs"),
 ]
 StrategyOption = Annotated[
     str | None,
-    Option("Only this strategy, as the table of run names it.", metavar="LABEL", of="simulated runs"),
+    Option("Only this strategy, by its name in the table of run.", metavar="LABEL", of="simulated runs"),
 ]
 TracesMasterOption = Annotated[
     str | None,
@@ -267,12 +268,12 @@ class RunOptions(TypedDict, total=False):
     jobs: JobsOption
     checks: ChecksOption
     picture: Annotated[
-        bool, Option("Draw comparison.png as well: checkpoints, queues, back-pressure.", False, is_stored=False)
+        bool, Option("Also draw comparison.png: checkpoints, queues, back-pressure.", False, is_stored=False)
     ]
     try_assumptions: Annotated[
         bool,
         Option(
-            "Try what the file leaves out (network card, bandwidth); say what decides.",
+            "Test which values the file leaves out (network, bandwidth) decide the answer.",
             True,
             "--assumptions",
             is_stored=False,
@@ -300,57 +301,63 @@ class ImportOptions(JobOptions, total=False):
     out: Annotated[
         FilePath | None, Option("Instead of stdout; what was seen is kept beside it.", flag="--out -o", metavar="FILE")
     ]
-    sample: Annotated[str, Option("Live jobs: how long metrics are watched.", "60 s", metavar="DURATION")]
+    sample: Annotated[str, Option("Live jobs: how long to sample metrics.", "60 s", metavar="DURATION")]
     save: Annotated[
-        FilePath | None, Option("Live jobs: keep all answers, to be imported again elsewhere.", metavar="FOLDER")
+        FilePath | None, Option("Live jobs: save all REST responses, to be imported later.", metavar="FOLDER")
     ]
-    keep_secrets: Annotated[bool, Option("Passwords, keys and tokens, too: else --save masks them.", False)]
-    compare: Annotated[bool, Option("Under three kinds of barriers instead of its own.", False)]
-    backtest: Annotated[bool, Option("Simulate the job as it is, and hold that to its history of checkpoints.", True)]
+    keep_secrets: Annotated[bool, Option("Do not mask passwords, keys and tokens in --save.", False)]
+    compare: Annotated[bool, Option("Compare three barrier modes instead of the job's own.", False)]
+    backtest: Annotated[bool, Option("Simulate the job as it is and compare with its checkpoint history.", True)]
     flink: FlinkOption
 
 
 class AdviseOptions(TypedDict, total=False):
     """The limits and bounds of an advice, as texts with units."""
 
-    p99: Annotated[str | None, Option("Longest checkpoint, 99 %, e.g. '60 s'.", metavar="VALUE")]
+    p99: Annotated[str | None, Option("Maximum checkpoint duration, p99, e.g. '60 s'.", metavar="VALUE")]
     recovery: Annotated[str | None, Option("Maximum recovery time, e.g. '2 min'.", metavar="VALUE")]
-    loss: Annotated[str | None, Option("Throughput that checkpoints may cost, e.g. '3 %'.", metavar="VALUE")]
+    loss: Annotated[str | None, Option("Maximum throughput loss by checkpoints, e.g. '3 %'.", metavar="VALUE")]
     visible: Annotated[
-        str | None, Option("Longest time until output of transactional sinks is visible, 99 %.", metavar="VALUE")
+        str | None, Option("Maximum delay until output of transactional sinks is visible, p99.", metavar="VALUE")
     ]
     failure: Annotated[
         str,
-        Option("What recovery is judged by: a lost task-manager, or a failing task.", "task-manager", metavar="WHAT"),
+        Option(
+            "Failure after which recovery is measured: task-manager (lost) or task.", "task-manager", metavar="WHAT"
+        ),
     ]
     mtbf: Annotated[
         str | None,
-        Option("Mean time between failures, e.g. '12 h'. (Default: a day, and marked UNKNOWN.)", metavar="VALUE"),
+        Option("Mean time between failures, e.g. '12 h'. (Default: 1 day, marked UNKNOWN.)", metavar="VALUE"),
     ]
-    load: Annotated[Lines, Option("What arrives: a CSV of rates.", (), metavar="[SOURCE=]FILE.csv[:COLUMN]")]
+    load: Annotated[Lines, Option("Input rates (CSV).", (), metavar="[SOURCE=]FILE.csv[:COLUMN]")]
     replications: Annotated[int, Option("Maximum runs of each setting.", 12, min=1)]
     budget: Annotated[
         str,
         Option(
-            "Work of all runs, in seconds of an idle machine; what it leaves out is listed.", "90 s", metavar="DURATION"
+            "Maximum CPU time of all runs, on an idle machine; skipped candidates are listed.",
+            "90 s",
+            metavar="DURATION",
         ),
     ]
-    within: Annotated[str, Option("Time until the answer; what it cuts is listed.", "5 min", metavar="DURATION")]
-    horizon: Annotated[str, Option("For how long limits have to be kept where state grows.", "2 h", metavar="DURATION")]
+    within: Annotated[
+        str, Option("Maximum wall-clock time; skipped candidates are listed.", "5 min", metavar="DURATION")
+    ]
+    horizon: Annotated[str, Option("How long limits must hold if state grows.", "2 h", metavar="DURATION")]
     prices: PricesOption
     flink: Annotated[
         FilePath | None,
         Option(
-            "What is deployed: flink-conf.yaml, config.yaml, a FlinkDeployment. A patch of it is kept, and its rollback.",
+            "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment. Also writes a patch and its rollback.",
             metavar="FILE",
         ),
     ]
-    unknowns: Annotated[bool, Option("Try other values of what is marked UNKNOWN.", True)]
+    unknowns: Annotated[bool, Option("Try other values where one is marked UNKNOWN.", True)]
     changes: SetOption
     folder: FolderOption
     engine: EngineOption
     jobs: JobsOption
-    master: Annotated[str | None, Option("Try settings on Spark instead of here.", metavar="URL", is_stored=False)]
+    master: Annotated[str | None, Option("Run trials on Spark.", metavar="URL", is_stored=False)]
     conf: ConfOption
 
 
@@ -358,28 +365,32 @@ class WatchJobOptions(TypedDict, total=False):
     """How a running job is watched.  Quantities are texts with a unit."""
 
     job: Annotated[str | None, Option("Which job, if there are several.", metavar="ID")]
-    every: Annotated[str, Option("From one look to the next.", "60 s", metavar="DURATION")]
+    every: Annotated[str, Option("Polling interval.", "60 s", metavar="DURATION")]
     duration: Annotated[
         str | None,
-        Option("Then it ends. (Default: with Ctrl-C.)", flag="--for", metavar="DURATION", is_stored=False),
+        Option("Stop after this time. (Default: at Ctrl-C.)", flag="--for", metavar="DURATION", is_stored=False),
     ]
-    sample: Annotated[str, Option("How long metrics are watched for a forecast.", "60 s", metavar="DURATION")]
-    limit: Annotated[str | None, Option("For p90 of checkpoints. (Default: their interval.)", metavar="DURATION")]
-    listen: Annotated[str | None, Option("Serve /metrics for Prometheus, and the page.", metavar="[HOST:]PORT")]
+    sample: Annotated[str, Option("How long to sample metrics for a forecast.", "60 s", metavar="DURATION")]
+    limit: Annotated[
+        str | None, Option("Maximum checkpoint duration, p90. (Default: the checkpoint interval.)", metavar="DURATION")
+    ]
+    listen: Annotated[
+        str | None, Option("Serve Prometheus metrics (/metrics) and an HTML status page.", metavar="[HOST:]PORT")
+    ]
     metrics: Annotated[
         FilePath | None,
-        Option("Metrics for the textfile collector. (Default: ckptsim.prom in the folder.)", metavar="FILE"),
+        Option(
+            "Metrics file for the Prometheus textfile collector. (Default: ckptsim.prom in the folder.)", metavar="FILE"
+        ),
     ]
-    renew: Annotated[bool, Option("Make a new forecast, of the job as it is now.", False, is_stored=False)]
+    renew: Annotated[bool, Option("Make a new forecast from the job's current state.", False, is_stored=False)]
     headers: HeadersOption
 
 
 class WatchOptions(WatchJobOptions, total=False):
     """How a running job is watched, and where that is kept."""
 
-    folder: Annotated[
-        FilePath | None, Option("The folder that is its memory. (Default: watched/HOST-PORT.)", flag="--out")
-    ]
+    folder: Annotated[FilePath | None, Option("State folder. (Default: watched/HOST-PORT.)", flag="--out")]
 
 
 class ExplainOptions(JobOptions, total=False):
@@ -387,7 +398,9 @@ class ExplainOptions(JobOptions, total=False):
 
     checkpoint: Annotated[
         int | None,
-        Option("Its id. (Default: a first upload, the median and the slowest; of a real job, the slow ones.)", min=1),
+        Option(
+            "Checkpoint id. (Default: a first upload, the median and the slowest; of a real job, the slow ones.)", min=1
+        ),
     ]
     strategy: StrategyOption
     verify: Annotated[bool, Option("Simulate what each part would save.", False)]
@@ -399,13 +412,15 @@ class WindowOptions(TypedDict, total=False):
     """The window of a timeline."""
 
     strategy: StrategyOption
-    begin: Annotated[str, Option("Beginning of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
-    end: Annotated[str | None, Option("Its end. (Default: of the run.)", None, "--to", "TIME")]
+    begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
+    end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
     step: Annotated[
         str | None,
-        Option("Between two looks at threads and queues. (Default: 1/1000.)", metavar="TIME", of="simulated runs"),
+        Option(
+            "Sampling step of threads and queues. (Default: 1/1000 of the window.)", metavar="TIME", of="simulated runs"
+        ),
     ]
-    limit: Annotated[int, Option("Events at most: viewers open about a million.", 300_000, min=1)]
+    limit: Annotated[int, Option("Maximum events; viewers open about a million.", 300_000, min=1)]
     engine: EngineOption
 
 
@@ -413,30 +428,32 @@ class TimelineOptions(WindowOptions, JobOptions, total=False):
     """The window of a timeline, and whose it is."""
 
     changes: SetOption
-    checkpoint: Annotated[int | None, Option("Of a real job: only the one of this id.", min=1, of="real jobs")]
+    checkpoint: Annotated[int | None, Option("Real jobs: only the checkpoint with this id.", min=1, of="real jobs")]
 
 
 class ReportOptions(JobOptions, total=False):
     """What a page of a real job shows."""
 
-    checkpoint: Annotated[int | None, Option("Of a real job, its id. (Default: the slow ones.)", min=1, of="real jobs")]
-    verify: Annotated[bool, Option("Of a real job: simulate what would have helped.", False, of="real jobs")]
-    out: Annotated[FilePath, Option("The file to write (.html).", ..., "--out -o")]
+    checkpoint: Annotated[
+        int | None, Option("Real jobs: checkpoint id. (Default: the slow ones.)", min=1, of="real jobs")
+    ]
+    verify: Annotated[bool, Option("Real jobs: simulate what would have helped.", False, of="real jobs")]
+    out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o")]
 
 
 class DiffOptions(TypedDict, total=False):
     """What is changed on either side, and how often both run."""
 
     changes: SetOption
-    changes_a: Annotated[Changes, Option("Replace a value of A only.", (), "--set-a", "KEY=VALUE")]
+    changes_a: Annotated[Changes, Option("Override a key of A only.", (), "--set-a", "KEY=VALUE")]
     changes_b: Annotated[
         Changes,
-        Option("Replace a value of B only: diff job.yaml job.yaml --set-b ...", (), "--set-b", "KEY=VALUE"),
+        Option("Override a key of B only: diff job.yaml job.yaml --set-b ...", (), "--set-b", "KEY=VALUE"),
     ]
     strategy: StrategyOption
-    replications: Annotated[int, Option("Runs of each side and each change, under the same seeds.", 5, min=1)]
+    replications: Annotated[int, Option("Runs per side and per change, with the same seeds.", 5, min=1)]
     prices: PricesOption
-    folder: Annotated[FilePath | None, Option("Folder for what is kept. (Default: nothing is.)", flag="--out")]
+    folder: Annotated[FilePath | None, Option("Output folder. (Default: nothing is written.)", flag="--out")]
     engine: EngineOption
     jobs: JobsOption
 
@@ -447,10 +464,10 @@ class SweepOptions(TypedDict, total=False):
     changes: SetOption
     racing: Annotated[
         int | None,
-        Option("Try all settings in N windows x seeds; then go on with possible winners.", metavar="N"),
+        Option("Run all settings in N windows x seeds first, then only possible winners.", metavar="N"),
     ]
     folder: FolderOption
-    replications: Annotated[int | None, Option("Instead of run.replications.", min=1, is_stored=False)]
+    replications: Annotated[int | None, Option("Override run.replications.", min=1, is_stored=False)]
     flink: FlinkOption
     engine: EngineOption
     jobs: JobsOption
@@ -469,18 +486,23 @@ class ReadTracesOptions(TypedDict, total=False):
     """What tables of others hold."""
 
     format: Annotated[
-        str | None, Option("What all tables of text are. (Default: told by their columns.)", metavar="NAME")
+        str | None, Option("Format of all text tables. (Default: detected from their columns.)", metavar="NAME")
     ]
-    time: Annotated[str | None, Option("Of your own tables: the time; 0, 1, ... without names.", metavar="COLUMN")]
-    time_unit: Annotated[str | None, Option("Of numbers: s, ms, us, ns. (Default: their size tells.)", metavar="UNIT")]
+    time: Annotated[str | None, Option("Your own tables: time column; 0, 1, ... if unnamed.", metavar="COLUMN")]
+    time_unit: Annotated[
+        str | None, Option("Unit of numeric times: s, ms, us, ns. (Default: detected from their size.)", metavar="UNIT")
+    ]
     zone: Annotated[
-        str | None, Option("Of dates that name none: Europe/Berlin and so on. (Default: UTC.)", metavar="ZONE")
+        str | None, Option("Time zone of dates without one, e.g. Europe/Berlin. (Default: UTC.)", metavar="ZONE")
     ]
-    value: Annotated[str | None, Option("Of your own tables: the value.", metavar="COLUMN")]
+    value: Annotated[str | None, Option("Your own tables: value column.", metavar="COLUMN")]
     meaning: Annotated[
-        str | None, Option("It is: rates, arrivals, speeds, failures. (Default: rates.)", None, "--as", "WHAT")
+        str | None,
+        Option("Meaning of the value: rates, arrivals, speeds, failures. (Default: rates.)", None, "--as", "WHAT"),
     ]
-    per: Annotated[str | None, Option("A value of --as rates counts so long. (Default: a second.)", metavar="DURATION")]
+    per: Annotated[
+        str | None, Option("Period that a value of --as rates counts over. (Default: 1 second.)", metavar="DURATION")
+    ]
     master: TracesMasterOption
     conf: ConfOption
 
@@ -488,10 +510,10 @@ class ReadTracesOptions(TypedDict, total=False):
 class TraceWindowsOptions(TypedDict, total=False):
     """Which windows are cut."""
 
-    length: Annotated[str, Option("Of a window.", "10 min", metavar="DURATION")]
-    cut: Annotated[str, Option("time, bursts, load or failures: which ones.", "time")]
-    count: Annotated[int | None, Option("So many of each trace. (Default: all.)", min=1)]
-    trace: Annotated[str | None, Option("Only this one.")]
+    length: Annotated[str, Option("Length of a window.", "10 min", metavar="DURATION")]
+    cut: Annotated[str, Option("How to choose windows: time, bursts, load or failures.", "time")]
+    count: Annotated[int | None, Option("Maximum windows per trace. (Default: all.)", min=1)]
+    trace: Annotated[str | None, Option("Only this trace.")]
     master: TracesMasterOption
     conf: ConfOption
 
@@ -503,11 +525,18 @@ class ValidateOptions(TypedDict, total=False):
     environment: EnvironmentOption
     everything: Annotated[
         bool,
-        Option("Count recordings with features that are not modelled, too, not only show them.", False, "--all"),
+        Option("Include recordings with features that are not modelled in the totals.", False, "--all"),
     ]
     time_limit_s: Annotated[
         float,
-        Option("For one recording; then it is skipped.", 600, "--time-limit", "SECONDS", min=1, is_stored=False),
+        Option(
+            "Maximum time per recording; a slower one is skipped.",
+            600,
+            "--time-limit",
+            "SECONDS",
+            min=1,
+            is_stored=False,
+        ),
     ]
-    report: Annotated[FilePath | None, Option("Write the table as one HTML file as well.", metavar="FILE")]
+    report: Annotated[FilePath | None, Option("Also write the table as one HTML file.", metavar="FILE")]
     jobs: JobsOption
