@@ -152,13 +152,13 @@ def _answer(name: str, limit_ms: float, bench: Bench, scratch: Path) -> Answer:
         name,
         limit_ms,
         name_of(None if advice.chosen is None else advice.chosen.name),
-        advice.data["confidence"]["setting"],
+        advice.facts["confidence"]["setting"],
         longer_ms,
         len(longer),
         "" if recorded is None else f"{recorded[0]} {ms_text(recorded[1])}",
         longer_ms <= limit_ms,
         recorded is not None and recorded[1] <= limit_ms,
-        advice.data["confirmed"] is not False,
+        advice.facts["confirmed"] is not False,
         time.process_time() - begun_s,
     )
 

@@ -5,6 +5,7 @@ import sys
 import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, TypedDict, Unpack
 
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from sim.app.cli.console import Console
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put
 from sim.app.verbs.common import Listener, OptionError
+from sim.app.verbs.options import Option, command_line, with_defaults
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
@@ -363,9 +365,15 @@ def test_an_option():
     assert "patience" not in json_schema()["$defs"]["Checkpoint"]["properties"]
 
 
-def count_checkpoints(file, least, *, listener=None):
-    """A verb: values and a listener in, a result out."""
-    listener = listener or Listener()
+class CountOptions(TypedDict, total=False):
+    """The options of a verb."""
+
+    least: Annotated[int, Option("Fewer are a warning.", 0)]
+
+
+def count_checkpoints(file, *, listener=None, **options: Unpack[CountOptions]):
+    """A verb: arguments, options and a listener in, a result out."""
+    listener, least = listener or Listener(), with_defaults(CountOptions, options)["least"]
     if least < 0:
         raise OptionError("least", "expected 0 or more")
     run = loads(file.read_text(), file.stem).scenarios[0]
@@ -377,11 +385,10 @@ def count_checkpoints(file, least, *, listener=None):
     return found
 
 
-def count_command(file: Path, least: int = 0):
+def count_command(file: Path, **options: Unpack[CountOptions]):
     """Count checkpoints."""
-    console = Console(lambda found: put(f"{found} checkpoints"))
-    count_checkpoints(file, least, listener=console)
-    console.finish()
+    with Console(lambda found: put(f"{found} checkpoints")) as console:
+        count_checkpoints(file, listener=console, **options)
 
 
 @pytest.mark.parametrize(
@@ -408,7 +415,9 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     assert (code, printed) == (done.exit_code, done.stdout)
     assert done.stderr.startswith(message) if message else not done.stderr
     assert "Count checkpoints." in CliRunner().invoke(app, ["--help"], prog_name="ckptsim").stdout
-    assert count_checkpoints(Path("job.yaml"), 0) == 5
+    assert count_checkpoints(Path("job.yaml")) == 5
+    assert "Fewer are a warning." in CliRunner().invoke(app, ["count", "--help"], prog_name="ckptsim").stdout
+    assert command_line("count", ["job.yaml"], CountOptions, {"least": 9}) == "ckptsim count job.yaml --least 9"
 
 
 def test_a_file_of_the_command_is_a_verb(tmp_path, monkeypatch):

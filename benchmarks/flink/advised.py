@@ -90,7 +90,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
             horizon=f"{3 * experiment.watch_s:.0f} s",
         )
         advised = advise(_job(Path(folder), experiment), **request)
-        unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())
+        unpatched = tuple(f"{what}: {value}" for what, value in advised.facts.get("beside_flinks_keys", {}).items())
         keys = _keys(Path(folder) / "advice" / ADVISED)
         found = Kept(
             limit_ms,
@@ -98,7 +98,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
             advised.verdict.splitlines()[0],
             keys,
             unpatched,
-            advised.data["advised"],
+            advised.facts["advised"],
             pd.Series(dtype=float),
         )
         if not found.carried_out:

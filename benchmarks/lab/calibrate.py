@@ -53,7 +53,8 @@ class Calibration:
         """The file for `environment:`, as YAML."""
         return environment_text(self.estimates, [*head(self.recordings), f"Written by: {self.command}"])
 
-    def plain(self) -> dict[str, dict[str, float | int | bool | None]]:
+    @property
+    def facts(self) -> dict[str, dict[str, float | int | bool | None]]:
         """JSON-ready: constant -> its estimate."""
         return {name: _plain(found) for name, found in self.estimates.items()}
 
@@ -83,7 +84,8 @@ class CrossValidation:
     predictions: int  # different ones
     skipped: tuple[str, ...]
 
-    def plain(self) -> dict[str, Any]:
+    @property
+    def facts(self) -> dict[str, Any]:
         """JSON-ready."""
         constants = [{"constant": name, "from": source, "recordings": count} for name, source, count in self.sources]
         return {"errors": json.loads(self.errors.to_json(orient="records")), "without_the_family": constants}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,18 +37,14 @@ def calibrate_environment(
     from benchmarks.lab import calibrate as verb
 
     found: Calibration | CrossValidation
-    if cross_validate:
-        console = Console(_print_json if as_json else _show_errors)
-        found = verb.cross_validate(recordings, seeds=seeds, jobs=jobs, listener=console)
-    else:
-        console = Console(_print_json if as_json else _print_file if out is None else _show_constants)
-        found = verb.calibrate(recordings, out, listener=console)
-    console.finish()
+    show = _show_errors if cross_validate else _print_file if out is None else _show_constants
+    with Console(show, as_json=as_json) as console:
+        found = (
+            verb.cross_validate(recordings, seeds=seeds, jobs=jobs, listener=console)
+            if cross_validate
+            else verb.calibrate(recordings, out, listener=console)
+        )
     return Code.CELLS_FAILED if found.skipped else Code.FINE
-
-
-def _print_json(found: Calibration | CrossValidation) -> None:
-    print(json.dumps(found.plain()))
 
 
 def _print_file(found: Calibration) -> None:

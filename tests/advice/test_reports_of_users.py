@@ -14,7 +14,7 @@ def advised(folder, file, *changes, **options):
     """The data of an advice, and its text."""
     given = {"budget": "60 s", "within": "10 min", "unknowns": False, "replications": 1} | options
     found = advise(file, changes=changes, folder=folder / "out", jobs=1, **given)
-    return found.data, repr(found)
+    return found.facts, repr(found)
 
 
 @pytest.mark.usefixtures("short_trials")

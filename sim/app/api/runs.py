@@ -150,7 +150,8 @@ def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
         warnings=changed.read.warnings,
         backtest=changed.read.backtest,
     )
-    return read_request(study.origin.file, definition, changes=changed.pinned, racing=given["racing"])
+    given["changes"], given["flink"], given["replications"] = changed.pinned, None, None
+    return read_request(study.origin.file, definition, **given)
 
 
 # ---- What differs between two scenarios, jobs or folders of results, and what that does to the answer.

@@ -5,11 +5,12 @@ On a terminal work of more than two seconds has a bar.  Anywhere else it prints 
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Self
 
 from sim.app.cli.errors import print_message
 from sim.app.verbs.common import Listener
@@ -17,14 +18,23 @@ from sim.studies.progress import Clock, TimeLeft, Watch
 
 
 class Console(Listener):
-    """The console as the listener of a verb.  `show` prints the result, before it is kept.
+    """The console as the listener of a verb.  `show` prints the result, before it is kept; as JSON its `facts` are printed instead.
 
-    A reader that goes away (``| head``) does not keep results from being kept: `finish` raises its BrokenPipeError afterwards.
+    A reader that goes away (``| head``) does not keep results from being kept: its BrokenPipeError is raised at the end of the block.
     """
 
-    def __init__(self, show: Callable[[Any], object] = lambda _: None) -> None:
+    def __init__(self, show: Callable[[Any], object], *, as_json: bool = False, indent: int | None = None) -> None:
         self._show = show
+        if as_json:
+            self._show = lambda found: print(json.dumps(found.facts, indent=indent, allow_nan=False))
         self._gone: BrokenPipeError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._gone is not None:
+            raise self._gone
 
     def message(self, text: str) -> None:
         print_message(text)
@@ -35,10 +45,6 @@ class Console(Listener):
             sys.stdout.flush()  # keeping and drawing take longer than finding
         except BrokenPipeError as error:
             self._gone = error
-
-    def finish(self) -> None:
-        if self._gone is not None:
-            raise self._gone
 
     def progress(
         self,

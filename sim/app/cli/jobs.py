@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -50,23 +49,12 @@ def import_recording(
     """
     from sim.app.verbs.importing import import_job
 
-    console = Console(lambda imported: _show(imported, is_kept=options["out"] is not None, as_json=as_json))
-    import_job(sources, listener=console, **options)
-    console.finish()
+    def show(imported: ImportedJob) -> None:
+        if options["out"] is None:
+            print(imported.placed_text, end="")
 
-
-def _show(imported: ImportedJob, *, is_kept: bool, as_json: bool) -> None:
-    """The scenario on stdout if it is in no file; as JSON in any case."""
-    from sim.model.schema.writer import placed
-
-    scenario = placed(imported.text, None)
-    if as_json:
-        from sim.app.verbs.findings import known_issues_json
-
-        found = {"scenario": scenario, "unknown": imported.unknown, "not_modelled": imported.not_modelled}
-        print(json.dumps({**found, "known_issues": known_issues_json(imported.scenarios)}))
-    elif not is_kept:
-        print(scenario, end="")
+    with Console(show, as_json=as_json) as console:
+        import_job(sources, listener=console, **options)
 
 
 IMPORT_VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scenario.", import_recording)
@@ -90,9 +78,8 @@ def explain_checkpoints(
     with stoppable("nothing is kept"), named_input(run) as name:
         from sim.app.verbs.explain import explain
 
-        console = Console(lambda found: print(json.dumps(found.plain)) if as_json else put(found.text))
-        explain(name, listener=console, **options)
-        console.finish()
+        with Console(lambda found: put(found.text), as_json=as_json) as console:
+            explain(name, listener=console, **options)
 
 
 @contextmanager
@@ -124,9 +111,8 @@ def draw_timeline(
     with stoppable("nothing is kept"):
         from sim.app.verbs.pictures import draw
 
-        console = Console(_show_timeline)
-        draw(run, out, listener=console, **options)
-        console.finish()
+        with Console(_show_timeline) as console:
+            draw(run, out, listener=console, **options)
 
 
 def _show_timeline(written: WrittenTimeline) -> None:
@@ -153,9 +139,8 @@ def write_report(
     """Write results, or where the checkpoints of a real job spent their time, as one HTML file."""
     from sim.app.verbs.pictures import report
 
-    console = Console(_show_report)
-    written = report(results, listener=console, **options)
-    console.finish()
+    with Console(_show_report) as console:
+        written = report(results, listener=console, **options)
     return Code.CELLS_FAILED if written.file is None else Code.FINE
 
 
@@ -189,9 +174,8 @@ def watch_job(
     """Poll a running job, compare its checkpoints with a forecast, and report what changes and why."""
     from sim.app.verbs.watch import watch
 
-    console = Console(lambda event: print(json.dumps(event.plain)) if as_json else put(event.line))
-    watch(url, listener=console, **options)
-    console.finish()
+    with Console(lambda event: put(event.line), as_json=as_json) as console:
+        watch(url, listener=console, **options)
 
 
 WATCH_VERB = Verb("watch", Purpose.JOB, 3, "Compare a running job with its forecast.", watch_job)

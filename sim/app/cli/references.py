@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
 
@@ -160,7 +159,7 @@ def list_known_issues(
     scenarios = None if source is None else scenarios_of(place_of([source], options))
     found = find_issues(scenarios, component, version)
     if as_json:
-        print(json.dumps(found.plain))
+        print(json.dumps(found.facts))
         return
     if found.matches:
         show(HEADER, found.rows, text_cells=True)
@@ -198,9 +197,8 @@ def read(
     """
     from sim.app.verbs.traces import read_traces
 
-    console = Console(partial(_show, as_json=as_json))
-    found = read_traces(folder, out, listener=console, **options)
-    console.finish()
+    with Console(_show, as_json=as_json) as console:
+        found = read_traces(folder, out, listener=console, **options)
     return _code(found)
 
 
@@ -217,16 +215,12 @@ def cut_windows(
     """Cut long traces into windows with features: consecutive, the most bursty, one per class of load, or around failures."""
     from sim.app.verbs.traces import cut_windows as cut_traces
 
-    console = Console(lambda found: put(repr(found)))
-    cut_traces(tables, out, listener=console, **options)
-    console.finish()
+    with Console(lambda found: put(repr(found))) as console:
+        cut_traces(tables, out, listener=console, **options)
 
 
-def _show(found: ReadTraces, *, as_json: bool) -> None:
-    """Print the tables on stdout, and what is in none of them on stderr.  As JSON all of it goes to stdout."""
-    if as_json:
-        print(json.dumps(found.plain()))
-        return
+def _show(found: ReadTraces) -> None:
+    """Print the tables on stdout, and what is in none of them on stderr."""
     if found.rows:
         show(["trace", "table", "rows"], found.rows)
     for line in found.notes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Unpack
@@ -50,9 +49,8 @@ def run_scenarios(
     for request in requests:
         default = default_folder(request.study)
         own["folder"] = default if out is None else Path(out) / default.name if len(requests) > 1 else out
-        console = Console(_print_json if as_json else show_run)
-        found = run(request, listener=console, **own)
-        console.finish()
+        with Console(show_run, as_json=as_json) as console:
+            found = run(request, listener=console, **own)
         print_message(str(own["folder"]))
         code = max(code, _exit_code(found))
     return code
@@ -64,10 +62,6 @@ def _exit_code(found: RunOutcome) -> Code:
     if found.comparison.violations:
         return Code.VIOLATED
     return Code.FINE if found.keeps_expectations else Code.EXPECTATION_FAILED
-
-
-def _print_json(found: RunOutcome) -> None:
-    print(json.dumps({**found.plain(), "folder": str(found.folder)}, allow_nan=False))
 
 
 def show_run(found: RunOutcome) -> None:
@@ -141,21 +135,10 @@ def run_sweep(
         options["max_failures"] = 0
     with naming_axes(axes or ()):
         request = read_request(file, **options)
-    console = Console(_print_sweep_json if as_json else show_sweep)
-    found = sweep(request, listener=console, **options)
-    (print_message if as_json else put)(found.counted)
-    console.finish()
+    with Console(show_sweep, as_json=as_json) as console:
+        found = sweep(request, listener=console, **options)
+        (print_message if as_json else put)(found.counted)
     return Code.FINE if found.failed.empty else Code.CELLS_FAILED
-
-
-def _print_sweep_json(found: Sweep) -> None:
-    rows = json.loads(found.results.to_json(orient="records"))  # NaN becomes null
-    answer = {
-        "sections": [section._asdict() for section in found.sections],
-        "sentence": found.sentence,
-        "known_issues": found.known_issues,
-    }
-    print(json.dumps({"name": found.definition.name, "question": found.definition.text, **answer, "rows": rows}))
 
 
 def show_sweep(found: Sweep) -> None:
@@ -194,16 +177,12 @@ def diff_of(
     """
     from sim.app.verbs.diff import diff
 
-    console = Console(lambda found: _print(found, as_json=as_json))
-    found = diff(a, b, listener=console, **options)
-    console.finish()
+    with Console(_show_diff, as_json=as_json, indent=1) as console:
+        found = diff(a, b, listener=console, **options)
     return Code.CELLS_FAILED if found.has_failed else Code.VIOLATED if found.has_violations else Code.FINE
 
 
-def _print(found: Diff, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(found.data, indent=1, allow_nan=False))
-        return
+def _show_diff(found: Diff) -> None:
     put_parts(found.parts)
     if found.folder is not None:
         put(f"\n{found.folder}: the answer (diff.json) and every run (results.parquet)")
@@ -229,18 +208,14 @@ def advise_on(
     """
     from sim.app.verbs.advise import advise
 
-    console = Console(lambda found: _print_advice(found, as_json=as_json))
-    advised = advise(source, listener=console, **options)
-    console.finish()
+    with Console(_show_advice, as_json=as_json, indent=1) as console:
+        advised = advise(source, listener=console, **options)
     if advised.trouble:
         return Code.CELLS_FAILED
     return Code.FINE if advised.report.chosen else Code.EXPECTATION_FAILED
 
 
-def _print_advice(advised: Advised, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(advised.report.plain(), indent=1, allow_nan=False))
-        return
+def _show_advice(advised: Advised) -> None:
     put_parts(advised.report.parts)
     kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"
     place = f"{advised.folder}: {kept}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Unpack
 
@@ -182,21 +180,16 @@ def validate_recordings(
     """Compare predictions with recordings: observed and predicted values, and the overall error."""
     from sim.app.verbs.validate import validate, validate_explanations
 
-    console = Console(partial(_show_leading if explain else _show, as_json=as_json))
-    found = (
-        validate_explanations(recordings, listener=console)
-        if explain
-        else validate(recordings, listener=console, **options)
-    )
-    console.finish()
+    with Console(_show_leading if explain else _show, as_json=as_json) as console:
+        found = (
+            validate_explanations(recordings, listener=console)
+            if explain
+            else validate(recordings, listener=console, **options)
+        )
     return Code.CELLS_FAILED if found.skipped else Code.FINE
 
 
-def _show(found: Validation, *, as_json: bool) -> None:
-
-    if as_json:
-        print(json.dumps(found.plain(), allow_nan=False))
-        return
+def _show(found: Validation) -> None:
     if found.judged:
         show_table(found.table)
     if found.counted:
@@ -205,13 +198,8 @@ def _show(found: Validation, *, as_json: bool) -> None:
         show_bars(found.bars)
 
 
-def _show_leading(found: Leading, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    if as_json:
-        print(json.dumps([asdict(recording) for recording in found.recordings]))
-    else:
-        put("\n".join(table(found.recordings)))
+def _show_leading(found: Leading) -> None:
+    put("\n".join(table(found.recordings)))
 
 
 VALIDATE_VERB = Verb("validate", Purpose.TRUST, 1, "Compare predictions with recordings.", validate_recordings)

@@ -96,7 +96,7 @@ class Advised:
         return str(self.report.data["configuration"])
 
     @property
-    def data(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """JSON-ready; times in ms, shares between 0 and 1."""
         return self.report.plain()
 
@@ -234,7 +234,7 @@ def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Seq
             *unknown_values(advised.file.read_text(encoding="utf-8")),
             "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
         ],
-        data=advised.report.plain(),
+        data=advised.facts,
         job=kept_job(advised.folder, advised.file, advised.changes),
         command=command_line(
             "advise", [job.source], AdviseOptions, {**given, "changes": job.changes, "folder": advised.folder}

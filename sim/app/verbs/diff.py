@@ -74,7 +74,7 @@ class Diff:
 
     verdict: str
     parts: tuple[str | TextTable, ...]
-    data: dict[str, Any]  # JSON-ready
+    facts: dict[str, Any]  # JSON-ready
     trouble: tuple[str, ...]  # of runs; empty: none
     table: pd.DataFrame = field(repr=False)  # a row per run: columns of `sim.studies.cells`, and `side`
     folder: Path | None = None
@@ -226,10 +226,10 @@ def _of_jobs(
         found = simulated(side_of_answer(first), side_of_answer(second))
     except ScenarioError as error:
         return [f"Their jobs are not compared: {error}"], {}, ()
-    if not found.data["inputs"]:
-        return ["Their jobs are the same: what differs is what was varied, asked or limited."], found.data, ()
+    if not found.facts["inputs"]:
+        return ["Their jobs are the same: what differs is what was varied, asked or limited."], found.facts, ()
     screen, *others = found.parts
-    return [f"Their jobs differ, apart from what was varied:\n{screen}", *others], found.data, found.trouble
+    return [f"Their jobs differ, apart from what was varied:\n{screen}", *others], found.facts, found.trouble
 
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
@@ -263,13 +263,13 @@ def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
     keep_answer(
         folder,
         DIFF,
-        title=f"{found.data['a']} and {found.data['b']}",
+        title=f"{found.facts['a']} and {found.facts['b']}",
         question="What differs, and what does that do?",
         verdict=found.verdict,
         parts=[found.parts[0], *others],
         findings=[],
         assumptions=["Simulated; both sides and all changes meet the same random numbers."] if len(found.table) else [],
         command=request.command(folder),
-        data=found.data,
+        data=found.facts,
     )
-    return Diff(found.verdict, found.parts, found.data, found.trouble, found.table, folder)
+    return Diff(found.verdict, found.parts, found.facts, found.trouble, found.table, folder)

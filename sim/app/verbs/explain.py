@@ -100,7 +100,7 @@ class Explanation:
         )
 
     @property
-    def plain(self) -> list[dict[str, Any]] | Mapping[str, Any]:
+    def facts(self) -> list[dict[str, Any]] | Mapping[str, Any]:
         """JSON-ready: the records of a simulation, the history of a real job."""
         return self.records if self.history is None else self.history
 

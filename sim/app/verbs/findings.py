@@ -186,7 +186,7 @@ class FoundIssues:
         return f"{_count_failure(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
 
     @property
-    def plain(self) -> list[dict[str, Any]]:
+    def facts(self) -> list[dict[str, Any]]:
         """JSON-ready."""
         return [own.plain for own in self.matches]
 

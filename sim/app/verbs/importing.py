@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from sim.app.verbs.common import Listener, OptionError, Stopped, parsed
-from sim.app.verbs.findings import issue_remarks, tell
+from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_defaults
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.infer.draft import Inference
@@ -206,6 +206,17 @@ class ImportedJob:
     @property
     def scenarios(self) -> Sequence[Scenario]:
         return loads(self.text, self.name).scenarios
+
+    @property
+    def placed_text(self) -> str:
+        """The scenario as it is printed, without a file beside it."""
+        return placed(self.text, None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """JSON-ready."""
+        found = {"scenario": self.placed_text, "unknown": self.unknown, "not_modelled": self.not_modelled}
+        return {**found, "known_issues": known_issues_json(self.scenarios)}
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Write the scenario file and, beside it, the history that it names; returns its path."""

@@ -239,22 +239,24 @@ TracesMasterOption = Annotated[
 ]
 
 
+JobOption = Annotated[str | None, Option("Which job, if there are several.", metavar="ID", of="real jobs")]
+DeadlineOption = Annotated[
+    str | None,
+    Option("Live jobs: for all questions. (--sample + 10 min)", metavar="DURATION", is_stored=False, of="real jobs"),
+]
+
+
 class JobPlaceOptions(TypedDict, total=False):
     """Which real job, and what is sent to it."""
 
-    job: Annotated[str | None, Option("Which job, if there are several.", metavar="ID", of="real jobs")]
+    job: JobOption
     headers: HeadersOption
 
 
 class JobOptions(JobPlaceOptions, total=False):
     """Which real job, and how it is asked."""
 
-    deadline: Annotated[
-        str | None,
-        Option(
-            "Live jobs: for all questions. (--sample + 10 min)", metavar="DURATION", is_stored=False, of="real jobs"
-        ),
-    ]
+    deadline: DeadlineOption
 
 
 # ---- Commands.
@@ -295,9 +297,10 @@ class RunFileOptions(ScenarioOptions, RunOptions, total=False):
     """Runs of a scenario file."""
 
 
-class ImportOptions(JobOptions, total=False):
+class ImportOptions(TypedDict, total=False):
     """What is read of a real job, and what is made of it."""
 
+    job: JobOption
     out: Annotated[
         FilePath | None, Option("Instead of stdout; what was seen is kept beside it.", flag="--out -o", metavar="FILE")
     ]
@@ -306,6 +309,8 @@ class ImportOptions(JobOptions, total=False):
         FilePath | None, Option("Live jobs: save all REST responses, to be imported later.", metavar="FOLDER")
     ]
     keep_secrets: Annotated[bool, Option("Do not mask passwords, keys and tokens in --save.", False)]
+    deadline: DeadlineOption
+    headers: HeadersOption
     compare: Annotated[bool, Option("Compare three barrier modes instead of the job's own.", False)]
     backtest: Annotated[bool, Option("Simulate the job as it is and compare with its checkpoint history.", True)]
     flink: FlinkOption
@@ -364,7 +369,7 @@ class AdviseOptions(TypedDict, total=False):
 class WatchJobOptions(TypedDict, total=False):
     """How a running job is watched.  Quantities are texts with a unit."""
 
-    job: Annotated[str | None, Option("Which job, if there are several.", metavar="ID")]
+    job: JobOption
     every: Annotated[str, Option("Polling interval.", "60 s", metavar="DURATION")]
     duration: Annotated[
         str | None,
@@ -393,7 +398,7 @@ class WatchOptions(WatchJobOptions, total=False):
     folder: Annotated[FilePath | None, Option("State folder. (Default: watched/HOST-PORT.)", flag="--out")]
 
 
-class ExplainOptions(JobOptions, total=False):
+class ExplainOptions(TypedDict, total=False):
     """Which checkpoints are explained."""
 
     checkpoint: Annotated[
@@ -406,6 +411,9 @@ class ExplainOptions(JobOptions, total=False):
     verify: Annotated[bool, Option("Simulate what each part would save.", False)]
     changes: SetOption
     engine: EngineOption
+    job: JobOption
+    deadline: DeadlineOption
+    headers: HeadersOption
 
 
 class WindowOptions(TypedDict, total=False):
@@ -424,21 +432,27 @@ class WindowOptions(TypedDict, total=False):
     engine: EngineOption
 
 
-class TimelineOptions(WindowOptions, JobOptions, total=False):
+class TimelineOptions(WindowOptions, total=False):
     """The window of a timeline, and whose it is."""
 
     changes: SetOption
     checkpoint: Annotated[int | None, Option("Real jobs: only the checkpoint with this id.", min=1, of="real jobs")]
+    job: JobOption
+    deadline: DeadlineOption
+    headers: HeadersOption
 
 
-class ReportOptions(JobOptions, total=False):
+class ReportOptions(TypedDict, total=False):
     """What a page of a real job shows."""
 
     checkpoint: Annotated[
         int | None, Option("Real jobs: checkpoint id. (Default: the slow ones.)", min=1, of="real jobs")
     ]
+    job: JobOption
     verify: Annotated[bool, Option("Real jobs: simulate what would have helped.", False, of="real jobs")]
     out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o")]
+    deadline: DeadlineOption
+    headers: HeadersOption
 
 
 class DiffOptions(TypedDict, total=False):

@@ -130,8 +130,14 @@ class RunOutcome:
             lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
         return lines
 
-    def plain(self) -> dict[str, Any]:
+    @property
+    def facts(self) -> dict[str, Any]:
         """JSON-ready."""
+        return {**self.kept_facts, "folder": str(self.folder)}
+
+    @property
+    def kept_facts(self) -> dict[str, Any]:
+        """The same, wherever it is kept."""
         history = history_of(self.request.study.backtest, self.request.study.scenarios)
         verdicts = [
             {**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations
@@ -315,7 +321,7 @@ def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
     origin, folder = found.request.origin, found.folder
     report = command_line("report", [folder])
     summary = {
-        **found.plain(),
+        **found.kept_facts,
         "overrides": list(origin.changes),
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{found.request.command(folder)}\n{report} -o report.html",

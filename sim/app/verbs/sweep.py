@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -76,6 +77,18 @@ class Sweep(SweepResult):
     def known_issues(self) -> list[dict[str, Any]]:
         """Known defects that apply to a scenario of the sweep, or may; JSON-ready."""
         return known_issues_json(self.definition.scenarios.different)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "name": self.definition.name,
+            "question": self.definition.text,
+            "sections": [section._asdict() for section in self.sections],
+            "sentence": self.sentence,
+            "known_issues": self.known_issues,
+            "rows": json.loads(self.results.to_json(orient="records")),  # NaN becomes null
+        }
 
     @property
     def _before(self) -> list[str]:

@@ -54,7 +54,8 @@ class ReadTraces:
         """Lines: what the rows above leave out, how files were read, and what is in no table."""
         return list(self._notes())
 
-    def plain(self) -> dict[str, Any]:
+    @property
+    def facts(self) -> dict[str, Any]:
         """JSON-ready."""
         # NaN becomes null
         return {"counts": json.loads(self.counts.to_json(orient="records")), "remarks": list(self.remarks)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -140,7 +140,8 @@ class Validation:
             table, {name: unit_of(name) for name in table["quantity"].unique()}, assumptions, self.command
         )
 
-    def plain(self) -> list[dict[str, Any]]:
+    @property
+    def facts(self) -> list[dict[str, Any]]:
         """JSON-ready: a record per row of the table, `observed` and `predicted` as {p10, p50, p90}; what is not known is null."""
         return [_record(row) for row in self.table.to_dict("records")]
 
@@ -212,6 +213,11 @@ class Leading:
 
     recordings: tuple[SideBySide, ...]
     skipped: tuple[str, ...]  # files that cannot be read or simulated, and why
+
+    @property
+    def facts(self) -> list[dict[str, Any]]:
+        """JSON-ready."""
+        return [asdict(recording) for recording in self.recordings]
 
 
 def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:

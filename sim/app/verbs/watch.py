@@ -338,7 +338,7 @@ class _Session:
             self.events.append(event)
             self.listener.result(event)
         try:
-            self.memory.tell([event.plain for event in events])
+            self.memory.tell([event.facts for event in events])
         except OSError as error:
             self._not_kept(error)
 

@@ -80,7 +80,7 @@ class WatchEvent:
         return f"{stamp(self.time_ms)}  {self.text}"
 
     @property
-    def plain(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "time": f"{moment(self.time_ms).isoformat(timespec='seconds')}",
             "kind": self.kind,

@@ -43,11 +43,11 @@ def test_advice_has_a_setting_its_reasons_and_the_study_with_it(study, tmp_path)
 
     interval, protocol = advice.setting
     assert advice.verdict.startswith("Try, and watch: "), "1 ms has no room for a long run"
-    assert advice.data["confirmed"] is False
+    assert advice.facts["confirmed"] is False
     assert interval in advice.verdict
     assert protocol in advice.verdict
     assert f"execution.checkpointing.interval: {interval}" in advice.configuration
-    assert advice.data["advised"]["interval"] == interval
+    assert advice.facts["advised"]["interval"] == interval
     assert len(advice.study) == 1
     assert "<table" in advice._repr_html_()
 

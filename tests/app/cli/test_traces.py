@@ -7,6 +7,7 @@ import os
 import pandas as pd
 import pytest
 
+from sim.app.cli.console import Console
 from sim.app.cli.references import _code, _show
 from sim.app.verbs.traces import ReadTraces
 from tests.app.cli.conftest import TINY
@@ -145,7 +146,7 @@ def test_the_summary_as_json(capsys, kinds, code):
     counts = pd.DataFrame([{**count, "kind": kind} for kind in kinds])
 
     found = ReadTraces(counts, ("hidden: 1 (.x)",))
-    _show(found, as_json=True)
+    Console(_show, as_json=True).result(found)
 
     assert code == _code(found)
     assert {"counts": [{**count, "kind": kind} for kind in kinds], "remarks": ["hidden: 1 (.x)"]} == json.loads(

@@ -27,7 +27,7 @@ def test_an_explanation_is_the_same(both_ways):
 
     assert done.exit_code == 0, done.stderr
     assert f"{explained!r}\n" == done.stdout
-    assert again.plain == json.loads(as_json.stdout)
+    assert again.facts == json.loads(as_json.stdout)
 
 
 def test_the_same_timeline_is_written(both_ways, tmp_path):

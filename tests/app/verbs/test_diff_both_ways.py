@@ -34,7 +34,7 @@ def test_studies_are_compared_as_they_were_changed(tmp_path, monkeypatch):
         study["aligned"], study["unaligned"].with_({"job.sink.parallelism": 1}), replications=1, jobs=1, folder="kept"
     )
 
-    assert {"checkpoint.barriers", "job.sink.parallelism"} == {own["key"] for own in found.data["inputs"]}
+    assert {"checkpoint.barriers", "job.sink.parallelism"} == {own["key"] for own in found.facts["inputs"]}
     command = json.loads((tmp_path / "kept" / "diff.json").read_text())["command"]
     assert "--set-a" in command
     assert "--set-b job.sink.parallelism=1" in command
