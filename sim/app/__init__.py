@@ -1,1 +1,1 @@
-"""The front end: commands, the Python interface, pages of reports, first files."""
+"""The front end: commands, the Python interface, report pages, example files."""

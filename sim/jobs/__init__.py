@@ -1,1 +1,1 @@
-"""Real Flink jobs: readers of REST answers and logs, inference of a scenario, their checkpoints, watching, validation."""
+"""Real Flink jobs: readers of REST answers and logs, inference of a scenario, checkpoint history, monitoring, validation."""

@@ -1,1 +1,1 @@
-"""The nouns of a scenario with units and defaults, and randomness as a function of a seed."""
+"""The scenario model with units and defaults, and random numbers as a function of a seed."""

@@ -1,4 +1,4 @@
-"""Where state is written to and read from: files, what they cost, what is slow, what fails.
+"""Where state is written to and read from: files, costs, slow nodes and failures.
 
 The hosts of `sim.runtime` call it.  It knows names and bytes of files, and no checkpoint that they belong to.
 """

@@ -1,4 +1,4 @@
-"""The command `ckptsim`: one thin file per verb.  Heavy packages are imported inside the verbs: `--help` answers in a blink.
+"""The command `ckptsim`: one thin file per verb.  Heavy packages are imported inside the verbs, so that `--help` is fast.
 
 A file that defines a `Verb` adds it: no list names the verbs.
 

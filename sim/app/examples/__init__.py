@@ -1,4 +1,4 @@
-"""What `ckptsim init` writes: commented first files, a folder per example.
+"""What `ckptsim init` writes: commented example files, a folder per example.
 
 The command `init` calls it.  It knows only its own files.
 """

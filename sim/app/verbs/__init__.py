@@ -1,1 +1,1 @@
-"""What a command does, for the terminal and for Python alike: options go in, a result that prints itself comes out."""
+"""The commands, for the terminal and for Python: each takes options and returns a printable result."""

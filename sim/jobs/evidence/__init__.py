@@ -1,1 +1,1 @@
-"""How far predictions can be trusted: validation, backtests, the envelope, known issues of Flink and its connectors."""
+"""Accuracy of predictions: validation, backtests, the envelope, known issues of Flink and its connectors."""

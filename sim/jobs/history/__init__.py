@@ -1,1 +1,1 @@
-"""The checkpoints of a real job: critical paths, causes, what they have in common."""
+"""The checkpoints of a real job: critical paths, causes, common features."""

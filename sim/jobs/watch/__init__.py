@@ -1,1 +1,1 @@
-"""A running job, watched: each checkpoint is compared with a forecast; changes are reported and exported."""
+"""Monitoring of a running job: each checkpoint is compared with a forecast; changes are reported and exported."""

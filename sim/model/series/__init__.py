@@ -1,1 +1,1 @@
-"""Rates in tables of others: which column holds times and values, in which unit."""
+"""Third-party tables of rates: detects the time and value columns and their units."""

@@ -1,4 +1,4 @@
-"""The data plane as a text for two readers: the interpreter runs it, the compiler compiles it.
+"""The data plane as one source that is interpreted or compiled.
 
 `sim.plane` calls its door.  It knows rows and integers, and of the seam nothing but the numbers of its enumerations.
 

@@ -1,1 +1,1 @@
-"""Monitors of a run: each observes events, keeps facts of its own, and gives them to the invariants."""
+"""Monitors of a run: each observes events, collects facts, and passes them to the invariants."""

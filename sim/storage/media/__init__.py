@@ -1,1 +1,1 @@
-"""The kinds of storage, a module each."""
+"""The kinds of storage, one module each."""
