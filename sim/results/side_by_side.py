@@ -57,6 +57,8 @@ class Singles(NamedTuple):
     # (reason, how many), the most frequent first; without what a restart or the end interrupted
     failures: tuple[tuple[str, int], ...] = ()
     in_a_row: int = 0  # failures without a completed checkpoint between them, at most
+    restarts: int = 0  # of the job, because more checkpoints failed in a row than it tolerates
+    from_beginning: int = 0  # of these: no checkpoint had completed
 
 
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
@@ -77,6 +79,8 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
         for i in np.flatnonzero(is_failure):
             failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
+    recoveries = pd.concat([tables["recoveries"][["kind", "restored_checkpoint"]] for tables in runs])
+    restored = recoveries.loc[recoveries["kind"] == "checkpoints", "restored_checkpoint"]
     counted.sort()
     in_a_row = max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0)
     reasons = sorted(failures, key=lambda reason: (-len(failures[reason]), reason))
@@ -87,6 +91,8 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,
         failures=tuple((reason, len(failures[reason])) for reason in reasons),
         in_a_row=in_a_row,
+        restarts=len(restored),
+        from_beginning=int((restored == 0).sum()),
     )
 
 

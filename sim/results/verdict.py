@@ -276,6 +276,8 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
     if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable < _failures(worst):
         in_a_row = f"at most {worst.singles.in_a_row} in a row, of {worst.tolerable} that are tolerated"
         more = f"; {in_a_row}: one that completes sets the count to 0{more}"
+    if not worst.failed and worst.singles.restarts:
+        more = f"; {_restarts(worst)}{more}"
     others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MOST_NAMED]
     more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
     if not sound:
@@ -284,6 +286,16 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
     count = fast.summary.completed
     completes = "its one" if count == 1 else f"all {count}"
     return f"{begun}{more}; {fast.called} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+
+
+def _restarts(line: StrategyRow) -> str:
+    """``the job restarts 2 times, from the beginning, as more than 3 checkpoints in a row fail (checkpoint.tolerable-failed)``."""
+    count, from_beginning = line.singles.restarts, line.singles.from_beginning
+    times = "once" if count == 1 else f"{count} times"
+    places = {0: "", count: ", from the beginning"}
+    place = places.get(from_beginning, f", {from_beginning} of them from the beginning")
+    what = "a checkpoint fails" if not line.tolerable else f"more than {line.tolerable} checkpoints in a row fail"
+    return f"the job restarts {times}{place}, as {what} (checkpoint.tolerable-failed)"
 
 
 def _fates(line: StrategyRow) -> list[str]:

@@ -503,6 +503,36 @@ def in_a_row(told: Printed, match: re.Match[str]) -> bool:
     return False
 
 
+def restarts_by_failed_checkpoints(told: Printed, match: re.Match[str]) -> bool:
+    """Some strategy has so many restarts with that cause in the journal; those from the beginning restore no checkpoint."""
+    count = int(match["n"] or 1)
+    from_beginning = 0 if match["place"] is None else int(match["part"] or count)
+    for runs in told.all_runs:
+        causes = [cause for run in runs for cause in run.recoveries["cause"]]
+        numbers = [
+            (run.recoveries["restart"].iloc[i], run)
+            for run in runs
+            for i, cause in enumerate(run.recoveries["cause"])
+            if cause.startswith("tolerable failed checkpoints exceeded")
+        ]
+        fresh = [
+            number
+            for number, run in numbers
+            if any(
+                entry.happening is Happening.JOB_RESTORED and entry.number == number and not entry.checkpoint
+                for entry in run.journal
+            )
+        ]
+        most = {run.scenario.checkpoint.tolerable_failed for run in runs}
+        if causes and len(numbers) == count and len(fresh) == from_beginning and most == {int(match["most"] or 0)}:
+            return True
+    return False
+
+
+def some_fail(told: Printed, match: re.Match[str]) -> bool:
+    return any(told.periodic(runs, "FAILED", uploads=True) for runs in told.all_runs)
+
+
 def some_completed(told: Printed, match: re.Match[str]) -> bool:
     return any(told.periodic(runs, "COMPLETED", uploads=True) for runs in told.all_runs)
 
@@ -798,6 +828,13 @@ TEMPLATES = (
         r"0",
         in_a_row,
         some_completed,
+    ),
+    template(
+        "restarts by failed checkpoints",
+        r"the job restarts (?P<times>once|(?P<n>\d+) times)(?P<place>, (?:(?P<part>\d+) of them )?from the beginning)?, "
+        r"as (?:a checkpoint fails|more than (?P<most>\d+) checkpoints in a row fail) \(checkpoint\.tolerable-failed\)",
+        restarts_by_failed_checkpoints,
+        some_fail,
     ),
     template(
         "circle",

@@ -3,6 +3,8 @@
 import pandas as pd
 import pytest
 
+from sim.results.schema import TABLES
+
 EDGES = [("source", "map"), ("map", "sink")]
 
 
@@ -11,6 +13,7 @@ class Made:
 
     def __init__(self):
         self.checkpoints, self.subtasks, self.series, self.tasks, self.path = [], [], [], [], []
+        self.recoveries = []
 
     def checkpoint(
         self,
@@ -109,6 +112,11 @@ class Made:
                 )
         return self
 
+    def restart(self, *, kind="checkpoints", restored=0):
+        row = {column.name: 0 for column in TABLES["recoveries"]}
+        self.recoveries.append(row | {"kind": kind, "restored_checkpoint": restored})
+        return self
+
     def task(self, vertex, busy, index=0, records=0):
         self.tasks.append(
             {
@@ -171,6 +179,7 @@ class Made:
                 "x_hardBackPressuredTimeMs",
                 "x_finalCheckpoint",
             ],
+            "recoveries": [column.name for column in TABLES["recoveries"]],
             "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],
         }
         return {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}

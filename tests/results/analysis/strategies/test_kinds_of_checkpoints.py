@@ -3,7 +3,7 @@
 import math
 
 from sim.results.consequences import first_uploads
-from sim.results.side_by_side import StrategyRow, singles, table, texts
+from sim.results.side_by_side import Singles, StrategyRow, singles, table, texts
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
 
@@ -139,4 +139,4 @@ def test_single_checkpoints_exist(made):
     assert (str(found.slowest), found.first_upload) == ("checkpoint 1", None)
     assert str(both.slowest) == "checkpoint 1 of replication 1"
     assert str(both.median) == "checkpoint 1 of replication 0"
-    assert singles([made().tables()]) == (None, None, None, None, (), 0)
+    assert singles([made().tables()]) == Singles(None, None, None)

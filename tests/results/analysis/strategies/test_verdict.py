@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+import pytest
+
 from sim.results.side_by_side import Singles, StrategyRow, singles, texts
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
@@ -172,6 +174,26 @@ def test_a_job_that_restarts_for_ever_because_its_checkpoints_hang(made, edges):
     assert (f"With unaligned the job restarts for ever: 9 times in a row; take aligned barriers; {CIRCLE}.") == verdict(
         [line("unaligned", hung, edges, status="RESTARTING FOR EVER: 9 times in a row; take aligned barriers")]
     )
+
+
+@pytest.mark.parametrize(
+    ("restored", "expected"),
+    [
+        ((0,), "the job restarts once, from the beginning, as a checkpoint fails (checkpoint.tolerable-failed)"),
+        ((0, 0), "the job restarts 2 times, from the beginning, as"),
+        ((0, 3), "the job restarts 2 times, 1 of them from the beginning, as"),
+        ((3,), "the job restarts once, as"),
+    ],
+)
+def test_failed_checkpoints_that_restart_the_job(made, edges, restored, expected):
+    stuck = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
+    stuck.load(busy=(0.1, 0.5, 0.99)).restart(kind="task-manager")
+    assert "restarts" not in verdict([line("aligned", stuck, edges)])
+
+    for checkpoint in restored:
+        stuck.restart(restored=checkpoint)
+
+    assert f"checkpoints expire; {expected}" in verdict([line("aligned", stuck, edges)])
 
 
 def test_expiring_checkpoints(made, saturated, edges):
