@@ -37,7 +37,8 @@ from sim.model.files import replace_text
 from sim.model.quantities import S3_STANDARD, Prices, cost_text
 from sim.model.text import one_line
 from sim.model.units import format_duration, parse_duration
-from sim.results.formats import TextTable, bytes_text, change_text
+from sim.results.formats import TextTable, bytes_text, change_text, count_text
+from sim.results.stored import table_sinks
 
 if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
@@ -138,10 +139,13 @@ def summary(
     recovery: str = "recovery",
     prices: Prices = S3_STANDARD,
     is_most: bool = False,
+    commits: str = "",
+    uncounted: str = "",
 ) -> str:
     """`before`: today's setting, where another one is advised.  `dominant`: where today's time goes.  `others`: what no key of Flink says.
 
-    `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.
+    `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.  `commits`: how many sinks make, empty: none.
+    `uncounted`: what the cost of the object store leaves out.
     """
     questions = [caution.short for caution in cautions if caution.is_question]
     known = [caution for caution in (*refusals, *cautions) if not caution.is_question]
@@ -149,7 +153,7 @@ def summary(
     above = [
         *_keeps(chosen, before, limits, other_failure, recovery),
         *([Text("today", dominant, 5)] if dominant else []),
-        *_costs(chosen, before, changes, prices, is_most=is_most),
+        *_costs(chosen, before, changes, prices, is_most=is_most, commits=commits, uncounted=uncounted),
     ]
     below = [
         *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
@@ -217,20 +221,49 @@ def _keeps(
 
 
 def _costs(
-    chosen: Setting, before: Setting | None, changes: Sequence[Change], prices: Prices, *, is_most: bool
+    chosen: Setting,
+    before: Setting | None,
+    changes: Sequence[Change],
+    prices: Prices,
+    *,
+    is_most: bool,
+    commits: str,
+    uncounted: str,
 ) -> Iterator[Text]:
     """`is_most`: how often records rewrite state is unknown, and the most is assumed."""
-    written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written per hour"
+    by = "by checkpoints " if commits else ""  # sinks write files of their own
+    written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
+    if commits:
+        yield Text("costs", commits, 7)
     if math.isfinite(chosen.storage_cost):
         than = f" (today {cost_text(before.storage_cost)})" if before else ""
-        yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}", 7)
+        yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}{uncounted}", 7)
     if is_most:
         yield Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do", RANK_ALWAYS_SHOWN)
     for change in changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)
+
+
+def _commits(race: CandidateSearch, chosen: Setting) -> str:
+    """How many commits its checkpoints bring in an hour, which `run` counts with their files; empty: no sink commits."""
+    vertices = race.scenario.job.vertices
+    behind = {vertex.committer_of for vertex in vertices}  # its committer commits what it writes
+    committers = sum(
+        vertex.parallelism
+        for vertex in vertices
+        if vertex.committer_of or (vertex.commit is not None and vertex.name not in behind)
+    )
+
+    def per_hour(setting: Setting) -> str:
+        return count_text(committers * 3600e9 / race.period_ns(setting))
+
+    if not committers:
+        return ""
+    than = f" (today {per_hour(race.replaced)})" if race.replaced else ""
+    return f"up to {per_hour(chosen)} commits per hour{than}, which no limit is about"
 
 
 def _change(lines: Sequence[str], most: int) -> list[Text]:
@@ -351,6 +384,8 @@ def answer(
         recovery=JUDGED[race.bench.failure],
         prices=race.bench.prices,
         is_most=is_most,
+        commits=_commits(race, chosen),
+        uncounted=", without the table's metadata" if table_sinks(race.scenario.job) else "",
     )
     assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
 from sim.advice.settings import sinks_of
 from sim.advice.situation import PARTS, Change, Lever
-from sim.jobs.evidence.known_issues import UNSAFE, issues_of
+from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.catalog import Kind
 from sim.model.job import SHIPPING
 from sim.model.schema.axes import key_of
@@ -230,13 +230,11 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
 
 def unsafe_defects(advised: Scenario) -> list[Caution]:
     """Known defects that change output, are not simulated, and that the advised setting has or may have."""
-    unsafe = [own for own in issues_of([advised]) if own.issue.consequence in UNSAFE and not own.issue.simulated]
-    if not unsafe:
+    unsafe = unsafe_issues([advised])
+    if unsafe is None:
         return []
-    what = f"{len(unsafe)} known defect{'s' * (len(unsafe) > 1)}"
-    are = "are" if len(unsafe) > 1 else "is"
-    text = f"{what} may apply, which can lose, repeat or change records and {are} not simulated: {', '.join(own.issue.id for own in unsafe)}."
-    return [Caution(f"{what} may lose or repeat records", text, "ckptsim known-issues FILE", is_of_catalogue=True)]
+    short = f"{unsafe.number} may lose or repeat records"
+    return [Caution(short, f"{unsafe.sentence}.", "ckptsim known-issues FILE", is_of_catalogue=True)]
 
 
 def condition(scenario: Scenario, protocol: Protocol) -> str:

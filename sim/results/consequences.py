@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Annotated, Any, NamedTuple
@@ -14,7 +14,7 @@ import pandas as pd
 
 from sim.model.quantities import PLANNED_RESTARTS, Population, has_sample
 from sim.results.estimates import Duration, median_of_few, quantiles
-from sim.results.formats import MISSING, TextTable, count_text, ms_text
+from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text
 from sim.results.rates import Tables
 
 # ---- The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
@@ -33,6 +33,12 @@ TIMES = 2.0
 def is_periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """By row of the table `checkpoints`: whether it is a periodic or final checkpoint, and not a savepoint."""
     return (checkpoints["savepointFormat"] == "").to_numpy()
+
+
+def has_savepoints(run: Tables) -> bool:
+    """Whether a savepoint of the run completed."""
+    rows = run["checkpoints"]
+    return bool(((rows["status"] == "COMPLETED").to_numpy() & ~is_periodic(rows)).any())
 
 
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -303,6 +309,33 @@ def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
     """The rows of all runs.  Empty tables are left out: pandas warns of them."""
     tables = [run[name] for run in runs if len(run[name])]
     return pd.concat(tables, ignore_index=True) if tables else runs[0][name]
+
+
+_RESTART_PHASES = (
+    ("detected", "until it is detected"),
+    ("cancelled", "until the old tasks are gone"),
+    ("deployed", "until the new ones have slots and are deployed"),
+    ("running", "until all of them run"),
+)
+
+
+def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
+    """What the longest downtime consists of; `runs`: by label.  Empty: none lasted a second and ended with all tasks at work."""
+    found: list[tuple[float, str, str, float, npt.NDArray[np.float64]]] = []
+    for name, tables in runs.items():
+        for rows in (run["recoveries"] for run in tables):
+            times = rows[["failed", *(phase for phase, _ in _RESTART_PHASES)]].to_numpy(dtype=float)
+            causes, read = rows["cause"].tolist(), rows["restored_bytes"].tolist()
+            found += [
+                (times[i][-1] - times[i][0], name, causes[i], read[i], np.diff(times[i]))
+                for i in np.flatnonzero((np.diff(times, axis=1) >= 0).all(axis=1))
+            ]
+    if not found or (longest := max(found, key=lambda own: own[0]))[0] < _SHORTEST_MS:
+        return ""
+    downtime_ms, name, cause, restored_bytes, spent = longest
+    parts = ", ".join(f"{ms_text(ms)} {text}" for ms, (_, text) in zip(spent, _RESTART_PHASES, strict=True) if ms > 0)
+    read_text = f" ({bytes_text(restored_bytes)} are read)" if restored_bytes else ""
+    return f"The longest downtime, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
 
 
 _Lasted = tuple[float, bool]

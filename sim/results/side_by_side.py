@@ -161,6 +161,7 @@ class StrategyRow:
     last_trigger_s: float = math.nan  # checkpoints end then, and the job runs on; NaN: they go on
     late: LateTriggers | None = None  # than the interval says; None: they are not
     savepoint: LongSavepoint | None = None  # None: none outlasts the checkpoints
+    has_savepoints: bool = False  # some savepoint completed
     committers: tuple[str, ...] = ()  # vertices that do nothing else
     without_interval: bool = False  # no checkpoint is ever due, nor a savepoint
     hidden: tuple[str, ...] = ()  # vertices that commit, if nothing of theirs became visible

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
+from sim.model.job import Job
 from sim.model.quantities import Population, Prices
+from sim.model.sinks import SINKS
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 
@@ -26,6 +28,15 @@ def unlimited_text(unlimited_bytes: float) -> str:
         return ""
     written = f"writing up to {bytes_text(unlimited_bytes)} per subtask takes no time here"
     return f"{written}, as storage has no limit: how long it takes is unknown until you write storage.bandwidth"
+
+
+_TABLE_FORMATS = ("iceberg", "paimon", "hudi", "delta")
+
+
+def table_sinks(job: Job) -> list[str]:
+    """The vertices that write tables whose own metadata no number of requests, bytes or cost has."""
+    found = ((vertex.name, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
+    return [name for name, kind in found if kind is not None and kind.component in _TABLE_FORMATS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,52 @@ def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTa
     ]
     header = ["strategy", "PUT per hour", "LIST per hour", "GET per hour", "stored", "moved per hour", "cost per month"]
     return TextTable(f"What the object store is asked for; prices: {prices.source}", header, rows)
+
+
+# ---- What sinks commit, and what a job commits again that begins from an older snapshot.
+
+
+def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float) -> tuple[float, float]:
+    """(commits, files in them) per hour, from the warm-up to the ends of the runs."""
+    hours = sum(max(end_s - warmup_s, 0.0) for end_s in ends_s) / 3600
+    count, files = 0.0, 0.0
+    for rows in (run["commits"] for run in runs):
+        counted = rows[((rows["commit_timestamp"] >= 1e3 * warmup_s) & ~rows["again"].astype(bool)).to_numpy()]
+        count, files = count + len(counted), files + float(counted["files"].sum())
+    return (count / hours, files / hours) if hours else (math.nan, math.nan)
+
+
+def rolled_back_sentences(run: Tables, *, holds_back: bool) -> Iterator[str]:
+    """Of each job that begins from a snapshot older than the newest commit: what that repeats.
+
+    `holds_back`: its sink commits nothing until the number of the newest commit is passed (`known_issues.toml`, iceberg#10892).
+    """
+    commits, checkpoints, restarts, restores = (
+        run[name] for name in ("commits", "checkpoints", "recoveries", "restores")
+    )
+    fresh = commits[~commits["again"].astype(bool)]
+    for job, old_job, kind, number, begun_ms in zip(
+        *(restores[column].tolist() for column in ("job", "restored_job", "restored_type", "restored_id", "begun")),
+        strict=True,
+    ):
+        before = fresh[(fresh["x_job"] == old_job) & (fresh["commit_timestamp"] <= begun_ms)]
+        newest = int(before["checkpoint"].max()) if len(before) else 0
+        if newest <= number:
+            continue
+        replayed = float(restarts.loc[restarts["x_job"] == job, "replayed_records"].head(1).sum())
+        own = set(fresh.loc[fresh["x_job"] == job, "checkpoint"])
+        completed = checkpoints[(checkpoints["x_job"] == job) & (checkpoints["status"] == "COMPLETED").to_numpy()]
+        held = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in own)
+        text = (
+            f"job {job} begins from {kind} {number} of job {old_job}, which had committed up to checkpoint {newest}: "
+            f"{count_text(replayed)} records are read again{' and committed twice' if own else ''}"
+        )
+        if holds_back and held:
+            text += (
+                f"; its checkpoints {held[0]} to {held[-1]} commit nothing, as their numbers are not above {newest}: a failure before a "
+                "later one is committed loses their records (iceberg#10892)"
+            )
+        yield text
 
 
 # ---- The content of checkpoint storage, for people: the cost of each snapshot, its dependencies, the consequences of deletions.

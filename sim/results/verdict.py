@@ -318,32 +318,37 @@ def _circle(line: StrategyRow) -> str:
 
 def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
     row, fast = slow.summary, min(lines, key=_median_ms)
+    low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
     if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_max_ms >= 2 * QUICK_MS:
         times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
         text = f"Checkpoints take {times}: {_lower(_cause(slow, several, slowest=True))}"
     elif row.end_to_end_p50_ms < QUICK_MS:
-        text = f"Checkpoints take {ms_text(row.end_to_end_p50_ms)}: nothing holds the barriers up ({_load(slow)})"
+        text = f"Checkpoints take {low if low == high else f'{low} to {high}'}: nothing holds the barriers up ({_load(slow)})"
     else:
         text = _cause(slow, several)
     if len(lines) == 1:
-        change = slow.throughput_change
-        return text if math.isnan(change) else f"{text}; {_cost(change)}"
-    low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
+        return _joined(text, _cost(slow))
     alike = (
         f"checkpoints take {low} with all strategies"
         if low == high
-        else f"the strategies differ by less than noise ({low} to {high})"
+        else f"the strategies differ by less than repetitions of one real job do ({low} to {high})"
     )
     return _joined(text, alike, _throughputs(slow, fast, lines))
 
 
-def _cost(change: float) -> str:
-    """What checkpoints cost, from the change against no checkpoints."""
+def _cost(line: StrategyRow) -> str:
+    """What checkpoints cost, from the change against no checkpoints; empty: that is unknown.
+
+    Throughput is a mean over the run: what a savepoint delays is served after it, so that savepoints cost nothing is not said.
+    """
+    change, what = line.throughput_change, "checkpoints and savepoints" if line.has_savepoints else "checkpoints"
+    if math.isnan(change):
+        return ""
     if abs(change) < NOISE_THROUGHPUT:
-        return "checkpoints cost no throughput"
+        return "" if line.has_savepoints else f"{what} cost no throughput"
     if change < 0:
-        return f"checkpoints cost {change_text(change).lstrip('-')} of throughput"
-    return f"throughput is {change_text(change)} with checkpoints"
+        return f"{what} cost {change_text(change).lstrip('-')} of throughput"
+    return f"throughput is {change_text(change)} with {what}"
 
 
 def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:

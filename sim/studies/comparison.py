@@ -6,11 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sim.model.faults import TaskManagerLost
-from sim.model.job import Job
+from sim.model.job import Job, Vertex, key_groups
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
@@ -24,16 +25,26 @@ from sim.results.consequences import (
     consequences_sentence,
     consequences_texts,
     finish,
+    has_savepoints,
     last_trigger_s,
     late_triggers,
     long_savepoint,
+    longest_downtime_sentence,
     planned_restarts_table,
 )
-from sim.results.formats import TextTable, bytes_text, ms_text
+from sim.results.formats import TextTable, bytes_text, count_text, ms_text, share_text
 from sim.results.not_completed import not_completed
 from sim.results.rates import KeepingUp, falls_behind, keeping_up
 from sim.results.side_by_side import StrategyRow, singles, table
-from sim.results.stored import StorageUse, storage_use, storage_use_table, stored
+from sim.results.stored import (
+    StorageUse,
+    commits_per_hour,
+    rolled_back_sentences,
+    storage_use,
+    storage_use_table,
+    stored,
+    table_sinks,
+)
 from sim.results.summary import Summary, WarmUpEnd, cold_start, median_duration_ms, summarize, throughput, warm_up
 from sim.results.verdict import overload_sentence, verdict
 from sim.runtime.lowering import hosts
@@ -181,15 +192,41 @@ def scarce_cores(result: Result) -> str:
     )
 
 
+# ---- Why one subtask is busier than the others of its vertex, as far as the scenario says it.
+
+
+def uneven_subtask(vertex: Vertex, index: int) -> str:
+    """What the subtask has more of than others: key groups, records or work per record, in numbers; empty: nothing."""
+    parts, groups = [], vertex.max_parallelism
+    for inlet in vertex.inputs:
+        if inlet.weights and (shares := vertex.shares(inlet))[index] > Fraction(1, vertex.parallelism):
+            least = share_text(float(min(shares)))
+            parts.append(
+                f"gets {share_text(float(shares[index]))} of the records of '{inlet.upstream}', and the least {least}"
+            )
+        elif inlet.shipping.keyed and not inlet.weights:
+            owned = [len(key_groups(i, vertex.parallelism, groups)) for i in range(vertex.parallelism)]
+            if owned[index] > min(owned):
+                fewest = f"{owned.count(min(owned))} of its {vertex.parallelism} subtasks own {min(owned)}"
+                parts.append(
+                    f"owns {owned[index]} of {groups} key groups, and {fewest} (a max-parallelism that is a multiple of "
+                    f"{vertex.parallelism} gives each as many; state that exists keeps the one it has)"
+                )
+    if (factor := dict(vertex.service_factors).get(index, 1)) > 1:
+        parts.append(f"takes {float(factor):.2g} times as long per record")
+    return "; it ".join(dict.fromkeys(parts))
+
+
 # ---- Results of a study by strategy: rows and sentences about them.
 #
 # All other values are computed at their first use, once.
 
-_TABLE_FORMATS = ("iceberg", "paimon", "hudi", "delta")
 _EMPTY_COMMITS = 10
 """The default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
 RUNS_ON = "runs on"
 """The status of a job that neither failed nor finished."""
+CONTINUES_DRAINED = "continues a drained job"
+"""... and that began from the savepoint of a job that was drained."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +343,10 @@ class Comparison:
     @property
     def job_ends(self) -> dict[str, str]:
         """By label of the strategy: ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on``."""
-        return {name: _end(results) or RUNS_ON for name, results in self.results.items()}
+        return {
+            name: _end(results) or (CONTINUES_DRAINED if name in self.continued_after_drain else RUNS_ON)
+            for name, results in self.results.items()
+        }
 
     @cached_property
     def stored(self) -> list[TextTable]:
@@ -359,6 +399,20 @@ class Comparison:
         return {name: text for name, results in self.results.items() if (text := scarce_cores(results[0]))}
 
     @cached_property
+    def uneven(self) -> list[str]:
+        """Why a subtask is busier than the others of its vertex, once for each reason."""
+        found: dict[str, str] = {}
+        for line in self.strategies:
+            row, scenario = line.summary, self.results[line.label][0].scenario
+            if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
+                continue  # the parallelism changes, or no subtask stands out
+            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
+                found.setdefault(
+                    why, f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
+                )
+        return list(found.values())
+
+    @cached_property
     def repetitions(self) -> dict[str, str]:
         """By label of the strategy: what its runs did twice, as they were allowed to."""
         found = {
@@ -396,7 +450,9 @@ class Comparison:
         kinds = {
             name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None
         }
-        tables = [f"'{name}'" for name, kind in kinds.items() if kind.component in _TABLE_FORMATS]
+        tables = sorted(
+            {f"'{name}'" for results in self.results.values() for name in table_sinks(results[0].scenario.job)}
+        )
         found = []
         if tables and any(use.has_requests for use in self.storage_use.values()):
             found.append(
@@ -415,6 +471,65 @@ class Comparison:
                     f"{line.label}: {completed - commits:.0f} of {completed} completed checkpoints had no data to commit; Iceberg makes an "
                     f"empty commit after {_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
                 )
+        return found
+
+    @cached_property
+    def committed_files(self) -> list[str]:
+        """How often sinks commit, and how many files, by label; empty: none commits files."""
+        found = []
+        for name, results in self.results.items():
+            ends_s = [result.ended_ns / 1e9 for result in results]
+            tables = [result.tables for result in results]
+            commits, files = commits_per_hour(tables, ends_s, warmup_s=self.warm_ups[name].ns / 1e9)
+            if files > 0:
+                found.append(f"{count_text(commits)} with {count_text(files)} data files ({name})")
+        return [f"Commits per hour: {'; '.join(found)}"] if found else []
+
+    @cached_property
+    def rollbacks(self) -> list[str]:
+        """What jobs repeat that begin from an older snapshot than the newest that was committed."""
+        found = []
+        for name, results in self.results.items():
+            holds_back = any(vertex.known_connector == "iceberg-v1" for vertex in results[0].scenario.job.vertices)
+            found += [f"{name}: {text}" for text in rolled_back_sentences(results[0].tables, holds_back=holds_back)]
+        return found
+
+    @cached_property
+    def continued_after_drain(self) -> list[str]:
+        """Labels of strategies in which a job begins from the savepoint of a drained one."""
+        return [name for name, results in self.results.items() if _continues_drained(results[0])]
+
+    @cached_property
+    def longest_downtime(self) -> str:
+        """What the longest downtime of all strategies consists of; empty: no restart ended."""
+        return longest_downtime_sentence(
+            {name: [result.tables for result in results] for name, results in self.results.items()}
+        )
+
+    @cached_property
+    def axes_without_effect(self) -> list[str]:
+        """Axes of the file whose values all give the same results, whatever the values of the other axes."""
+        results = {
+            line.label: repr((line.summary, line.singles.failures, line.status, self.consequences[line.label]))
+            for line in self.strategies
+        }
+        found = []
+        for axis in dict.fromkeys(axis for line in self.strategies for axis, _ in line.axes if axis):
+            groups: dict[tuple[tuple[str, str], ...], list[StrategyRow]] = {}
+            for line in self.strategies:
+                groups.setdefault(tuple(own for own in line.axes if own[0] != axis), []).append(line)
+            values = dict.fromkeys(value for line in self.strategies for own, value in line.axes if own == axis)
+            if all(
+                len(group) == len(values) > 1 and len({results[line.label] for line in group}) == 1
+                for group in groups.values()
+            ):
+                rescaled = axis == "restart.scheduler" and any(own[0].scenario.rescale for own in self.results.values())
+                why = (
+                    ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
+                    if rescaled
+                    else ""
+                )
+                found.append(f"{axis} makes no difference here: {listed(list(values))} give the same results{why}")
         return found
 
     @cached_property
@@ -489,6 +604,7 @@ class Comparison:
             if options.interval_during_backlog_ns is None
             else None,
             savepoint=long_savepoint(runs[0], interval_ms=(interval_ns or 0) / 1e6),
+            has_savepoints=any(has_savepoints(run) for run in runs),
             committers=tuple(vertex.name for vertex in scenario.job.vertices if vertex.committer_of),
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
             hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),
@@ -503,6 +619,12 @@ class Comparison:
 def _overload(results: Sequence[Result], warmup_s: float) -> KeepingUp | None:
     runs, faults_s = [result.tables for result in results], [result.scenario.first_fault_s for result in results]
     return keeping_up(runs, results[0].scenario.job.edges, warmup_s=warmup_s, faults_s=faults_s)
+
+
+def _continues_drained(result: Result) -> bool:
+    drained_ms = [action.at_ns / 1e6 for action in result.scenario.actions if action.stop == "drain"]
+    begun_ms = result.tables["restores"]["begun"] if result.scenario.instances.start_from == "savepoint" else ()
+    return any(at_ms < begin_ms for at_ms in drained_ms for begin_ms in begun_ms)
 
 
 def _others(count: int) -> str:

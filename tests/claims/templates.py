@@ -234,12 +234,17 @@ def none_triggered(told: Printed, match: re.Match[str]) -> bool:
 
 
 def takes(told: Printed, match: re.Match[str]) -> bool:
-    """The slowest median, and the longest of that strategy."""
+    """The slowest median, and the longest of that strategy; of several medians the quickest first."""
     slow = [
         told.durations(runs) for name, runs in zip(told.names, told.all_runs, strict=True) if name in told.medians()
     ]
     slowest = max(slow, key=median)
-    return same_ms(match["ms"], median(slowest)) and (not match["longest"] or same_ms(match["longest"], slowest[-1]))
+    low, high = match["ms"], match["high"] or match["ms"]
+    return (
+        same_ms(high, median(slowest))
+        and (not match["high"] or same_ms(low, min(map(median, slow))))
+        and (not match["longest"] or same_ms(match["longest"], slowest[-1]))
+    )
 
 
 def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
@@ -471,7 +476,9 @@ def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
         if match["cost"] is None and match["change"] is None
         else -float(match["cost"] or 0) or float(match["change"] or 0)
     )
-    return abs(change - printed / 100) < 0.03
+    has_savepoints = ((run.checkpoints["savepointFormat"] != "") & (run.checkpoints["status"] == "COMPLETED")).any()
+    is_named = (match["both"] or match["both_too"]) is not None
+    return abs(change - printed / 100) < 0.03 and is_named == has_savepoints
 
 
 def writes_in_no_time(told: Printed, match: re.Match[str]) -> bool:
@@ -691,10 +698,16 @@ TEMPLATES = (
         none_due,
     ),
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),
-    template("takes", r"Checkpoints take (?P<ms>MS)(?: in the median, the longest (?P<longest>MS))?", takes),
+    template(
+        "takes",
+        r"Checkpoints take (?P<ms>MS)(?: to (?P<high>MS))?(?: in the median, the longest (?P<longest>MS))?",
+        takes,
+    ),
     template("nothing holds barriers up", r"nothing holds the barriers up" + LOAD, nothing_holds_barriers_up),
     template(
-        "differ by noise", r"the strategies differ by less than noise \((?P<low>MS)(?: to (?P<high>MS))?\)", medians_are
+        "differ as repetitions do",
+        r"the strategies differ by less than repetitions of one real job do \((?P<low>MS)(?: to (?P<high>MS))?\)",
+        medians_are,
     ),
     template("same for all", r"checkpoints take (?P<all>MS) with all strategies", medians_are_the_same),
     template(
@@ -811,8 +824,8 @@ TEMPLATES = (
     ),
     template(
         "cost of checkpoints",
-        r"checkpoints cost (?:no throughput|(?P<cost>[\d.]+) % of throughput)|throughput is "
-        r"(?P<change>[+-][\d.]+) % with checkpoints",
+        r"checkpoints(?P<both> and savepoints)? cost (?:no throughput|(?P<cost>[\d.]+) % of throughput)|throughput is "
+        r"(?P<change>[+-][\d.]+) % with checkpoints(?P<both_too> and savepoints)?",
         checkpoints_cost,
     ),
     template(

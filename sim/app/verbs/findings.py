@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sim.advice.settings import sinks_of
 from sim.app.verbs.common import OptionError
 from sim.app.verbs.options import command_line, portable
-from sim.jobs.evidence.known_issues import UNSAFE, IssueMatch, issues_of, known_issues, versions_of
+from sim.jobs.evidence.known_issues import (
+    MAX_NAMED,
+    IssueMatch,
+    count_defects,
+    first_ids,
+    issues_of,
+    known_issues,
+    versions_of,
+)
 from sim.model.cluster import version_span
 from sim.model.files import replace_text
 from sim.model.text import listed
@@ -151,8 +159,6 @@ def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
 
 # ---- `known-issues`: the catalogue of known defects; of a scenario or a real job those that apply to it, or may.
 
-_MOST_NAMED = 5
-"""Defects that a line names; of more the number is said."""
 HEADER = ("", "id", "component", "consequence", "fixed in", "what", "why")
 
 
@@ -176,14 +182,14 @@ class FoundIssues:
     def summary(self) -> str:
         """How many there are, and what would tell more."""
         if not self.has_job:
-            return f"{_count_failure(len(self.matches))}. With a FILE: those that apply to its job, or may."
+            return f"{count_defects(len(self.matches))}. With a FILE: those that apply to its job, or may."
         applying = sum(own.applies for own in self.matches)
         more = (
             f" Say {self.missing} to know more: defects of connectors that are not named are left out."
             if self.missing
             else ""
         )
-        return f"{_count_failure(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
+        return f"{count_defects(applying)} appl{'ies' if applying == 1 else 'y'}, {len(self.matches) - applying} may apply.{more}"
 
     @property
     def facts(self) -> list[dict[str, Any]]:
@@ -238,17 +244,17 @@ def issue_lines(name: str, scenarios: Sequence[Scenario]) -> Iterator[tuple[str,
     """A line for each known defect that applies, which is a warning, and one about those that may."""
     found = issues_of(scenarios)
     applying = [own for own in found if own.applies]
-    for own in applying[:_MOST_NAMED]:
+    for own in applying[:MAX_NAMED]:
         issue = own.issue
         text = f"{issue.id} ({issue.consequence}): {issue.title}. {own.simulated}. Way out: {issue.way_out}. {issue.source}"
         yield f"{name}: known defect {text}", True
-    if others := len(applying[_MOST_NAMED:]):
-        yield f"{name}: {_count_failure(others, 'more known defect')} apply: ckptsim known-issues FILE", True
+    if others := len(applying[MAX_NAMED:]):
+        yield f"{name}: {count_defects(others, 'more known defect')} apply: ckptsim known-issues FILE", True
     if possible := [own for own in found if not own.applies]:
         counts = ", ".join(
             f"{what} {count}" for what, count in Counter(own.issue.consequence for own in possible).items()
         )
-        text = f"{name}: {_count_failure(len(possible))} may apply ({counts}: {_named(possible)}): ckptsim known-issues FILE lists them"
+        text = f"{name}: {count_defects(len(possible))} may apply ({counts}: {first_ids(possible)}): ckptsim known-issues FILE lists them"
         yield text + (f"; fewer if you say {missing}" if (missing := _missing(scenarios)) else ""), False
 
 
@@ -258,20 +264,6 @@ def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
     for name, own in found.items():
         if alone := [issue for issue in own if not all(issue in other for other in found.values())]:
             yield f"known defects that may apply to {name} alone: {', '.join(alone)}"
-
-
-def nothing_lost(scenarios: Iterable[Scenario]) -> str:
-    """What a run without a loss does not say; empty: no known defect contradicts it."""
-    unsafe = [own for own in issues_of(scenarios) if own.issue.consequence in UNSAFE and not own.issue.simulated]
-    if not unsafe:
-        return ""
-    is_or_are = "are" if len(unsafe) > 1 else "is"
-    what = f"{_count_failure(len(unsafe))} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
-    return f"Nothing lost in the simulation; {what} ({_named(unsafe)}): ckptsim known-issues FILE"
-
-
-def _named(found: Sequence[IssueMatch]) -> str:
-    return ", ".join([*(own.issue.id for own in found[:_MOST_NAMED]), *["..."] * (len(found) > _MOST_NAMED)])
 
 
 def _cells(own: IssueMatch) -> list[str]:
@@ -299,10 +291,6 @@ def _missing(scenarios: Sequence[Scenario]) -> str:
         if vertex.source and not vertex.connector
     ]
     return ", ".join([*names, *(f"job.{vertex}.connector" for vertex in dict.fromkeys((*sources, *sinks)))])
-
-
-def _count_failure(count: int, what: str = "known defect") -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 # ---- What a folder keeps beside its rows for a report: question, verdict, texts and tables, and the command that makes it again.

@@ -18,12 +18,12 @@ from sim.app.verbs.findings import (
     axes_of,
     job_findings,
     known_issues_json,
-    nothing_lost,
     of_problem,
     tell,
     with_provenance,
 )
 from sim.app.verbs.options import RunFileOptions, RunOptions, command_line, lines_of, path_of, portable, with_defaults
+from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
@@ -31,6 +31,7 @@ from sim.model.schema.history_file import joined, missed_failures
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumed, read_text
 from sim.model.schema.validation import load_prices
+from sim.model.text import listed
 from sim.results.formats import ms_text
 from sim.runtime.manifest import identity
 from sim.studies.compare import compare_cells, folder_names, keep, plain
@@ -100,6 +101,7 @@ class RunOutcome:
         return [
             *filter(None, [own.overload]),
             *scarce,
+            *own.uneven,
             *map(str, own.deciding),
             *filter(None, [own.left_out, own.in_cold_start]),
         ]
@@ -112,7 +114,15 @@ class RunOutcome:
         lines += [
             f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()
         ]
-        lines += [f"{what}." for what in (*comparison.replays, *comparison.tables_left_out)]
+        lines += [f"{what}." for what in (*comparison.rollbacks, *comparison.replays, *comparison.committed_files)]
+        lines += [f"{what}." for what in (*comparison.tables_left_out, *comparison.axes_without_effect)]
+        lines += filter(None, [comparison.longest_downtime])
+        if drained := comparison.continued_after_drain:
+            lines.append(
+                f"Not a prediction: {listed(drained)}: a job begins from the savepoint of a drained one. Flink sends MAX_WATERMARK and the end "
+                "of input before that savepoint (stop --drain): windows have fired, and some sinks commit nothing any more (iceberg#2033). "
+                "Flink's documentation says not to resume such a job. Neither is simulated: stop without a drain, or do not continue it."
+            )
         lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
         lines += filter(None, (_longer_waits(own, comparison) for own in self.request.expectations))
         broken = [row for row in rows if not row["holds"]]
@@ -122,10 +132,10 @@ class RunOutcome:
         lost = any(row.lost_records for row in comparison.consequences.values()) or comparison.violations
         if (
             comparison.consequences_texts() is not None
-            and not lost
-            and (caveat := nothing_lost(self.request.study.scenarios))
+            and not (lost or comparison.continued_after_drain)
+            and (unsafe := unsafe_issues(self.request.study.scenarios))
         ):
-            lines.append(caveat)
+            lines.append(f"Nothing lost in the simulation; {unsafe.sentence}")
         if rows and not broken:
             lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
         return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -163,7 +163,9 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
     source: str = Field(pattern="^https://")
     evidence: str = ""
     simulated: str = ""
-    """The option of a scenario that plays it; empty: it is not simulated."""
+    """The option of a scenario that plays it; empty: it is not simulated, or in part."""
+    simulated_in_part: str = ""
+    """What of it is played, and by which option."""
 
     @field_validator("when")
     @classmethod
@@ -194,7 +196,10 @@ class IssueMatch(NamedTuple):
     @property
     def simulated(self) -> str:
         """Whether the simulation plays it."""
-        return f"Simulated by {self.issue.simulated}" if self.issue.simulated else "Not simulated"
+        issue = self.issue
+        if issue.simulated_in_part:
+            return f"Simulated in part: {issue.simulated_in_part}"
+        return f"Simulated by {issue.simulated}" if issue.simulated else "Not simulated"
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -252,6 +257,37 @@ def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = Mappi
                     found[issue.id] = own
     worst_first = [found[issue.id] for issue in known_issues() if issue.id in found]
     return sorted(worst_first, key=lambda own: not own.applies)
+
+
+MAX_NAMED = 5
+"""Defects that a line names; of more the number is said."""
+
+
+def count_defects(count: int, what: str = "known defect") -> str:
+    """``1 known defect``, ``2 known defects``."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def first_ids(found: Sequence[IssueMatch]) -> str:
+    """``A, B, C, D, E, ...``."""
+    return ", ".join([*(own.issue.id for own in found[:MAX_NAMED]), *["..."] * (len(found) > MAX_NAMED)])
+
+
+class UnsafeIssues(NamedTuple):
+    """Known defects that change output, are not simulated, and that a job has or may have."""
+
+    number: str  # ``2 known defects``
+    sentence: str  # without a full stop, with their ids
+
+
+def unsafe_issues(scenarios: Iterable[Scenario]) -> UnsafeIssues | None:
+    """None: no known defect contradicts that nothing is lost."""
+    found = [own for own in issues_of(scenarios) if own.issue.consequence in UNSAFE and not own.issue.simulated]
+    if not found:
+        return None
+    count, is_or_are = count_defects(len(found)), "are" if len(found) > 1 else "is"
+    what = f"{count} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
+    return UnsafeIssues(count, f"{what} ({first_ids(found)}): ckptsim known-issues FILE")
 
 
 def _match(issue: KnownIssue, version: str, scenario: Scenario) -> IssueMatch | None:

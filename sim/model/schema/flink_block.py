@@ -19,6 +19,7 @@ from typing import Any
 
 from sim.model import units
 from sim.model.checkpoint import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
+from sim.model.cluster import profile_of
 from sim.model.faults import RESTARTS, Restart
 from sim.model.schema.flink_file import FILE, FlinkFile, flat, read_flink_file
 from sim.model.schema.flink_keys import (
@@ -96,7 +97,7 @@ class _Move:
             for path, (value, mark) in self.file.beside.items():
                 self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
                 self._put(path, value, (FILE, path[-1]))
-        profile, others = str(value_at(self.plain, ("cluster", "profile")) or "2.x"), list[tuple[str, DocumentPath]]()
+        profile, others = self._profile(), list[tuple[str, DocumentPath]]()
         for written, place, value in sorted(self.entries, key=lambda entry: -self._rank(entry[1])):
             key = self.current.get(written, written)
             if key in self.places:
@@ -171,10 +172,22 @@ class _Move:
                 f"is not a key of Flink: it has no effect here{f' (the nearest one is {near!r})' if near else ''}",
             )
 
+    def _profile(self) -> str:
+        """The profile that the file writes, or that its version has."""
+        profile, version = (value_at(self.plain, ("cluster", key)) for key in ("profile", "version"))
+        try:
+            return str(profile or profile_of(str(version or "2")))
+        except ValueError:  # told by validation
+            return "2.x"
+
     def _tell(self, others: list[tuple[str, DocumentPath]]) -> None:
         """What was taken from the file, and what has no effect here: a line each."""
         if self.file is not None:
-            taken = [f"{'.'.join(path)} {value}" for path, (value, _) in self.file.beside.items()]
+            taken = [
+                f"{'.'.join(path)} {value}"
+                + (f" (simulated as profile {profile_of(value)})" if path[-1] == "version" else "")
+                for path, (value, _) in self.file.beside.items()
+            ]
             taken += [
                 f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"
                 for key, place in self.places.items()

@@ -290,8 +290,7 @@ def _add_spec(found: FlinkFile, plain: Mapping, reading: Reading) -> None:
         found.keys["parallelism.default"] = parallelism
     version, cores = value("flinkVersion"), value("taskManager.resource.cpu")
     if match := re.fullmatch(r"v(\d+)_(\d+)", str(version[0])):
-        profile = "2.x" if match[1] != "1" else "1.15" if int(match[2]) <= 15 else "1.20"
-        found.beside["cluster", "profile"] = (profile, version[1])
+        found.beside["cluster", "version"] = (f"{match[1]}.{match[2]}", version[1])
     if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
         found.beside["cluster", "cores"] = (int(match[1]), cores[1])
     for name in (*_NOT_MODELLED, *(() if ("cluster", "cores") in found.beside else ("taskManager.resource.cpu",))):

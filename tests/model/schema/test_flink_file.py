@@ -149,7 +149,7 @@ def test_each_form_says_the_same(tmp_path, text, name):
 
 
 TAKEN = [
-    "cluster.profile 1.20",
+    "cluster.version 1.20 (simulated as profile 1.20)",
     "cluster.cores 2",
     "taskmanager.numberOfTaskSlots 2",
     "execution.checkpointing.interval 5 s",

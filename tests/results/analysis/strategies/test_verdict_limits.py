@@ -68,13 +68,14 @@ def test_a_job_that_is_over_has_no_throughput_to_compare(saturated, made, edges)
 def test_durations_within_a_hundred_milliseconds_are_noise(saturated, edges, fast_ms, differs):
     text = verdict([line("a", saturated(700, 10), edges), line("b", saturated(fast_ms, 10), edges)])
 
-    assert differs == ("instead of 700 ms" in text) == ("noise" not in text)
+    assert differs == ("instead of 700 ms" in text) == ("repetitions" not in text)
 
 
 @pytest.mark.parametrize(("fast_ms", "differs"), [(8990, True), (9010, False)])
 def test_durations_within_a_tenth_of_the_slower_one_are_noise(saturated, edges, fast_ms, differs):
     assert differs == (
-        "noise" not in verdict([line("a", saturated(10_000, 10), edges), line("b", saturated(fast_ms, 10), edges)])
+        "repetitions"
+        not in verdict([line("a", saturated(10_000, 10), edges), line("b", saturated(fast_ms, 10), edges)])
     )
 
 
