@@ -32,7 +32,7 @@ def not_modelled(config: Configuration) -> list[str]:
         phrases.append("task managers lost one after the other: each is replaced as the first one was")
     phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]
     if config.fs.slow_prob and config.fs.slow_factor != round(config.fs.slow_factor):
-        phrases.append(f"a slow factor that is no whole number ({config.fs.slow_factor:g})")
+        phrases.append(f"a slow factor that is not a whole number ({config.fs.slow_factor:g})")
     for node in config.nodes:
         phrases += [f"'{node.id}': {phrase}" for phrase in _of_node(config, node)]
     return phrases

@@ -35,7 +35,7 @@ def kept_in(folder: Path) -> Iterator[None]:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise NotKeptError(
-            f"cannot keep results in {folder}: {why}; what was kept before stays, and the same command goes on"
+            f"cannot write results to {folder}: {why}; earlier results are kept, run the same command to resume"
         ) from None
 
 

@@ -1,6 +1,6 @@
 """Quantities as people write them -> integers: ns, bytes, exact rates.  The unit is required.
 
-KiB = 1024, kB = 1000.  Nothing is rounded: a value that is no whole number of ns or bytes is refused.  Every refusal is a
+KiB = 1024, kB = 1000.  Nothing is rounded: a value that is not a whole number of ns or bytes is refused.  Every refusal is a
 `UnitError` that says what to write instead.  Flink's own syntax is laxer (a bare duration is milliseconds, a bare size bytes,
 ``kb`` is 1024): `parse_flink_duration` and `parse_flink_size` read it, for the `flink:` block of a scenario only.
 Nothing else in the project parses a quantity.
@@ -95,7 +95,7 @@ def parse_duration(text: object) -> int:
             if unit in _ALIASES
             else f"units of time are {', '.join(DURATIONS)}"
         )
-        raise UnitError(f"{_quoted(text)} is no duration: {hint}")
+        raise UnitError(f"{_quoted(text)} is not a duration: {hint}")
     return _integer(number * DURATIONS[unit], text, "nanoseconds")
 
 
@@ -142,7 +142,7 @@ def parse_share(text: object) -> Fraction:
     """``"30 %"`` -> 3/10, at most 100 %."""
     number, unit, per = _split(text, "a share", "'30 %'")
     if unit != "%" or per:
-        raise UnitError(f"{_quoted(text)} is no share: write '30 %'")
+        raise UnitError(f"{_quoted(text)} is not a share: write '30 %'")
     if number > 100:
         raise UnitError(f"{_quoted(text)}: a share is at most 100 %")
     return number / 100
@@ -152,7 +152,7 @@ def parse_count(text: object) -> int:
     """``6900``, ``"20k"``, ``"1.5M"`` -> a whole number of records."""
     number, unit, per = _split(text, "a number of records", "6900 or '20k'", bare=True)
     if per or unit not in _COUNTS:
-        raise UnitError(f"{_quoted(text)} is no number of records: write 6900 or '20k'")
+        raise UnitError(f"{_quoted(text)} is not a number of records: write 6900 or '20k'")
     return _integer(number * _COUNTS[unit], text, "records")
 
 
@@ -160,7 +160,7 @@ def parse_number(text: object) -> Fraction:
     """``3``, ``0.25``, ``"1/3"`` -> the exact number, not negative."""
     stripped = _stripped(text)
     if isinstance(text, bool) or not _NUMBER.fullmatch(stripped) or stripped.endswith("/0"):
-        raise UnitError(f"{_quoted(text)} is no number: write 3, 0.25 or 1/3")
+        raise UnitError(f"{_quoted(text)} is not a number: write 3, 0.25 or 1/3")
     number = Fraction(stripped)
     if number < 0:
         raise UnitError(f"{_quoted(text)} is negative: write a number from 0 on")
@@ -282,7 +282,7 @@ def _bytes_unit(unit: str, text: object) -> int:
     if unit in SIZES:
         return SIZES[unit]
     hint = f"write {_AMBIGUOUS[unit]}" if unit in _AMBIGUOUS else f"units of size are {', '.join(SIZES)}"
-    raise UnitError(f"{_quoted(text)} is no size: {hint}")
+    raise UnitError(f"{_quoted(text)} is not a size: {hint}")
 
 
 def _per_second(number: Fraction, unit: str) -> str:
@@ -294,12 +294,12 @@ def _per_second(number: Fraction, unit: str) -> str:
 
 
 def _no_rate(text: object) -> str:
-    return f"{_quoted(text)} is no record rate: write '500/s', '20k/s', '1.5M/s', '30/min' or 'unlimited'"
+    return f"{_quoted(text)} is not a record rate: write '500/s', '20k/s', '1.5M/s', '30/min' or 'unlimited'"
 
 
 def _integer(value: Fraction, text: object, what: str) -> int:
     if value.denominator != 1:
-        raise UnitError(f"{_quoted(text)} is no whole number of {what}")
+        raise UnitError(f"{_quoted(text)} is not a whole number of {what}")
     if value > LARGEST:
         raise UnitError(f"{_quoted(text)} is too large: at most {LARGEST} {what}")
     return int(value)

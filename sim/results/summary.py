@@ -145,7 +145,7 @@ def _of_queues(
 
 
 def _first_failure_ms(tables: Tables) -> float:
-    """A failure, and what follows from it, is no warm-up."""
+    """A failure, and what follows from it, is not a warm-up."""
     failed = tables["recoveries"]["failed"]
     return float(failed.min()) if len(failed) else math.inf
 

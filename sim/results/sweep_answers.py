@@ -649,7 +649,7 @@ def limit(column: str, condition: str) -> Limit:
     """``limit("end_to_end_p99_ms", "< 60 s")``; for a mean, < and <= are the same."""
     parsed = parse_condition(condition)
     if parsed is None or parsed.comparison in ("==", "!="):
-        raise MeasureError(f"'{condition}' is no condition: write '< 60 s' or '> 10'")
+        raise MeasureError(f"'{condition}' is not a condition: write '< 60 s' or '> 10'")
     try:
         bound = _of(column).parse(parsed.bound)
     except units.UnitError as error:

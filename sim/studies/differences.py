@@ -158,7 +158,7 @@ class _Made:
         self.same = content(self.plain_scenario)
 
     def by(self, changes: Iterable[InputChange]) -> Scenario | None:
-        """A with these changes.  None: it is no scenario."""
+        """A with these changes.  None: it is not a scenario."""
         plain = deepcopy(self._plain)
         try:
             for change in changes:

@@ -99,7 +99,7 @@ class Expectation:
 def expectation(metric: str, condition: str) -> Expectation:
     """Read one line of `expect:`."""
     if (parsed := parse_condition(condition)) is None:
-        raise ExpectationError(f"expect: {metric}: '{condition}' is no condition: write '< 60 s'")
+        raise ExpectationError(f"expect: {metric}: '{condition}' is not a condition: write '< 60 s'")
     if metric in _COUNTS:
         return Expectation(metric, parsed, "checkpoints", "", "count", _bound(metric, parsed.bound, ""))
     table, _, rest = metric.partition(".")

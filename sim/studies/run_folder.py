@@ -200,7 +200,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise FolderError(
-            f"{path.parent}: is no folder of results: it has no readable {path.name}; nor has it answers of Flink (jobs/ID.json) or logs"
+            f"{path.parent}: is not a folder of results: it has no readable {path.name}; nor has it answers of Flink (jobs/ID.json) or logs"
         ) from None
 
 

@@ -110,7 +110,7 @@ def test_a_jobmanager_that_answers_nonsense_answers():
     told.away(BEGUN_MS, "HTTP 503")
     said = texts(told.strange(BEGUN_MS + 60 * S, "no JSON"))
 
-    assert said == ["the JobManager answers again, after 1 min", "the answers make no sense: no JSON; watching goes on"]
+    assert said == ["the JobManager answers again, after 1 min", "unexpected response: no JSON; watching continues"]
     assert "gives no answer" not in verdict(told)
     assert texts(told.looked(*at(300))[0]) == ["the answers make sense again"]
 

@@ -361,9 +361,9 @@ TEMPLATES = tuple(
         claim,
     )
     for name, pattern, claim in (
-        ("away", r"the JobManager (?:is away|answers too slowly): (?P<why>[^;]*); watching goes on", is_away),
+        ("away", r"the JobManager (?:is unreachable|answers too slowly): (?P<why>[^;]*); watching continues", is_away),
         ("answers again", r"the JobManager answers again, after (?P<passed>[\d.]+ \w+)", answers_again),
-        ("makes no sense", r"the answers make no sense: (?P<why>[^;]*); watching goes on", is_strange),
+        ("makes no sense", r"unexpected response: (?P<why>[^;]*); watching continues", is_strange),
         ("makes sense", r"the answers make sense again", lambda told, _: told.was_strange),
         (
             "missed",

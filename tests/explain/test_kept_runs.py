@@ -57,7 +57,7 @@ def test_what_is_no_folder_of_results_is_refused(folder, tmp_path):
     shutil.rmtree(folder / "aligned")
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(FolderError, match=r"empty: is no folder of results: it has no readable comparison\.json"):
+    with pytest.raises(FolderError, match=r"empty: is not a folder of results: it has no readable comparison\.json"):
         runs_of(tmp_path / "empty")
     with pytest.raises(FolderError, match=r"has no readable manifest\.json"):
         runs_of(folder)

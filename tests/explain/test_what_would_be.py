@@ -244,7 +244,7 @@ def test_the_title_names_number_job_and_strategy(options, expected):
 
 @pytest.mark.parametrize(("end_ns", "exact"), [(5_743_200_001, "(5743200001 ns)"), (5_743_000_000, "(5743 ms)")])
 def test_the_sum_is_exact(end_ns, exact):
-    """To the nanosecond where it is no whole number of milliseconds."""
+    """To the nanosecond where it is not a whole number of milliseconds."""
     found = account_of(AccountLine((PathPart(PathKind.SYNC, 0, end_ns),), "sink[0]", "it is slow"))
 
     (total,) = [own for own in text(found).splitlines() if "sum to" in own]

@@ -111,7 +111,7 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
         (
             "job.conf",
             "env {\n  parallelism = 2\n}\n",
-            "no lines of checkpoints .*: no line has a time, so it is no log of a JobManager",
+            "no lines of checkpoints .*: no line has a time, so it is not a log of a JobManager",
         ),
         (
             "flink-conf.yaml",

@@ -59,7 +59,7 @@ def compare(
 def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks: bool = True) -> Result:
     """One run of one combination: its tables, journal and manifest.
 
-    ValueError: the study has several combinations, or the engine is unknown.  TypeError: it is no scenario.
+    ValueError: the study has several combinations, or the engine is unknown.  TypeError: it is not a scenario.
     """
     from sim.model.scenario import Scenario as Model
     from sim.runtime.simulate import simulate as run

@@ -373,7 +373,7 @@ def _heading(name: str) -> str:
 def page_of(folder: Path) -> Page:
     """Raises FolderError, ScenarioError."""
     if not folder.is_dir():
-        raise FolderError(f"{folder}: is no folder: give one that 'ckptsim run', 'sweep', 'advise' or 'diff' wrote")
+        raise FolderError(f"{folder}: is not a folder: give one that 'ckptsim run', 'sweep', 'advise' or 'diff' wrote")
     for name in (ANSWER, ADVICE, DIFF):
         if (folder / name).is_file():
             return answer_page(folder, name)

@@ -185,7 +185,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **opt
                     vary=given["unknowns"],
                 )
     except KeyboardInterrupt:
-        raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
+        raise Stopped(f"results so far are in {folder}; run the same command to resume") from None
     advised = Advised(found, folder, file, changes, runner.cpu_s(), runner.collected())
     for finding in runner.store.findings():
         listener.message(finding)
@@ -256,7 +256,7 @@ def _failure(name: str) -> Failure:
 
 
 def _ms(option: str, text: str | None) -> float | None:
-    """A duration in ms; None: it is not given.  OptionError: it is no duration."""
+    """A duration in ms; None: it is not given.  OptionError: it is not a duration."""
     if text is None:
         return None
     if (found := parsed(option, text, parse_duration) / 1e6) <= 0:

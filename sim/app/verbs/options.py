@@ -132,7 +132,7 @@ def lines_of(changes: Changes | Any) -> list[str]:
     """TypeError: neither a mapping from keys to values nor a list of ``key=value``."""
     if isinstance(changes, Mapping):
         if wrong := [key for key in changes if not isinstance(key, str)]:
-            raise TypeError(f"changes: {_EXPECTED}, and {wrong[0]!r} is no key")
+            raise TypeError(f"changes: {_EXPECTED}, and {wrong[0]!r} is not a key")
         from sim.studies.sweeps.design import override
 
         return [override(key, value) for key, value in changes.items()]
@@ -242,7 +242,12 @@ TracesMasterOption = Annotated[
 JobOption = Annotated[str | None, Option("Which job, if there are several.", metavar="ID", of="real jobs")]
 DeadlineOption = Annotated[
     str | None,
-    Option("Live jobs: for all questions. (--sample + 10 min)", metavar="DURATION", is_stored=False, of="real jobs"),
+    Option(
+        "Live jobs: time limit of all REST requests. (Default: 10 min after sampling.)",
+        metavar="DURATION",
+        is_stored=False,
+        of="real jobs",
+    ),
 ]
 
 
@@ -302,7 +307,12 @@ class ImportOptions(TypedDict, total=False):
 
     job: JobOption
     out: Annotated[
-        FilePath | None, Option("Instead of stdout; what was seen is kept beside it.", flag="--out -o", metavar="FILE")
+        FilePath | None,
+        Option(
+            "Output file (default: stdout); the checkpoint history is written next to it.",
+            flag="--out -o",
+            metavar="FILE",
+        ),
     ]
     sample: Annotated[str, Option("Live jobs: how long to sample metrics.", "60 s", metavar="DURATION")]
     save: Annotated[

@@ -209,7 +209,7 @@ def _watching(
         except KeyboardInterrupt:
             left = len(store.missing(plan))
             raise Stopped(
-                f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on"
+                f"{distinct - left} of {distinct} cells are kept in {store.folder}; run the same command to resume"
             ) from None
 
 

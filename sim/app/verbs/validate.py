@@ -37,7 +37,7 @@ def in_folder(folder: Path, warn: Callable[[str], object] = str) -> list[Path]:
     named = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz"), *folder.glob("*.zip")])
     for path in named:
         if not path.is_file():
-            warn(f"skipped: {path}: is no ordinary file")
+            warn(f"skipped: {path}: is not a regular file")
     return [path for path in named if path.is_file()]
 
 

@@ -105,7 +105,7 @@ def watch(
         try:
             session.run()
         except KeyboardInterrupt:
-            raise Stopped(f"the same command goes on where it was: {request.folder} is its memory") from None
+            raise Stopped(f"run the same command to resume: its state is in {request.folder}") from None
         finally:
             session.close()
     return Watched(request.folder, tuple(session.events), verdict(session.watcher))

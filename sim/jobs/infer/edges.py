@@ -483,7 +483,7 @@ def _per_second(count: float, elapsed_ms: float) -> float:
 
 NEAREST_SHIPPING = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
 """Ship strategies that a scenario lacks -> (the nearest one, a description)."""
-# an edge that carries nearly all that its writer writes is no edge of its own; so are records of nearly that size
+# an edge that carries nearly all that its writer writes is not a edge of its own; so are records of nearly that size
 ALIKE_SHARE = 0.03
 
 

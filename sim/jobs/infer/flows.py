@@ -132,11 +132,11 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
 def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
     """Metric -> value per subtask.  Parsed by hand: a job of thousands of subtasks has millions of these."""
     if not isinstance(answer, list):
-        raise RecordingError(f"{path}: is no list of metrics")
+        raise RecordingError(f"{path}: is not a list of metrics")
     values: dict[str, list[float]] = {}
     for metric in answer:
         if not isinstance(metric, dict):
-            raise RecordingError(f"{path}: a metric is no object")
+            raise RecordingError(f"{path}: a metric is not an object")
         number, _, name = str(metric.get("id")).partition(".")
         if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
             short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Windows of a vertex: from the plan, from the rhythm of its state and counters."""
+"""Infer the windows of a vertex from the job plan, the periodicity of its state size, and its counters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.scenario import Overheads
 from sim.model.units import MS, UnitError, format_duration, format_number, format_size, parse_flink_duration
 
-# ---- What Flink's plan says of a window: its assigner with all its sizes stands in the description of the operator.
+# ---- Windows in Flink's plan: the description of the operator contains the window assigner and its sizes.
 #
 # DataStream: `Window(TumblingEventTimeWindows(7000), EventTimeTrigger, ...)`, in ms.
 # SQL: `window=[HOP(time_col=[t], size=[10 s], slide=[2 s])]`.
@@ -32,7 +32,7 @@ from sim.model.units import MS, UnitError, format_duration, format_number, forma
 
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:
-    """A window, as the plan describes it.  `size_ns`: of a session its gap; `every_ns`: from one end to the next one."""
+    """A window in the plan.  `size_ns`: of a session, its gap; `every_ns`: the slide, from one window end to the next."""
 
     kind: Literal["tumbling", "sliding", "session"]
     size_ns: int
@@ -55,7 +55,7 @@ _SIZES = re.compile(r"\b(max_size|size|slide|step|gap)=\[([^\]]*)\]")
 
 
 def planned_window(description: str) -> PlannedWindow | None:
-    """The first window of a chain; None: its description names none."""
+    """Return the first window of a chain.  Returns None if its description contains no window."""
     if found := _DATASTREAM.search(description):
         return _of_datastream(found)
     if found := _SQL.search(description):
@@ -64,7 +64,7 @@ def planned_window(description: str) -> PlannedWindow | None:
 
 
 def uses_event_time(descriptions: Iterable[str]) -> bool:
-    """Whether any operator of a job of SQL makes watermarks."""
+    """Return whether any operator of an SQL job generates watermarks."""
     return any("WatermarkAssigner(" in text or "watermark=[" in text for text in descriptions)
 
 
@@ -98,17 +98,17 @@ def _of_sql(found: re.Match[str]) -> PlannedWindow | None:
     return PlannedWindow(kind, size, every, "", "sql", found["stage"] == "Local", phrase)
 
 
-# ---- Whether durations gather at one turn of a rhythm.
+# ---- Rayleigh test (by permutation): do durations depend on the phase of a period?
 
 _RHYTHM_RESAMPLES = 20_000
 _SEED = 1
 
 
 def gathering(turns: Sequence[float], durations_ms: Sequence[float]) -> float:
-    """The probability that durations dealt out at random would gather at one turn as much as these do.
+    """Return the p-value of the weighted Rayleigh test for concentration of durations at one phase.
 
-    They gather as the length of the mean of unit vectors at the turns, weighted by what each takes beyond the shortest (Rayleigh's test,
-    by permutation).  `turns`: shares of one round.
+    The statistic is the length of the mean of unit vectors at the phases, weighted by duration minus the shortest duration;
+    its null distribution comes from random permutations of the durations.  `turns`: phases in [0, 1).
     """
     took = np.array(durations_ms, dtype=float)
     if not took.size:
@@ -122,22 +122,22 @@ def gathering(turns: Sequence[float], durations_ms: Sequence[float]) -> float:
     return float((1 + as_much.sum()) / (1 + _RHYTHM_RESAMPLES))
 
 
-# ---- Sizes that rise and fall to their floor at equal distances: state that a window lets go at its end.
+# ---- Saw-tooth state size: a window clears its state when it fires.
 #
-# Within a period sizes may rise along any curve: new keys come along a line, known ones no more.
-# So the curve is the best one that never falls.
+# Within a period sizes may rise along any curve: records of known keys add nothing, so growth can slow down.
+# So isotonic regression (the best non-decreasing curve by least squares) is fitted within a period.
 
 EXPLAINED = 0.9
-"""Share of the variance of the sizes: a curve that leaves more of it is not theirs."""
+"""Minimum R2 (share of the variance explained) to accept a saw tooth."""
 MIN_SIZES_FOR_SAW_TOOTH = 6
-"""Fewer sizes lie on any such curve."""
+"""Any such curve fits fewer sizes."""
 
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SawTooth:
-    """A saw tooth: the size falls at one moment between `high_ms` and `low_ms`, and whole periods away.
+    """A saw tooth: the size falls at one moment between `high_ms` and `low_ms`, and every period before and after.
 
     Then it rises from `floor` by `per_second`.
     """
@@ -150,13 +150,13 @@ class SawTooth:
     explained: float
 
     def falls_ms(self, slack_ms: float = 0) -> float:
-        """A whole multiple of the period by the clock, if it lies there or nearly so: windows end there.  Else the middle."""
+        """Return the window end: aligned to the epoch if such a time is within the bracket (+- slack), otherwise its midpoint."""
         at_ms = -(-(self.high_ms - slack_ms) // self.period_ms) * self.period_ms
         return at_ms if at_ms <= self.low_ms + slack_ms else (self.high_ms + self.low_ms) / 2
 
 
 def fitted(points: Sequence[tuple[float, float]], periods_ms: Iterable[float]) -> SawTooth | None:
-    """The best curve through (time [ms], size) with one of the periods; None: there is none that explains them."""
+    """Fit a saw tooth to (time [ms], size), with the best of the periods.  Returns None if R2 is too low."""
     if len(points) < MIN_SIZES_FOR_SAW_TOOTH or len({size for _, size in points}) < MIN_SIZES_FOR_SAW_TOOTH:
         return None
     times, sizes = (np.array(column, dtype=float) for column in zip(*points, strict=True))
@@ -170,7 +170,7 @@ def fitted(points: Sequence[tuple[float, float]], periods_ms: Iterable[float]) -
 
 
 def _with_period(times: Numbers, sizes: Numbers, period_ms: float) -> tuple[float, float, float, float]:
-    """(share of the variance explained, period, last time before a fall, first time behind it)."""
+    """Return (R2, period, last time before a fall, first time after it)."""
     from scipy.optimize import isotonic_regression
 
     phases = times % period_ms
@@ -188,7 +188,7 @@ def _with_period(times: Numbers, sizes: Numbers, period_ms: float) -> tuple[floa
 
 
 def _line(since: Numbers, sizes: Numbers) -> tuple[float, float]:
-    """(floor, slope) by least squares; a floor below nothing is none."""
+    """Return (floor, slope) by least squares; a negative floor is clipped to 0."""
     away = since - since.mean()
     slope = float(away @ (sizes - sizes.mean())) / max(float(away @ away), 1e-9)
     floor = float(sizes.mean()) - slope * float(since.mean())
@@ -197,11 +197,11 @@ def _line(since: Numbers, sizes: Numbers) -> tuple[float, float]:
 
 # ---- Subtasks of a source that emit nothing while others do: their partitions are silent, or there are fewer partitions than subtasks.
 
-MIN_RECORDS_OF_OTHERS = 20  # records of each of the others, on average: so many are no chance
+MIN_RECORDS_OF_OTHERS = 20  # minimum mean records per other subtask to call a subtask silent
 
 
 def infer_silent(draft: Draft, vertex: str, flow: Flows) -> Flows:
-    """Set how many there are; the flows of the others are what the source does."""
+    """Set the number of silent subtasks.  Returns the flows of the others, which are what the source does."""
     emitted = [own.records_out for own in flow.subtasks]
     silent = [i for i, records in enumerate(emitted) if records == 0]
     others = len(emitted) - len(silent)
@@ -213,7 +213,7 @@ def infer_silent(draft: Draft, vertex: str, flow: Flows) -> Flows:
 
 
 def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
-    """No request tells when a silent subtask is idle.  If windows end all the same it is."""
+    """Flink's REST API does not say whether a silent subtask is idle.  If windows fire anyway, it is."""
     windows = [
         name for name, vertex in draft.document["job"].items() if vertex.get("window", {}).get("time") == "event"
     ]
@@ -229,12 +229,12 @@ def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
             draft.ask("source.watermark.idle-timeout", "1 s" if ends else "0 s", question, why, job=name)
 
 
-# ---- What one end of a window does to the counters of its vertex: records that leave together, and busy time for each of them.
+# ---- Effect of a window end on the counters of its vertex: records emitted together, and busy time per record.
 
 _SHIFTS = 40  # moments tried for the ends, within one period
-_FIRING_STANDARD_ERRORS = 3.0  # standard errors: a smaller time of an output may be none
+_FIRING_STANDARD_ERRORS = 3.0  # a smaller time per output is not significantly above 0
 FEWEST_STEPS = 4
-UNEVEN = 0.1  # of an end: steps that are off by more hold parts of them
+UNEVEN = 0.1  # of a window's output: a larger root mean square residual means partial windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class BusySplit:
 
 
 def outputs_per_end(sampled: Series, falls_ms: float, period_ms: float) -> tuple[float, int] | None:
-    """(records that leave at an end, ends seen): the steps of the counter are whole multiples of one number; None: they are not."""
+    """Return (records emitted per window end, ends seen).  Returns None if steps of the counter are not multiples of one number."""
     samples = [
         (time_ms, math.fsum(values))
         for time_ms, values in sampled.get("numRecordsOut", ())
@@ -272,7 +272,10 @@ def outputs_per_end(sampled: Series, falls_ms: float, period_ms: float) -> tuple
 
 
 def split_of_busy_time(sampled: Series) -> BusySplit | None:
-    """By least squares over all steps of all subtasks, none below 0, all busy time dealt out; None: they do not tell the two apart."""
+    """Split busy time by non-negative least squares (NNLS) over all steps of all subtasks, scaled to the total busy time.
+
+    Returns None if the two are not identifiable: collinear counters, or a time per output that is not significant.
+    """
     from scipy.optimize import nnls
 
     columns = [_steps(sampled, name) for name in ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")]
@@ -298,30 +301,30 @@ def _steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], name: str) 
     return [now - then for before, after in pairwise(values) for then, now in zip(before, after, strict=False)]
 
 
-# ---- A rhythm in durations whose period is not known: all periods are tried, and chance may try as many.
+# ---- Unknown period: a max statistic over all frequencies, with a p-value corrected for multiple testing.
 
 FloatArray = NDArray[np.float64]
 
 _PERIOD_RESAMPLES = 4_000
 _MIN_PERIODS = 4
-"""A rhythm is told from so many rounds on."""
+"""Minimum periods observed."""
 _MIN_SIZES_FOR_PERIOD = 16
 _PERIOD_REFINEMENT = 20
 
 
 class UnknownRhythm(NamedTuple):
-    """The period at which durations gather most."""
+    """The period at which durations are most concentrated at one phase."""
 
     period_ms: float
-    p: float  # that durations dealt out at random would gather as much at any period
+    p: float  # p-value, corrected for all periods tried
     others_ms: tuple[float, ...]  # shorter periods that look the same at the times of the checkpoints
 
 
 def unknown_rhythm(times_ms: Sequence[float], durations_ms: Sequence[float]) -> UnknownRhythm | None:
-    """`times_ms`: when each was triggered.  None: too few, or all alike.
+    """Find the period of durations.  `times_ms`: trigger times.  Returns None if there are too few, or all are equal.
 
-    Of each frequency the length of the mean vector, weighted by what each takes beyond the shortest, is compared with its mean over
-    permutations (Lomb's periodogram).  The probability is that of the largest over all frequencies (Westfall and Young 1993).
+    At each frequency the squared length of the mean vector, weighted by duration minus the shortest, is divided by its mean over
+    permutations (Lomb's periodogram).  The p-value is that of the maximum over all frequencies (Westfall and Young 1993).
     """
     times, took = np.array(times_ms, dtype=float), np.array(durations_ms, dtype=float)
     if len(times) < _MIN_SIZES_FOR_PERIOD:
@@ -329,7 +332,7 @@ def unknown_rhythm(times_ms: Sequence[float], durations_ms: Sequence[float]) -> 
     weights, apart, span = took - took.min(), float(median(np.diff(np.sort(times)))), float(np.ptp(times))
     if not weights.any() or apart <= 0 or span < 2 * _MIN_PERIODS * apart:
         return None
-    # Neighbouring frequencies are half a resolution apart; above one round per two checkpoints rhythms look like slower ones.
+    # Neighbouring frequencies are half a resolution apart; above the Nyquist frequency (one period per two checkpoints) they alias.
     frequencies = np.arange(_MIN_PERIODS / span, 0.5 / apart, 0.5 / span)
     dealt = np.random.default_rng(_SEED).permuted(np.tile(weights, (_PERIOD_RESAMPLES, 1)), axis=1)
     by_chance = _powers(dealt, times - times.min(), frequencies)
@@ -343,7 +346,7 @@ def unknown_rhythm(times_ms: Sequence[float], durations_ms: Sequence[float]) -> 
 
 
 def _powers(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """A row per row of weights, a column per frequency."""
+    """Return the power, a row per row of weights, a column per frequency."""
     angles = 2 * np.pi * np.outer(times, frequencies)
     return np.square(weights @ np.cos(angles)) + np.square(weights @ np.sin(angles))
 
@@ -352,23 +355,23 @@ def _powers(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> 
 #
 # =================  ============================================================================================================
 # kind, sizes, time  the description of the operator in the plan; without one: a saw tooth through the sizes of its state, and a question
-# phase              where the sizes of the state fall, beside the triggers of the checkpoints
+# phase              where the state size falls, relative to the checkpoint triggers
 # state-per-record   the slope of the sizes / records in
-# fan-out            records out per end / records in between two ends: totals of a short sample hold a broken number of windows
+# fan-out            records out per end / records in between two ends: a short sample covers a fractional number of windows
 # service, fire      busy time of a step of the counters = records in x service + records out x fire
 # =================  ============================================================================================================
 
-FLOOR = 0.1  # of the height of the tooth: a lower floor is what arrived while the window ended
-UNPLANNED = 0.97  # share of the variance: without a word in the plan the curve has to fit this well
-MAX_P_VALUE = 0.01  # probability of durations that gather so by chance
+FLOOR = 0.1  # of the height of the tooth: a lower floor is data that arrived while the window fired
+UNPLANNED = 0.97  # if the plan names no window
+MAX_P_VALUE = 0.01  # of the Rayleigh test
 LONGEST_S = 120
 SHORTEST_S = 2
-TEETH = 3  # ends of windows within the history: fewer may be anything
-WORKS = 0.05  # of its time busy: with less it does not matter what the time is spent on
-RUN_ENDS = 12  # ends of windows in a run
+TEETH = 3  # minimum window ends in the history
+WORKS = 0.05  # below this busy share the split of busy time does not matter
+RUN_ENDS = 12  # window ends in a run
 LONGEST_RUN_NS = 3600 * 10**9
-SLACK_MS = 250.0  # a watermark comes so much later
-SHORTEST_NS = 1000  # of a record, where all of the busy time lies in the outputs
+SLACK_MS = 250.0  # by which a watermark may be late
+SHORTEST_NS = 1000  # service time per record if the outputs take all of the busy time
 
 
 class _Found(NamedTuple):
@@ -379,7 +382,7 @@ class _Found(NamedTuple):
 
 
 def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `window:` of every vertex that has one, and what follows from it."""
+    """Set `window:` of every vertex that has one, and the values derived from it."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
         found = _found(job, vertex)
@@ -405,13 +408,13 @@ def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> No
 
 
 def longest_run_ns(job: RestJob) -> int:
-    """How long a run has to be to show windows at all phases of the checkpoints."""
+    """Return the run length that covers windows at all phases of the checkpoints."""
     periods = [found.window.every_ns for vertex in job.vertices if (found := _found(job, vertex)) is not None]
     return min(RUN_ENDS * max(periods, default=0), LONGEST_RUN_NS)
 
 
 def _found(job: RestJob, vertex: RestVertex) -> _Found | None:
-    # files of RocksDB rise and fall as they are merged
+    # RocksDB files grow and shrink with compaction, so only heap state is used
     planned, on_heap = planned_window(vertex.description), backend_of(job) == "hashmap"
     if planned is not None:
         sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
@@ -424,10 +427,10 @@ def _found(job: RestJob, vertex: RestVertex) -> _Found | None:
 
 
 def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
-    """Timers of a keyed function that fire together, and let its state on the heap go; None: its sizes do not show them.
+    """Find timers of a keyed function that fire together and clear its heap state.  Returns None if its sizes do not show them.
 
-    Where a checkpoint comes while they fire, sizes lie off the curve.  Then long checkpoints must keep its rhythm as well.
-    Sizes that only rise are no teeth, whatever period fits them: checkpoints a little more than a period apart rise along each tooth.
+    A checkpoint taken while they fire is off the curve.  Then long checkpoints must have the same period as well (Rayleigh test).
+    Sizes that only rise are not accepted, whatever period fits them: checkpoints a little more than a period apart rise along each tooth.
     """
     sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
     if sum(after < before for (_, before), (_, after) in pairwise(sizes)) < TEETH - 1:
@@ -443,7 +446,7 @@ def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
 
 
 def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
-    """(time up to which records were read [epoch ms], bytes) of each usual checkpoint: a barrier waits in line with records."""
+    """(time up to which records were read [epoch ms], bytes) of each usual checkpoint: barriers queue behind records."""
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
     for point in usual_checkpoints(job):
         task = point.tasks.get(vertex.name)
@@ -480,7 +483,7 @@ def _window(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found, *, ev
 
 
 def _phase(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found) -> None:
-    """Set when windows end, so that they meet the checkpoints of a run as they met those of the job."""
+    """Set the offset of window ends from checkpoints, so that a run has the same offset as the job."""
     every_ms = found.window.every_ns / MS
     grid_ms = _grid_ms(job)
     if found.tooth is not None and grid_ms is not None:
@@ -497,7 +500,7 @@ def _phase(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found) -> Non
 
 
 def _grid_ms(job: RestJob) -> float | None:
-    """A point of the grid on which the job triggers its checkpoints, one interval before its first usual one; None: there is no grid."""
+    """A point of the grid on which the job triggers its checkpoints, one interval before its first usual one.  Returns None if there is no grid."""
     every_ms = job.checkpoint_config.interval if job.checkpoint_config else 0
     triggers = [point.trigger_timestamp for point in usual_checkpoints(job)]
     if not triggers or every_ms <= 0:
@@ -513,7 +516,7 @@ def _first_trigger_ms(job: RestJob) -> float:
 
 
 def _state_per_record(draft: Draft, vertex: RestVertex, found: _Found, flow: Flows) -> None:
-    """Set the state of a record that is held; the state of the vertex is what lies below the teeth."""
+    """Set window state per record; the saw-tooth floor is the vertex's remaining state."""
     per_second = flow.per_second("records_in")
     if found.tooth is None or not per_second > 0:
         return
@@ -551,7 +554,7 @@ def _outputs(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found, flow
 
 
 def _work(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
-    """Set what a record takes that arrives, and one that leaves."""
+    """Set service time per input record and per output record."""
     busy = flow.share("busy_ms")
     split = split_of_busy_time(series(job, vertex))
     if split is not None:

@@ -274,7 +274,7 @@ def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str
     jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
     if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
         raise RestError(
-            source, f"names a job {one_line(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits"
+            source, f"names a job {one_line(repr(strange[0]))}, which is not an id of Flink's: 32 hexadecimal digits"
         )
     if not jobs:
         raise RestError(source, "there is no job")
@@ -309,7 +309,7 @@ def _vertices(job: Any, source: str) -> list[str]:
         raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
     if strange := [vertex for vertex in ids if not is_id(vertex)]:
         raise RestError(
-            source, f"names a vertex {one_line(repr(strange[0]))}, which is no id of Flink's: 32 hexadecimal digits"
+            source, f"names a vertex {one_line(repr(strange[0]))}, which is not an id of Flink's: 32 hexadecimal digits"
         )
     return list(dict.fromkeys(ids))
 

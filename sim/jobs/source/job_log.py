@@ -162,7 +162,7 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
         unless = (
             "is it a JobManager's log, at level INFO?"
             if shared.ended_ms >= 0
-            else "no line has a time, so it is no log of a JobManager"
+            else "no line has a time, so it is not a log of a JobManager"
         )
         if running is not None:
             unless = (

@@ -165,7 +165,7 @@ def _parse(path: Path, content: bytes) -> Any:
     except UnicodeDecodeError:
         is_zip = content[: len(ZIP)] == ZIP or path.suffix == ".zip"
         raise RecordingError(
-            f"{path}: {'is no zip, or a damaged one' if is_zip else 'is not JSON: it is no text'}"
+            f"{path}: {'is not a zip, or a damaged one' if is_zip else 'is not JSON: it is no text'}"
         ) from None
     except JSONDecodeError as error:
         raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None

@@ -301,7 +301,7 @@ class Client:
         elif start and start in b"{[":
             why = f"its JSON is cut off or damaged ({one_line(error, MAX_REASON_CHARS)})"
         else:
-            why = f"answers with {'something that is no JSON' if start else 'nothing'}: {_HINT}"
+            why = f"answers with {'something that is not JSON' if start else 'nothing'}: {_HINT}"
         return RestError(self.url + path, why, is_retryable=why.startswith("its JSON"))
 
     def _connection_error(self, path: str, error: Exception) -> RestError:
@@ -353,7 +353,7 @@ def _parsed(url: str) -> SplitResult:
     if not usable or any(c.isspace() or not c.isprintable() for c in url):
         raise RestError(
             f"'{one_line(str(Address(url)).rpartition('@')[2], MAX_REASON_CHARS)}'",
-            "is no address of a REST API: write http://HOST:8081",
+            "is not an address of a REST API: write http://HOST:8081",
         )
     return parts
 

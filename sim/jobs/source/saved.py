@@ -112,7 +112,7 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
 def _file(path: str) -> str:
     """The file of a path, below the folder even if a server's names try to leave it."""
     if not is_path(path):
-        raise RecordingError(f"{one_line(path)} is no path of Flink's REST API: not saved")
+        raise RecordingError(f"{one_line(path)} is not a path of Flink's REST API: not saved")
     return path.removeprefix("/") + SUFFIX
 
 
@@ -201,7 +201,7 @@ def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:
     except BudgetError as error:
         raise RecordingError(f"{path}: {one_line(name, 120)} {error}") from None
     except (ValueError, RecursionError) as error:
-        page = "is a web page, no JSON" if content.lstrip()[:1] == b"<" else f"is no JSON: {one_line(error, 100)}"
+        page = "is a web page, not JSON" if content.lstrip()[:1] == b"<" else f"is not JSON: {one_line(error, 100)}"
         raise RecordingError(f"{path}: {one_line(name, 120)} {page}") from None
 
 
@@ -231,7 +231,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
             raise RecordingError(f"{path}: {one_line(name)} of the archive {error}") from None
         except (ValueError, RecursionError) as error:
             raise RecordingError(
-                f"{path}: {one_line(name)} of the archive is no JSON: {one_line(error, 100)}"
+                f"{path}: {one_line(name)} of the archive is not JSON: {one_line(error, 100)}"
             ) from None
     return RestSnapshot(path.name, choose(answers, job, str(path)), answers)
 

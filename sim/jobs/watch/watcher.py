@@ -222,7 +222,7 @@ class Watcher:
             WatchEvent(
                 now_ms,
                 "away",
-                f"the JobManager {'answers too slowly' if is_slow else 'is away'}: {why}; watching goes on",
+                f"the JobManager {'answers too slowly' if is_slow else 'is unreachable'}: {why}; watching continues",
             )
         ]
 
@@ -233,7 +233,7 @@ class Watcher:
             return []
         events = [
             *self._answers(now_ms),
-            WatchEvent(now_ms, "strange", f"the answers make no sense: {why}; watching goes on"),
+            WatchEvent(now_ms, "strange", f"unexpected response: {why}; watching continues"),
         ]
         self.course.strange = why
         return events

@@ -282,7 +282,7 @@ def _number(value: object, file: FilePath, line: int) -> Fraction:
     try:
         return parse_number(str(value).strip())
     except UnitError:
-        raise TraceError(f"{file}:{line}: '{value}' is no number") from None
+        raise TraceError(f"{file}:{line}: '{value}' is not a number") from None
 
 
 # ---- `faults:`, `restart:` and `rescale:` -> the model, and every check that needs the job or a file.

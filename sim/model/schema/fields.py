@@ -122,7 +122,7 @@ def _record_rate(value: object) -> Fraction | Literal["unlimited"]:
 def _percent(value: object) -> int:
     percent = units.parse_share(value) * 100
     if percent.denominator != 1:
-        raise ValueError(f"'{value}' is no whole number of percent")
+        raise ValueError(f"'{value}' is not a whole number of percent")
     return int(percent)
 
 
@@ -132,20 +132,20 @@ def _warm_up(value: object) -> int:
     try:
         return units.parse_duration(value)
     except units.UnitError:
-        raise ValueError(f"'{value}' is no warm-up: write '30 s', or auto") from None
+        raise ValueError(f"'{value}' is not a warm-up: write '30 s', or auto") from None
 
 
 def _edge(value: object) -> tuple[str, str]:
     ends = [end.strip() for end in value.split("->")] if isinstance(value, str) else []
     if len(ends) != 2 or not all(ends):
-        raise ValueError(f"'{value}' is no edge: write 'upstream -> downstream'")
+        raise ValueError(f"'{value}' is not a edge: write 'upstream -> downstream'")
     return ends[0], ends[1]
 
 
 def _condition(value: object) -> str:
     condition = parse_condition(value) if isinstance(value, str) else None
     if condition is None:
-        raise ValueError(f"'{value}' is no condition: write '< 60 s', '>= 10' or '== 0'")
+        raise ValueError(f"'{value}' is not a condition: write '< 60 s', '>= 10' or '== 0'")
     try:
         units.parse_quantity(condition.bound)
     except units.UnitError:

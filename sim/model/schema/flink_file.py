@@ -138,7 +138,7 @@ IS_CONFIGURATION = (
 
 
 def is_configuration(plain: Any) -> bool:
-    """Whether the document of a file is a configuration of Flink or holds one, and is no scenario."""
+    """Whether the document of a file is a configuration of Flink or holds one, and is not a scenario."""
     if not isinstance(plain, Mapping) or {"job", "version", "checkpoint"} & set(plain):
         return False
     return plain.get("kind") in _KINDS or any(is_flink_key(key) for key, _, _ in flat(plain, ()))

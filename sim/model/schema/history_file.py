@@ -306,7 +306,7 @@ def _content(text: str, file: str) -> tuple[Plain | None, _File | None, Reading]
         given = validate_as(_File, found, source)
         _check(given.checkpoints if given is not None else None, source)
     elif not source.problems:
-        source.wrong((), f"is no history of a job: {_EXPECTED}")
+        source.wrong((), f"is not a history of a job: {_EXPECTED}")
     return (None, None, source) if source.problems else (found, given, source)
 
 

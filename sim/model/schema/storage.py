@@ -150,7 +150,7 @@ def _speed(text: str, file: Path, line: int) -> Fraction:
     try:
         speed = parse_number(text)
     except UnitError:
-        raise TraceError(f"{file}:{line}: '{text}' is no speed") from None
+        raise TraceError(f"{file}:{line}: '{text}' is not a speed") from None
     if speed == 0:
         raise TraceError(
             f"{file}:{line}: a speed of 0 would last for ever: leave the row blank, or write an outage under faults:"

@@ -101,7 +101,7 @@ def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]
     reading = Reading(str(file))
     plain = compose(read_text(file), reading)
     if not reading.problems and not isinstance(plain, Mapping):
-        reading.wrong((), "is no environment: it begins with version: and constants:")
+        reading.wrong((), "is not an environment: it begins with version: and constants:")
     found = validate_as(_Environment, plain, reading) if isinstance(plain, Mapping) else None
     if found is None or reading.problems:
         raise ScenarioError(reading.problems)

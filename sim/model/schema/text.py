@@ -145,7 +145,7 @@ def read_text(file: Path) -> str:
     data = _data(file, "scenario file (.yaml)")
     if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
         raise ScenarioError.of(
-            file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs"
+            file, "is not a scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs"
         )
     if len(data) > MAX_BYTES:
         advice = "put long rates into a trace file (rate: {trace: file.csv})"

@@ -151,7 +151,7 @@ def _series(
     columns, rows, made = _table(file, as_written=is_scaled)
     time = time or time_column(columns)
     if zone is not None and not is_zone(zone):
-        raise TraceError(f"{file}: zone: '{zone}' is no time zone: write one such as Europe/Berlin or UTC")
+        raise TraceError(f"{file}: zone: '{zone}' is not a time zone: write one such as Europe/Berlin or UTC")
     must_have(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
@@ -349,7 +349,7 @@ def _parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, s
             raise TraceError(f"{file} is larger than {MAX_BYTES // 10**6} MB")
         table = pa.concat_tables([part.read() for part in opened])
     except (pa.ArrowException, OSError) as error:
-        raise TraceError(f"{file} is no Parquet file: {str(error).splitlines()[0]}") from None
+        raise TraceError(f"{file} is not a Parquet file: {str(error).splitlines()[0]}") from None
     names = table.column_names
     texts = [[cell_text(value) for value in table.column(name).to_pylist()] for name in names]
     return names, (
@@ -383,22 +383,22 @@ def _text_of(file: FilePath) -> str:
     except ValueError as error:
         if isinstance(error, TraceError):
             raise
-        raise TraceError(f"{file} is no CSV text") from None
+        raise TraceError(f"{file} is not CSV text") from None
 
 
 def moment(clock: Clock, cell: object, file: FilePath, line: int, after: Fraction | None = None) -> Fraction:
-    """A cell as seconds; `after`: that of the row before.  TraceError: it is no time."""
+    """A cell as seconds; `after`: that of the row before.  TraceError: it is not a time."""
     written = cell_text(cell).strip()
     if (found := clock.seconds(written, after)) is None:
         expected = EXPECTED if clock.unread or not written else f"the others are {clock}"
-        raise TraceError(f"{file}:{line}: '{written}' is no time: {expected}")
+        raise TraceError(f"{file}:{line}: '{written}' is not a time: {expected}")
     return found
 
 
 def _moment_ns(
     clock: Clock, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None
 ) -> int | Fraction:
-    """A cell as nanoseconds, exact.  TraceError: it is no time."""
+    """A cell as nanoseconds, exact.  TraceError: it is not a time."""
     if (at_ns := clock.nanoseconds(cell_text(cell).strip())) is not None:
         return at_ns
     return moment(clock, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
@@ -411,7 +411,7 @@ def _rate(text: str, file: FilePath, line: int) -> tuple[int, int]:
     try:
         rate = parse_number(text).limit_denominator(10**6)
     except UnitError:
-        raise TraceError(f"{file}:{line}: '{text}' is no rate") from None
+        raise TraceError(f"{file}:{line}: '{text}' is not a rate") from None
     return rate.numerator, rate.denominator
 
 

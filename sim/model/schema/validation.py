@@ -159,7 +159,7 @@ def validate(plain: Any, reading: Reading) -> Document | None:
             (),
             "is empty; a scenario has at least job:, checkpoint: and run:"
             if plain is None
-            else "is no mapping; a scenario begins with keys such as job:, checkpoint: and run:",
+            else "is not a mapping; a scenario begins with keys such as job:, checkpoint: and run:",
         )
         return None
     return validate_as(Document, plain, reading)
@@ -250,7 +250,7 @@ def load_prices(file: Path) -> Prices:
     plain = compose(read_text(file), reading)
     reading.stop_if_wrong()
     if not isinstance(plain, dict):
-        reading.wrong((), "is no price list: it begins with source:, where the prices are from")
+        reading.wrong((), "is not a price list: it begins with source:, where the prices are from")
         reading.stop_if_wrong()
     found = validate_as(PriceList, plain, reading)
     reading.stop_if_wrong()

@@ -42,7 +42,7 @@ class MonitoringError(PrintableError, ValueError):
 
 
 class NotRecordsError(MonitoringError):
-    """What the answer holds is no number of records, by its names.  A user may know better."""
+    """What the answer holds is not a number of records, by its names.  A user may know better."""
 
     def __init__(self, metric: Metric, name: str) -> None:
         super().__init__(metric.refusal(name))
@@ -279,7 +279,7 @@ def table_of_columns(
 ) -> MonitoringTable:
     """Records per second by source.  `metric`: of all columns; None: their names and samples tell.
 
-    MonitoringError: a cell is no time or no number, and the line; or the columns are no loads.
+    MonitoringError: a cell is not a time or no number, and the line; or the columns are no loads.
     """
     time, *series = columns
     lines = list(rows)
@@ -288,7 +288,7 @@ def table_of_columns(
     at: Fraction | None = None
     for line, row in lines:
         if (at := clock.seconds(row[time] or "", at)) is None:
-            raise MonitoringError(f"line {line}: '{row[time]}' is no time: expected {EXPECTED}")
+            raise MonitoringError(f"line {line}: '{row[time]}' is not a time: expected {EXPECTED}")
         for name, found in zip(series, points, strict=True):
             found.append((at, _number(row[name] or "", line)))
     return table([MetricSamples(_labels(name), found, metric) for name, found in zip(series, points, strict=True)])
@@ -307,7 +307,7 @@ def _number(text: str, line: int) -> Fraction | None:
     try:
         parse_number(text[:100])
     except UnitError:
-        raise MonitoringError(f"line {line}: '{text}' is no number") from None
+        raise MonitoringError(f"line {line}: '{text}' is not a number") from None
     return cell_number(text)
 
 
@@ -324,18 +324,18 @@ def are_offsets(columns: Sequence[str]) -> bool:
 
 
 def table_of_offsets(columns: Sequence[str], rows: Iterable[tuple[int, Mapping[str, str | None]]]) -> MonitoringTable:
-    """Records per second by topic.  MonitoringError: a cell is no time or no offset; it names the line."""
+    """Records per second by topic.  MonitoringError: a cell is not a time or no offset; it names the line."""
     time, partition, offset, topic = (first_of(names, columns) or "" for names in (TIMES, PARTITIONS, OFFSETS, TOPICS))
     lines = list(rows)
     clock = clock_of(time, (row[time] or "" for _, row in lines))
     points = dict[tuple[str, str], list[tuple[Fraction, Fraction | None]]]()
     for line, row in lines:
         if (at := clock.seconds(row[time] or "")) is None:
-            raise MonitoringError(f"line {line}: '{row[time]}' is no time: expected {EXPECTED}")
+            raise MonitoringError(f"line {line}: '{row[time]}' is not a time: expected {EXPECTED}")
         try:
             value = None if not (row[offset] or "").strip("- ") else parse_number(row[offset] or "")
         except UnitError:
-            raise MonitoringError(f"line {line}: '{row[offset]}' is no offset") from None
+            raise MonitoringError(f"line {line}: '{row[offset]}' is not an offset") from None
         value = value if is_known(value) else None  # -1: nothing was committed yet
         points.setdefault(((row.get(topic) or "") if topic else "", row[partition] or ""), []).append((at, value))
     named, counter = {"__name__": offset}, Metric(Kind.COUNTER, is_listed=True)

@@ -465,7 +465,7 @@ class Clock:
     zone: str = "UTC"  # of dates that name none, such as Europe/Berlin
 
     def seconds(self, text: str, after: Fraction | None = None) -> Fraction | None:
-        """A cell as seconds, exact; None: it is no time of this clock.
+        """A cell as seconds, exact; None: it is not a time of this clock.
 
         `after`: the time of the row before.  It tells the two passes of an hour apart in which clocks were set back.
         """

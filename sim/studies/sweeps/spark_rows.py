@@ -144,7 +144,7 @@ class _Jobs:
         elif (waited_s := time.monotonic() - self._met) > PATIENCE_S:
             raise ClusterError(
                 f"no executor for {waited_s:.0f} s: the cluster is full, or cannot start any (its logs say why); "
-                "the same command goes on from the rows that are kept"
+                "run the same command to resume from the rows that are kept"
             )
 
     def run(self, batch: Sequence[Cell]) -> None:
@@ -209,7 +209,7 @@ class _Jobs:
         """Return if a killed executor caused the failure; raise any other error, which is not the cells' fault."""
         if self._spark._jsc is None or self._spark._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
             raise ClusterError(
-                "the Spark cluster is gone; the same command goes on from the rows that are kept"
+                "the Spark cluster is gone; run the same command to resume from the rows that are kept"
             ) from None
         from pyspark.errors import PythonException
 

@@ -244,7 +244,7 @@ def _nanoseconds(value: object, file: Path, line: int) -> int:
     try:
         at_ns = round(float(str(value)) * 1e9)
     except (ValueError, OverflowError):
-        raise TraceError(f"{file}:{line}: '{value}' is no time in seconds") from None
+        raise TraceError(f"{file}:{line}: '{value}' is not a time in seconds") from None
     if at_ns < 0:
         raise TraceError(f"{file}:{line}: {value} s is before the first row of the trace")
     return at_ns

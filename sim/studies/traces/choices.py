@@ -34,7 +34,7 @@ class Choices:
     def __post_init__(self) -> None:
         names = [format_.name for format_ in FORMATS]
         if self.zone is not None and not is_zone(self.zone):
-            raise ChoiceError(f"--zone: '{self.zone}' is no time zone: write one such as Europe/Berlin or UTC")
+            raise ChoiceError(f"--zone: '{self.zone}' is not a time zone: write one such as Europe/Berlin or UTC")
         if self.format is not None and self.format not in names:
             raise ChoiceError(f"--format: expected {', '.join(names)}, not '{self.format}'")
         if self.meaning is not None and self.meaning not in MEANINGS:

@@ -58,7 +58,7 @@ def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.
         else:
             yield from table_rows(source, names, _lines(table), choices)
     except (pa.ArrowException, OSError) as error:
-        yield quarantined(source, f"is no Parquet file, or a damaged one: {str(error).splitlines()[0]}")
+        yield quarantined(source, f"is not a Parquet file, or a damaged one: {str(error).splitlines()[0]}")
 
 
 def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:

@@ -125,7 +125,7 @@ def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterato
             is_folder, is_file = entry.is_dir(), entry.is_file()
             size = entry.stat().st_size if is_file else 0
         except OSError as error:  # a link to itself
-            notes.append(f"{name}: is a link that leads nowhere: {error.strerror}")
+            notes.append(f"{name}: is a broken symbolic link: {error.strerror}")
             continue
         if is_folder:
             real = os.path.realpath(entry.path)
@@ -137,7 +137,7 @@ def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterato
         elif is_file:
             yield name, size
         else:
-            notes.append(f"{name}: is {'a link that leads nowhere' if entry.is_symlink() else 'no ordinary file'}")
+            notes.append(f"{name}: is {'a broken symbolic link' if entry.is_symlink() else 'not a regular file'}")
 
 
 def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:

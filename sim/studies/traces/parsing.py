@@ -248,7 +248,7 @@ def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list
     """Rules for texts that are no finite number from 0 on; blank ones are allowed."""
     filled = ~blank(texts)
     return [
-        (f"{name} is no number", filled & values.isna()),
+        (f"{name} is not a number", filled & values.isna()),
         (f"{name} is not finite", filled & _not_finite(values)),
         (f"{name} is negative", filled & (values < 0)),
     ]
@@ -260,9 +260,9 @@ def time_of(
     clock = reader.clock(texts[column], unit_s)
     time = seconds(texts[column], clock)
     why = (
-        f"{column} is no time: expected {EXPECTED}, not '{printable(clock.unread[:40])}'"
+        f"{column} is not a time: expected {EXPECTED}, not '{printable(clock.unread[:40])}'"
         if clock.unread
-        else f"{column} is no time"
+        else f"{column} is not a time"
     )
     return time, [(why, _not_finite(time))]
 
@@ -368,7 +368,7 @@ def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
     time, event, machine = number(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
     what = event.map(_TASK_FAILURES)
     wrong = first_wrong(
-        ("time is no time", time.isna() | time.isin([np.inf, -np.inf])),
+        ("time is not a time", time.isna() | time.isin([np.inf, -np.inf])),
         ("time is negative", time < 0),
         ("event type is unknown", ~event.isin(list("012345678"))),
     )
@@ -441,7 +441,7 @@ def _workers(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
         {"t_s": t_s, "lasts_s": np.nan, "what": "worker killed: " + texts["engine"] + " " + texts["semantics"]}
     )
     passed = never(texts.index).mask(~is_failure, "no time of a failure")
-    return Parsed({"failures": rows}, first_wrong(("value is no time", t_s.isna())), passed)
+    return Parsed({"failures": rows}, first_wrong(("value is not a time", t_s.isna())), passed)
 
 
 def _log_lines(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:

@@ -462,7 +462,7 @@ def _labelled(source: RowOrigin, labels: dict[str, list[list[str]]]) -> Iterator
         ),
     )
     for _ in range(len(rows) - len(good)):
-        yield quarantined(source, "a window ends before it begins, or is no time")
+        yield quarantined(source, "a window ends before it begins, or is not a time")
 
 
 def _is_windows(value: object) -> bool:

@@ -72,7 +72,7 @@ def test_of_two_traces_only_what_both_have_is_a_piece(day, tmp_path):
         ("a=night.csv", "no such file"),
         ("a=day.csv:tare", "no column 'tare'; it has time, rate"),
         ("a=wide.csv", "which column? wide.csv has time, in, out"),
-        ("a=broken.csv", "'many' is no rate"),
+        ("a=broken.csv", "'many' is not a rate"),
     ],
 )
 def test_what_cannot_arrive(day, tmp_path, monkeypatch, given, message):

@@ -70,7 +70,7 @@ def test_a_sweep_on_spark_that_is_stopped_keeps_its_rows_and_says_so(tmp_path):
     kept = set(Store(tmp_path / "rows").rows())
 
     assert (0 < len(kept) < 40, printed) == (True, "")
-    assert f"{len(kept)} of 40 cells are kept in rows; the same command goes on" in message
+    assert f"{len(kept)} of 40 cells are kept in rows; run the same command to resume" in message
     done = subprocess.run(
         [*command[:2], "{'jobs': 1}"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )

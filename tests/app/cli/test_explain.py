@@ -30,7 +30,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     for arguments, code, message in (
         (("explain", tiny, "--strategy", "nobody"), 2, "--strategy: no 'nobody': there are aligned, unaligned"),
         (("explain", tiny, "--checkpoint", 99, "--strategy", "aligned"), 2, "no checkpoint 99: they are 1 to"),
-        (("explain", tmp_path / "empty"), 3, "is no folder of results"),
+        (("explain", tmp_path / "empty"), 3, "is not a folder of results"),
         (("explain", tmp_path / "nowhere.yaml"), 3, "nowhere.yaml"),
         (("explain", tiny, "--set", "checkpoint.interval=off"), 2, "no strategy takes checkpoints"),
     ):

@@ -138,8 +138,8 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "answer.json").write_text("{}")
     for place, message in (
-        (tmp_path / "empty", "is no folder of results"),
-        (tmp_path / "nothing", "is no folder"),
+        (tmp_path / "empty", "is not a folder of results"),
+        (tmp_path / "nothing", "is not a folder"),
         (tmp_path / "odd", "is not what 'ckptsim sweep' or 'advise' wrote"),
     ):
         done = ckptsim("report", place, "-o", tmp_path / "page.html")

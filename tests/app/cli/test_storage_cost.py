@@ -75,7 +75,7 @@ def test_a_price_list_of_the_user_holds(ckptsim, job, tmp_path):
         ("currency: EUR\n", "source: required key is missing"),
         ("source: x\nput-per-1000: dear\n", "put-per-1000"),
         ("source: x\ndelete-per-1000: 1\n", "deleting is free"),
-        ("- 1\n", "is no price list"),
+        ("- 1\n", "is not a price list"),
     ],
 )
 def test_a_wrong_list_is_one_message(ckptsim, job, tmp_path, text, message):

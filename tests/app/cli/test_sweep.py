@@ -246,7 +246,7 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
     done = ckptsim(*arguments)
     monkeypatch.setattr(store, "replace_file", real)
 
-    reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
+    reason = f"cannot write results to {tmp_path / 'out'}: {os.strerror(error)}; earlier results are kept, run the same command to resume\n"
     assert (4, reason) == (done.exit_code, without_axes(done))
     assert without_axes(ckptsim(*arguments)) == "1 of 3 cells are there already\n"
 

@@ -66,7 +66,7 @@ def test_a_pipe_in_a_folder_is_skipped(tmp_path, verb):
     outcome = CliRunner().invoke(app, [verb, str(tmp_path)])
 
     assert outcome.exit_code == 3
-    assert f"skipped: {tmp_path / 'pipe.json'}: is no ordinary file" in outcome.stderr
+    assert f"skipped: {tmp_path / 'pipe.json'}: is not a regular file" in outcome.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("--cross-validate",)])

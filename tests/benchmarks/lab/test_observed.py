@@ -79,7 +79,7 @@ def test_a_restarted_counter_counts_on():
 
 
 def test_unknown_durations_are_left_out_and_savepoints_stand_apart():
-    """-1 is no duration; a savepoint is asked for by hand and follows other rules: it has a duration of its own name."""
+    """-1 is not a duration; a savepoint is asked for by hand and follows other rules: it has a duration of its own name."""
     recorded = document()
     second, third = recorded["checkpoints"]["list"][1:3]
     for subtask in second["tasks"]["map"]["subtasks"]:
@@ -131,7 +131,7 @@ def test_a_run_without_checkpoints_says_none():
 
 
 def test_a_failed_checkpoint_counts_and_is_not_timed():
-    """What a checkpoint that never completed took is no duration of a checkpoint; the first one may be such."""
+    """What a checkpoint that never completed took is not a duration of a checkpoint; the first one may be such."""
     recorded = document()
     recorded["checkpoints"]["list"][0]["status"] = "FAILED"
     table = observed(Recording.model_validate(recorded))

@@ -59,7 +59,7 @@ def drafted(vertices, flowed):
 
 
 def test_two_outputs_of_very_different_rates():
-    """The reader of a single vertex counts its edge exactly; an edge that carries nearly all is no edge of its own."""
+    """The reader of a single vertex counts its edge exactly; an edge that carries nearly all is not a edge of its own."""
     draft = drafted(SPLIT, RATES)
 
     assert draft.document["job"]["rare"]["input"] == {

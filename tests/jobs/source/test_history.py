@@ -56,7 +56,7 @@ def test_a_damaged_entry(tmp_path):
     archive = document()
     archive["archive"][3]["json"] = '{"cut": '
 
-    assert f"{archive['archive'][3]['path']} of the archive is no JSON" in refusal(tmp_path, archive)
+    assert f"{archive['archive'][3]['path']} of the archive is not JSON" in refusal(tmp_path, archive)
 
 
 def test_another_job_or_none(tmp_path):

@@ -62,7 +62,7 @@ def test_a_lasting_trouble_is_told(fake, pauses):
         (404, "HTTP 404: 404 at /config"),
         ("page", "answers with a web page, not with JSON: is this Flink's REST address?"),
         ("silence", "answers with nothing"),
-        (b"hello", "something that is no JSON"),
+        (b"hello", "something that is not JSON"),
     ],
     ids=str,
 )
@@ -221,7 +221,7 @@ def test_tls_ends_in_time_too(fake, secure, pauses, monkeypatch):
     ],
 )
 def test_what_is_no_address(url):
-    with pytest.raises(RestError, match="is no address of a REST API: write http://HOST:8081"):
+    with pytest.raises(RestError, match="is not an address of a REST API: write http://HOST:8081"):
         Client(url)
 
 

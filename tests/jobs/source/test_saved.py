@@ -137,10 +137,10 @@ def test_a_folder_of_something_else(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no JSON"),
+        (b"", "not JSON"),
         (b"<html>", "is a web page"),
-        (b'{"jid": ', "no JSON"),
-        (b"\xff\xfe", "no JSON"),
+        (b'{"jid": ', "not JSON"),
+        (b"\xff\xfe", "not JSON"),
         (b"[" * 200_000, "is nested more than 100 levels deep"),
     ],
     ids=["empty", "page", "cut", "binary", "deep"],
@@ -161,7 +161,7 @@ def test_a_damaged_zip(tmp_path):
     damaged[200] ^= 0xFF
     path.write_bytes(bytes(damaged))
 
-    assert "damaged" in refusal(path) or "no JSON" in refusal(path)
+    assert "damaged" in refusal(path) or "not JSON" in refusal(path)
 
 
 def test_bombs_are_not_inflated(tmp_path, folder, monkeypatch):
@@ -207,7 +207,7 @@ def test_names_that_climb_out_of_a_zip(tmp_path, name):
 def test_an_answer_is_only_saved_below_the_folder(tmp_path, path):
     """Whatever a server calls a job or a vertex; and then nothing is saved."""
     complete = read_saved(REST / "pressed.zip")
-    with pytest.raises(RecordingError, match="is no path of Flink's REST API"):
+    with pytest.raises(RecordingError, match="is not a path of Flink's REST API"):
         save(RestSnapshot("x", complete.job, {**complete.answers, path: {}}), tmp_path / "a" / "b" / "c")
 
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == []

@@ -413,7 +413,7 @@ def test_ctrl_c_keeps_all(played, folder):
         def wait(self, _seconds):
             raise KeyboardInterrupt
 
-    with pytest.raises(Stopped, match="the same command goes on where it was"):
+    with pytest.raises(Stopped, match="run the same command to resume"):
         watch(played.url, folder=folder, sample="0 s", clock=Interrupted())
 
     assert not list(folder.glob(".*.tmp"))

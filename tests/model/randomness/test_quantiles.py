@@ -22,7 +22,7 @@ SPREAD = [  # (law, standard deviation / mean)
     (Distribution(MS, "erlang", 1.0), 1),
     (Distribution(MS, "erlang", 0.5), 0.5),
     (Distribution(MS, "erlang", 0.1), 0.1),
-    (Distribution(MS, "erlang", 0.03), 0.03),  # more than a thousand stages: exp(-x) is no number any more
+    (Distribution(MS, "erlang", 0.03), 0.03),  # more than a thousand stages: exp(-x) is not a number any more
     (Distribution(MS, "erlang", 0.001), 0.001),
 ]
 laws = pytest.mark.parametrize(("law", "cv"), SPREAD, ids=[f"{law.kind} {cv:.3g}" for law, cv in SPREAD])

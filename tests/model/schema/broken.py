@@ -425,15 +425,15 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "infinite": (but(("10 us", ".inf")), ("s:5:25: job.b.service: '.inf' is not a finite number",)),
     "ambiguous size": (
         but(("100 B", "100 KB")),
-        ("s:4:28: job.a.source.record: '100 KB' is no size: write kB (1000) or KiB (1024)",),
+        ("s:4:28: job.a.source.record: '100 KB' is not a size: write kB (1000) or KiB (1024)",),
     ),
     "unknown unit": (
         but(("10 us", "10 fortnights")),
-        ("s:5:25: job.b.service: '10 fortnights' is no duration: units of time are ns, us",),
+        ("s:5:25: job.b.service: '10 fortnights' is not a duration: units of time are ns, us",),
     ),
     "less than a nanosecond": (
         but(("10 us", "0.1 ns")),
-        ("s:5:25: job.b.service: '0.1 ns' is no whole number of nanoseconds",),
+        ("s:5:25: job.b.service: '0.1 ns' is not a whole number of nanoseconds",),
     ),
     "share above one": (
         but(("service:", "state: {size: 1 MB, update: 130 %}, service:")),
@@ -635,7 +635,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "condition without a comparison": (
         ending("expect: {checkpoints.failed: 0}\n"),
-        ("s:8:10: expect.checkpoints.failed: '0' is no condition: write '< 60 s'",),
+        ("s:8:10: expect.checkpoints.failed: '0' is not a condition: write '< 60 s'",),
     ),
     # Flink's keys
     "unknown key of Flink": (
@@ -672,8 +672,8 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "alias of itself": (ending("x: &x [*x]\n"), ("s:8:4: is nested more than 40 levels deep",)),
     "deep nesting": ("[" * 20_000, ("s: is nested more than 40 levels deep",)),
     "moderate nesting": ("x: " + "[" * 50 + "]" * 50, ("is nested more than 40 levels deep",)),
-    "list": ("- a\n- b\n", ("s: is no mapping; a scenario begins with keys such as job:",)),
-    "plain text": ("hello\n", ("s: is no mapping",)),
+    "list": ("- a\n- b\n", ("s: is not a mapping; a scenario begins with keys such as job:",)),
+    "plain text": ("hello\n", ("s: is not a mapping",)),
     "empty": ("", ("s: is empty; a scenario has at least job:",)),
     "only a question": ("# Why?\n", ("s: is empty",)),
 }

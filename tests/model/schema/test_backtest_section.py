@@ -68,7 +68,7 @@ def test_runs_do_not_depend_on_it():
     ("change", "path", "message"),
     [
         (("runs: 3", "runs: three"), "backtest.runs", "expected a whole number"),
-        (("p90: 1 s", "p90: 1 MB"), "backtest.end-to-end.observed.p90", "no duration"),
+        (("p90: 1 s", "p90: 1 MB"), "backtest.end-to-end.observed.p90", "not a duration"),
         (("p90: 1 s", "p90: 1 min"), "backtest.end-to-end.observed", "expected p50 <= p90 <= max"),
         (("p50: 400 ms, ", ""), "backtest.end-to-end.observed", "write p50, p90, max and count"),
         (("off: [p90]", "off: [p99]"), "backtest.end-to-end.off", "expected p50 or p90"),

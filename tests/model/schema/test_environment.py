@@ -99,5 +99,5 @@ def test_mistakes_in_the_file_are_told_where_they_stand(tmp_path, old, new, says
 def test_a_file_that_is_none(tmp_path):
     for content in ("", "- 1\n", "just text\n"):
         (tmp_path / "mine.yaml").write_text(content)
-        with pytest.raises(ScenarioError, match="is no environment"):
+        with pytest.raises(ScenarioError, match="is not an environment"):
             load_environment("mine.yaml", tmp_path)

@@ -102,7 +102,7 @@ def test_what_is_written_is_read_again(path, profile):
     )
     for companion in companions(path):
         for value in drawn(path):
-            if (value, profile) == ("never", "1.15"):  # written -1 there, which is no duration
+            if (value, profile) == ("never", "1.15"):  # written -1 there, which is not a duration
                 continue
             changes = [f"{path.replace('VERTEX', vertex)}={value}" for vertex in vertices]
             interval = [] if path == "checkpoint.interval" else ["checkpoint.interval=9 s"]

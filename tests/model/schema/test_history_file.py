@@ -181,8 +181,8 @@ def test_overrides_may_name_another(job, tmp_path):
         (None, "job.yaml:", "job.history.json: no such file; 'ckptsim import' writes it beside the scenario"),
         ('{"version": "1",\n "backtest": {"runs": 3', "job.history.json:2:", "is not JSON: Expecting ',' delimiter"),
         ("", "job.history.json:1:1", "is not JSON"),
-        ("[1, 2]", "job.history.json", "is no history of a job: a history has version, checkpoints"),
-        ('{"jobs": [{"id": "a", "status": "RUNNING"}]}', "job.history.json", "is no history of a job"),
+        ("[1, 2]", "job.history.json", "is not a history of a job: a history has version, checkpoints"),
+        ('{"jobs": [{"id": "a", "status": "RUNNING"}]}', "job.history.json", "is not a history of a job"),
         ('{"version": "2"}', "job.history.json:1:2", "expected 1"),
         ('{"version": "1", "backtst": {}}', "job.history.json:1:", "did you mean 'backtest'?"),
         (

@@ -229,7 +229,7 @@ def test_concurrency_gives_way_to_a_pause():
 
 
 def test_off_means_no_periodic_checkpoints():
-    """`interval: off`; unlimited bandwidth likewise is no number."""
+    """`interval: off`; unlimited bandwidth likewise is not a number."""
     overrides = ["checkpoint.interval=off", "storage.bandwidth=unlimited", "job.a.source.rate=unlimited"]
     scenario = loads(SMALL, overrides=overrides).scenarios[0]
 
@@ -309,9 +309,9 @@ def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
     [
         ("a,b\n1,2\n", "has no column 'x'"),
         ("t,x\n1,2\n1,3\n", "time does not increase"),
-        ("t,x\n1,many\n", ":2: 'many' is no rate"),
-        ("t,x\nnoon,1\n", ":2: 'noon' is no time"),
-        ("t,x\n1,-4\n", ":2: '-4' is no rate"),
+        ("t,x\n1,many\n", ":2: 'many' is not a rate"),
+        ("t,x\nnoon,1\n", ":2: 'noon' is not a time"),
+        ("t,x\n1,-4\n", ":2: '-4' is not a rate"),
         ("t,x\n", "has no rates in column 'x'"),
         ("", "has no column 'x'"),
     ],

@@ -41,7 +41,7 @@ def test_a_factor_may_be_an_axis():
         ("{hot: 2}", "x:5:62: job.op.service-factor.hot: there is no subtask 'hot' of op: write a number from 0 to 11"),
         ("{3: 0}", "x:5:62: job.op.service-factor.3: is 0: a factor stands between 0.01 and 100"),
         ("{3: 101}", "x:5:62: job.op.service-factor.3: is 101: a factor stands between 0.01 and 100"),
-        ("{3: 2 ms}", "x:5:62: job.op.service-factor.3: '2 ms' is no number"),
+        ("{3: 2 ms}", "x:5:62: job.op.service-factor.3: '2 ms' is not a number"),
         ("2", "x:5:45: job.op.service-factor: expected a mapping, not '2'"),
         ("{}", "x:5:45: job.op.service-factor: is empty: write at least one value"),
     ],

@@ -173,7 +173,7 @@ def test_a_run_begins_within_a_measured_series(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["0,x,fast"], "speed.csv:2: 'fast' is no speed"),
+        (["0,x,fast"], "speed.csv:2: 'fast' is not a speed"),
         (["0,x,5", "0,x,6"], "speed.csv:3: time does not increase"),
         (["0,x,5", "1,x,0"], "speed.csv:3: a speed of 0 would last for ever"),
         (["0,x,5"], "speed.csv has fewer than two speeds of a machine in column 'speed'"),

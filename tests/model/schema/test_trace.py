@@ -161,8 +161,8 @@ PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at
         (gzip.compress(b"v,x\n1,5\n2,6\n"), "the column 'v' cannot be both the time and the rate"),
         (gzip.compress(b"t,v,v\n1,5,6\n"), "has the column 'v' twice"),
         (gzip.compress(b"t,v\n1,5\n2\n"), ":3: has fewer fields than there are columns"),
-        (gzip.compress("t,v\n1,2\n".encode("utf-16")), "is no CSV text"),
-        (gzip.compress(bytes(range(256))), "is no CSV text"),
+        (gzip.compress("t,v\n1,2\n".encode("utf-16")), "is not CSV text"),
+        (gzip.compress(bytes(range(256))), "is not CSV text"),
         (gzip.compress(b"t,v\n1,2" + bytes(300_000) + b"\n"), ":2: field larger than field limit"),
     ],
     ids=range(11),
@@ -188,7 +188,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
     [
         ("self.csv", "cannot be read: Too many levels"),
         ("folder", "is a folder without Parquet files"),
-        ("x.parquet", "is no Parquet file"),
+        ("x.parquet", "is not a Parquet file"),
     ],
 )
 def test_a_trace_that_is_no_file(tmp_path, name, message):

@@ -122,7 +122,7 @@ def test_percentiles_and_means_are_of_those_after_a_first_upload():
         ),
         ("unknown statistic 'p101'", "checkpoints.end_to_end_duration.p101", "< 1 s"),
         ("unknown statistic 'median'", "checkpoints.end_to_end_duration.median", "< 1 s"),
-        ("is no condition", "checkpoints.end_to_end_duration.p99", "60 s"),
+        ("is not a condition", "checkpoints.end_to_end_duration.p99", "60 s"),
         ("needs a unit", "checkpoints.end_to_end_duration.p99", "< 60"),
         ("a size was expected", "checkpoints.persisted_data.max", "< 60 MB/s"),
         ("unknown column 'finished'", "checkpoints.finished", "== 1"),

@@ -129,7 +129,7 @@ def test_marked_anomalies(tmp_path):
     found = read(tmp_path)
 
     assert found["failures", "w"][["t_s", "lasts_s", "run"]].to_numpy().tolist() == [[10.0, 50.0, "cpu"]]
-    assert reasons(tmp_path) == ["a window ends before it begins, or is no time"]
+    assert reasons(tmp_path) == ["a window ends before it begins, or is not a time"]
 
 
 def test_outages_in_parquet(tmp_path):
@@ -171,7 +171,7 @@ def bomb(inner: bytes, times: int) -> bytes:
         (b'{"format": ', "is not JSON: Expecting value at line 1, column 12"),
         (b"[" * 100_000, "is nested more than 100 levels deep"),
         (b"PK\3\4 no zip", "is a damaged zip"),
-        (b"PAR1 no Parquet", "is no Parquet file, or a damaged one: "),
+        (b"PAR1 no Parquet", "is not a Parquet file, or a damaged one: "),
         (b"\x1f\x8b\x08\x00", "is truncated: rows after this one are missing"),
         (b"\x1f\x8b" + b"nonsense" * 9, "is damaged: later rows cannot be unpacked"),
         (bomb(b'{"a": "' + b"a" * (1 << 20), 3), "holds more than 2 MB: not read any further"),

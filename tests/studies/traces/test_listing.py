@@ -64,11 +64,11 @@ def test_links_in_a_circle(tmp_path):
     assert {"a/x"} == set(files)
     places = [
         "a/up: is a link to a folder that is read anyway",
-        "gone.csv: is a link that leads nowhere",
-        "pipe.csv: is no ordinary file",
+        "gone.csv: is a broken symbolic link",
+        "pipe.csv: is not a regular file",
     ]
     assert places == notes[:3]
-    assert notes[3].startswith("self: is a link that leads nowhere")
+    assert notes[3].startswith("self: is a broken symbolic link")
 
 
 def test_tables_in_the_folder_that_is_read_are_no_traces(tmp_path):

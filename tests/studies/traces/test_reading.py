@@ -96,9 +96,9 @@ def test_formats_are_told_by_their_columns(text, kind, column, expected):
     ("row", "reason"),
     [
         ("3,-1", "rate is negative"),
-        ("3,fast", "rate is no number"),
+        ("3,fast", "rate is not a number"),
         ("3,inf", "rate is not finite"),
-        ("soon,7", "t is no time"),
+        ("soon,7", "t is not a time"),
         ("1,7", "time goes back"),
         ("99,7", "time is ahead of the rows after it"),
         ("2,7", "time goes back"),
@@ -287,7 +287,7 @@ def test_the_unit_of_a_file_does_not_change_on_its_way(monkeypatch):
 def test_dates_that_are_not_iso_8601_are_one_message(date):
     found = read("Date,value\n" + f"{date},1\n" * 20)
 
-    expected = f"Date is no time: expected seconds, milliseconds since 1970, or ISO 8601 such as 2023-11-14T12:00:00Z, not '{date}'"
+    expected = f"Date is not a time: expected seconds, milliseconds since 1970, or ISO 8601 such as 2023-11-14T12:00:00Z, not '{date}'"
     assert {expected} == set(found["quarantine"]["reason"])
     assert notes("Date,value\n" + f"{date},1\n") == []
 

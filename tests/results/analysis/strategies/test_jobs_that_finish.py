@@ -79,7 +79,7 @@ def test_the_verdict_says_when_the_job_finishes(made, edges):
 
 
 def test_more_than_four_strategies_are_counted(made, edges):
-    """A sentence is no list."""
+    """A sentence is not a list."""
     lines = [line(name, ended(made, 10.1), edges, at_s=10.2) for name in "abcde"]
 
     assert verdict([*lines[:4], line("late", ended(made), edges, at_s=17.1)]).startswith(

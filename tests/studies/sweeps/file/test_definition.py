@@ -239,7 +239,7 @@ def test_mistakes_are_told_where_they_stand(defined, below, message):
     ("table", "message"),
     [
         ("window,from_s\na,0\na,1\n", "w.csv:3: the window 'a' is there already"),
-        ("window,from_s\na,soon\n", "w.csv:2: 'soon' is no time in seconds"),
+        ("window,from_s\na,soon\n", "w.csv:2: 'soon' is not a time in seconds"),
         ("window,from_s\na,-1\n", "w.csv:2: -1 s is before the first row of the trace"),
         ("window,from_s\na,99\n", "it has 10 s, 11 rows, times in seconds; begin at 10 s or before"),
         ("window,from_s\n", "w.csv has no windows"),
@@ -265,7 +265,7 @@ def test_tables_of_windows_that_cannot_be_used(defined, tmp_path, table, message
         ("window,from_s,length_s\na,0,1\n", "w.csv has no column 'file': write trace: in the sweep file"),
         ("window,from_s,file\na,0,t.csv\n", "w.csv has no column 'length_s': write length: in the sweep file"),
         ("window,from_s,length_s,file\na,0,1,\n", "w.csv:2: 'a' names no file"),
-        ("window,from_s,length_s,file\na,0,long,t.csv\n", "w.csv:2: 'long' is no time in seconds"),
+        ("window,from_s,length_s,file\na,0,long,t.csv\n", "w.csv:2: 'long' is not a time in seconds"),
         ("window,from_s,length_s,file\na,0,1,u.csv\n", "no such file"),
     ],
 )
@@ -429,7 +429,7 @@ def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day,
         (
             lambda at: "14.11.2023",
             "every: 3 h",
-            "day.csv:2: '14.11.2023' is no time: seconds, milliseconds since 1970, or ISO 8601 such as",
+            "day.csv:2: '14.11.2023' is not a time: seconds, milliseconds since 1970, or ISO 8601 such as",
         ),
     ],
     ids=["milliseconds from 0", "too many", "beyond the end", "another date"],

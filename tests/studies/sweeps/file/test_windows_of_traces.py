@@ -168,7 +168,7 @@ def test_a_window_at_the_end_of_a_table_s_trace_fits(cut, tmp_path):
 def test_a_beginning_that_is_no_time_is_refused(cut, tmp_path, value):
     (tmp_path / "w.csv").write_text(f"window,from_s\na,{value}\n")
 
-    assert f"w.csv:2: '{value}' is no time in seconds" in cut(length="2 s", file="w.csv")[1][0]
+    assert f"w.csv:2: '{value}' is not a time in seconds" in cut(length="2 s", file="w.csv")[1][0]
 
 
 @pytest.mark.parametrize(

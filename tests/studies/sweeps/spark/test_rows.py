@@ -43,7 +43,7 @@ def test_nobody_waits_for_executors_for_ever(jobs, java, now):
     jobs.check_executors()
     now[0] = 701
 
-    with pytest.raises(ClusterError, match=r"no executor for 301 s: .* the same command goes on"):
+    with pytest.raises(ClusterError, match=r"no executor for 301 s: .* run the same command to resume"):
         jobs.check_executors()
 
 
@@ -121,7 +121,7 @@ def test_a_cluster_that_is_gone_is_told_before_anything_else(jobs, java, gone):
         jobs._spark._jsc = None
 
     with pytest.raises(
-        ClusterError, match=r"^the Spark cluster is gone; the same command goes on from the rows that are kept$"
+        ClusterError, match=r"^the Spark cluster is gone; run the same command to resume from the rows that are kept$"
     ):
         jobs._raise_unless_killed(RuntimeError("ExecutorLostFailure"))
 
