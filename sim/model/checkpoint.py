@@ -10,7 +10,7 @@ from typing import Literal
 from sim.model.catalog import Catalog, Flink, Kind, option
 from sim.model.state import StateOptions
 
-# ---- The ways barriers travel: one record each, with the facts that other packages need.
+# ---- Barrier modes: one record each, with the facts that other packages read.
 #
 # What tasks do is the `Strategy` of `sim.protocol.barrier_modes` with the same name; documents, Flink's keys, advice and envelope read the
 # record.
@@ -18,21 +18,21 @@ from sim.model.state import StateOptions
 MODE, UNALIGNED = "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled"
 ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
 DEADLINE = "DEADLINE"
-"""Stands in `flink` for the time after which barriers go unaligned."""
+"""Placeholder in `flink` for the aligned timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierKind:
-    """A way that barriers travel."""
+    """A barrier mode."""
 
     name: str  # as a scenario writes it
     flink: Mapping[str, str] = field(hash=False)  # the lines of Flink's configuration that ask for it
     exactly_once: bool = True  # no record counts twice after a restore
     # barriers may overtake data, at once or after the deadline: Flink runs such checkpoints one by one
     overtakes: bool = False
-    has_deadline: bool = False  # written {name: 5 s}: aligned until so long after the trigger
-    advised: tuple[str, ...] = ()  # values of cluster.network.debloat with which advice tries it
-    advised_deadline: str = ""  # ... and its deadline there
+    has_deadline: bool = False  # written {name: 5 s}: aligned until this timeout after the trigger
+    advised: tuple[str, ...] = ()  # buffer debloating settings that `advise` tries with it
+    advised_deadline: str = ""  # ... and its default timeout there
 
 
 BARRIERS: Catalog[BarrierKind] = Catalog(
@@ -48,11 +48,11 @@ BARRIERS: Catalog[BarrierKind] = Catalog(
     BarrierKind("unaligned", {UNALIGNED: "true"}, overtakes=True, advised=("off",)),
     BarrierKind("at-least-once", {MODE: "AT_LEAST_ONCE", UNALIGNED: "false"}, exactly_once=False),
 )
-"""From what changes least about a job to what changes most."""
+"""Ordered by how much they change a job."""
 
 
 def barriers_of(*, unaligned: bool, has_deadline: bool, exactly_once: bool = True) -> BarrierKind:
-    """The kind that these settings of Flink ask for; at least once it switches unaligned off (CheckpointConfig)."""
+    """Return the mode of these Flink settings; at-least-once disables unaligned checkpoints (CheckpointConfig)."""
     overtakes = unaligned and exactly_once
     keys = {UNALIGNED: str(overtakes).lower()}
     keys |= {} if exactly_once else {MODE: "AT_LEAST_ONCE"}
@@ -62,7 +62,7 @@ def barriers_of(*, unaligned: bool, has_deadline: bool, exactly_once: bool = Tru
 
 @dataclass(frozen=True, slots=True)
 class Barriers:
-    """The way of barriers in one run.  A kind with a deadline starts aligned and goes unaligned `timeout_ns` after the trigger."""
+    """The barrier mode of one run.  A mode with a deadline starts aligned and switches to unaligned `timeout_ns` after the trigger."""
 
     kind: str = "aligned"  # a name of BARRIERS
     timeout_ns: int = 0  # with a deadline only ...
@@ -93,7 +93,7 @@ class CheckpointOptions:
         zero_is_none=True,
         flink=f"{_E}.interval",
     )
-    interval_during_backlog_ns: int | None = option(  # 0: none then; None: no other one
+    interval_during_backlog_ns: int | None = option(  # 0: disabled during backlog; None: same as interval_ns
         Kind.INTERVAL,
         None,
         "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",

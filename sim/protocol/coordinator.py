@@ -45,12 +45,12 @@ from sim.protocol.options import FailureReason
 # ---- When periodic checkpoints are due: a fixed-rate grid that catches up (CheckpointCoordinator.ScheduledTrigger).
 
 NEVER = 1 << 62
-"""Later than any wake-up [ns]."""
+"""Sentinel for "no next trigger" [ns]."""
 _YEAR_NS = 365 * 24 * 3600 * 1_000_000_000
 
 
 def effective_interval_ns(interval_ns: int, min_pause_ns: int) -> int:
-    """An interval below the pause is raised to it; a pause is a year at most."""
+    """Return max(interval, min-pause); min-pause is capped at one year."""
     return max(interval_ns, min(min_pause_ns, _YEAR_NS))
 
 
@@ -78,16 +78,16 @@ def first_trigger_delay(
 
 @value_class
 class Grid:
-    """The fixed-rate grid of periodic checkpoints, as its next point.  A late wake-up does not move it: missed points follow at once."""
+    """The fixed-rate schedule of periodic checkpoints.  A late timer does not shift it: missed points are triggered immediately."""
 
     next_ns: int  # NEVER: it is parked, and a source that has caught up starts it again
 
     def after_firing(self, interval_ns: int | None) -> Grid:
-        """`interval_ns`: the one in force now; None: no point follows."""
+        """`interval_ns`: the current interval; if None, no trigger follows."""
         return Grid(NEVER if interval_ns is None else self.next_ns + interval_ns)
 
     def reported(self, now: int, interval_ns: int | None) -> Grid:
-        """The interval in force has changed: a shorter one begins now, a longer one does not put off what is due (FLIP-309)."""
+        """The interval in force has changed: a shorter one starts now, a longer one does not delay the next trigger (FLIP-309)."""
         return self if interval_ns is None else Grid(min(self.next_ns, now + interval_ns))
 
     def wake_up_ns(self, now: int) -> int:
@@ -99,7 +99,7 @@ class Grid:
 
 @value_class
 class FailureCounter:
-    """Each checkpoint counts once.  The success of a newer one forgives all, and so does failing the job."""
+    """Each checkpoint counts once.  A newer success, or failing the job, resets the counter."""
 
     tolerable: int
     count: int = 0
@@ -107,7 +107,7 @@ class FailureCounter:
     last_success: int = 0
 
     def failed(self, checkpoint: int | None, reason: FailureReason) -> tuple[FailureCounter, bool]:
-        """Count a failure.  Also returns whether the job must fail.  Without a checkpoint id every failure counts."""
+        """Count a failure.  Also returns whether the job must fail.  Failures before an id is assigned always count."""
         if checkpoint is not None and checkpoint <= self.last_success:
             return self, False
         after = self
@@ -173,7 +173,7 @@ class Coordinator:
 
     @classmethod
     def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, restored: int = 0) -> Coordinator:
-        """A job that starts, or goes on from a checkpoint (`restored`), to be subsumed like any other."""
+        """The coordinator of a fresh job, or of one restored from the checkpoint `restored`, which can be subsumed."""
         if options.max_concurrent > 1 and strategy(options.barriers).unaligned_allowed:
             raise ValueError("max_concurrent must be 1 with unaligned checkpoints")
         interval_ns = (
@@ -198,12 +198,12 @@ class Coordinator:
 
     @property
     def latest_completed(self) -> int:
-        """The latest completed checkpoint; 0: none."""
+        """The latest completed checkpoint.  Returns 0 if there is none."""
         return self.retained[-1] if self.retained else 0
 
     @property
     def interval_in_force_ns(self) -> int | None:
-        """Between two points of the grid; None: none follows (CheckpointCoordinator#getCurrentCheckpointInterval)."""
+        """The interval in force.  Returns None if no trigger follows (CheckpointCoordinator#getCurrentCheckpointInterval)."""
         return self.backlog_interval_ns if self.backlog else self.interval_ns
 
     @property
@@ -213,7 +213,7 @@ class Coordinator:
 
     @property
     def needed(self) -> frozenset[int]:
-        """Checkpoints whose contents may still be read: retained ones and pending ones.  Pending savepoints outlast newer checkpoints."""
+        """Checkpoints whose contents may still be read: retained ones and pending ones.  A pending savepoint is not subsumed."""
         return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent) -> _Answer:
@@ -273,7 +273,7 @@ class Coordinator:
         return after, commands
 
     def _leader_lost(self, event: LeaderLost) -> _Answer:
-        """Drop all pending checkpoints and all counts.  No task is notified, and the files stay where they are."""
+        """Drop all pending checkpoints and counts.  No task is notified and no file is deleted."""
         requests, dropped = self.requests.emptied()
         under_way = () if self.triggering is None else (self.triggering.request,)
         after: Coordinator = replace(
@@ -295,7 +295,7 @@ class Coordinator:
         return after, (*commands, *refused, *failed)
 
     def _on_event_without_leader(self, event: CoordinatorEvent) -> _Answer:
-        """An event while there is no JobManager.  Clients get an error, and outcomes of earlier work are ignored."""
+        """Handle an event without a leader.  Clients get an error; outcomes of earlier work are ignored."""
         match event:
             case LeaderElected():
                 return replace(self, leader=self.leader + 1, absent=False), ()
@@ -306,7 +306,7 @@ class Coordinator:
         return self, ()
 
     def accepts_messages_from(self, leader: int) -> bool:
-        """Whether a message that was sent to this leader arrives."""
+        """Return whether messages addressed to this leader are accepted."""
         return leader == self.leader and not self.absent
 
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
@@ -419,7 +419,7 @@ def _arm_periodic_timer(coordinator: Coordinator, grid: Grid, now: int) -> _Answ
 
 
 def _resume_periodic_triggers(coordinator: Coordinator, now: int) -> _Answer:
-    """The job does not stop after all: periodic checkpoints begin again."""
+    """Resume periodic triggers after a failed stop-with-savepoint."""
     if coordinator.interval_ns is None or coordinator.grid is not None:
         return coordinator, ()
     return _arm_periodic_timer(coordinator, Grid(now + coordinator.interval_ns), now)

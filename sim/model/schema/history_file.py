@@ -1,4 +1,4 @@
-"""The history of an import in a file of its own: read, judged, written."""
+"""Read, validate and write the history file of an imported scenario."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _quantiles(quantiles: Quantiles, kind: Kind) -> dict[str, Any]:
 
 
 def _text(value: float, kind: Kind) -> str:
-    """Four digits: repetitions agree on fewer."""
+    """Round to four significant digits; repetitions vary more."""
     rounded = Fraction(f"{value:.4g}")
     match kind:
         case "duration":
@@ -138,7 +138,7 @@ def _text(value: float, kind: Kind) -> str:
 
 ENDING = ".history.json"
 SECTIONS = ("residuals", "backtest")
-"""The keys of a scenario that stand in the file instead."""
+"""Scenario sections that are stored in the history file."""
 _EXPECTED = "a history has version, checkpoints, residuals or backtest, as 'ckptsim import SOURCE -o job.yaml' writes it beside the scenario"
 _MISSING = "'ckptsim import' writes it beside the scenario: keep both together, or remove the line and do without tails and backtest"
 
@@ -152,9 +152,9 @@ class _Checkpoints(Section):
     id: list[Natural]
     """Flink's numbers."""
     first: Natural | None = None
-    """The job's first checkpoint, if it is there: it met queues that were not full yet, and is compared with nothing."""
+    """The job's first checkpoint, if listed: excluded from comparisons, because queues were still filling."""
     earlier: Natural | None = None
-    """How many more there were before, which are not listed."""
+    """Number of earlier checkpoints that are not listed."""
     units: dict[str, str] | None = None
     """Quantity -> unit, for other programs."""
 
@@ -178,7 +178,7 @@ class _File(Section):
 
 
 class ScenarioAndHistory(NamedTuple):
-    """The texts of a scenario file and of its history file.  None: there is no history."""
+    """The texts of a scenario file and of its history file, which is None without a history."""
 
     scenario: str
     history: str | None
@@ -190,7 +190,7 @@ def name_beside(file: Path) -> str:
 
 
 def put_history(plain: Any, reading: Reading, folder: Path) -> None:
-    """Put what the file of `history:` says into the document, as if it stood there.  Mistakes go to `reading`, with their place."""
+    """Insert the content of the `history:` file into the document.  Errors are added to `reading`, with file and line."""
     name = plain.get("history") if isinstance(plain, Plain) else None
     if not isinstance(name, str):
         return  # there is none, or the check of the document says what is wrong
@@ -223,7 +223,7 @@ def put_history(plain: Any, reading: Reading, folder: Path) -> None:
 
 
 def split_history(text: str, name: str, checkpoints: Checkpoints | None = None) -> ScenarioAndHistory:
-    """A self-contained scenario without what belongs into its history file, and the text of that file, which the scenario calls `name`.
+    """Split a self-contained scenario into scenario text and the text of its history file, which the scenario calls `name`.
 
     Comments stay where they are; that of a section that is taken out becomes `about`.
     """
@@ -255,7 +255,7 @@ def split_history(text: str, name: str, checkpoints: Checkpoints | None = None) 
 
 
 def joined(text: str, folder: Path) -> str:
-    """The inverse of `split_history`: a self-contained scenario, to be kept elsewhere.  As it is if it names no history that can be read."""
+    """The inverse of `split_history`: return a self-contained scenario.  Returned unchanged if its history cannot be read."""
     reading = Reading("")
     plain = compose(text, reading)
     if not isinstance(plain, Plain) or "history" not in plain:
@@ -292,7 +292,7 @@ def write_scenario_and_history(text: str, file: Path, checkpoints: Checkpoints |
 
 @lru_cache(maxsize=4)
 def _content(text: str, file: str) -> tuple[Plain | None, _File | None, Reading]:
-    """A history as it is written, as it is checked, and the places and mistakes in it.  The settings of a sweep read the same one."""
+    """Return (raw, validated, Reading with positions and errors) of a history file.  Cached: the settings of a sweep share it."""
     source = Reading(file)
     try:
         json.loads(text)

@@ -20,7 +20,7 @@ from sim.storage.requests import Attempts, Work
 def replicas(
     nodes: int, count: int, seed: int, name: Name, block: int, attempt: int = 0, local: int | None = None
 ) -> list[int]:
-    """Nodes of the pipeline in order; another attempt at a block gets other ones."""
+    """Return the nodes of the replication pipeline in order; each retry of a block draws new ones."""
     key = stream(seed, "placement", *name, block, attempt)
     chosen = [] if local is None else [local]
     while len(chosen) < min(count, nodes):
@@ -49,7 +49,7 @@ class MetadataServer:
         self._free_ns = 0  # when all that has come so far is served
 
     def request(self, what: str, name: Name, number: int = 0) -> Work[None]:
-        """Process: one request about a file; `number` tells the requests about one file apart.  Raises StorageFailed."""
+        """Process: one request about a file; `number` is the index of the request for this file.  Raises StorageFailed."""
         yield from self.attempts.run_with_retries(lambda attempt: self._once((what, *name, number, attempt)))
 
     def _once(self, key: Name) -> Work[None]:
@@ -88,7 +88,7 @@ class DistributedFileSystem:
         return _DfsFile(self, name, host)
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
-        """Process: block after block, from the replica close by or from any."""
+        """Process: read block by block, from the local replica or a random one."""
         yield from self.metadata.request("locate", name)
         block = 0
         while size_bytes > 0:
@@ -169,7 +169,7 @@ class _DfsFile:
         yield from self.dfs.metadata.request("close", self.name)
 
     def give_up(self) -> None:
-        """The blocks of the file have no owner: the lease runs out."""
+        """Abandon the blocks of the file; its lease expires."""
 
     def _create(self) -> Work[None]:
         if not self._created:

@@ -1,4 +1,4 @@
-"""The traces below a folder or bucket, by name only.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://.
+"""List the trace files below a folder or bucket, selected by name.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://.
 
 A trace is a file; the parts of a rotated log are one trace, and so are saved answers of Flink's REST API (`jobs/...json`).
 """
@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 from sim.studies.traces.parsing import TraceFileError
 
 NON_TRACE_SUFFIXES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
-"""Suffixes of files next to traces."""
+"""Suffixes of files that are never traces."""
 _ENDINGS = (".gz", ".csv", ".json", ".log", ".parquet", ".zip", ".txt", ".tsv")
 _ROTATED = re.compile(r"(?P<log>.*\.log)(?:[.-][\w.-]+?)?(?:\.gz)?$")
 _ANSWERS = re.compile(r"(?P<root>(?:.*/)?)(?:samples/\d+/)?jobs/.*\.json$")
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 def list_files(root: str, *, without: str | None = None) -> Found:
-    """All files outside of the folder `without`.  TraceFileError: there are none."""
+    """List all files outside of the folder `without`.  Raises TraceFileError if there are none."""
     notes = list[str]()
     try:
         filesystem, base = filesystem_of(root)
@@ -106,7 +106,7 @@ MAX_TRACE_NAME_BYTES = 200
 
 
 def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
-    """Files below a folder and their bytes, following links, but each folder once."""
+    """List files below a folder with their bytes; follow symlinks, and visit each folder once."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
     yield from _walk(base, base, {os.path.realpath(base)}, notes)
@@ -147,7 +147,7 @@ def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:
 
 
 def _below(inner: str, root: str) -> str | None:
-    """The path of a folder below another; None: it is not below."""
+    """Return the path of a folder relative to another.  Returns None if it is not below."""
     if "://" in inner or "://" in root:
         base = root.rstrip("/") + "/"
         return inner[len(base) :] if inner.startswith(base) else None
@@ -177,7 +177,7 @@ def _grouped(root: str, paths: list[str]) -> Iterator[TraceFile]:
 
 
 def _named(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
-    """Traces with distinct names: files that differ in their suffixes only keep them, with a note."""
+    """Make trace names unique: files that differ only in their suffixes keep them, with a note."""
     by_name = dict[str, list[TraceFile]]()
     for file in sorted(files):
         by_name.setdefault(file.trace, []).append(file)
