@@ -14,8 +14,8 @@ TIMING = (
     Rule(
         "looks at the plane end before the next event",
         "runtime/clock.py",
-        "max(1, -(-(following - first) // looks.period_ns))",
-        "max(1, -(-(following - first) // looks.period_ns) + 1)",
+        "max(1, -(-(following_ns - first_ns) // looks.period_ns))",
+        "max(1, -(-(following_ns - first_ns) // looks.period_ns) + 1)",
         "tests/runtime/test_clock.py::test_looks_stand_where_a_repetition_would",
     ),
     Rule(
