@@ -237,7 +237,7 @@ def print_kernel() -> str:
     source += [f"static {printer.signature()};" for printer in printers]
     source += [printer.text() for printer in printers]
     arguments = "PlaneState* w, i64 op, i64 t, i64 a, i64 b, i64 c, i64 d"
-    source += ["}", f'extern "C" i64 enter({arguments}) {{ return plane::door(w, op, t, a, b, c, d); }}']
+    source += ["}", f'extern "C" i64 enter({arguments}) {{ return plane::dispatch_operation(w, op, t, a, b, c, d); }}']
     return "\n".join(source)
 
 

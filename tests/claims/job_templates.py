@@ -406,10 +406,20 @@ def intolerable(told: ToldLog, match: re.Match[str]) -> bool:
     return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
 
 
-def failures_apart(told: ToldLog, match: re.Match[str]) -> bool:
+def failures_apart(told: ToldJob, match: re.Match[str]) -> bool:
     """Stretches of failed checkpoints without a completed one between them: how many fail in all, and which is the longest."""
     stretches, number = [[]], 0
-    for _, kind, value in told.written:
+    if isinstance(told, ToldLog):
+        written = told.written
+    else:
+        over = sorted(told.history.checkpoints, key=lambda point: point.id)
+        written = [
+            (0, kind, point.id)
+            for point in over
+            if point.status == "COMPLETED" or not point.is_savepoint
+            for kind in ("triggered", point.status.lower())
+        ]
+    for _, kind, value in written:
         number = value if kind == "triggered" else number
         if kind == "failed":
             stretches[-1].append(number)
@@ -752,7 +762,7 @@ TEMPLATES = (
     ),
     template(
         "failures apart",
-        r"(?P<n>\d+) checkpoints failed, at most (?P<most>\d+) in a row \((?P<first>\d+)(?: to (?P<last>\d+))?\)\. "
+        r"(?P<n>\d+) (?:of the listed )?checkpoints failed, at most (?P<most>\d+) in a row \((?P<first>\d+)(?: to (?P<last>\d+))?\)\. "
         r"Flink compares the failures in a row with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets "
         r"their count to 0",
         failures_apart,

@@ -15,7 +15,7 @@ from sim.plane.spec import EdgeSpec, PlaneSpec, SourceSpec, VertexSpec
 binding = pytest.importorskip("llvmlite.binding")
 
 HEAD = "from sim.plane.rows import PlaneState\n\nSEVEN = 7\n\n\n"
-DOOR = "def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:\n"
+DOOR = "def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:\n"
 EDGES = (-(2**40), -8, -7, -1, 0, 1, 2, 7, 9, 2**40 + 1)
 
 

@@ -352,8 +352,8 @@ def _tell(draft: Draft, listener: Listener) -> None:
 
 def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
     """Report the values of a file of Flink's configuration that the job contradicts.  ScenarioError: a key of the file is misspelt."""
-    # has one profile
-    cluster = {key: value for key, value in draft.document.get("cluster", {}).items() if key != "version"}
+    # the version of the file has a profile of its own
+    cluster = {key: value for key, value in draft.document.get("cluster", {}).items() if key != "profile"}
     text = write({**draft.document, "cluster": cluster}, draft.question)
     place = f"{Path(file.file).resolve()}{f'#{file.resource}' if file.resource else ''}"
     scenarios = (loads(text, overrides=changes).scenarios[0] for changes in ([], [f"{FILE}={json.dumps(place)}"]))
@@ -367,7 +367,8 @@ def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
                 f"{file.file}: {flink} {other[flink][1]} is not in force: the job has {' '.join(map(str, own[flink]))}"
             )
     for (section, name), (value, _) in file.beside.items():
-        if (there := draft.document[section][name]) != value:
+        there = draft.document[section][name]
+        if there != value and not (name == "version" and there.startswith(f"{value}.")):  # 1.20.1 is 1.20
             listener.message(f"{file.file}: {section}.{name} {value} is not in force: the job has {there}")
 
 

@@ -13,7 +13,15 @@ from sim.jobs.infer.options import NEVER_MS
 from sim.jobs.infer.storage import inline_bytes
 from sim.jobs.infer.windows import planned_window
 from sim.jobs.reading import RecordingSource
-from sim.jobs.source.job_log import JobLog, LogCheckpoint, Silence, log_remarks, silence_of_job, silence_of_log
+from sim.jobs.source.job_log import (
+    JobLog,
+    LogCheckpoint,
+    Silence,
+    failures_apart,
+    log_remarks,
+    silence_of_job,
+    silence_of_log,
+)
 from sim.jobs.source.recorded_job import ConfiguredJob, RecordedCheckpoint
 from sim.jobs.source.rest_answers import (
     CheckpointConfig,
@@ -35,6 +43,7 @@ from sim.results.formats import bytes_text, ms_text
 # ---- A source of any kind that `import` reads -> the history of its checkpoints.  What a source lacks is left empty.
 
 _HISTORY_SIZE_KEY = "web.checkpoints.history"
+_LISTED_CHECKPOINTS = "of the listed checkpoints"
 _SCARCE = 1.2
 """Records that take so many times as long as on idle cores are spoken about."""
 
@@ -91,7 +100,10 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         _silence(job, points),
         job.slowest_ms,
         (),
-        tuple(filter(None, [sharing_of_job(job, points, inline_bytes(job))])),
+        (
+            *filter(None, [sharing_of_job(job, points, inline_bytes(job))]),
+            *failures_apart(points, _LISTED_CHECKPOINTS),
+        ),
         _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )
 
@@ -208,7 +220,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
         counted=counted,
         slowest_ms=slowest_ms,
         partial=tuple(_sentences(lone)),
-        remarks=tuple(filter(None, [sharing(points)])),
+        remarks=(*filter(None, [sharing(points)]), *failures_apart(points, _LISTED_CHECKPOINTS)),
     )
 
 

@@ -326,6 +326,8 @@ def with_flink_file(draft: Inference, file: FlinkFile, source: RestSnapshot | Jo
     for path, (value, mark) in file.beside.items():
         if not _is_measured(found, path):
             found = _without(found, path)
+            if path == ("cluster", "version"):  # the profile is that of the version
+                found = _without(found, ("cluster", "profile"))
             found.document[path[0]] = {**found.document.get(path[0], {}), path[1]: value}
             found.comments[".".join(path)] = f"{mark.file}:{mark.line}"
     if not flink:

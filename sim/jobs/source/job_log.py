@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
@@ -420,13 +420,12 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
 def log_remarks(log: JobLog) -> Iterator[str]:
     """What its failures mean: those in a row, and restarts without a checkpoint."""
-    yield from _failures_apart(log)
+    yield from failures_apart([point for _, point in sorted(log.checkpoints.items())])
     yield from _fresh_restarts(log)
 
 
-def _failures_apart(log: JobLog) -> Iterator[str]:
-    """That failures which did not follow each other do not add up."""
-    points = [point for _, point in sorted(log.checkpoints.items())]
+def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: str = "checkpoints") -> Iterator[str]:
+    """That failures which did not follow each other do not add up.  `points`: in the order of their ids."""
     over = [
         point
         for point in points
@@ -440,7 +439,7 @@ def _failures_apart(log: JobLog) -> Iterator[str]:
     longest = max(stretches, key=len)
     ids = f"{longest[0]}" if len(longest) == 1 else f"{longest[0]} to {longest[-1]}"
     yield (
-        f"{sum(map(len, stretches))} checkpoints failed, at most {len(longest)} in a row ({ids}). Flink compares the failures in a row "
+        f"{sum(map(len, stretches))} {which} failed, at most {len(longest)} in a row ({ids}). Flink compares the failures in a row "
         "with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets their count to 0."
     )
 

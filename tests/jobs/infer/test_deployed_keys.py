@@ -98,7 +98,7 @@ def test_what_the_job_contradicts_is_said(tmp_path):
     said = imported(tmp_path, DEPLOYMENT)
 
     assert "d.yaml: execution.checkpointing.interval 9 s is not in force: the job has checkpoint.interval 4 s" in said
-    assert "d.yaml: cluster.profile 1.20 is not in force: the job has 2.x" in said
+    assert "d.yaml: cluster.version 1.20 is not in force: the job has 2.3.0" in said
     assert "heartbeat" not in said
 
 
