@@ -476,14 +476,20 @@ class Comparison:
     @cached_property
     def committed_files(self) -> list[str]:
         """How often sinks commit, and how many files, by label; empty: none commits files."""
-        found = []
+        found: dict[str, list[str]] = {}
         for name, results in self.results.items():
             ends_s = [result.ended_ns / 1e9 for result in results]
             tables = [result.tables for result in results]
             commits, files = commits_per_hour(tables, ends_s, warmup_s=self.warm_ups[name].ns / 1e9)
             if files > 0:
-                found.append(f"{count_text(commits)} with {count_text(files)} data files ({name})")
-        return [f"Commits per hour: {'; '.join(found)}"] if found else []
+                found.setdefault(f"{count_text(commits)} with {count_text(files)} data files", []).append(name)
+        most = max(found.values(), key=len, default=[])
+        several = len(found) > 1
+        parts = [
+            text + f" ({'all others' if own is most and len(own) > 2 else ' and '.join(own)})" * several
+            for text, own in sorted(found.items(), key=lambda item: item[1] is most)
+        ]
+        return [f"Commits per hour: {'; '.join(parts)}"] if found else []
 
     @cached_property
     def rollbacks(self) -> list[str]:
