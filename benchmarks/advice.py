@@ -105,7 +105,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         spent_s = time.process_time() - begun
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"
-        sure = advice.facts["confidence"]["setting"]
+        sure = advice.data["confidence"]["setting"]
         lines = [
             f"{head} ({100 * sure:.0f} %, {runner.cpu_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"
         ]

@@ -152,13 +152,13 @@ def _answer(name: str, limit_ms: float, bench: Bench, scratch: Path) -> Answer:
         name,
         limit_ms,
         name_of(None if advice.chosen is None else advice.chosen.name),
-        advice.facts["confidence"]["setting"],
+        advice.data["confidence"]["setting"],
         longer_ms,
         len(longer),
         "" if recorded is None else f"{recorded[0]} {ms_text(recorded[1])}",
         longer_ms <= limit_ms,
         recorded is not None and recorded[1] <= limit_ms,
-        advice.facts["confirmed"] is not False,
+        advice.data["confirmed"] is not False,
         time.process_time() - begun_s,
     )
 
@@ -189,7 +189,7 @@ def _longer(bench: Bench, advice: Report) -> pd.Series[float]:
     if advice.advised is None:
         return pd.Series(dtype=float)
     length = {"run.duration": format_duration(SETTLED_NS + AHEAD_NS), "run.warmup": "0 s", "faults": []}
-    scenario = bench.load({**bench.common, **bench.horizon.at(0.0), **advice.advised.point, **length})
+    scenario = bench.load({**bench.common, **bench.horizon.change(0.0), **advice.advised.point, **length})
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in SEEDS]
     return durations(pd.concat([predicted(simulate(run, check=False)) for run in seeded], ignore_index=True))
 

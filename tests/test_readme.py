@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TEXT = README + "".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
 BLOCKS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-MOST_LINES = 120
+MAX_LINES = 120
 
 
 def test_the_scenarios_of_the_readme_load():
@@ -86,4 +86,4 @@ def test_the_targets_of_make_are_there():
 
 def test_the_readme_is_read_in_a_minute():
     """A newcomer finds the first step; the rest is in docs/."""
-    assert len(README.splitlines()) <= MOST_LINES
+    assert len(README.splitlines()) <= MAX_LINES

@@ -69,7 +69,7 @@ def against_today(race: CandidateSearch) -> list[Difference]:
 
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
-    """A difference per quantity, over the worlds that both settings ran in.  A quantity that no run has is left out."""
+    """Return one Difference per quantity, over the seeds that both settings ran with.  A quantity that no run has is left out."""
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
     found = []
@@ -129,7 +129,7 @@ def patch(
 ) -> str:
     """A merge patch of a FlinkDeployment of the Kubernetes operator.  `back`: it sets today's values again; null removes a key.
 
-    `others`: what no key of Flink says, by what it is.  `warnings`: what to know first, as comments, for a patch is applied alone.
+    `others`: what no key of Flink says, by what it is.  `warnings`: written as comments, for the patch may be applied without the report.
     `conf`: the file that is deployed; if it is such a manifest, the patch has its name and spells keys as it does.
     """
     name = "rollback.yaml" if back else "advised.yaml"
@@ -188,15 +188,15 @@ def _yaml(tree: Mapping[Any, Any], indent: str) -> Iterator[str]:
         yield from _yaml(value, f"{indent}  ") if isinstance(value, dict) else ()
 
 
-# ---- An advice as a patch of the user's own file of Flink's configuration, in its spelling, and the patch that takes it back.
+# ---- A recommendation as a unified diff of the user's configuration file, in its spelling, and the patch that reverts it.
 
 PATCH, PATCH_BACK = "flink.patch", "flink.rollback.patch"
 _NOT_TEXT = re.compile(r"[-+.\d][-+.\deE_]*|true|false|yes|no|on|off|null|~", re.IGNORECASE)
-"""What YAML reads as another type, where Kubernetes takes text only."""
+"""Scalars that YAML would not read as strings; values of flinkConfiguration must be strings."""
 
 
 def patches(found: Sequence[KeyChange], conf: FlinkFile) -> dict[str, str]:
-    """Name -> unified diff, for ``patch FILE < NAME``; the way back restores the file to the byte.  Empty: it has keys in braces."""
+    """Name -> unified diff, for ``patch FILE < NAME``; the rollback patch restores the file byte for byte.  Empty: it has keys in braces."""
     lines = conf.text.splitlines()
     if any(
         lines[mark.line - 1][: mark.column - 1].strip()
@@ -213,7 +213,7 @@ def patches(found: Sequence[KeyChange], conf: FlinkFile) -> dict[str, str]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends; a last line without one gets one, as `patch` wants."""
+    """The lines with their ends; a last line without one gets one, as patch(1) requires."""
     end = "\r\n" if "\r\n" in text else "\n"
     return [line if line.endswith("\n") else line + end for line in text.splitlines(keepends=True)]
 
@@ -224,7 +224,7 @@ def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
     if path not in conf.marks and change.advised is None:
         return lines
     while change.advised is None and len(above) > len(conf.block) and len(conf.children(above)) == 1:
-        path, above = above, above[:-1]  # a section without keys goes with its last one
+        path, above = above, above[:-1]  # a section is removed with its last key
     text = "" if change.advised is None else f"{path[-1]}: {_value(change.advised, conf)}"
     if path in conf.marks:
         start, column = conf.marks[path].line - 1, conf.marks[path].column - 1
@@ -245,7 +245,7 @@ def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
 
 
 def _value(text: str, conf: FlinkFile) -> str:
-    """A value for YAML, in quotes where it would read something else."""
+    """Quote the value if YAML would read it as another type."""
     is_odd = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (
         conf.kind and conf.kind != "ConfigMap" and _NOT_TEXT.fullmatch(text)
     )

@@ -155,7 +155,7 @@ FLOATING = Lever(
 # ---- Levers about keyed state: RocksDB, increments, the changelog, local copies.
 
 _STATE_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
-ACCESS_NS, LEAST_ACCESS_NS, MOST_ACCESS_NS = 10_000, 3_000, 100_000
+ACCESS_NS, MIN_ACCESS_NS, MAX_ACCESS_NS = 10_000, 3_000, 100_000
 """What a record costs more in RocksDB than on the heap.
 
 Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#27 and #48, where the heap does 2,400 and 3,024.  Bounds:
@@ -176,8 +176,8 @@ def _rocksdb(situation: Situation) -> Iterator[Change]:
         "+10 us",
         "+3 us",
         "+100 us",
-        _slower(situation, vertices, LEAST_ACCESS_NS),
-        _slower(situation, vertices, MOST_ACCESS_NS),
+        _slower(situation, vertices, MIN_ACCESS_NS),
+        _slower(situation, vertices, MAX_ACCESS_NS),
         "dataArtisans/flink-benchmarks#27, #48",
     )
     yield Change(ROCKSDB, "RocksDB incremental", point, assumption=assumption)

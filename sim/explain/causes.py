@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # ---- Why a file took long: a slow node of a distributed file system, a slow prefix of an object store, or a slow stream of flat storage.
 
-_MOST_BLOCKS = 1000
+_MAX_BLOCKS = 1000
 
 
 class SlowPlace(NamedTuple):
@@ -55,7 +55,7 @@ def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
 
 
 def _nodes(dfs: DistributedFileSystem, file: StoredFile) -> set[int]:
-    blocks = min(_MOST_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
+    blocks = min(_MAX_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
     return {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
 
 

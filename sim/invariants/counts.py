@@ -277,7 +277,7 @@ def _waiting(expected: int, stands: int) -> str:
 # Flink: KeyGroupStreamPartitioner, RebalancePartitioner, RescalePartitioner, GlobalPartitioner.
 
 CHOSEN = "each record goes to the reader that its edge chooses"
-MOST_DRAWN = 100_000
+MAX_DRAWN = 100_000
 """Records of one run whose readers are drawn again: a long run is judged by its first outputs."""
 
 
@@ -307,7 +307,7 @@ def misrouted_records(
     time_ns: int, routes: Iterable[Route], written: Numbers, teller: JournalFormatter
 ) -> Iterator[Violation]:
     """The first output whose channels hold other numbers of records; `written`: since the job began, by channel."""
-    left = MOST_DRAWN
+    left = MAX_DRAWN
     for route in routes:
         own = written[route.channels]
         records = int(own.sum())

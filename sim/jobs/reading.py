@@ -133,14 +133,14 @@ def _mapping(text: str) -> Mapping[str, Any]:
 def answers_beside(folder: Path) -> dict[str, str]:
     """File -> request, of answers of Flink that lie in a folder without the names under which they are found."""
     found = {}
-    for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MOST_ANSWERS]:
+    for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MAX_ANSWERS]:
         with suppress(RecordingError):
             if (lone := read_lone_answer(file)) is not None:
                 found[file.name] = lone.path
     return found
 
 
-_MOST_ANSWERS = 20
+_MAX_ANSWERS = 20
 
 
 def is_folder_of_logs(path: Path) -> bool:

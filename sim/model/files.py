@@ -20,7 +20,7 @@ from sim.model.text import PrintableError, one_line
 _PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
 # an unchanged partial file this old is abandoned: its process may be on another machine, invisible here
 _ABANDONED_S = 60.0
-LONGEST_NAME = 100  # characters kept in the name of the partial file: a file system allows 255 bytes
+MAX_NAME_CHARS = 100  # characters kept in the name of the partial file: a file system allows 255 bytes
 
 
 class NotKeptError(RuntimeError):
@@ -77,7 +77,7 @@ def replace_text(path: Path, text: str) -> None:
 
 def partial_of(path: Path) -> Path:
     """The path next to a file or folder where this process prepares it."""
-    return path.with_name(f".{path.name[:LONGEST_NAME]}.{os.getpid()}.tmp")
+    return path.with_name(f".{path.name[:MAX_NAME_CHARS]}.{os.getpid()}.tmp")
 
 
 def is_abandoned(path: Path) -> bool:

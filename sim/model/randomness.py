@@ -126,7 +126,7 @@ def _lognormal(law: Distribution) -> PartialMean:
 
 def _erlang(law: Distribution) -> PartialMean:
     """k stages with k = round(1 / cv^2), counted as Poisson arrivals: E[X; X < q] = mean * F(k + 1, q) = mean * (F(k, q) - P(k; q))."""
-    if law.cv < _LEAST_ERLANG_CV:
+    if law.cv < _MIN_ERLANG_CV:
         return _lognormal(law)
     # scipy.special.gammaincinv would be shorter, but its last digits may change between versions.
     # Entries of the tables would move by one, and with them every result that is named by its content.
@@ -150,7 +150,7 @@ def _erlang(law: Distribution) -> PartialMean:
     return partial
 
 
-_LEAST_ERLANG_CV = 0.02
+_MIN_ERLANG_CV = 0.02
 """With thousands of stages the law is the lognormal one to a fraction of a per cent, and its sums take seconds."""
 
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 # ---- Foreign text (names of jobs, keys of files, answers of servers), made fit for printing.
 #
 # A terminal obeys control characters, and bidi overrides reorder a line: both are escaped, as Python does (``\x1b``).  Long texts are
-# shortened: thousands of characters of a key help no reader.
+# shortened: a key of thousands of characters is unreadable.
 
-LONGEST_NAME = 80  # characters of one name
-LONGEST_QUOTE = 100  # ... of what stands in quotes
-LONGEST_WORD = 200  # ... without a blank: paths have no more
-LONGEST_LINE = 2000
-_QUOTE = re.compile(rf"(?<!\w)'[^'\n]{{{LONGEST_QUOTE + 1},}}'(?!\w)")
-_WORD = re.compile(rf"[^ \n]{{{LONGEST_WORD + 1},}}")
-_LINE = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
+MAX_NAME_CHARS = 80  # characters of one name
+MAX_QUOTE_CHARS = 100  # ... of quoted text
+MAX_WORD_CHARS = 200  # ... without a blank: paths have no more
+MAX_LINE_LENGTH = 2000
+_QUOTE = re.compile(rf"(?<!\w)'[^'\n]{{{MAX_QUOTE_CHARS + 1},}}'(?!\w)")
+_WORD = re.compile(rf"[^ \n]{{{MAX_WORD_CHARS + 1},}}")
+_LINE = re.compile(rf"[^\n]{{{MAX_LINE_LENGTH + 1},}}")
 
 
-def one_line(text: object, longest: int = LONGEST_NAME) -> str:
+def one_line(text: object, longest: int = MAX_NAME_CHARS) -> str:
     """A name on one line, shortened."""
     beginning = str(text)[: 4 * longest]  # enough to know that it is cut
     return _cut(_escaped(" ".join(beginning.split())), longest)
@@ -28,10 +28,10 @@ def one_line(text: object, longest: int = LONGEST_NAME) -> str:
 
 def printable(text: object) -> str:
     """A message of any number of lines, with long quotes, words and lines shortened."""
-    lines = _escaped(str(text)[: 100 * LONGEST_LINE].replace("\t", " "), kept="\n")
-    lines = _QUOTE.sub(lambda quote: f"'{_cut(quote[0][1:-1], LONGEST_QUOTE)}'", lines)
-    lines = _WORD.sub(lambda word: _cut(word[0], LONGEST_WORD), lines)
-    return _LINE.sub(lambda line: _cut(line[0], LONGEST_LINE), lines)
+    lines = _escaped(str(text)[: 100 * MAX_LINE_LENGTH].replace("\t", " "), kept="\n")
+    lines = _QUOTE.sub(lambda quote: f"'{_cut(quote[0][1:-1], MAX_QUOTE_CHARS)}'", lines)
+    lines = _WORD.sub(lambda word: _cut(word[0], MAX_WORD_CHARS), lines)
+    return _LINE.sub(lambda line: _cut(line[0], MAX_LINE_LENGTH), lines)
 
 
 class PrintableError(Exception):
@@ -48,14 +48,14 @@ def _escaped(text: str, kept: str = "") -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """The text, or its beginning and end if it is too long: the end of a path says most."""
+    """The text, or its beginning and end if it is too long: the end of a path is the most specific part."""
     if len(text) <= longest:
         return text
     end = longest // 4
     return f"{text[: longest - end - 3]}...{text[-end:]}"
 
 
-# ---- Words put together: the beginning of a sentence, and a list in it.
+# ---- Helpers for sentences: capitalise, join a list.
 
 
 def capitalised(text: str) -> str:

@@ -38,7 +38,7 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
     from sim.plane import machine_code
 
     if kernel:
-        machine_code.receive(*kernel)
+        machine_code.import_code(*kernel)
     build(PlaneSpec(vertices=(VertexSpec("warm", 1, ((1,),), SourceSpec(total=0)),), edges=(), hosts=(0,))).advance(1)
     return machine_code.compiled_here()
 
@@ -47,4 +47,4 @@ def compiled_kernel() -> tuple[str, bytes] | None:
     """The kernel's machine code, under a name of text and processor, for other processes.  None: there is no compiler here."""
     from sim.plane import machine_code
 
-    return machine_code.portable()
+    return machine_code.export_code()

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from sim.model.randomness import draw, stream
-from sim.plane.interface import MOST_LOOKS, ThreadState, channels_in, channels_out
+from sim.plane.interface import MAX_LOOKS, ThreadState, channels_in, channels_out
 from sim.plane.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
 from sim.plane.spec import Law, Layout, PlaneSpec, Ship, Wait, layout
 from sim.plane.text.basics import (
@@ -472,7 +472,7 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "first_channels": words.add([number for pair in first_channels(spec, plan) for number in pair]),
         "sums": words.add(np.zeros(len(spec.vertices) * VERTEX_SUMS + len(spec.edges) * EDGE_SUMS)),
         "copied": words.zeros(max(n, *map(len_of_position(plan), range(n)))),
-        "looks": words.zeros(MOST_LOOKS * n),
+        "looks": words.zeros(MAX_LOOKS * n),
         "shift": shift,
         "leaf0": 1 << shift,
         "horizon": (1 << (63 - shift)) - 2,

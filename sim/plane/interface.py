@@ -45,7 +45,7 @@ OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to sen
 
 To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
 """
-MOST_LOOKS = 8
+MAX_LOOKS = 8
 """Rows that `look` returns at a time."""
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
@@ -157,7 +157,7 @@ class DataPlane(Protocol):
     def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
         """E3: `advance` to `first` and on by `every`, up to a notice; `served()` at each of these times that is reached, a row each.
 
-        It looks `times` times, and at most `MOST_LOOKS`."""
+        It looks `times` times, and at most `MAX_LOOKS`."""
 
     def in_flight(self) -> np.ndarray:
         """int64, by task: records written into its channels, less those it has read.  Tasks at both ends add up to what is between them."""

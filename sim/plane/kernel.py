@@ -53,8 +53,8 @@ from sim.plane.conservation import check_state
 from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
+    MAX_LOOKS,
     MAX_SERIES,
-    MOST_LOOKS,
     OF_EDGES,
     OF_VERTICES,
     ChannelPlaces,
@@ -577,7 +577,7 @@ class KernelPlane:
         return column(self._present().tasks, "served")
 
     def look(self, first: int, every: int, times: int) -> tuple[np.ndarray[Any, Any], Notice]:
-        times = min(times, MOST_LOOKS)
+        times = min(times, MAX_LOOKS)
         last = first + every * (times - 1)
         if self._notices:
             return self._unseen, self._notices.popleft()

@@ -1,4 +1,4 @@
-"""The kernel's machine code: made once by LLVM from the text, kept in a file, and loaded.
+"""The kernel's machine code: compiled once with LLVM from the kernel's source, cached on disk, loaded.
 
 It is one function over integers and memory that needs nothing of Python, so any process with the same text and processor can run it.
 """
@@ -29,50 +29,50 @@ from sim.plane.rows import PlaneState
 from sim.plane.text.loop import dispatch_operation
 
 ENTRY = "kernel_door"
-"""The name of the one function that can be called."""
+"""The only exported symbol."""
 CACHE_DIR = "CKPTSIM_CACHE_DIR"
-"""The variable of the environment that names the only place for machine code."""
+"""Environment variable that names the only cache directory."""
 _CHECKSUM = 16  # bytes that a file begins with
 _loaded: list[Any] = []
-"""What was loaded stays as long as the process."""
+"""Keeps execution engines alive."""
 _codes: dict[str, bytes] = {}
 """Machine code by name: what this process runs, and what another process sent."""
-_made: list[str] = []
+_compiled_here: list[str] = []
 """The names of what this process compiled itself."""
 
 
 @cache
 def load_compiled_entry_point() -> Callable[..., int] | None:
     """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
-    dispatch_operation, why = _obtained()
+    dispatch_operation, why = _load_or_compile()
     if why:
         warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
     return dispatch_operation
 
 
-def portable() -> tuple[str, bytes] | None:
+def export_code() -> tuple[str, bytes] | None:
     """The name and the bytes of the machine code, for `receive` in another process.  None: this process cannot have any."""
-    dispatch_operation, _ = _obtained()
+    dispatch_operation, _ = _load_or_compile()
     return next(iter(_codes.items()), None) if dispatch_operation else None
 
 
-def receive(name: str, code: bytes) -> None:
+def import_code(name: str, code: bytes) -> None:
     """Take machine code of another process.  It is used if this text, processor and compiler give it the same name."""
     _codes.setdefault(name, code)
 
 
 def compiled_here() -> bool:
     """Whether this process compiled the kernel itself."""
-    return bool(_made)
+    return bool(_compiled_here)
 
 
 def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """What the door takes for a state of arrays: where each of them begins.  They must outlive its use."""
+    """What the door takes for a state of arrays: where each of them begins.  The arrays must stay alive during the call."""
     return np.array([cast(Any, array).ctypes.data for array in state], np.int64)
 
 
 def texts() -> list[ModuleType]:
-    """The files of the text, in the order of their paths."""
+    """Kernel source modules, sorted by path."""
     return [
         importlib.import_module(info.name)
         for info in pkgutil.walk_packages(text.__path__, f"{text.__name__}.")
@@ -81,7 +81,7 @@ def texts() -> list[ModuleType]:
 
 
 @cache
-def _obtained() -> tuple[Callable[..., int] | None, str]:
+def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
     """The door, or why there is none."""
     try:
         from llvmlite import binding
@@ -90,11 +90,11 @@ def _obtained() -> tuple[Callable[..., int] | None, str]:
     except (ImportError, PackageNotFoundError) as error:
         return None, f"llvmlite cannot be imported: {error}"
     sent = _codes.pop(name, None)
-    _codes.clear()  # what was sent for another processor is of no use
+    _codes.clear()  # code for another processor is discarded
     code = sent or next(filter(None, (_read(place / name) for place in places())), None)
     if code is None:
         code = _compiled(binding, texts())
-        _made.append(name)
+        _compiled_here.append(name)
         _keep(code, name)
     _codes[name] = code
     return _loaded_door(binding, code), ""
@@ -163,7 +163,7 @@ def _keep(code: bytes, name: str) -> None:
 
 
 def _is_private(place: Path) -> bool:
-    """Whether no other user can write there, asked of the temporary folder only, where any user may make a folder of any name."""
+    """Whether no other user can write there, only relevant in the shared temporary directory."""
     if place != _temporary():
         return True
     found = place.lstat()
@@ -189,7 +189,7 @@ def _machine(binding: Any) -> Any:
 
 
 def _compiled(binding: Any, files: Sequence[ModuleType]) -> bytes:
-    """Machine code of the text, which LLVM sees as a whole once."""
+    """Compile all source modules as one LLVM module."""
     from sim.plane.lowering import lowered
 
     machine = _machine(binding)

@@ -40,7 +40,7 @@ MISSING = "-"
 NOT_ENDED = "not ended"
 """In place of an infinite time: what it measures had not ended when the run did."""
 
-_MOST_DIGITS = 7
+_MAX_DIGITS = 7
 
 
 def apart_text(value: float, bound: float, text: Callable[[float, int], str]) -> str:
@@ -50,8 +50,8 @@ def apart_text(value: float, bound: float, text: Callable[[float, int], str]) ->
     """
     if value == bound:
         return text(value, 2)
-    texts = (text(value, digits) for digits in range(2, _MOST_DIGITS) if text(value, digits) != text(bound, 2))
-    return next(texts, text(value, _MOST_DIGITS))
+    texts = (text(value, digits) for digits in range(2, _MAX_DIGITS) if text(value, digits) != text(bound, 2))
+    return next(texts, text(value, _MAX_DIGITS))
 
 
 def ms_text(ms: float, digits: int = 2) -> str:

@@ -44,7 +44,7 @@ import pandas as pd
 #
 # Arrays that grow side by side leave holes between them, and a day has a dozen: holes were a quarter of what it left behind.
 
-MOST_ROOM = 1 << 20
+MAX_ROOM = 1 << 20
 """No more is asked for before it is needed: a run may be said to last a year, and end with its data."""
 
 
@@ -54,7 +54,7 @@ class GrowingColumn:
     __slots__ = ("_cells", "_length")
 
     def __init__(self, kind: type[np.number], room: int = 0) -> None:
-        self._cells = np.empty(min(room, MOST_ROOM), kind)
+        self._cells = np.empty(min(room, MAX_ROOM), kind)
         self._length = 0
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
 _BEFORE_UNIT = r"(?<=\d) (?=%|(?:[numkMGT]?[sB]|min|h)\b)"
 _PROSE = 36
 """Characters of a cell from which on its column is read as sentences."""
-_LONGEST_ENTRY = 60
+_MAX_ENTRY = 60
 """Characters of an entry in the table of contents."""
 _CONTENTS_FROM = 4
 """A page with fewer headings needs no table of contents."""
@@ -91,8 +91,8 @@ def _template() -> Template:
 
 def _entry(title: str) -> str:
     """A heading as an entry of the contents: its beginning, up to a word."""
-    entry = shorten(one_line(title, 4 * _LONGEST_ENTRY), _LONGEST_ENTRY, placeholder=" …")
-    return one_line(title, _LONGEST_ENTRY) if entry == "…" else entry  # its first word is longer
+    entry = shorten(one_line(title, 4 * _MAX_ENTRY), _MAX_ENTRY, placeholder=" …")
+    return one_line(title, _MAX_ENTRY) if entry == "…" else entry  # its first word is longer
 
 
 def _in_script(values: object) -> str:

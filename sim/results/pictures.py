@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# ---- Ticks of an axis of values: round numbers of one unit, which every tick carries.
+# ---- Ticks of an axis of values: round values in one unit, which every tick shows.
 
 
 def set_ticks(axis: Axis, column: str, most: int = 6) -> None:
     """Set at most `most` + 1 ticks, to be called when everything is drawn.
 
-    Values are kept in the unit of `column`, where round numbers are odd ones for a reader: 150 s are 2.5 min.
-    Rounded texts would repeat themselves where values lie close together.
+    Ticks are placed at round values of the displayed unit: 2.5 min, not 150 s.
+    Labels are not rounded: those of close ticks would repeat.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -56,7 +56,7 @@ _LOG_FROM = 12.0
 """Durations that differ by a larger factor have a logarithmic axis."""
 
 
-def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) -> Figure:
+def plot_strategies_over_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) -> Figure:
     """A row of panels per strategy over simulated time, each column on one scale; `runs`: strategy -> its first run.
 
     Strategies whose runs are identical share a row.
@@ -64,7 +64,7 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
     from matplotlib.figure import Figure
 
     drawn = {name: _drawn(tables) for name, tables in runs.items()}
-    rows = alike(drawn)
+    rows = group_identical_curves(drawn)
     figure = Figure(figsize=(11, 1.1 + 1.35 * len(rows)), dpi=120, layout="constrained")
     panels = figure.subplots(len(rows), 3, sharex=True, sharey="col", squeeze=False)
     for (name, names), axes in zip(rows.items(), panels, strict=True):
@@ -73,7 +73,9 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
         axes[2].plot(drawn[name].loc["waiting"], color=COLOURS[0], lw=1.1)
         head = one_line(" = ".join(names) + (" (identical)" if len(names) > 1 else ""), _MAX_NAMES_CHARS)
         axes[0].set_title(head.replace("$", r"\$"), loc="left", fontsize="small", fontweight="bold")
-        axes[2].set_title(f"of {label}" if (label := _most_pressed(runs[name])) else "", loc="left", fontsize="small")
+        axes[2].set_title(
+            f"of {label}" if (label := _most_back_pressured(runs[name])) else "", loc="left", fontsize="small"
+        )
         for axis in axes:
             axis.grid(visible=True, alpha=0.3)
             axis.spines[["top", "right"]].set_visible(False)
@@ -99,8 +101,8 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
     return figure
 
 
-def alike(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
-    """Name -> names of the same curve, itself first: a line that lies below another is invisible."""
+def group_identical_curves(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
+    """Name -> names of the same curve, itself first: identical lines would hide each other."""
     found: dict[str, list[str]] = {}
     for name, curve in curves.items():
         same = next((other for other in found if curves[other].equals(curve)), name)
@@ -122,7 +124,7 @@ def _drawn(tables: Tables) -> pd.Series[float]:
 
     series, checkpoints = tables["series"], tables["checkpoints"].set_index("trigger_timestamp")
     total = series.assign(queue=(series["inputQueueSize"] + series["outputQueueSize"]) / 1e6).groupby("time")
-    most = series[series["vertex"] == _most_pressed(tables)].groupby("time")["backPressured"].max()
+    most = series[series["vertex"] == _most_back_pressured(tables)].groupby("time")["backPressured"].max()
     parts = {
         "checkpoint": checkpoints["end_to_end_duration"],
         "failed": checkpoints["status"].eq("FAILED").astype(float),
@@ -133,14 +135,14 @@ def _drawn(tables: Tables) -> pd.Series[float]:
     return found
 
 
-def _most_pressed(tables: Tables) -> str:
-    """The vertex that waits for its readers longest."""
+def _most_back_pressured(tables: Tables) -> str:
+    """The most back-pressured vertex."""
     means = tables["series"].groupby("vertex", sort=False)["backPressured"].mean()
     return str(means.idxmax()) if len(means) else ""
 
 
 def _seconds(tables: Tables) -> pd.Series[float]:
-    """Durations of all checkpoints that are over."""
+    """Durations of finished (completed or failed) checkpoints."""
     rows = tables["checkpoints"]
     found: pd.Series[float] = rows["end_to_end_duration"][rows["status"].isin(("COMPLETED", "FAILED"))] / 1e3
     return found
@@ -161,7 +163,7 @@ def _durations(axes: Axes, tables: Tables) -> None:
 
 
 def _scales(panels: Sequence[Axes], seconds: Sequence[pd.Series[float]]) -> None:
-    """Durations on a logarithmic axis where they differ by far, with ticks that can be told apart."""
+    """Durations on a logarithmic axis where they differ by far, with readable ticks."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     durations, queues, waiting = panels
@@ -190,8 +192,8 @@ PARTS = (
 )
 
 
-def where_time_goes(strategies: Sequence[StrategyRow], title: str = "") -> Figure:
-    """A bar per strategy: the parts of a checkpoint along the path of its slowest barrier (`sim.results.not_completed`)."""
+def plot_phase_breakdown(strategies: Sequence[StrategyRow], title: str = "") -> Figure:
+    """A bar per strategy: the phases of a checkpoint along its critical path (`sim.results.not_completed`)."""
     from matplotlib.figure import Figure
 
     lines = [line for line in strategies if line.summary.completed][::-1]
@@ -247,8 +249,8 @@ def answer_picture(
 ) -> Figure:
     """Panels: a row per column, a column per group of rows.
 
-    The setting with most quantities (``10 s``, ``1 min``) is the horizontal axis; every combination of the others is a line.
-    `groups`: name -> rows of a sweep, as for `answers.means`.  Bars are 95 % confidence intervals, dashed lines limits; an arrow
+    The setting with the most numeric values (``10 s``, ``1 min``) is the horizontal axis; every combination of the others is a line.
+    `groups`: name -> rows of a sweep, as for `sweep_answers.means`.  Bars are 95 % confidence intervals, dashed lines limits; an arrow
     upwards means more than this: not everything had ended.
     """
     from matplotlib.figure import Figure
@@ -265,7 +267,7 @@ def answer_picture(
         for (name, table), axes in zip(tables.items(), row, strict=True):
             for i in range(len(lines)):
                 _line(axes, table, column, scale, i, lines)
-            _dressed(axes, column if axes is row[0] else "", bounds)
+            _style_axes(axes, column if axes is row[0] else "", bounds)
             axes.set_title(name if column == columns[0] else "", fontsize="medium")
         set_ticks(row[0].yaxis, column)  # the panels of a row share it
     for axes in panels[-1]:
@@ -344,7 +346,7 @@ def _places(values: Sequence[str]) -> dict[str, float]:
     return {value: float(number) for value, (_, number) in read.items() if number is not None}
 
 
-def _dressed(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
+def _style_axes(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
     for limit in limits:
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         axes.axhline(bound, color="#555555", ls="--", lw=1)

@@ -19,7 +19,7 @@ _MIN_BACKLOG_SECONDS = 8
 """Seconds that tell whether a backlog grows, at least."""
 WORKED_OFF = 0.1
 """A backlog that grew has been worked off when so small a share of it is left."""
-_FEWEST_TRIGGERS = 3
+_MIN_TRIGGERS = 3
 """Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
 
 
@@ -103,7 +103,7 @@ def falls_behind(
     )
     steps = np.diff(quarters)
     is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
-    if not is_steady or (len(begun) > 0 and (begun > since_s).sum() < _FEWEST_TRIGGERS):
+    if not is_steady or (len(begun) > 0 and (begun > since_s).sum() < _MIN_TRIGGERS):
         return False  # it may be one slow checkpoint
     after = _keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf)
     return after is not None and after.falls_short

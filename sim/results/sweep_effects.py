@@ -59,7 +59,7 @@ def planned(results: pd.DataFrame) -> pd.DataFrame:
     return results[results["strategy"] != "none"]
 
 
-def dead(rows: pd.DataFrame) -> pd.Series[bool]:
+def has_no_result(rows: pd.DataFrame) -> pd.Series[bool]:
     """Runs that say nothing about what a setting gives: the cell has no result, or its job failed."""
     wrong = rows["status"] != "ok"
     return wrong | _having(rows, "job_status", lambda status: status.startswith(DEAD))
@@ -74,7 +74,7 @@ def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
     """`value` (NaN: none), `unfinished`, `lost` and `dead` of each planned row."""
     # all columns would be copied
     rows = planned(results[[name for name in results.columns if name in (column, *_MARKS)]])
-    died = dead(rows)
+    died = has_no_result(rows)
     value = rows[column].astype(float).mask(died)
     nothing = _named(rows, "nothing", column) & ~died
     return pd.DataFrame(
@@ -182,7 +182,7 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
 # more than `first` if keys interact.  A complete grid gives both exactly.  Points of a sample give `first` only, from means over slices
 # of each key (Plischke et al. 2013), corrected for the effect of noise.
 
-FEWEST_PER_SLICE = 8
+MIN_PER_SLICE = 8
 
 
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
@@ -222,7 +222,7 @@ def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
     """Variance of the means of slices; for n points in k slices pure noise has (k - 1) / (n - 1)."""
     ranks = _ranks(values)
     count = len(measured)
-    slices = min(int(ranks.nunique()), max(2, min(count // FEWEST_PER_SLICE, int(sqrt(count)))))
+    slices = min(int(ranks.nunique()), max(2, min(count // MIN_PER_SLICE, int(sqrt(count)))))
     groups = pd.qcut(ranks.rank(method="first"), slices, labels=False) if ranks.nunique() > slices else ranks
     sizes, centres = measured.groupby(groups).size(), measured.groupby(groups).mean()
     between = float((sizes * (centres - measured.mean()) ** 2).sum() / count / measured.var(ddof=0))

@@ -19,7 +19,7 @@ from sim.results.stored import unlimited_text
 
 _LESS = 0.99
 """Output of so small a share of the others' is less than theirs."""
-MOST_NAMED = 4
+MAX_NAMED = 4
 """So many strategies are named; of more the number is told."""
 
 
@@ -104,10 +104,10 @@ def _at(found: Finish) -> str:
 
 
 def _names(lines: Sequence[StrategyRow]) -> str:
-    return listed([line.called for line in lines]) if len(lines) <= MOST_NAMED else f"{len(lines)} strategies"
+    return listed([line.called for line in lines]) if len(lines) <= MAX_NAMED else f"{len(lines)} strategies"
 
 
-_MOST_LABELS = 3
+_MAX_LABELS = 3
 """So many strategies are named; of more the number is told."""
 
 
@@ -131,7 +131,7 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
 
 
 def _few(labels: Sequence[str]) -> str:
-    return " and ".join(labels) if len(labels) <= _MOST_LABELS else f"{len(labels)} others"
+    return " and ".join(labels) if len(labels) <= _MAX_LABELS else f"{len(labels)} others"
 
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
@@ -190,7 +190,7 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
     names = {line.label: line.label if groups > 1 else line.called for line in strategies}
     late = [(names[line.label], line.late) for line in strategies if line.late is not None]
     long = [(names[line.label], line.savepoint) for line in strategies if line.savepoint is not None]
-    return late_triggers_sentence(late[:MOST_NAMED], several=several) + long_savepoint_sentence(long, several=several)
+    return late_triggers_sentence(late[:MAX_NAMED], several=several) + long_savepoint_sentence(long, several=several)
 
 
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
@@ -278,7 +278,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
         more = f"; {in_a_row}: one that completes sets the count to 0{more}"
     if not worst.failed and worst.singles.restarts:
         more = f"; {_restarts(worst)}{more}"
-    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MOST_NAMED]
+    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MAX_NAMED]
     more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
     if not sound:
         return begun + more

@@ -235,7 +235,7 @@ def _carried(end_bytes: int, size_bytes: int) -> Handle:
 
 _STEPS_PER_TTL = 32
 """Steps within a time to live.  New keys and rewrites are evenly spread over a step."""
-_MOST_STEPS = 256
+_MAX_STEPS = 256
 """A call has at most so many.  After a longer time the steps are longer."""
 
 
@@ -285,7 +285,7 @@ class Expiry:
     def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> ExpiryTurnover:
         """Let time pass: keys of `added_bytes` came and `rewritten` entries were written anew, evenly since the last call."""
         begin_ns, before_bytes = self._now_ns, self.live_bytes + added_bytes
-        steps = max(1, min(-(-(now_ns - begin_ns) * _STEPS_PER_TTL // self.ttl_ns), _MOST_STEPS))
+        steps = max(1, min(-(-(now_ns - begin_ns) * _STEPS_PER_TTL // self.ttl_ns), _MAX_STEPS))
         for step in range(steps):
             first_ns, last_ns = (begin_ns + (now_ns - begin_ns) * at // steps for at in (step, step + 1))
             added, writes = (

@@ -50,11 +50,13 @@ def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, 
 
 
 def _draw(comparison: Comparison, folder: Path) -> None:
-    from sim.results.pictures import save, through_time
+    from sim.results.pictures import plot_strategies_over_time, save
 
     runs = {name: results[0] for name, results in comparison.results.items()}
     title = comparison.question or comparison.name
-    figure = through_time({name: result.tables for name, result in runs.items()}, title, comparison.warmup_s)
+    figure = plot_strategies_over_time(
+        {name: result.tables for name, result in runs.items()}, title, comparison.warmup_s
+    )
     replace_file(folder / PICTURE, partial(save, figure))
 
 

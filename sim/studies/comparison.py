@@ -154,7 +154,7 @@ def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
 
 _MIN_SLOWDOWN = 0.05
 """A smaller slowdown is not worth a sentence."""
-_LEAST_BELOW = 0.25
+_MIN_BELOW = 0.25
 """Nor is this one where threads want fewer cores than there are: they collide by chance."""
 
 _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
@@ -181,7 +181,7 @@ def scarce_cores(result: Result) -> str:
         busy[cluster.host(manager)].append(worked_ns / result.ended_ns)
     host = max(busy, key=lambda host: sum(busy[host]))
     slower = slowdown(busy[host], cluster.cores)
-    if slower < 1 + (_MIN_SLOWDOWN if sum(busy[host]) >= cluster.cores else _LEAST_BELOW):
+    if slower < 1 + (_MIN_SLOWDOWN if sum(busy[host]) >= cluster.cores else _MIN_BELOW):
         return ""
     load = f"{sum(busy[host]):.1f} threads of tasks are busy at once on {cluster.cores} {'core' if cluster.cores == 1 else 'cores'}"
     if cluster.tasks_contend:

@@ -69,7 +69,7 @@ def _renamed(text: Any, names: Mapping[str, str]) -> Any:
 # A value that is written otherwise and means the same is no difference: a change counts if it changes what would run.
 # A step is the least that can be changed alone: options that need each other change together.
 
-MOST_STEPS = 8
+MAX_STEPS = 8
 """With more steps than these, those of one kind become one."""
 _ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
 """Mappings with these keys are one value, and so are the values of these keys."""
@@ -249,7 +249,7 @@ def _step(changes: Sequence[InputChange], scenario: Scenario) -> InputStep:
 
 def _few(made: _Made, steps: list[InputStep]) -> list[InputStep]:
     """The steps, or one for each kind where there are many."""
-    if len(steps) <= MOST_STEPS:
+    if len(steps) <= MAX_STEPS:
         return steps
     by_kind: dict[Kind, list[InputChange]] = {}
     for step in steps:

@@ -280,7 +280,7 @@ def _mean(values: Values) -> float:
 # ---- Differences as texts: a screen of at most fifteen lines of eighty characters, and the tables below it.
 
 WIDTH, LINES, LABEL = 80, 15, 8
-MOST_INPUTS, MOST_QUANTITIES, MOST_STEPS = 4, 3, 3
+MAX_INPUTS, MAX_QUANTITIES, MAX_STEPS = 4, 3, 3
 """So many lines of each stand on the screen; all stand in the tables."""
 MAX_VALUE_CHARS = 60
 """Characters of a value in a table; JSON has all of it."""
@@ -319,7 +319,7 @@ def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: 
     below += _labelled("runs", [runs])
     vertices = list(_vertices(found))
     room = LINES - len(lines) - len(below) - len(vertices) - 2
-    listed = _by_effect(found, first)[: min(max(room, 0), MOST_INPUTS)]
+    listed = _by_effect(found, first)[: min(max(room, 0), MAX_INPUTS)]
     left = len(found.changes) - len(listed)
     heading = _count_failure(found) + (", those that matter first" if left and listed and first is not None else "")
     inputs = [change.sentence() for change in listed]
@@ -392,7 +392,7 @@ def _by_effect(found: InputDifferences, first: QuantityDifference | None) -> lis
 def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
     first = leading(answer)
     known = [own for column in LEADING for own in answer if own.column == column and own is not first]
-    listed = [*([first] if first is not None else []), *known][:MOST_QUANTITIES]
+    listed = [*([first] if first is not None else []), *known][:MAX_QUANTITIES]
     for own in listed:
         yield own.text
 
@@ -400,9 +400,9 @@ def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
 def _parts(first: QuantityDifference) -> Iterator[str]:
     """``load (3 options) +3.1 s``, the largest first, and what all do together."""
     known = sorted(first.steps.items(), key=lambda item: -abs(item[1].value) if math.isfinite(item[1].value) else 0.0)
-    for name, step in known[:MOST_STEPS]:
+    for name, step in known[:MAX_STEPS]:
         yield f"{name} alone: {'nothing' if step.value == 0 and name not in first.bounds else first.effect_text(name)}"
-    if others := len(known[MOST_STEPS:]):
+    if others := len(known[MAX_STEPS:]):
         yield f"... and {others} more below"
     if not math.isfinite(first.interaction):
         yield "not all parts have a value: see the tables"

@@ -6,7 +6,7 @@ import pytest
 
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.text import Problem, ScenarioError
-from sim.model.text import LONGEST_LINE, LONGEST_QUOTE, LONGEST_WORD, PrintableError, one_line, printable
+from sim.model.text import MAX_LINE_LENGTH, MAX_QUOTE_CHARS, MAX_WORD_CHARS, PrintableError, one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_names_are_shortened():
 @pytest.mark.parametrize(
     ("text", "longest"),
     [
-        ("key '" + "k " * 2000 + "' is unknown", LONGEST_QUOTE + 17),
-        ("at " + "k" * 4000 + "/x.yaml", LONGEST_WORD + 3),
-        ("many words " * 1000, LONGEST_LINE),
-        ("'" * 100_000, LONGEST_WORD),
+        ("key '" + "k " * 2000 + "' is unknown", MAX_QUOTE_CHARS + 17),
+        ("at " + "k" * 4000 + "/x.yaml", MAX_WORD_CHARS + 3),
+        ("many words " * 1000, MAX_LINE_LENGTH),
+        ("'" * 100_000, MAX_WORD_CHARS),
     ],
 )
 def test_messages_are_shortened(text, longest):

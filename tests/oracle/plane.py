@@ -12,7 +12,7 @@ from sim.model.randomness import Stream, draw, stream
 from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
-    MOST_LOOKS,
+    MAX_LOOKS,
     Counted,
     Marker,
     Notice,
@@ -291,7 +291,7 @@ class ReferencePlane(Agenda):
 
     def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
         rows: list[np.ndarray] = []
-        for at in range(first, first + every * min(times, MOST_LOOKS), every):
+        for at in range(first, first + every * min(times, MAX_LOOKS), every):
             if (notice := self.advance(at)).kind is not NoticeKind.QUIET:
                 break
             rows.append(self.served())

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import MOST_LOOKS, Marker, Notice, NoticeKind, Trait
+from sim.plane.interface import MAX_LOOKS, Marker, Notice, NoticeKind, Trait
 from sim.plane.spec import Lag, Ship
 from tests.plane.lab import FOREVER, edge, next_notice, pipe, run, source, vertex, world
 
@@ -102,6 +102,6 @@ def test_looks_see_what_was_served_at_each_time_up_to_a_notice(build):
     assert rows[:, 0].tolist() == [6, 7, 8]
 
     plane.interrupt(1)
-    rows, notice = plane.look(400, 10, MOST_LOOKS + 5)
+    rows, notice = plane.look(400, 10, MAX_LOOKS + 5)
     assert (len(rows), notice.kind) == (0, NoticeKind.SAFE)
-    assert len(plane.look(400, 10, MOST_LOOKS + 5)[0]) == MOST_LOOKS
+    assert len(plane.look(400, 10, MAX_LOOKS + 5)[0]) == MAX_LOOKS

@@ -46,6 +46,6 @@ def test_a_number_that_the_type_does_not_hold_is_refused():
 
 
 def test_no_more_room_is_taken_than_is_likely_to_be_used(monkeypatch):
-    monkeypatch.setattr(journal, "MOST_ROOM", 8)
+    monkeypatch.setattr(journal, "MAX_ROOM", 8)
 
     assert len(GrowingColumn(np.int64, 10**15)._cells) == 8

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from benchmarks.lab.calibration.estimate import Estimate
 from benchmarks.lab.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
-from sim.model.text import LONGEST_LINE, one_line
+from sim.model.text import MAX_LINE_LENGTH, one_line
 from sim.model.units import format_duration
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def head(recordings: Sequence[Recording]) -> list[str]:
 
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
     """The text that `sim.model.schema.study.load_environment` reads; `about`: lines for its head."""
-    lines = [f"# {one_line(line, LONGEST_LINE)}".rstrip() for line in about]
+    lines = [f"# {one_line(line, MAX_LINE_LENGTH)}".rstrip() for line in about]
     lines += [*_comment(HOW), "version: 1", "constants:"]
     for field in fields(Overheads):
         name = field.name.removesuffix("_ns")

@@ -25,7 +25,7 @@ from sim.app.report.figures import (
 from sim.app.verbs.common import Listener, Picture, paragraph, table_html, table_text
 from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import still
-from sim.results.pictures import where_time_goes
+from sim.results.pictures import plot_phase_breakdown
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
 from sim.studies.progress import Watch, no_watch
@@ -172,7 +172,7 @@ class Plots:
 
     def parts(self) -> Picture:
         """A bar per strategy: the parts of its median checkpoint."""
-        return Picture(where_time_goes(self._comparison.strategies), "parts of the median checkpoint")
+        return Picture(plot_phase_breakdown(self._comparison.strategies), "parts of the median checkpoint")
 
     def throughput(self) -> Picture:
         """Records per second at the sinks, through time."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from sim.app.api.results import Guessed, Notebook, Results, RunAgain
-from sim.app.verbs.common import MOST_ROWS, paragraph, preformatted, table_html, table_text
+from sim.app.verbs.common import MAX_ROWS, paragraph, preformatted, table_html, table_text
 from sim.app.verbs.options import RunOptions, documented, lines_of
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
 from sim.model.schema.axes import Axis, apply
@@ -201,8 +201,8 @@ class Study(Guessed, RunAgain):
     def _beginning(self) -> str:
         """The beginning of a text."""
         lines = self.origin.text.rstrip().splitlines()
-        rest = [f"... and {len(lines) - MOST_ROWS} more lines"] if len(lines) > MOST_ROWS else []
-        return "\n".join([*lines[:MOST_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
+        rest = [f"... and {len(lines) - MAX_ROWS} more lines"] if len(lines) > MAX_ROWS else []
+        return "\n".join([*lines[:MAX_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
 
     def _texts(self) -> str:
         return "\n".join(filter(None, [self.question, table_text(*self._rows())]))

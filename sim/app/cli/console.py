@@ -60,7 +60,7 @@ class Console(Listener):
 
 PATIENCE_S = 2.0
 LOG_EVERY_S = 10.0
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 """A share of the work.  No time is promised before as much is done."""
 
 
@@ -121,7 +121,7 @@ def log_lines(
 
     def share_done(ns: int) -> str:
         share = min(ns / max(total_ns, 1), 1.0)
-        if first is None or share - first[1] < LEAST_SHARE:
+        if first is None or share - first[1] < MIN_SHARE:
             return f"{100 * share:.0f} %"
         estimate_s = (clock() - first[0]) * (1 - share) / (share - first[1])
         return f"{100 * share:.0f} %, {left.text(estimate_s, lambda: 'it is slower than it was')}"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Lines = Sequence[Sequence[str]]
 
-LONGEST_CELL = 200  # characters
-LONGEST_LINE = 24
+MAX_CELL = 200  # characters
+MAX_LINE_LENGTH = 24
 """Characters: longer cells of a table in pieces are wrapped, so that more strategies stand beside each other."""
 
 
@@ -27,7 +27,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
     A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the one or the other in
     pieces, with headers in several lines: what takes fewer lines.
     """
-    header, *rows = [[one_line(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
+    header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
         print(plain(header, rows, text_cells=text_cells))
         return
@@ -107,7 +107,9 @@ def _column_width(column: Sequence[str], *, is_first: bool) -> int:
     if is_first:
         return max(map(len, column))
     lengths = [len(word) for cell in column for word in cell.split()]
-    return max(1, *lengths, *(len(cell) if len(cell) <= LONGEST_LINE else LONGEST_LINE // 2 for cell in column[1:]))
+    return max(
+        1, *lengths, *(len(cell) if len(cell) <= MAX_LINE_LENGTH else MAX_LINE_LENGTH // 2 for cell in column[1:])
+    )
 
 
 def _column_widths(piece: Lines) -> list[int]:

@@ -17,7 +17,7 @@ from sim.results.consequences import first_uploads
 from sim.results.formats import TextTable, amount_text, bytes_text, ms_text
 from sim.results.not_completed import PARTS
 from sim.results.page import Block
-from sim.results.pictures import alike
+from sim.results.pictures import group_identical_curves
 from sim.results.rates import Tables
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ PHASES: dict[str, tuple[str, ...]] = {
 PHASE_COLOURS = {phase: number for number, phase in enumerate(PHASES)}
 TIME = "time"
 """Charts through the time of a run are zoomed and read together."""
-APART = 20.0
+LOG_SCALE_RATIO = 20.0
 """What is larger by more than this factor hides the others: they have a scale of their own."""
-_MOST_BARS = 150
+_MAX_BARS = 150
 """More checkpoints than that are drawn as their means over stretches of time."""
 
 
@@ -69,7 +69,7 @@ def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | No
     panels = []
     for number, (name, stack) in enumerate(stacks.items()):
         longest = float(stack.sum(axis="columns").max())
-        is_low = longest < highest / APART
+        is_low = longest < highest / LOG_SCALE_RATIO
         marks += _bars(number, stack, 1e3 if is_low else 1.0)
         scale = f": at most {ms_text(1e3 * longest)}, on a scale of its own" if is_low else ""
         top = 1.05 * (1e3 * longest if is_low else highest) or 1.0
@@ -122,7 +122,7 @@ def lines(
 
     Curves that are far lower than others have a panel, and a scale, of their own.
     """
-    distinct = alike(curves)
+    distinct = group_identical_curves(curves)
     titles = {name: " = ".join(names) + (" (identical)" if len(names) > 1 else "") for name, names in distinct.items()}
     scales = list(_of_one_scale({name: float(curves[name].max()) for name in distinct}))
     marks: list[dict[str, Any]] = []
@@ -162,8 +162,8 @@ def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]
     left = dict(most)
     while left:
         highest = max(left.values())
-        names = [name for name, value in left.items() if value * APART >= highest or value <= 0]
-        if any(0 < value * APART < highest for value in left.values()):
+        names = [name for name, value in left.items() if value * LOG_SCALE_RATIO >= highest or value <= 0]
+        if any(0 < value * LOG_SCALE_RATIO < highest for value in left.values()):
             names = [name for name in names if left[name] > 0]
         yield names, highest
         left = {name: value for name, value in left.items() if name not in names}
@@ -183,9 +183,9 @@ def _stack(tables: Tables) -> pd.DataFrame:
     stack = stack.reindex(columns=list(PHASES), fill_value=0.0)
     triggers = tables["checkpoints"].set_index(keys)["trigger_timestamp"] / 1e3
     stack.index = triggers.loc[stack.index].to_numpy() if len(stack) else stack.index
-    if len(stack) <= _MOST_BARS:
+    if len(stack) <= _MAX_BARS:
         return stack
-    span = (stack.index.max() - stack.index.min()) / _MOST_BARS
+    span = (stack.index.max() - stack.index.min()) / _MAX_BARS
     return stack.groupby((stack.index // span) * span).mean()
 
 
@@ -232,7 +232,7 @@ def waterfall(account: Account) -> Chart:
 
 # ---- What is drawn through time: throughput, lag, data in flight, back-pressure; a curve per strategy.
 
-_MOST_TRIGGERS = 200
+_MAX_TRIGGERS = 200
 
 
 class PlottedQuantity(NamedTuple):
@@ -274,7 +274,7 @@ def failures_s(runs: Mapping[str, Tables]) -> list[float]:
 def triggers_s(runs: Mapping[str, Tables]) -> list[float]:
     """Triggers of the first strategy; empty: too many to draw."""
     first = next(iter(runs.values()))["checkpoints"]
-    return list(first["trigger_timestamp"] / 1e3) if len(first) <= _MOST_TRIGGERS else []
+    return list(first["trigger_timestamp"] / 1e3) if len(first) <= _MAX_TRIGGERS else []
 
 
 def end_s(runs: Mapping[str, Tables]) -> float | None:
@@ -309,8 +309,8 @@ _PHASES = {
 }
 """Phase whose colour it has -> (column where it ends, its name)."""
 _MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
-MOST_ROWS = 40
-MOST_SCRUBBED = 400
+MAX_ROWS = 40
+MAX_SCRUBBED = 400
 """Subtasks of a checkpoint that a browser moves through."""
 
 
@@ -326,10 +326,10 @@ def one_checkpoint(
 ) -> Chart:
     """`subtasks`: the rows of one checkpoint.  Of many subtasks the slowest are drawn.  `graph`: the job, to be drawn above."""
     done = _with_moments(subtasks[subtasks["status"] == "completed"])
-    rows = done.nlargest(MOST_ROWS, "acknowledged").sort_index()
+    rows = done.nlargest(MAX_ROWS, "acknowledged").sort_index()
     names = [f"{vertex}[{index}]" for vertex, index in zip(rows["vertex"], rows["index"], strict=True)]
     x, unit_ns = time_axis(1e6 * float(rows["acknowledged"].max()))
-    left_out = f", the slowest {MOST_ROWS} of {len(done)} subtasks" if len(done) > MOST_ROWS else ""
+    left_out = f", the slowest {MAX_ROWS} of {len(done)} subtasks" if len(done) > MAX_ROWS else ""
     number = int(graph is not None)
     marks: list[Mapping[str, Any]] = list(graph_marks(graph)) if graph is not None else []
     marks += _checkpoint_bars(rows, names, unit_ns / 1e6, number)
@@ -337,7 +337,7 @@ def one_checkpoint(
     if graph is not None:
         panels.insert(0, graph_panel(graph, ""))
     colours = {name: PHASE_COLOURS[phase] for phase, (_, name) in _PHASES.items()}
-    scrub = _scrub(done, graph, queues, unit_ns / 1e6) if graph is not None and len(done) <= MOST_SCRUBBED else None
+    scrub = _scrub(done, graph, queues, unit_ns / 1e6) if graph is not None and len(done) <= MAX_SCRUBBED else None
     return chart(marks, panels, colours=colours | COLOURS, scrub=scrub)
 
 

@@ -107,7 +107,7 @@ def _queues(series: pd.DataFrame, graph: JobGraph, trigger_ms: float, took_ms: f
 
 # ---- The answer about a real job's checkpoints as a page: the same sentences, the same waterfall as for simulated ones.
 
-_MOST_ROWS = 12
+_MAX_ROWS = 12
 """The table of slow checkpoints has no more rows."""
 
 
@@ -196,7 +196,7 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
 
 
 def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
-    listed = [*answer.split.slow[:_MOST_ROWS], *reversed(answer.split.failed[-_MOST_ROWS:])]
+    listed = [*answer.split.slow[:_MAX_ROWS], *reversed(answer.split.failed[-_MAX_ROWS:])]
     for point in listed if len(listed) > 1 else ():
         explained = account(answer.history, point)
         where = "no statistics of its subtasks"

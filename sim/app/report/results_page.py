@@ -15,7 +15,7 @@ import pandas as pd
 from sim.app.report.figures import QUANTITIES, curves_of, end_s, failures_s, history, lines, phases, triggers_s
 from sim.app.report.job_page import checkpoint_blocks
 from sim.app.report.sweep_figures import (
-    MOST_WINDOWS,
+    MAX_WINDOWS,
     WINDOW,
     advice_block,
     heat_map,
@@ -35,7 +35,7 @@ from sim.model.text import capitalised
 from sim.results.formats import TextTable, count_text, ms_text
 from sim.results.journal import Journal
 from sim.results.page import Block, Page
-from sim.results.pictures import alike
+from sim.results.pictures import group_identical_curves
 from sim.results.rates import Tables
 from sim.results.schema import TABLES
 from sim.results.side_by_side import texts
@@ -123,7 +123,9 @@ def _caption(quantity: PlottedQuantity, curves: Mapping[str, pd.Series[float]], 
         for name, curve in curves.items()
     ]
     same = [
-        f"{', '.join(names[:-1])} and {names[-1]} are identical" for names in alike(curves).values() if len(names) > 1
+        f"{', '.join(names[:-1])} and {names[-1]} are identical"
+        for names in group_identical_curves(curves).values()
+        if len(names) > 1
     ]
     marked = [f"{failures} failure{'s' if failures > 1 else ''} marked"] if failures else []
     return (
@@ -341,7 +343,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
     drawn = per_window(rows, settings, depends) if depends in rows else None
     if drawn is not None:
         count = rows[WINDOW].nunique()
-        others = f" The first {MOST_WINDOWS} of {count} windows." if count > MOST_WINDOWS else ""
+        others = f" The first {MAX_WINDOWS} of {count} windows." if count > MAX_WINDOWS else ""
         caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot; open: more than that) and span over seeds.{others}"
         yield Block("Window by window", chart=drawn, caption=caption)
     if (drawn := trade_off(table, settings, columns)) is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.app.report.figures import APART
+from sim.app.report.figures import LOG_SCALE_RATIO
 from sim.model.quantities import in_words
 from sim.model.text import one_line
 from sim.model.units import parse_duration
@@ -16,7 +16,7 @@ from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
 from sim.results.formats import ms_text
 from sim.results.page import Block
 from sim.results.sweep_answers import means, text, unit_of_ticks
-from sim.results.sweep_effects import dead, effects, ended
+from sim.results.sweep_effects import effects, ended, has_no_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 # ---- The figures of a sweep: values with their intervals, two values against each other, and a value over two settings.
 
 _MAX_SETTINGS = 30
-"""Settings that are drawn; more would stand on each other."""
+"""Maximum number of settings drawn; more would overlap."""
 
 
 def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
-    """A row per setting: mean and 95 % confidence interval; durations, sizes and counts never reach below zero.  None: no value."""
+    """A row per setting: mean and 95 % confidence interval; durations, sizes and counts never reach below zero.  None if no value is known."""
     table = means(results, list(settings), list(columns))[:_MAX_SETTINGS]
     columns = [column for column in columns if table[column].notna().any()]
     if table.empty or not columns:
@@ -69,7 +69,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
 
 
 def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
-    """The first two quantities against each other, a point per setting.  None: there are fewer than two of either."""
+    """The first two quantities against each other, a point per setting.  Returns None with fewer than two columns or settings."""
     table = means(results, list(settings), list(columns[:2]))[:_MAX_SETTINGS].dropna(subset=list(columns[:2]))
     if len(columns) < 2 or len(table) < 2:
         return None
@@ -152,7 +152,7 @@ def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Char
 
 
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
-    """Where an axis begins and ends: around values that are close together, else at zero; None: where they do."""
+    """Limits of an axis: padded around close values, otherwise from zero; None: where they do."""
     low, high = float(np.nanmin(least)), float(np.nanmax(most))
     if high <= 0 or low < 0:
         return None, None
@@ -175,28 +175,28 @@ def _key(name: str) -> str:
 # ---- The figure of a sweep over several windows: a panel per window on one scale, a row per setting, its seeds as a span.
 
 WINDOW = "window"
-MOST_WINDOWS, MOST_SETTINGS = 12, 12
-_FAILS, _IS_BOUND = "its job fails", "it did not end"
+MAX_WINDOWS, MAX_SETTINGS = 12, 12
+_FAILS, _IS_LOWER_BOUND = "its job fails", "it did not end"
 """Columns beside those of results, whose names have no spaces."""
 
 
 def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
     """`rows`: of runs with checkpoints.  None: fewer than two windows, or no value.
 
-    A run without a value is no zero, and one whose job failed has none: the row of its setting says so.  A bound has a ring.
+    Runs without a value, or whose job failed, are not drawn as 0; the row of their setting reports them.  A lower bound is drawn as a ring.
     """
     if WINDOW not in rows:
         return None
-    fails = dead(rows)
+    fails = has_no_result(rows)
     rows = rows.assign(**{column: rows[column].astype(float).mask(fails)}).assign(**{_FAILS: fails})
     if not rows[column].notna().any():
         return None
-    rows[_IS_BOUND] = rows[column].notna() & ended(rows, column).isna()
-    windows = list(dict.fromkeys(rows[WINDOW].dropna()))[:MOST_WINDOWS]
+    rows[_IS_LOWER_BOUND] = rows[column].notna() & ended(rows, column).isna()
+    windows = list(dict.fromkeys(rows[WINDOW].dropna()))[:MAX_WINDOWS]
     if len(windows) < 2:
         return None
     names = rows[list(settings)].astype(str).agg(", ".join, axis=1)
-    names_drawn = list(dict.fromkeys(names))[:MOST_SETTINGS]
+    names_drawn = list(dict.fromkeys(names))[:MAX_SETTINGS]
     high = float(rows[column].max())
     ending, size = unit_of_ticks(column, high)
     marks = [
@@ -224,7 +224,7 @@ def _marks(own: pd.DataFrame, column: str, size: float, at: Mapping[str, Any]) -
     known = own[column].dropna()
     missing, failed = len(own) - len(known), int(own[_FAILS].sum())
     if len(known):
-        bound = "more than " if own[_IS_BOUND].any() else ""
+        bound = "more than " if own[_IS_LOWER_BOUND].any() else ""
         spread = f" ({text(column, known.min())} to {text(column, known.max())})" if len(known) > 1 else ""
         summary = f"{at['series']}: {bound}{text(column, known.mean())}{spread}, {len(known)} run{'s' if len(known) > 1 else ''}"
         yield {**at, "shape": "span", "x": known.min() / size, "x2": known.max() / size, "text": summary}
@@ -282,12 +282,12 @@ def _by_interval(data: Mapping[str, Any]) -> Block | None:
 
 
 def _with_interval(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting with its interval [ms] in the place of its recovery."""
+    """A copy of the row with its interval [ms] in the recovery column."""
     return {**row, X: parse_duration(row["interval"]) / 1e6}
 
 
 def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
-    """A point per setting, by what it sets beside the interval; limits are shaded, today and the advised one have a ring."""
+    """One point per setting, coloured by what it sets besides the interval; limits are shaded, the current and the advised setting are ringed."""
     points = _drawn(list(data.get("settings", ())))
     if len(points) < 2:
         return None
@@ -334,11 +334,11 @@ def _limit(data: Mapping[str, Any], key: str) -> float | None:
 
 
 def _axis(title: str, values: Sequence[float], limit: float | None) -> tuple[ChartAxis, float, float | None]:
-    """The axis, the size of its unit, and the limit if it is near: a far one would push all points together, and breaks nothing."""
+    """The axis, the size of its unit, and the limit if it is near: a distant limit would squeeze the points and is not violated."""
     low, high = min(values), max(values)
     near = limit if limit is not None and limit < 3 * high else None
     low, high = min(low, near or low), max(high, near or high)
     ending, size = unit_of_ticks("_ms", high)
-    is_log = high > APART * low > 0  # a logarithm has no place for 0 ms
+    is_log = high > LOG_SCALE_RATIO * low > 0  # a logarithm has no place for 0 ms
     ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1 or 1.0)
     return ChartAxis(title, ending, ends[0] / size, ends[1] / size, is_log=is_log), size, near

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 100.0
 """Per cent: larger errors are drawn at the edge."""
-_MOST_ROWS = 400
+_MAX_ROWS = 400
 
 
 def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], command: str) -> Page:
@@ -109,13 +109,13 @@ def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> TextTable:
             f"{bare_text(row['predicted_p10'])} to {bare_text(row['predicted_p90'])}",
             _percent(row["relative_error"]),
         ]
-        for row in nonzero.head(_MOST_ROWS).to_dict("records")
+        for row in nonzero.head(_MAX_ROWS).to_dict("records")
     ]
     return TextTable("", header, rows)
 
 
 def _left_out(count: int) -> str:
-    return f"The first {_MOST_ROWS} of {count} rows; --json gives all." if count > _MOST_ROWS else ""
+    return f"The first {_MAX_ROWS} of {count} rows; --json gives all." if count > _MAX_ROWS else ""
 
 
 def _percent(value: float) -> str:

@@ -104,9 +104,9 @@ def _why_not_written(path: Path, error: OSError) -> str:
 
 # ---- Display in notebooks and consoles: tables of bounded size, and pictures without `%matplotlib`.
 
-MOST_ROWS = 30
+MAX_ROWS = 30
 """Longer tables are shown up to here; they are whole in the attributes."""
-_LONGEST_CELL = 120
+_MAX_CELL = 120
 _DPI = 120
 
 
@@ -135,13 +135,13 @@ class Picture:
 def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """An HTML table; a long one ends with how many rows are left out."""
     head = "".join(f"<th>{_cell(text)}</th>" for text in header)
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(text)}</td>' for text in row)}</tr>" for row in rows[:MOST_ROWS])
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(text)}</td>' for text in row)}</tr>" for row in rows[:MAX_ROWS])
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{paragraph(_left_out(rows))}"
 
 
 def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns two spaces apart."""
-    cells = [[one_line(text, _LONGEST_CELL) for text in row] for row in (header, *rows[:MOST_ROWS])]
+    cells = [[one_line(text, _MAX_CELL) for text in row] for row in (header, *rows[:MAX_ROWS])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     return "\n".join(filter(None, [*lines, _left_out(rows)]))
@@ -178,8 +178,8 @@ def preformatted(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return escape(one_line(text, _LONGEST_CELL))
+    return escape(one_line(text, _MAX_CELL))
 
 
 def _left_out(rows: Sequence[object]) -> str:
-    return f"... and {len(rows) - MOST_ROWS} more rows" if len(rows) > MOST_ROWS else ""
+    return f"... and {len(rows) - MAX_ROWS} more rows" if len(rows) > MAX_ROWS else ""

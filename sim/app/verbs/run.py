@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sim.studies.comparison import Comparison
 
 
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 """Strategies that a line names."""
 
 
@@ -318,10 +318,10 @@ def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
     named = [f"up to {ms_text(wait_ms)} with {name}" for name, wait_ms in waits.items()]
     if not named:
         return ""
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
     return (
         f"Records wait longer than {expected.metric} shows, which ends when all tasks run and counts neither a savepoint before nor the "
-        f"backlog after: {'; '.join(named[:_MOST_NAMED])}{more}. series.lag.max has a bound on that."
+        f"backlog after: {'; '.join(named[:_MAX_NAMED])}{more}. series.lag.max has a bound on that."
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from sim.app.verbs.common import (
-    MOST_ROWS,
+    MAX_ROWS,
     Listener,
     OptionError,
     Picture,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sim.studies.sweeps.store import Store
 
 PICTURE = "answer.png"
-MOST_LISTED = 10
+MAX_LISTED = 10
 """Failed cells that are told one by one; the others are in the results."""
 
 
@@ -65,12 +65,12 @@ class Sweep(SweepResult):
 
     def __repr__(self) -> str:
         if not self.sections:
-            return str(self.results.head(MOST_ROWS))
+            return str(self.results.head(MAX_ROWS))
         return "\n\n".join(["\n".join(self._before), *map(section_text, self.sections), *self._after])
 
     def _repr_html_(self) -> str:
         if not self.sections:
-            return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
+            return str(self.results.to_html(index=False, max_rows=MAX_ROWS))
         return "".join([*map(paragraph, self._before), *map(section_html, self.sections), *map(paragraph, self._after)])
 
     @property
@@ -246,13 +246,13 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
 def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
     """Report failed cells, and the command that runs cells without a row again."""
     failed, broken = found.failed, found.broken
-    for _, row in failed[:MOST_LISTED].iterrows():
+    for _, row in failed[:MAX_LISTED].iterrows():
         listener.message(f"cell {row['cell']}: {row['error']}")
-    if len(failed) > MOST_LISTED:
+    if len(failed) > MAX_LISTED:
         listener.message(
-            f"... and {len(failed) - MOST_LISTED} more, in the column error of {found.folder / 'results.parquet'}"
+            f"... and {len(failed) - MAX_LISTED} more, in the column error of {found.folder / 'results.parquet'}"
         )
-    for _, row in broken[:MOST_LISTED].iterrows():
+    for _, row in broken[:MAX_LISTED].iterrows():
         listener.message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
     if len(failed):
         listener.message(f"the same command runs the failed ones again, and no others: {command}")

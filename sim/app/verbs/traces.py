@@ -23,7 +23,7 @@ from sim.studies.traces.windows import CUTS
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 """Rows and messages; a bucket may have a million files."""
 
 
@@ -47,7 +47,7 @@ class ReadTraces:
     @property
     def rows(self) -> list[list[str]]:
         """Trace, table, rows: as texts."""
-        return [[row["trace"], row["kind"], f"{row['count']}"] for _, row in self.tables.iloc[:MOST_SHOWN].iterrows()]
+        return [[row["trace"], row["kind"], f"{row['count']}"] for _, row in self.tables.iloc[:MAX_SHOWN].iterrows()]
 
     @property
     def notes(self) -> list[str]:
@@ -65,17 +65,17 @@ class ReadTraces:
 
     def _notes(self) -> Iterator[str]:
         good, bad, counts = self.tables, self.quarantine, self.counts
-        if len(good) > MOST_SHOWN:
-            yield f"and {len(good) - MOST_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces"
+        if len(good) > MAX_SHOWN:
+            yield f"and {len(good) - MAX_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces"
         yield from self.remarks
         for how, files in counts[counts["kind"] == "note"].groupby("reason", sort=False)["file"]:
             yield f"{_named(list(files))}: {how}"
         for why, count in counts[counts["kind"] == "passed"].groupby("reason")["count"].sum().items():
             yield f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}"
-        for _, row in bad.iloc[:MOST_SHOWN].iterrows():
+        for _, row in bad.iloc[:MAX_SHOWN].iterrows():
             yield f"{row['file']}: {_where(row)}{row['reason']}"
-        if len(bad) > MOST_SHOWN:
-            yield f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`"
+        if len(bad) > MAX_SHOWN:
+            yield f"and {len(bad) - MAX_SHOWN} more messages: all rows are in the table `quarantine`"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

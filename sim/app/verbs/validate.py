@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pandas as pd
 
 from sim.app.report.truth_page import truth_page
-from sim.app.verbs.common import MOST_ROWS, Listener, Stopped, paragraph
+from sim.app.verbs.common import MAX_ROWS, Listener, Stopped, paragraph
 from sim.app.verbs.findings import write_page
 from sim.app.verbs.options import ValidateOptions, command_line, path_of, with_defaults
 from sim.jobs.evidence.orderings import MEASURED_BARS, bars, orderings
@@ -151,10 +151,10 @@ class Validation:
         return Path(file)
 
     def __repr__(self) -> str:
-        return f"{self._head()}\n{self.summary.head(MOST_ROWS).to_string(index=False)}" if self.judged else self._head()
+        return f"{self._head()}\n{self.summary.head(MAX_ROWS).to_string(index=False)}" if self.judged else self._head()
 
     def _repr_html_(self) -> str:
-        rows = self.summary.round(3).to_html(index=False, max_rows=MOST_ROWS) if self.judged else ""
+        rows = self.summary.round(3).to_html(index=False, max_rows=MAX_ROWS) if self.judged else ""
         return paragraph(self._head()) + rows
 
     def _head(self) -> str:

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from sim.jobs.source.rest_answers import RestSnapshot
 
 SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
-MOST_REQUESTS = 2000
+MAX_REQUESTS = 2000
 """The most of one look.  A job of thirty vertices whose thirty checkpoints are all new takes half of them."""
 LEAST_S = 30.0
 """A look may last as long as the time between two looks, and so long in any case."""
-MOST_EVENTS = 1000
+MAX_EVENTS = 1000
 """Events that are held in memory; the folder has all of them."""
 RETRY_S = 900.0
 """From a forecast that could not be made to the next attempt."""
@@ -174,7 +174,7 @@ class _Session:
 
     def __init__(self, request: _Request, listener: Listener, clock: WatchClock, published: Published) -> None:
         self.request, self.listener, self.clock, self.published = request, listener, clock, published
-        self.events: deque[WatchEvent] = deque(maxlen=MOST_EVENTS)
+        self.events: deque[WatchEvent] = deque(maxlen=MAX_EVENTS)
         self.memory = Memory(request.folder)
         self.watcher = Watcher(WatchState(), request.limit_ms)
         self.requests = 0
@@ -270,7 +270,7 @@ class _Session:
             self.request.url,
             headers=self.request.options["headers"] or {},
             total_s=total_s,
-            most_requests=MOST_REQUESTS,
+            most_requests=MAX_REQUESTS,
             pause=self.clock.wait,
         )
 

@@ -409,7 +409,7 @@ FEATURES = (
 FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))
 _WHERE = "see docs/truth.md"
-_MOST_NAMED = 5  # number of features in a line
+_MAX_NAMED = 5  # number of features in a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,8 +458,8 @@ def warning(scenarios: Iterable[Scenario]) -> str:
     phrases = envelope().unvalidated(scenarios)
     if not phrases:
         return ""
-    others = [f"{len(phrases) - _MOST_NAMED} more"] if len(phrases) > _MOST_NAMED else []
-    return f"not validated: {', '.join([*phrases[:_MOST_NAMED], *others])}; {_WHERE}"
+    others = [f"{len(phrases) - _MAX_NAMED} more"] if len(phrases) > _MAX_NAMED else []
+    return f"not validated: {', '.join([*phrases[:_MAX_NAMED], *others])}; {_WHERE}"
 
 
 @cache

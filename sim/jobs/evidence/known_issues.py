@@ -27,9 +27,9 @@ Truth = bool | None
 
 
 class Predicate(NamedTuple):
-    """Whether a value at a place of the scenario is what is asked for: the value that an entry gives, or `wanted`, or any but no and 0."""
+    """A test of one field of the scenario: equal to the entry's value, or to `wanted`, or truthy if neither is given."""
 
-    sentence: str  # says that it holds; {}: the value that an entry gives
+    sentence: str  # the message if it is true; {} is the entry's value
     path: str  # names of fields; of a tuple, every element counts.  Empty: no scenario tells
     wanted: Any = None
     is_event: bool = False
@@ -137,7 +137,7 @@ Consequence = Literal[
     "larger-files",
     "slow",
 ]
-"""From the worst on."""
+"""Ordered from most to least severe."""
 UNSAFE = ("loss", "duplicates", "wrong-results")
 """Consequences that make "nothing is lost" wrong."""
 
@@ -151,12 +151,12 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
     since: tuple[str, ...]
     """First version of each branch that has it; empty: not known."""
     fixed: tuple[str, ...] | None = None
-    """First version of each branch without it; empty: no release is; None: not known."""
+    """First version of each branch without it; (): not fixed in any release; None: unknown."""
     confirmed: tuple[str, ...] = ()
     """Versions in which the source saw it."""
     when: Any
     condition: str
-    """The same in words, with what no predicate says."""
+    """The condition in words, including the parts that no predicate tests."""
     consequence: Consequence
     happens: str
     way_out: str

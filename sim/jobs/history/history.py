@@ -351,9 +351,9 @@ def writers_of(history: History, subtask: SubtaskId) -> Iterator[SubtaskId]:
 
 _SLOWER = 1.5
 """A subtask that waits at times needs up to a third longer for the same work: it wakes up, and finds caches cold."""
-_LEAST_BUSY = 0.3
+_MIN_BUSY = 0.3
 """A subtask that is busy for a smaller share of its time holds nothing up."""
-_FEWEST_RECORDS = 1000
+_MIN_RECORDS = 1000
 _MAX_NAMED_SUBTASKS = 4
 
 
@@ -378,12 +378,10 @@ def slow_subtasks(history: History) -> list[SlowSubtask]:
 
 def _found(history: History) -> Iterator[SlowSubtask]:
     threads, served = history.threads, history.served
-    us = {
-        name: 1000 * threads[name].busy_ms / served[name] for name in threads if served.get(name, 0) >= _FEWEST_RECORDS
-    }
+    us = {name: 1000 * threads[name].busy_ms / served[name] for name in threads if served.get(name, 0) >= _MIN_RECORDS}
     for name, own in us.items():
         others = [other for place, other in us.items() if place != name and place[0] == name[0]]
-        if others and own > _SLOWER * median(others) > 0 and threads[name].busy >= _LEAST_BUSY:
+        if others and own > _SLOWER * median(others) > 0 and threads[name].busy >= _MIN_BUSY:
             yield SlowSubtask(name, own, median(others))
 
 

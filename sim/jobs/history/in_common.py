@@ -316,7 +316,7 @@ _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
 }
 _COLD = 3
 """A job whose checkpoints count up to here has just begun."""
-_FEWEST_RANKS = 8
+_MIN_RANKS = 8
 _LEAST_RANKS = 0.5
 """A weaker correlation of ranks explains little, however sure it is."""
 _FACTOR = 1.2
@@ -345,7 +345,7 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     durations = [point.end_to_end_duration for point in points]
     written, state = ([_AMOUNTS[name](point) for point in points] for name in ("bytes written", "size of all state"))
     for text, amounts in (("the more it writes", written), ("the larger the state", state if state != written else [])):
-        is_known = len(amounts) >= _FEWEST_RANKS and min(amounts) >= 0
+        is_known = len(amounts) >= _MIN_RANKS and min(amounts) >= 0
         if not is_known or max(amounts) <= _FACTOR * min(amounts) or len({*durations}) == 1:
             continue
         found = spearmanr(amounts, durations, alternative="greater")

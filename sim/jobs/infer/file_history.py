@@ -14,7 +14,7 @@ from statistics import linear_regression, median
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
-_FEWEST_FALLS = 3
+_MIN_FALLS = 3
 """Fewer falls tell no growth."""
 _LATEST_FALLS = 4
 """Growth is read off so many: a job that has just been filled grew faster before."""
@@ -92,9 +92,7 @@ def files_of(points: Sequence[Point]) -> Files | None:
         return None
     latest = falls[-_LATEST_FALLS:]
     sizes = [max(point.full_bytes - increment, 0.0) for point in latest]
-    grows = len(falls) >= _FEWEST_FALLS and all(
-        after > _RISE * before for before, after in pairwise(sizes[-_FEWEST_FALLS:])
-    )
+    grows = len(falls) >= _MIN_FALLS and all(after > _RISE * before for before, after in pairwise(sizes[-_MIN_FALLS:]))
     slope = linear_regression([point.seconds for point in latest], sizes).slope if grows else 0.0
     return Files(increment, falls, sizes[-1], max(slope, 0.0))
 

@@ -173,7 +173,7 @@ STATE_START, STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recording
 """INITIALIZING of restarted tasks with keyed state, less that of tasks beside them without, in two recorded jobs (`tests/data/lost`)."""
 SHORT_MS = 180_000
 """A history that is shorter shows a job which has just begun: its checkpoints meet queues that the start has left."""
-LONGEST_START_MS = 60_000
+MAX_START_MS = 60_000
 BACKLOG_MS = 1000
 """Records that wait when tasks begin: rate limits and fetchers make up for a second, and 0 to 5 s of a log waited in recorded jobs."""
 WARM_UP, WARM_UP_FACTOR = "3 s", 2
@@ -188,7 +188,7 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
         return  # Flink 1.x waits for a random time before it triggers
     start_ms = first.trigger_timestamp - begun_ms - Overheads().first_trigger_ns // 10**6
     if (
-        not 0 < start_ms <= LONGEST_START_MS
+        not 0 < start_ms <= MAX_START_MS
         or max(point.trigger_timestamp for point in job.checkpoints) - begun_ms > SHORT_MS
     ):
         return

@@ -25,7 +25,7 @@ IN_FLIGHT_BYTES = 20 * 32768
 RECORD_BYTES = 1000
 LONGEST_MS = 10**11  # three years: a longer time means never
 ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
-LONGEST_RUN_MS = 3_600_000
+MAX_RUN_MS = 3_600_000
 CHECKPOINTS = 12
 
 
@@ -96,7 +96,7 @@ def infer_log(log: JobLog) -> Inference:
     put_restart_strategy(draft, log.strategy, "strategy that the log names")
     _storage(draft, beat, done, took_ms)
     each_ms = max(interval_ms, beat.min_pause + round(took_ms), 5_000)
-    draft.put("run.duration", format_duration(min(max(CHECKPOINTS * each_ms, 60_000), LONGEST_RUN_MS) * 10**6))
+    draft.put("run.duration", format_duration(min(max(CHECKPOINTS * each_ms, 60_000), MAX_RUN_MS) * 10**6))
     return draft.inference("How would the job of this log checkpoint otherwise?")
 
 

@@ -176,7 +176,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 # Each part of the scenario has a module of its own; this one puts them together.
 
 CHECKPOINTS = 12  # number of checkpoints in a run
-SHORTEST_RUN_MS, LONGEST_RUN_MS = 60_000, 3_600_000
+MIN_RUN_MS, MAX_RUN_MS = 60_000, 3_600_000
 
 
 def infer_scenario(snapshot: RestSnapshot) -> Inference:
@@ -232,8 +232,6 @@ def _run(draft: Draft, job: RestJob) -> None:
         for point in job.checkpoints
         if point.status == "COMPLETED" and point.end_to_end_duration >= 0
     ]
-    each_ms = max(
-        config.interval if config and 0 < config.interval < LONGEST_RUN_MS else 0, median(took) if took else 0
-    )
-    run_ms = min(max(round(CHECKPOINTS * each_ms, -3), SHORTEST_RUN_MS), LONGEST_RUN_MS)
+    each_ms = max(config.interval if config and 0 < config.interval < MAX_RUN_MS else 0, median(took) if took else 0)
+    run_ms = min(max(round(CHECKPOINTS * each_ms, -3), MIN_RUN_MS), MAX_RUN_MS)
     draft.put("run.duration", format_duration(max(int(run_ms) * 10**6, longest_run_ns(job))))

@@ -29,7 +29,7 @@ SAME_WORK = 0.03  # times of a record that differ by less are one
 # on one machine, subtasks of equal work differed by up to 8 % while they were full: ten busy threads on two cores
 SAME_SPEED = 0.1
 SERVICE_STANDARD_ERRORS = 3  # standard errors
-PIECES, LEAST_PIECES = 12, 4  # of the window, by which the standard error of a time per record is told
+PIECES, MIN_PIECES = 12, 4  # of the window, by which the standard error of a time per record is told
 # one wait enters a subtask's counters up to 5 s late: less busy time than this is no measurement
 UNSURE_BUSY_MS = 500.0
 
@@ -128,7 +128,7 @@ def _noise(job: RestJob, vertex: RestVertex, flow: Flows, way: str, subtask: int
     pieces = [
         (after[0] - before[0]) / (after[1] - before[1]) for before, after in pairwise(ends) if after[1] > before[1]
     ]
-    if len(pieces) < LEAST_PIECES or not (mean := fmean(pieces)) > 0:
+    if len(pieces) < MIN_PIECES or not (mean := fmean(pieces)) > 0:
         return math.inf
     return stdev(pieces) / math.sqrt(len(pieces)) / mean
 

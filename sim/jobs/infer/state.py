@@ -160,7 +160,7 @@ def _line(seconds: Sequence[float], sizes: Sequence[float]) -> _Line:
 # that
 # the checkpoint before had.
 
-_FEWEST_CHANGES = 1000
+_MIN_CHANGES = 1000
 """Fewer are copied within less than a millisecond or a few, which Flink's whole milliseconds do not tell."""
 
 
@@ -184,7 +184,7 @@ def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: st
         subtask.checkpoint.sync * 10**6 * value_bytes / written_bytes(subtask)
         for own in acknowledged(points, vertex).values()
         for _, subtask in own
-        if subtask.checkpoint.sync >= 0 and written_bytes(subtask) >= _FEWEST_CHANGES * value_bytes
+        if subtask.checkpoint.sync >= 0 and written_bytes(subtask) >= _MIN_CHANGES * value_bytes
     ]
     if found:
         each_ns = round(median(found))
@@ -200,9 +200,9 @@ def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: st
 
 _SHARES = (1.0, 0.1)
 """Answers whose effect the question names, beside none."""
-_LEAST_RECORD, _USUAL_BYTES = 5, 1000
+_MIN_RECORD, _USUAL_BYTES = 5, 1000
 """The smallest record on the wire, and the assumed size of an entry where records are not counted [bytes]."""
-_LEAST_SHARE = Fraction(1, 10)
+_MIN_SHARE = Fraction(1, 10)
 """Assumed of a state to which nearly every record adds a key."""
 _VALUE = "How large is an entry of its state: its size / the number of its keys?"
 
@@ -253,7 +253,7 @@ def _ask(draft: Draft, vertex: RestVertex, flow: Flows, between: float, size: in
     records = flow.per_second("records_in") * between
     effect = f" {_written(size, value, records)}" if records > 0 else ""
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
-    share = max(1 - new, _LEAST_SHARE)
+    share = max(1 - new, _MIN_SHARE)
     why = (
         "each one, as an operator that counts or keeps a value per key does"
         if share == 1
@@ -274,7 +274,7 @@ def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
     """The size of an entry of a state: as asked, else as the records read, where these are counted."""
     if "value" in state:
         return max(parse_size(state["value"]), 1)
-    counted = flow is not None and flow.bytes_per_record >= _LEAST_RECORD  # NaN is not
+    counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD  # NaN is not
     read = flow.bytes_per_record if flow is not None and counted else _USUAL_BYTES
     return min(read, parse_size(state["size"]) or read)
 

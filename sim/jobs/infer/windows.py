@@ -233,7 +233,7 @@ def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
 
 _SHIFTS = 40  # moments tried for the ends, within one period
 _FIRING_STANDARD_ERRORS = 3.0  # a smaller time per output is not significantly above 0
-FEWEST_STEPS = 4
+MIN_STEPS = 4
 UNEVEN = 0.1  # of a window's output: a larger root mean square residual means partial windows
 
 
@@ -279,7 +279,7 @@ def split_of_busy_time(sampled: Series) -> BusySplit | None:
     from scipy.optimize import nnls
 
     columns = [_steps(sampled, name) for name in ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")]
-    if len(columns[2]) < FEWEST_STEPS or len({len(column) for column in columns}) > 1:
+    if len(columns[2]) < MIN_STEPS or len({len(column) for column in columns}) > 1:
         return None
     read, left, busy = (np.array(column) for column in columns)
     work = np.column_stack([read, left])
@@ -369,7 +369,7 @@ SHORTEST_S = 2
 TEETH = 3  # minimum window ends in the history
 WORKS = 0.05  # below this busy share the split of busy time does not matter
 RUN_ENDS = 12  # window ends in a run
-LONGEST_RUN_NS = 3600 * 10**9
+MAX_RUN_NS = 3600 * 10**9
 SLACK_MS = 250.0  # by which a watermark may be late
 SHORTEST_NS = 1000  # service time per record if the outputs take all of the busy time
 
@@ -410,7 +410,7 @@ def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> No
 def longest_run_ns(job: RestJob) -> int:
     """Return the run length that covers windows at all phases of the checkpoints."""
     periods = [found.window.every_ns for vertex in job.vertices if (found := _found(job, vertex)) is not None]
-    return min(RUN_ENDS * max(periods, default=0), LONGEST_RUN_NS)
+    return min(RUN_ENDS * max(periods, default=0), MAX_RUN_NS)
 
 
 def _found(job: RestJob, vertex: RestVertex) -> _Found | None:

@@ -17,21 +17,21 @@ from typing import Any
 from urllib.parse import quote
 
 from sim.jobs.source.recorded_job import LARGEST_ID
-from sim.jobs.source.rest_answers import MOST_VERTICES, PROCESSOR_TIME, RestSnapshot, first_names, is_id, is_path
+from sim.jobs.source.rest_answers import MAX_VERTICES, PROCESSOR_TIME, RestSnapshot, first_names, is_id, is_path
 from sim.jobs.source.rest_client import ATTEMPTS, Client, RestError, answers_of
 from sim.model.text import one_line
 
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
 POLL_S = 2.0
-MOST_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subtasks is sampled less often
+MAX_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subtasks is sampled less often
 LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
-LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
-MOST_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
-MOST_OF_SUBTASKS = 3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
-MOST_MANAGERS = 50  # whose garbage collections are asked for
-MOST_WATCHED = 10  # TaskManagers whose processor time is sampled
-MOST_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
+MAX_LINE_LENGTH = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
+MAX_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
+MAX_OF_SUBTASKS = 3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
+MAX_MANAGERS = 50  # whose garbage collections are asked for
+MAX_WATCHED = 10  # TaskManagers whose processor time is sampled
+MAX_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
 PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
 
 METRICS = (
@@ -134,7 +134,7 @@ def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
             manager = subtask.get("taskmanager-id") if isinstance(subtask, dict) else None
             if isinstance(manager, str) and is_path(f"/taskmanagers/{manager}"):
                 found[manager] = None
-    return list(found)[:MOST_MANAGERS]
+    return list(found)[:MAX_MANAGERS]
 
 
 class _NoMoreAnswers(Exception):
@@ -215,7 +215,7 @@ class _Answers:
         if path not in self.by_path:
             self.missing[path] = error.why
         self.in_vain += 1
-        if error.is_final or self.in_vain == MOST_IN_VAIN:
+        if error.is_final or self.in_vain == MAX_IN_VAIN:
             raise _NoMoreAnswers
 
 
@@ -305,8 +305,8 @@ def _vertices(job: Any, source: str) -> list[str]:
         if isinstance(listed, list)
         else []
     )
-    if len(ids) > MOST_VERTICES:
-        raise RestError(source, f"the job has {len(ids)} vertices; more than {MOST_VERTICES} are not read")
+    if len(ids) > MAX_VERTICES:
+        raise RestError(source, f"the job has {len(ids)} vertices; more than {MAX_VERTICES} are not read")
     if strange := [vertex for vertex in ids if not is_id(vertex)]:
         raise RestError(
             source, f"names a vertex {one_line(repr(strange[0]))}, which is not an id of Flink's: 32 hexadecimal digits"
@@ -330,7 +330,7 @@ def _sample(
     listed = answers.by_path.get("/taskmanagers")
     managers = _list(listed.get("taskmanagers") if isinstance(listed, dict) else None)
     metrics = [f"/taskmanagers/{row.get('id')}/metrics" for row in managers if isinstance(row, dict)]
-    paths = [path for path in metrics if is_path(path)][:MOST_WATCHED]
+    paths = [path for path in metrics if is_path(path)][:MAX_WATCHED]
     begun = monotonic()
     while True:
         job = answers.optional(about)
@@ -348,7 +348,7 @@ def _sample(
         watch(min(passed, sample_s))
         if passed >= sample_s or not isinstance(job, dict) or job.get("state") in TERMINAL:
             return
-        every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MOST_VALUES)
+        every_s = max(POLL_S, sample_s * sum(map(len, sample.values())) / MAX_VALUES)
         answers.client.pause(max(0.0, min(every_s, sample_s - passed)))
 
 
@@ -375,7 +375,7 @@ def _short_questions(path: str, names: Iterable[str]) -> list[str]:
     """Requests for these metrics, each short enough."""
     asking: list[str] = []
     for name in names:
-        if asking and len(asking[-1]) + len(name) + 1 < LONGEST_LINE:
+        if asking and len(asking[-1]) + len(name) + 1 < MAX_LINE_LENGTH:
             asking[-1] += f",{name}"
         else:
             asking.append(f"{path}?get={name}")
@@ -384,7 +384,9 @@ def _short_questions(path: str, names: Iterable[str]) -> list[str]:
 
 def _names(listed: Any) -> list[str]:
     names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
-    return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _SAMPLED.fullmatch(name))
+    return sorted(
+        quote(name, safe="") for name in names if len(name) < MAX_LINE_LENGTH // 2 and _SAMPLED.fullmatch(name)
+    )
 
 
 def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
@@ -393,7 +395,7 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
     history = overview.get("history") if isinstance(overview, dict) else None
     job = answers.by_path.get(about)
     vertices = len(_list(job.get("vertices") if isinstance(job, dict) else None))
-    for number in _ids(_list(history), states)[-min(MOST_CHECKPOINTS, MOST_OF_SUBTASKS // max(1, vertices)) :]:
+    for number in _ids(_list(history), states)[-min(MAX_CHECKPOINTS, MAX_OF_SUBTASKS // max(1, vertices)) :]:
         path = f"{about}/checkpoints/details/{number}"
         if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
             continue

@@ -21,7 +21,7 @@ from sim.model.text import one_line
 # Messages of 1.9 to 2.3 are known (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph, GlobalConfiguration), in any layout.
 # Trigger times are epoch milliseconds in the message itself.  Other times are those of the lines; only their differences count.
 
-LONGEST_LINE = 20_000
+MAX_LINE_LENGTH = 20_000
 DAY_MS = 86_400_000
 LARGEST = 10**15  # limit of any count: bytes, ms since 1970
 _JOB = r"(?P<job>[0-9a-f]{32})"
@@ -302,7 +302,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
 
 def _lines(path: Path) -> Iterator[str]:
     with opened(path) as file:
-        while line := file.readline(LONGEST_LINE):
+        while line := file.readline(MAX_LINE_LENGTH):
             yield line.decode("utf-8", "replace")
 
 

@@ -81,7 +81,7 @@ def _label(operator: str) -> str:
 ID = "[0-9a-f]{32}"
 _ID = re.compile(ID)
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons
-MOST_STEPS = 12
+MAX_STEPS = 12
 _NAMED_JOBS = frozenset({"overview"})  # names behind /jobs/ that are no jobs
 
 
@@ -93,7 +93,7 @@ def is_id(text: object) -> bool:
 def is_path(path: str) -> bool:
     """Whether ``/jobs/<id>/plan`` is a valid request, and a safe name of a file below a folder."""
     first, *steps = path.split("/")
-    if first or not 1 <= len(steps) <= MOST_STEPS or not all(_STEP.fullmatch(step) for step in steps):
+    if first or not 1 <= len(steps) <= MAX_STEPS or not all(_STEP.fullmatch(step) for step in steps):
         return False
     return steps[0] != "jobs" or len(steps) == 1 or is_id(steps[1]) or steps[1] in _NAMED_JOBS
 
@@ -152,7 +152,7 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
 # Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3.  Later fields have a default.
 
 MAX_PARALLELISM = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
-MOST_VERTICES = 1000  # a job has tens
+MAX_VERTICES = 1000  # a job has tens
 PROCESSOR_TIME = "Status.JVM.CPU.Time"
 """A metric of a TaskManager: processor time of its process [ns].  Busy time counts threads that block, this does not."""
 Parallelism = Annotated[int, Field(ge=1, le=MAX_PARALLELISM)]
@@ -206,7 +206,7 @@ class JobDetails(_Answer):
     end_time: Ms = Field(default=-1, alias="end-time")
     duration: Ms = -1
     now: Ms = -1
-    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MOST_VERTICES)]
+    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MAX_VERTICES)]
     plan: dict[str, Any] | None = None
 
 
@@ -231,7 +231,7 @@ class PlanNode(_Answer):
 class JobPlan(_Answer):
     """The plan of a job: `plan` of /jobs/:id/plan."""
 
-    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MOST_VERTICES)]
+    nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MAX_VERTICES)]
 
 
 class ExecutionConfig(_Answer):

@@ -163,7 +163,7 @@ SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the sam
 ANSWER_S = 60.0  # for one answer, however slowly it comes
 ATTEMPTS = 4
 FIRST_PAUSE_S = 0.5  # doubles; with jitter, so that clients don't retry together
-LONGEST_REASON = 1_000_000  # bytes: errors include a stack trace
+MAX_REASON = 1_000_000  # bytes: errors include a stack trace
 RETRYABLE = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
 _HINT = "is this Flink's REST address?"
 
@@ -379,7 +379,7 @@ def _refusal(error: HTTPError) -> str:
 def _flink_reason(error: HTTPError) -> str:
     """The text of the last of Flink's ``errors``, without stack and class; empty: not an answer of Flink."""
     try:
-        first = str(Budget().parse(error.read(LONGEST_REASON), "")["errors"][-1]).strip().splitlines()[0]
+        first = str(Budget().parse(error.read(MAX_REASON), "")["errors"][-1]).strip().splitlines()[0]
     except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):
         return ""
     return one_line(masked_text(first.rpartition("Exception: ")[2]), MAX_REASON_CHARS)

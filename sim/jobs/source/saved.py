@@ -33,7 +33,7 @@ from sim.model.text import one_line
 # into `jobmanager.archive.fs.dir` (FsJobArchivist).  The `json` of an entry is the answer of its path as text.  It holds no metrics.
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
-MOST_FILES = 200_000
+MAX_FILES = 200_000
 Reader = Callable[[int], bytes]
 """Greatest number of bytes -> content."""
 
@@ -166,8 +166,8 @@ def _in_folder(path: Path) -> Mapping[str, Reader]:
             file = Path(folder) / name
             if name.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
                 found[file.relative_to(path).as_posix()] = _reader(file)
-        if len(found) > MOST_FILES:
-            raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
+        if len(found) > MAX_FILES:
+            raise RecordingError(f"{path}: holds more than {MAX_FILES} files; no saved answers do")
     return found
 
 
@@ -188,8 +188,8 @@ def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Reader]:
         return read
 
     infos = archive.infolist()
-    if len(infos) > MOST_FILES:
-        raise RecordingError(f"{path}: holds more than {MOST_FILES} files; no saved answers do")
+    if len(infos) > MAX_FILES:
+        raise RecordingError(f"{path}: holds more than {MAX_FILES} files; no saved answers do")
     if climbing := next((info.filename for info in infos if climbs(info.filename)), None):
         raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {one_line(climbing)}")
     return {info.filename: reader(info) for info in infos if info.filename.endswith(SUFFIX)}
@@ -251,7 +251,7 @@ _KINDS = (
 """(path of the request, keys that its answer has), the surest first."""
 _WEB_UI = re.compile(r"(?i)End to End Duration|Latest Acknowledgement")
 _BEGIN = re.compile(r"\{\s*\"")
-_MOST_BEGINNINGS, _MOST_CUTS = 50, 200
+_MAX_BEGINNINGS, _MAX_CUTS = 50, 200
 
 
 class LoneAnswer(NamedTuple):
@@ -277,7 +277,7 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
         raise RecordingError(f"{path}: {error}") from None
     text = content.decode("utf-8", "replace")
     at, is_first = 0, True
-    for match in islice(_BEGIN.finditer(text), _MOST_BEGINNINGS):
+    for match in islice(_BEGIN.finditer(text), _MAX_BEGINNINGS):
         if match.start() < at:
             continue  # inside of the document before
         document, at, cut = _document(text, match.start())
@@ -301,13 +301,13 @@ def _document(text: str, begin: int) -> tuple[Any, int, str]:
         return *json.JSONDecoder().raw_decode(text, begin), ""
     except (ValueError, RecursionError) as error:
         at = getattr(error, "pos", begin)
-    if len(text.rstrip()) - at > _LONGEST_TOKEN:
+    if len(text.rstrip()) - at > _MAX_TOKEN:
         return None, begin, ""  # broken inside, not cut off
     where = f"cut off at character {len(text):,} (line {text.count(chr(10)) + 1:,})"
     return _whole_part(text[begin:].rstrip()), len(text), where
 
 
-_LONGEST_TOKEN = 20_000
+_MAX_TOKEN = 20_000
 """Characters; a stack trace that is cut off is one token."""
 
 
@@ -327,7 +327,7 @@ def _whole_part(text: str) -> Any:
             cuts.append((at + 1, "".join(reversed(open_ones))))
         elif sign == ",":
             cuts.append((at, "".join(reversed(open_ones))))
-    for at, closing in reversed(cuts[-_MOST_CUTS:]):
+    for at, closing in reversed(cuts[-_MAX_CUTS:]):
         try:
             return json.loads(text[:at] + closing)
         except (ValueError, RecursionError):

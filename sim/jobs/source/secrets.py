@@ -192,7 +192,7 @@ _MAX_CACHED_CHARS = 80  # characters of a text that is likely to come again, at 
 _LAST_WORD = re.compile(r"(?<!\S)\S*\Z")
 _NAMES = ("key", "name", "option", "property")
 """Keys of the name in an object that has a `value`."""
-_MOST_SUBTASKS = 5  # digits
+_MAX_SUBTASKS = 5  # digits
 
 
 @lru_cache(1 << 14)
@@ -297,6 +297,6 @@ def _is_argument(before: Any, value: Any, *, pair: bool) -> bool:
         return False
     if before in ("-u", "--user"):
         return ":" in value
-    if before == "-p" and value.isdecimal() and len(value) <= _MOST_SUBTASKS:
+    if before == "-p" and value.isdecimal() and len(value) <= _MAX_SUBTASKS:
         return False
     return (is_flag(before) and not value.startswith("--")) or pair

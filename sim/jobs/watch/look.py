@@ -31,11 +31,11 @@ LAST_TIME_MS = 253_402_300_799_000
 """The end of the year 9999: later times are no times, whatever sent them."""
 _MAX_ID = 2**63 - 1
 
-MOST_NEW = 100
+MAX_NEW = 100
 """Checkpoints of one look, the newest: Flink keeps ten (web.checkpoints.history)."""
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Parts and vertices that are kept of a checkpoint: the largest."""
-_LONGEST_REASON = 160
+_MAX_REASON = 160
 """Characters of a failure that are kept."""
 
 
@@ -150,7 +150,7 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
             )
             for row in about.vertices
         },
-        tuple(_seen(history, point, snapshot.job) for point in ended[-MOST_NEW:]),
+        tuple(_seen(history, point, snapshot.job) for point in ended[-MAX_NEW:]),
         tuple(_implausible(point) for point in wrong[:3]),
         (len(numbers), min(numbers, default=0)),
     )
@@ -198,7 +198,7 @@ def _seen(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoi
         point.is_savepoint,
         float(point.checkpointed_size),
         float(point.state_size),
-        one_line(point.failure_message, _LONGEST_REASON),
+        one_line(point.failure_message, _MAX_REASON),
         _largest(state),
         _largest(_parts_ms(history, point)) if point.tasks and point.status == "COMPLETED" else {},
     )
@@ -214,12 +214,12 @@ def _parts_ms(history: History, point: RecordedCheckpoint) -> dict[str, float]:
 
 def _largest(values: Mapping[str, N]) -> dict[str, N]:
     """The largest values, largest first."""
-    return dict(sorted(values.items(), key=lambda pair: -pair[1])[:MOST_NAMED])
+    return dict(sorted(values.items(), key=lambda pair: -pair[1])[:MAX_NAMED])
 
 
 # ---- What changed about a job between two looks: that is said, and no forecast is held to it.
 
-MOST_SETTINGS = 5
+MAX_SETTINGS = 5
 """Changed settings that are named; of more their number is said."""
 
 
@@ -255,8 +255,8 @@ def _changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]
         _differing(before.settings[name], group) for name, group in now.settings.items() if name in before.settings
     ]
     if settings := [line for lines in groups for line in lines]:
-        rest = f" and {len(settings) - MOST_SETTINGS} more" if len(settings) > MOST_SETTINGS else ""
-        yield JobChange(f"settings changed: {', '.join(settings[:MOST_SETTINGS])}{rest}", "settings", True)
+        rest = f" and {len(settings) - MAX_SETTINGS} more" if len(settings) > MAX_SETTINGS else ""
+        yield JobChange(f"settings changed: {', '.join(settings[:MAX_SETTINGS])}{rest}", "settings", True)
     if before.job == now.job:
         yield from _restarts(before, now)
     if before.task_managers != now.task_managers and before.task_managers and now.task_managers:
@@ -300,7 +300,7 @@ _FULL = 0.2
 """A thread is busier if it is by so much of its time."""
 _NOTABLE_MS = 20.0
 """Parts that grow by less are noise of a machine."""
-MOST_CAUSES = 3
+MAX_CAUSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +389,7 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
         Cause(f"state of '{name}' {times_text(factor)} ({bytes_text(was)} -> {bytes_text(is_)})", factor, name, "state")
         for name, was, is_, factor in _ratios(usual.state, now.state, _GROWN)
     ]
-    found = found[:MOST_CAUSES]
+    found = found[:MAX_CAUSES]
     busier = _largest_difference(usual.busy, now.busy, _FULL, sign, usual.busy.keys() & now.busy.keys())
     found += [
         Cause(

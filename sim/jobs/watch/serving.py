@@ -148,9 +148,9 @@ def _escaped(text: str) -> str:
 
 # ---- A watch as one page: what is said now, durations beside their forecast, state through time, and the latest events.
 
-_MOST_EVENTS = 30
-_MOST_ROWS = 20
-_MOST_VERTICES = 4
+_MAX_EVENTS = 30
+_MAX_ROWS = 20
+_MAX_VERTICES = 4
 
 
 class Published:
@@ -201,7 +201,7 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
             caption="Completed checkpoints by their trigger, and the range of the forecast.",
         )
     if events:
-        rows = [[stamp(event.time_ms), event.kind, event.text] for event in reversed(events[-_MOST_EVENTS:])]
+        rows = [[stamp(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
     if any(point.state for point in done):
         yield Block(
@@ -216,7 +216,7 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
                 bytes_text(point.full_bytes),
                 _part(point),
             ]
-            for point in reversed(done[-_MOST_ROWS:])
+            for point in reversed(done[-_MAX_ROWS:])
         ]
         yield Block(
             "The latest checkpoints", table=TextTable("", ["Id", "Trigger, UTC", "Took", "State", "Longest part"], rows)
@@ -273,7 +273,7 @@ def _state(done: Sequence[SeenCheckpoint]) -> Chart:
             "y": point.state[vertex] / 1e6,
             "text": f"{vertex}: {bytes_text(point.state[vertex])}",
         }
-        for vertex in sorted(largest, key=lambda name: -largest[name])[:_MOST_VERTICES]
+        for vertex in sorted(largest, key=lambda name: -largest[name])[:_MAX_VERTICES]
         for point in done
         if vertex in point.state
     ]

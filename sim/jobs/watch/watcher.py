@@ -114,7 +114,7 @@ def day_text(ms: float, now_ms: float) -> str:
 
 # ---- The course of a watch: all that is to be known to go on after a restart, as values that JSON can hold.
 
-MOST_SEEN = 2000
+MAX_SEEN = 2000
 """Numbers of checkpoints that are known to be seen: more than Flink lists."""
 
 
@@ -149,7 +149,7 @@ class WatchState:
         self.counts[what] = self.counts.get(what, 0) + by
 
     def see(self, numbers: list[int]) -> None:
-        self.seen = [*self.seen, *numbers][-MOST_SEEN:]
+        self.seen = [*self.seen, *numbers][-MAX_SEEN:]
 
     def judge_again(self) -> None:
         """Checkpoints are within the forecast again."""
@@ -182,7 +182,7 @@ def course_of(state: Mapping[str, Any], place: object) -> WatchState:
 
 SETTLING = 3
 """Checkpoints after a restart that are not held to the forecast: the job catches up."""
-MOST_RECENT = 300
+MAX_RECENT = 300
 """Checkpoints and looks that are held in memory."""
 LATEST = 20
 """Checkpoints whose percentiles are shown."""
@@ -190,13 +190,13 @@ MIN_FORECAST_CHECKPOINTS = 6
 """Completed checkpoints of a job, without the first, from which a forecast is made."""
 LASTING, _OTHER_LOAD = 3, 1.4
 """A load is told of that differs by such a factor at so many looks one after the other; the load of so many is shown."""
-_LEAST_SHARE = 0.02
+_MIN_SHARE = 0.02
 """State of a vertex with a smaller share of all is not told of."""
 _BACK = 0.8
 """Checkpoints are within a limit again from this share of it on."""
 FORESEE_MS = 900_000
 """Between two simulations of state that grows on."""
-MOST_LINES = 12
+MAX_LINES = 12
 """Events of one look; of more their number is said."""
 
 
@@ -256,10 +256,10 @@ class Watcher:
         self.course.see([point.number for point in look.checkpoints])
         if look.checkpoints:
             events += [*self._state(now_ms), *self._limit(now_ms)]
-        if len(events) > MOST_LINES:
+        if len(events) > MAX_LINES:
             events = [
-                *events[:MOST_LINES],
-                WatchEvent(now_ms, "strange", f"and {len(events) - MOST_LINES} more at this look"),
+                *events[:MAX_LINES],
+                WatchEvent(now_ms, "strange", f"and {len(events) - MAX_LINES} more at this look"),
             ]
         return events, kept
 
@@ -270,7 +270,7 @@ class Watcher:
             return
         self.course.counted = look
         if before is not None and (row := measured(before, look)) is not None:
-            self.rows = [*self.rows, row][-MOST_RECENT:]
+            self.rows = [*self.rows, row][-MAX_RECENT:]
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -297,7 +297,7 @@ class Watcher:
         """Checkpoints whose numbers make no sense, each reported once."""
         new = [why for why in look.implausible if why not in self.course.implausible]
         yield from (WatchEvent(now_ms, "strange", f"{why}; it is left out") for why in new)
-        self.course.implausible = [*self.course.implausible, *new][-MOST_LINES:]
+        self.course.implausible = [*self.course.implausible, *new][-MAX_LINES:]
 
     def _answers(self, now_ms: int) -> Iterator[WatchEvent]:
         if self.course.away_ms is not None:
@@ -360,7 +360,7 @@ class Watcher:
         forecast = self.course.forecast
         if point.trigger_ms < self.course.held_from_ms:
             return "of other settings", []
-        self.recent = [*self.recent, point][-MOST_RECENT:]
+        self.recent = [*self.recent, point][-MAX_RECENT:]
         failed = list(_failed(point, now_ms))
         if point.is_savepoint or point.number == 1:
             return "savepoint" if point.is_savepoint else "first", failed
@@ -461,7 +461,7 @@ class Watcher:
     def _state(self, now_ms: int) -> Iterator[WatchEvent]:
         """State that doubled or halved since it was last told."""
         done = [point for point in self.recent if _counts(point) and point.state][-3:]
-        least = _LEAST_SHARE * max((sum(point.state.values()) for point in done), default=0)
+        least = _MIN_SHARE * max((sum(point.state.values()) for point in done), default=0)
         for vertex in dict.fromkeys(name for point in done for name, size in point.state.items() if size >= least):
             size = float(median(point.state.get(vertex, 0) for point in done))
             before = self.course.sizes.setdefault(vertex, size)

@@ -10,7 +10,7 @@ from sim.model.job import SOURCES, Distribution, Input, Snapshot
 from sim.model.job import Vertex as JobVertex
 from sim.model.schema import job as document_job
 from sim.model.schema import vertex as doc
-from sim.model.schema.document import LEAST_INTERVAL_NS
+from sim.model.schema.document import MIN_INTERVAL_NS
 from sim.model.schema.fields import either
 from sim.model.schema.job import Vertex
 from sim.model.schema.options import Options, built
@@ -215,7 +215,7 @@ def build_checkpoint(
         if value is not None and value < SHORTEST_NS:
             few = f"is {format_duration(value)}: Flink wants {format_duration(SHORTEST_NS)} or more"
             # snapshots taken one after the other by hand, as benchmarks do
-            if key == "interval" and value >= LEAST_INTERVAL_NS:
+            if key == "interval" and value >= MIN_INTERVAL_NS:
                 reading.warn((here, key), f"{few}; simulated as written all the same")
             else:
                 reading.wrong((here, key), few)

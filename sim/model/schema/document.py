@@ -100,15 +100,15 @@ def build_actions(given: Sequence[Action], reading: Reading) -> tuple[scenario.A
 
 # ---- The size of a run, estimated from the document.  A run that no machine has room or time for is refused before anything is built.
 
-MOST_SUBTASKS = 100_000
+MAX_SUBTASKS = 100_000
 """Subtasks of the whole job: 30,000 take a minute for three simulated seconds."""
-MOST_CHANNELS = 4_000_000
+MAX_CHANNELS = 4_000_000
 """Between subtasks: each takes 1 to 2 KB."""
-MOST_ROWS = 100_000_000
+MAX_ROWS = 100_000_000
 """Rows of subtasks per checkpoint, and of vertices per second."""
-MOST_TABLES = 1_000_000
+MAX_TABLES = 1_000_000
 """Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
-LEAST_INTERVAL_NS = 1_000_000
+MIN_INTERVAL_NS = 1_000_000
 """Between two checkpoints: less is refused."""
 
 
@@ -116,34 +116,34 @@ def check_sizes(document: Document, reading: Reading) -> None:
     """What is too large in a document without axes goes to `reading`."""
     counts = _parallelisms(document)
     subtasks, channels = sum(counts.values()), _channels(document.job, counts)
-    if subtasks > MOST_SUBTASKS:
+    if subtasks > MAX_SUBTASKS:
         part = "write a part of it, with its part of the load"
-        reading.wrong(("job",), f"has {subtasks} subtasks: at most {MOST_SUBTASKS} are simulated; {part}")
-    elif channels > MOST_CHANNELS:
+        reading.wrong(("job",), f"has {subtasks} subtasks: at most {MAX_SUBTASKS} are simulated; {part}")
+    elif channels > MAX_CHANNELS:
         reading.wrong(
             ("job",),
-            f"has {channels} channels between subtasks, which take about {channels // 500_000} GB: at most {MOST_CHANNELS} are simulated; "
+            f"has {channels} channels between subtasks, which take about {channels // 500_000} GB: at most {MAX_CHANNELS} are simulated; "
             "write a smaller parallelism, with its part of the load",
         )
     for name, vertex in document.job.items():
-        if (tables := _tables(vertex)) > MOST_TABLES:
+        if (tables := _tables(vertex)) > MAX_TABLES:
             fewer = "write a part of the job, or larger ones (lsm: {table: 1 GiB})"
             reading.wrong(
                 ("job", name, "state", "size"),
-                f"is {tables} tables of RocksDB: at most {MOST_TABLES} are simulated; {fewer}",
+                f"is {tables} tables of RocksDB: at most {MAX_TABLES} are simulated; {fewer}",
             )
     duration_ns, interval_ns = document.run.duration, document.checkpoint.interval
-    every_ns = max(interval_ns or 0, LEAST_INTERVAL_NS, document.checkpoint.min_pause or 0)
-    if interval_ns and (rows := duration_ns // every_ns * subtasks) > MOST_ROWS:
+    every_ns = max(interval_ns or 0, MIN_INTERVAL_NS, document.checkpoint.min_pause or 0)
+    if interval_ns and (rows := duration_ns // every_ns * subtasks) > MAX_ROWS:
         reading.wrong(
             ("checkpoint", "interval"),
-            f"makes up to {rows} rows of subtasks and checkpoints in this run: at most {MOST_ROWS} are kept; "
+            f"makes up to {rows} rows of subtasks and checkpoints in this run: at most {MAX_ROWS} are kept; "
             "write a shorter run or a longer interval",
         )
-    if (rows := duration_ns // 1_000_000_000 * len(counts)) > MOST_ROWS:
+    if (rows := duration_ns // 1_000_000_000 * len(counts)) > MAX_ROWS:
         reading.wrong(
             ("run", "duration"),
-            f"makes {rows} rows of vertices and seconds: at most {MOST_ROWS} are kept; write a shorter run",
+            f"makes {rows} rows of vertices and seconds: at most {MAX_ROWS} are kept; write a shorter run",
         )
 
 

@@ -290,7 +290,7 @@ def _number(value: object, file: FilePath, line: int) -> Fraction:
 _Parallelisms = tuple[dict[str, int], ...]  # by vertex; of the job, then after each rescaling
 
 _WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow", "commit")
-_MOST_SLOW = 1_000_000
+_MAX_SLOW = 1_000_000
 
 
 def parallelisms(job: Job, rescale: Sequence[FaultsRescale]) -> _Parallelisms:
@@ -367,9 +367,9 @@ def _check_details(given: Fault, what: str, here: DocumentPath, reading: Reading
         reading.wrong(here, f"say how long the {what} outage lasts")
     if given.lasts == 0:
         reading.wrong((*here, "lasts"), "is 0: nothing would happen")
-    if given.factor is not None and given.factor > _MOST_SLOW:
+    if given.factor is not None and given.factor > _MAX_SLOW:
         reading.wrong(
-            (*here, "factor"), f"is {given.factor}: at most {_MOST_SLOW}; for a task that stands still write kill"
+            (*here, "factor"), f"is {given.factor}: at most {_MAX_SLOW}; for a task that stands still write kill"
         )
     if given.unit == 0:
         reading.wrong((*here, "unit"), "is 0: all faults would come at once")

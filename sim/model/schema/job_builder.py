@@ -40,7 +40,7 @@ from sim.model.units import MS, format_duration, format_number, format_share
 
 # ---- `weights:` of an input -> shares of the reader's subtasks, as they were counted or said.
 
-_MOST_SAID = 8
+_MAX_SAID = 8
 """Shares that a warning lists."""
 
 
@@ -91,13 +91,13 @@ def _skew(
     if shares and counted != readers:
         kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
         found, others = (redistribute_shares(shares, readers, groups, kind) for kind in kinds)
-        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MOST_SAID])
+        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MAX_SAID])
         what = "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
         most, other = (format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (found, others))
         reading.warn(
             here,
             (
-                f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MOST_SAID else ''}."
+                f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MAX_SAID else ''}."
                 f" What a subtask reads beyond the least {what}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
                 f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
             ),
@@ -200,7 +200,7 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
 
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
-LEAST_FACTOR, MOST_FACTOR = Fraction(1, 100), 100
+MIN_FACTOR, MAX_FACTOR = Fraction(1, 100), 100
 LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
@@ -299,10 +299,10 @@ def _service_factors(given: doc.Vertex, name: str, reading: Reading) -> tuple[tu
             reading.wrong(
                 here, f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}"
             )
-        elif not LEAST_FACTOR <= factor <= MOST_FACTOR:
+        elif not MIN_FACTOR <= factor <= MAX_FACTOR:
             reading.wrong(
                 here,
-                f"is {format_number(factor)}: a factor stands between {format_number(LEAST_FACTOR)} and {MOST_FACTOR}",
+                f"is {format_number(factor)}: a factor stands between {format_number(MIN_FACTOR)} and {MAX_FACTOR}",
             )
         else:
             factors.append((int(subtask), factor))

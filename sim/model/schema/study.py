@@ -1,4 +1,4 @@
-"""From text to a study: environments, the scenarios that a file describes, validation of each."""
+"""Load scenario files: environments, axes, validation of each scenario."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ from sim.model.units import format_duration
 
 # ---- The constants of an environment in a file: what no configuration of Flink says, written by `python -m benchmarks.lab calibrate`.
 #
-# A file has every constant, each with its value, the interval it lies in and how many recordings tell it; a run takes the values.
-# Those that come with this package lie in `environments/` and are known by name.
+# A file has every constant, each with its value, confidence interval and number of recordings; a run takes the values.
+# Those that come with this package are in `environments/`.
 
 DEFAULT = "flink-2-loopback"
-"""The environment of a scenario that names none; `Overheads()` has its values."""
+"""Default environment; `Overheads()` has its values."""
 
 _FOLDER = FilePath(__file__).parent / "environments"
 _ENDINGS = (".yaml", ".yml")
 
 
 class Constant(Section):
-    """One constant, and how sure it is."""
+    """One constant with its confidence interval."""
 
     value: Duration
     interval: Annotated[list[Duration], Field(min_length=2, max_length=2)] | None = None
@@ -77,7 +77,7 @@ class _Environment(Section):
     constants: _Constants  # type: ignore[valid-type]  # made of the fields of Overheads
 
 
-def names() -> list[str]:
+def environment_names() -> list[str]:
     """The environments that come with this package."""
     return sorted(file.stem for file in _FOLDER.glob("*.yaml"))
 
@@ -93,9 +93,9 @@ def load_environment(name_or_file: str, folder: str | FilePath = ".") -> Overhea
 def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]:
     """The constants of an environment with their intervals, by field of `Overheads` without `_ns`."""
     is_file = name_or_file.endswith(_ENDINGS) or "/" in name_or_file
-    if not is_file and name_or_file not in names():
-        guess = did_you_mean(name_or_file, names())
-        what = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(names())}, or a file (.yaml)"
+    if not is_file and name_or_file not in environment_names():
+        guess = did_you_mean(name_or_file, environment_names())
+        what = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(environment_names())}, or a file (.yaml)"
         raise ScenarioError.of("", what)
     file = FilePath(folder) / name_or_file if is_file else _FOLDER / f"{name_or_file}.yaml"
     reading = Reading(str(file))
@@ -121,9 +121,9 @@ def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Over
         return Overheads()
 
 
-# ---- A document without axes -> the frozen model of one run, and every check that needs values.
+# ---- Build and validate the immutable Scenario of one run.
 #
-# Each section has a builder of its own in its folder; they fill in what Flink would.
+# Each section has a builder, which applies Flink's defaults.
 
 
 def build(
@@ -276,7 +276,7 @@ def _as_imported(
     folder: FilePath,
     stamp: tuple[int, int] | None,
 ) -> Scenario | None:
-    """The job of an imported file before any override, the first of its combinations.  None: only overrides make a scenario of it."""
+    """The job of an imported file before any override, the first of its combinations.  None if the file is valid only with overrides."""
     try:
         return _study(text, file, name, folder, ()).scenarios[0]
     except ScenarioError:

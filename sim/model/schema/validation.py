@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice makes void, counts
 # no machine has room for.
 
-_MOST_NODES, _MOST_FILES, _MOST_JOBS, _MOST_SLOWER = 100_000, 10_000, 1_000, 1_000
+_MAX_NODES, _MAX_FILES, _MAX_JOBS, _MAX_SLOWER = 100_000, 10_000, 1_000, 1_000
 
 
 def check(document: Document, reading: Reading) -> None:
@@ -36,10 +36,10 @@ def check(document: Document, reading: Reading) -> None:
     _check_restart(document.restart, reading)
     check_sizes(document, reading)
     dfs, jobs = document.storage.dfs if document.storage else None, document.instances
-    if dfs is not None and dfs.nodes > _MOST_NODES:
-        reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MOST_NODES} are simulated")
-    if jobs is not None and jobs.count > _MOST_JOBS:
-        reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
+    if dfs is not None and dfs.nodes > _MAX_NODES:
+        reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MAX_NODES} are simulated")
+    if jobs is not None and jobs.count > _MAX_JOBS:
+        reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MAX_JOBS} jobs follow one another")
     cluster = document.cluster
     is_of_manifest = any(path == ("cluster", "cores") and mark.path for path, mark in reading.marks.items())
     if (
@@ -51,10 +51,10 @@ def check(document: Document, reading: Reading) -> None:
         advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():
-        if vertex.flush is not None and (vertex.flush.files or 1) > _MOST_FILES:
+        if vertex.flush is not None and (vertex.flush.files or 1) > _MAX_FILES:
             reading.wrong(
                 ("job", name, "flush", "files"),
-                f"is {vertex.flush.files}: at most {_MOST_FILES} per subtask and snapshot",
+                f"is {vertex.flush.files}: at most {_MAX_FILES} per subtask and snapshot",
             )
         if _never_changes(vertex.state, document.checkpoint.incremental):
             advice = (
@@ -121,9 +121,9 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
         reading.wrong(("restart", "multiplier"), "must be at least 1, as in Flink: delays do not shrink")
     if given.initial is not None and given.max is not None and given.max < given.initial:
         reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
-    if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MOST_SLOWER:
+    if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MAX_SLOWER:
         reading.wrong(
-            ("restart", "warm-up-factor"), f"must lie between 1 and {_MOST_SLOWER}: a cold task is slower, not stopped"
+            ("restart", "warm-up-factor"), f"must lie between 1 and {_MAX_SLOWER}: a cold task is slower, not stopped"
         )
     usual = faults.Restart()
     interval_ns, timeout_ns = (

@@ -237,7 +237,7 @@ def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
         )
     if metric.kind is Kind.COUNTER:
         return metric
-    if len(grown) < LEAST_GROWN or len(set(grown)) == 1 or len(falls) * LEAST_GROWN > len(grown):
+    if len(grown) < MIN_GROWN or len(set(grown)) == 1 or len(falls) * MIN_GROWN > len(grown):
         return metric._replace(kind=Kind.RATE)
     if falls or known[0] > sum(grown):
         return metric._replace(kind=Kind.COUNTER)
@@ -246,7 +246,7 @@ def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
     )
 
 
-LEAST_GROWN = 15
+MIN_GROWN = 15
 """Samples that are larger than the one before: after fewer nobody can say that a series counts.
 
 A counter falls only when it starts again.  One that began long ago is far above what it grows by, which a load that rises is not.
@@ -416,13 +416,13 @@ def _parts(column: str) -> list[str]:
 def cell_number(cell: str | None) -> Fraction | None:
     """The number in a cell.  None: there is none, or it stands for an unknown one."""
     try:
-        number = parse_number((cell or "")[:_LONGEST_NUMBER])
+        number = parse_number((cell or "")[:_MAX_NUMBER])
     except UnitError:
         return None
     return number if is_known(number) else None
 
 
-_LONGEST_NUMBER = 60  # characters
+_MAX_NUMBER = 60  # characters
 
 
 def cell_text(value: object) -> str:

@@ -20,7 +20,7 @@ from sim.results.journal import Entry, Happening
 from sim.runtime.context import CommittedOutput, Contents, Context
 from sim.runtime.ports import Checks, Ends
 
-_LONGEST_STORY = 8
+_MAX_STORY = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,4 +109,4 @@ class InvariantMonitor(Checks):
 
     def turns_of(self, task: int) -> tuple[str, ...]:
         """The story of what befell a task lately."""
-        return self.teller.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_LONGEST_STORY:]
+        return self.teller.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_MAX_STORY:]

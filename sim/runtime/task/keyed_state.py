@@ -420,7 +420,7 @@ def keyed_state(subtask: StateOwner) -> NoKeyedState:
 # Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which file, and which snapshot refers to it, is
 # `sim.storage.changelog`'s business; how files get into storage, several subtasks' as one, is `log_uploads`'.
 
-_SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged
+_MIN_LOOK_NS, _MAX_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged
 _PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice that
 
 
@@ -535,10 +535,8 @@ class LogWriter(NoLog):
                 if now_ns - latest[0] > _PACE_NS:
                     earlier, latest = latest, (now_ns, end_bytes)
                 took_ns, grown_bytes = now_ns - earlier[0], end_bytes - earlier[1]
-                look_ns = (
-                    (enough - self.backend.active_bytes) * took_ns // grown_bytes if grown_bytes else _LONGEST_LOOK_NS
-                )
-                yield self.env.timeout(min(max(look_ns, _SHORTEST_LOOK_NS), _LONGEST_LOOK_NS))
+                look_ns = (enough - self.backend.active_bytes) * took_ns // grown_bytes if grown_bytes else _MAX_LOOK_NS
+                yield self.env.timeout(min(max(look_ns, _MIN_LOOK_NS), _MAX_LOOK_NS))
         except simpy.Interrupt:
             return
 

@@ -26,13 +26,13 @@ from sim.results.sweep_answers import (
     text,
     text_beside,
 )
-from sim.results.sweep_effects import Observed, dead, effects, numbered, observed, planned, scored
+from sim.results.sweep_effects import Observed, effects, has_no_result, numbered, observed, planned, scored
 from sim.studies.cells import COLUMNS
 from sim.studies.sweeps.sweep_file import Question
 
 # ---- The sentences of a sweep's answer: where nothing can be chosen and what failed, then the least, how sure it is, and what to take.
 
-MOST_NAMED = 4
+MAX_NAMED = 4
 """Settings or windows that a sentence names one by one."""
 
 
@@ -63,7 +63,7 @@ def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> It
         return
     does = COLUMNS[question.least].ends or "end"
     rows = planned(results)
-    rows = rows[~dead(rows)]
+    rows = rows[~has_no_result(rows)]
     if "bottleneck" in rows and found.sample == "windows" and "window" in rows:
         rows = rows[rows["window"].astype(str).isin(found.hopeless)]
     keys = ", ".join(question.settings)
@@ -87,12 +87,12 @@ def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Ite
     if found.failed:
         yield f"In {_of(len(found.failed), found)} every {_noun(question)} fails{_reason(results)}{_which(found.failed, found)}."
     failing = [standing for standing in found.standings if standing.failed]
-    for standing in failing[:MOST_NAMED]:
+    for standing in failing[:MAX_NAMED]:
         rows = planned(results)
         for key, value in zip(question.settings, standing.setting, strict=True):
             rows = rows[rows[key].astype(str) == value]
         yield f"With {_named(question, standing.setting)} {_what(rows, question)} in {_of(standing.failed, found)}{_reason(rows)}."
-    if (others := len(failing) - MOST_NAMED) > 0:
+    if (others := len(failing) - MAX_NAMED) > 0:
         yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
 
 
@@ -102,7 +102,7 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selec
         return
     used = {*question.settings, "completed", "strategy", "status", "job_status"}
     rows = planned(results[[name for name in results.columns if name in used]])  # all columns would be copied
-    rows = rows[~dead(rows)]
+    rows = rows[~has_no_result(rows)]
     if rows.empty:
         return
     settings, setting_of = numbered(rows, question.settings)
@@ -116,7 +116,7 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selec
 
 
 def _what(rows: pd.DataFrame, question: Question) -> str:
-    if not dead(rows).any():
+    if not has_no_result(rows).any():
         return f"there is no value of {question.least}"
     return "cells fail" if (rows["status"] != "ok").any() else "the job fails"
 
@@ -125,7 +125,7 @@ def _reason(rows: pd.DataFrame) -> str:
     """The first reason that is on record."""
     texts = [
         str(text)
-        for _, row in rows[dead(rows)].iterrows()
+        for _, row in rows[has_no_result(rows)].iterrows()
         for text in ((row.get("error") if row["status"] != "ok" else str(row.get("job_status")).partition(": ")[2]),)
         if text
     ]
@@ -137,8 +137,8 @@ def _behind(question: Question, found: Selection) -> Iterator[str]:
     if not late:
         return
     does = COLUMNS[question.least].ends or "end"
-    named = ", ".join(f"with {_short(standing.setting)} in {standing.behind}" for standing in late[:MOST_NAMED])
-    unnamed = len(late) - MOST_NAMED
+    named = ", ".join(f"with {_short(standing.setting)} in {standing.behind}" for standing in late[:MAX_NAMED])
+    unnamed = len(late) - MAX_NAMED
     rest = f", with {unnamed} more setting{'s' if unnamed > 1 else ''} in some" if unnamed > 0 else ""
     others = "other " if found.hopeless else ""
     yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
@@ -163,8 +163,8 @@ def _unknown(question: Question, found: Selection) -> Iterator[str]:
 
 def _having(samples: Sequence[tuple[Setting, int]]) -> str:
     """``5 min has 8, 2 min has 20``."""
-    named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MOST_NAMED])
-    others = len(samples) - MOST_NAMED
+    named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MAX_NAMED])
+    others = len(samples) - MAX_NAMED
     return named + (f", {others} more {'has' if others == 1 else 'have'} too few as well" if others > 0 else "")
 
 
@@ -275,9 +275,9 @@ def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterat
             continue
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         named = "; ".join(
-            f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows[:MOST_NAMED]
+            f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows[:MAX_NAMED]
         )
-        rest = f"; and {len(windows) - MOST_NAMED} more" if len(windows) > MOST_NAMED else ""
+        rest = f"; and {len(windows) - MAX_NAMED} more" if len(windows) > MAX_NAMED else ""
         count = len(found.windows)
         yield (
             f"{_short(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {found.sample} only "
@@ -325,15 +325,15 @@ def _shorts(settings: Sequence[Setting]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + rest
+    rest = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + rest
 
 
 # ---- The answer to the question of a sweep file (`answer:`): tables from its results.  `sim.studies.sweeps.answer` has the sentences.
 
-MOST_WINDOWS = 24
+MAX_WINDOWS = 24
 """Windows of a table: those in which something did not end or failed come first."""
-MOST_ACROSS = 5
+MAX_ACROSS = 5
 """Settings that stand side by side in the table of windows; of more the least, the reference and the most do."""
 
 Out = Mapping[str, Collection[Setting]]
@@ -499,7 +499,7 @@ def _windows(
     if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
         return None
     first = next(iter(names.values()))
-    side_by_side = len(first) <= MOST_ACROSS and all(own == first for own in names.values())
+    side_by_side = len(first) <= MAX_ACROSS and all(own == first for own in names.values())
     limits = [limit for limit in question.limits if limit.column == column]
     named = {"taken": selected, "compared with": dict.fromkeys(selected, tuple(own for _, own in question.against))}
     named = {name: settings for name, settings in named.items() if any(settings.values())}
@@ -526,9 +526,9 @@ def _windows(
         for value, table in seen.items()
         for i in range(len(table.scores))
     ]
-    chosen = rows if len(rows) <= MOST_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MOST_WINDOWS]
+    chosen = rows if len(rows) <= MAX_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MAX_WINDOWS]
     part = (
-        "" if chosen is rows else f" ({MOST_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
+        "" if chosen is rows else f" ({MAX_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
     )
     bounds = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in limits)
     return TextTable(

@@ -27,7 +27,7 @@ from sim.studies.sweeps.store import KeptRows, Store, forget_files
 RESULTS = "results.parquet"
 PART = 50_000
 """Rows that are in memory at once."""
-MOST_IN_CSV = 200_000
+MAX_IN_CSV = 200_000
 """More rows are kept as Parquet alone: a spreadsheet takes a million at most, and minutes for them."""
 TRIALS = 3
 """Reads of files that another command joins meanwhile."""
@@ -85,7 +85,7 @@ def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
     ran = np.flatnonzero(found >= 0)
     results = _Results(plan, ran, found[ran], kept)
     replace_file(folder / RESULTS, results.write)
-    if len(ran) <= MOST_IN_CSV:
+    if len(ran) <= MAX_IN_CSV:
         write_csv(read_results(folder), folder / "results.csv")
     else:
         (folder / "results.csv").unlink(missing_ok=True)

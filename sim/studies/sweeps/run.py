@@ -218,7 +218,7 @@ def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
 
 # ---- A sweep file, run: all rows, their answer, and its picture.  For the command line and for notebooks.
 
-MOST_COMPLETE = 200_000
+MAX_COMPLETE = 200_000
 """Rows of more cells are read column by column, as they are needed."""
 _REQUIRED_COLUMNS = (
     "replication",
@@ -252,7 +252,7 @@ class SweepResult:
     @cached_property
     def results(self) -> pd.DataFrame:
         """A row per cell, failed ones too; columns: `sim.studies.cells`."""
-        return self.rows if len(self.rows) <= MOST_COMPLETE else read_results(self.folder)
+        return self.rows if len(self.rows) <= MAX_COMPLETE else read_results(self.folder)
 
     @cached_property
     def sections(self) -> list[TextTable]:
@@ -381,7 +381,7 @@ def run_sweep(
 
 def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
     """The results; of many those columns that an answer and the messages after a sweep are made of."""
-    if count <= MOST_COMPLETE:
+    if count <= MAX_COMPLETE:
         return read_results(folder)
     question = definition.question
     requested = {definition.precision.of} if definition.precision is not None else set()

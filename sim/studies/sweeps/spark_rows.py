@@ -37,7 +37,7 @@ AT_ONCE = 3
 """Jobs at once: two jobs have tasks ready when slots of the first get free."""
 TASK_S = 1.0
 """Cells of less CPU share a task: Spark spends 40-60 ms on each task."""
-MOST_CELLS = 64
+MAX_CELLS = 64
 """... up to this number: a killed executor loses its tasks."""
 LOOK_S = 5.0
 """Time between two checks whether the cluster still exists."""
@@ -78,7 +78,7 @@ def rows_on(
     `skip` is asked for the index of a cell before it is sent: whether it need not run any more.
     """
     kernel = compiled_kernel() if engine == "compiled" else None
-    arrived = spark.accumulator([], spark_task.Lines())
+    arrived = spark.accumulator([], spark_task.LinesAccumulatorParam())
     jobs = _Jobs(spark, engine, check, kernel and spark.broadcast(kernel), arrived)
     coming = (planned[i] for i in range(len(planned)) if not skip(i))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
@@ -167,7 +167,7 @@ class _Jobs:
                 self.run(part)
 
     def _run(self, batch: Sequence[Cell]) -> None:
-        count = min(len(batch), max(self._slots(), -(-len(batch) // MOST_CELLS)))
+        count = min(len(batch), max(self._slots(), -(-len(batch) // MAX_CELLS)))
         tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
         self._begun += len(batch)
         self._spark.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
@@ -228,4 +228,4 @@ class _Jobs:
     def _cells_per_task(self) -> int:
         if not self.finished:
             return 1
-        return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MOST_CELLS)
+        return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MAX_CELLS)

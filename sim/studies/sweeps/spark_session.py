@@ -67,7 +67,7 @@ LOG_LEVEL = "spark.log.level"
 KNOCK_S = 10.0
 """The time within which a listening master answers; Spark itself waits a minute and more."""
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 """Characters of a message of Spark that are shown."""
 
 _LOCAL_DIR = "spark.local.dir"
@@ -146,9 +146,9 @@ def reason(*texts: str) -> str:
     for pattern in _REASONS:
         for text in texts:
             if found := pattern.findall(text):
-                return str(found[-1]).strip()[:MOST_CHARACTERS]
+                return str(found[-1]).strip()[:MAX_CHARACTERS]
     lines = (line.strip() for text in texts[::-1] for line in text.splitlines())
-    return next((line[:MOST_CHARACTERS] for line in lines if line), "it does not say why")
+    return next((line[:MAX_CHARACTERS] for line in lines if line), "it does not say why")
 
 
 def _check_master_listens(master: str) -> None:

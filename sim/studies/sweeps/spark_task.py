@@ -1,6 +1,6 @@
-"""The code of a Spark task.  Executors get its text as it stands here, as they may not have `sim` yet.
+"""The code of a Spark task.  The source of this module is sent to the executors, as they may not have `sim` yet.
 
-Nothing of `sim` is imported at the top: the functions bring the package themselves.
+Nothing of `sim` is imported at the top: the functions import the package themselves.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 COMPILED_ON = "compiled_on"
-"""The key of a line that is no row: the host of an executor that compiled the kernel although it was sent."""
+"""Key of a line that is not a row: a host that had to compile the kernel although it was sent."""
 
 
-class Lines:
-    """How Spark merges lists of lines that tasks add to: an accumulator's parameter."""
+class LinesAccumulatorParam:
+    """Accumulator parameter that concatenates lists of lines."""
 
     def zero(self, value: list[str]) -> list[str]:
         del value
@@ -46,7 +46,7 @@ def runner(
         import_driver_package(archive, version)
         from sim.studies.cells import timed, warm
 
-        # a worker runs many tasks: only the first one pays
+        # once per worker: a worker runs many tasks
         if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
             arrived.add([json.dumps({COMPILED_ON: platform.node()})])
         context = TaskContext.get()
@@ -60,7 +60,7 @@ def runner(
 
 
 def import_driver_package(archive: str, version: str) -> None:
-    """Import the driver's version of the package: the installed one, with its compiled kernel, if it is the same; else the sent one."""
+    """Import the driver's version of the package: the installed package if its version matches, otherwise the sent archive."""
     try:
         from sim.runtime.manifest import code_version
 
@@ -72,10 +72,10 @@ def import_driver_package(archive: str, version: str) -> None:
 
     for name in [name for name in sys.modules if name.partition(".")[0] == "sim"]:
         del sys.modules[name]
-    sys.path.insert(0, str(_lasting(Path(SparkFiles.get(archive)), version)))
+    sys.path.insert(0, str(_copy_to_cache(Path(SparkFiles.get(archive)), version)))
 
 
-def _lasting(sent: Path, version: str) -> Path:
+def _copy_to_cache(sent: Path, version: str) -> Path:
     """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept next to it."""
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"

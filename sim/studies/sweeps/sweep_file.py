@@ -272,7 +272,7 @@ class Question:
     racing: int = 0  # worlds of the first pass; 0: all settings run everywhere
 
 
-LEAST_RACING = 8
+MIN_RACING = 8
 """Fewer windows tell hardly any setting from another with the confidence that racing asks for."""
 
 
@@ -290,10 +290,10 @@ def racing_fault(racing: int, least: str | None, windows: int | None, *, precise
         return "settings race for the smallest value of a column: name it in answer.least"
     if precise:
         return "precision: adds replications to every setting, racing takes settings out: write one of them"
-    if racing < LEAST_RACING:
-        return f"{racing} windows x seeds tell no setting from another: {LEAST_RACING} or more"
-    if windows is not None and windows < LEAST_RACING:
-        return f"settings race through windows, and there are {windows}: {LEAST_RACING} or more tell settings apart; leave racing out"
+    if racing < MIN_RACING:
+        return f"{racing} windows x seeds tell no setting from another: {MIN_RACING} or more"
+    if windows is not None and windows < MIN_RACING:
+        return f"settings race through windows, and there are {windows}: {MIN_RACING} or more tell settings apart; leave racing out"
     return None
 
 

@@ -68,7 +68,7 @@ def cut_anywhere(
         return windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
 
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """A packed CSV of this size has 10 million rows: four minutes on one core, 1 GB.  Spark pays beyond."""
 
 
@@ -76,12 +76,12 @@ def files_are_small(files: Sequence[TraceFile]) -> bool:
     """Whether the files lie on this machine and are small."""
     if any("://" in file.root for file in files):
         return False
-    return sum(file.size for file in files) <= MOST_BYTES
+    return sum(file.size for file in files) <= MAX_BYTES
 
 
 def tables_are_small(tables: str) -> bool:
     """Whether the tables lie on this machine and are small."""
     return (
         "://" not in tables
-        and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MOST_BYTES
+        and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MAX_BYTES
     )

@@ -122,7 +122,7 @@ def local_copy(place: str) -> Iterator[str]:
 
 # ---- Reading a file below a folder or bucket, within a Spark task: its kind, by content, and its rows.
 
-MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
+MAX_JSON, MAX_LOG = 64 << 20, 2 << 30
 """Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
 HEAD = 1 << 16
 _LOG_LINE = re.compile(
@@ -187,7 +187,7 @@ def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Ite
     """Rows of a document or archive, which is read as a whole."""
     with staging() as folder:
         copy = folder / "job"
-        _copy(stream, copy, MOST_JSON)
+        _copy(stream, copy, MAX_JSON)
         with copy.open("rb") as begin:
             if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
                 raise TraceFileError("is a damaged zip")
@@ -217,7 +217,7 @@ def _logs(source: RowOrigin, filesystem: Any, places: list[str]) -> Iterator[pa.
             copies.append(folder / Path(place).name)
             with filesystem.open_input_file(place) as stream:
                 try:
-                    _copy(stream, copies[-1], MOST_LOG)
+                    _copy(stream, copies[-1], MAX_LOG)
                 except TraceFileError as error:
                     yield quarantined(source, f"{copies[-1].name} {error}" if len(places) > 1 else str(error))
         yield from log_rows(source, copies)
@@ -225,7 +225,7 @@ def _logs(source: RowOrigin, filesystem: Any, places: list[str]) -> Iterator[pa.
 
 def _answers(source: RowOrigin, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
     """Rows of a folder of saved answers, from a copy."""
-    left = MOST_JSON
+    left = MAX_JSON
     with staging() as folder:
         for path in file.paths:
             name = path.removeprefix(file.folder or "")

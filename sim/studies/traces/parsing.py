@@ -56,9 +56,9 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
 # ---- The lines of an untrusted file, of any length and packed any number of times, in bounded memory.
 
 BLOCK = 1 << 20
-MOST_LINE = 1 << 16
+MAX_LINE = 1 << 16
 """Bytes; rows of numbers have hundreds."""
-MOST_EXPANSION, HARMLESS = 200, 100 << 20
+MAX_EXPANSION, HARMLESS = 200, 100 << 20
 """gzip gains a factor of 5 to 50 on real tables and 1000 on bombs; up to 100 MB are accepted in any case."""
 GZIP = b"\x1f\x8b"
 
@@ -84,16 +84,16 @@ def lines(stream: BinaryIO) -> Iterator[TraceLine]:
             number += 1
             yield _line(number, line, cut=skipping)
             skipping = False
-        if len(rest) > MOST_LINE:  # keep the beginning only
-            rest, skipping = rest[:MOST_LINE], True
+        if len(rest) > MAX_LINE:  # keep the beginning only
+            rest, skipping = rest[:MAX_LINE], True
         kept = rest
     if kept:
         yield _line(number + 1, kept, cut=skipping)
 
 
 def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
-    if cut or len(data) > MOST_LINE:
-        return TraceLine(number, data[:MOST_LINE].decode("utf-8", errors="replace"), "the line is too long")
+    if cut or len(data) > MAX_LINE:
+        return TraceLine(number, data[:MAX_LINE].decode("utf-8", errors="replace"), "the line is too long")
     try:
         return TraceLine(number, data.decode("utf-8").rstrip("\r"))
     except UnicodeDecodeError:
@@ -125,8 +125,8 @@ def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
                     "is damaged: later rows cannot be unpacked, and earlier ones may be garbled"
                 ) from None
             expanded += len(block)
-            if expanded > HARMLESS and expanded > MOST_EXPANSION * read:
-                raise TraceFileError(f"expands more than {MOST_EXPANSION} times: not read any further")
+            if expanded > HARMLESS and expanded > MAX_EXPANSION * read:
+                raise TraceFileError(f"expands more than {MAX_EXPANSION} times: not read any further")
             yield block
             data, within = unpack.unconsumed_tail, not unpack.eof
             if unpack.eof:

@@ -23,10 +23,10 @@ from sim.studies.traces import executor
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import MOST_GAP_S, STAGING, TABLES, UNION
+from sim.studies.traces.tables import MAX_GAP_S, STAGING, TABLES, UNION
 from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, finished
 
-MOST_TASKS = 2000
+MAX_TASKS = 2000
 """The driver keeps something of each task."""
 OPENING = 64 << 10
 """Opening a file takes as long as reading so many of its bytes."""
@@ -98,7 +98,7 @@ def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
     """The files in their order, split by bytes for tasks: a share per slot, or more where shares would be large."""
     costs = [file.size + OPENING * len(file.paths) for file in files]
     total = sum(costs)
-    share = max(min(BYTES_PER_TASK, total / slots), total / MOST_TASKS)
+    share = max(min(BYTES_PER_TASK, total / slots), total / MAX_TASKS)
     middles = (end - cost / 2 for end, cost in zip(accumulate(costs), costs, strict=True))
     numbered = groupby(zip(middles, files, strict=True), key=lambda placed: placed[0] // share)
     return [[file for _, file in placed] for _, placed in numbered]
@@ -151,7 +151,7 @@ def _count_failure(staged: Any) -> Any:
     gap = upcoming - F.col("second") - 1
     empty = (
         F.when(gap == 0, F.array().cast("array<bigint>"))
-        .when(gap <= MOST_GAP_S, F.sequence(F.col("second") + 1, upcoming - 1))
+        .when(gap <= MAX_GAP_S, F.sequence(F.col("second") + 1, upcoming - 1))
         .otherwise(F.array(F.col("second") + 1, upcoming - 1))
     )
     filled = per_second.withColumn("at", F.explode(F.concat(F.array("second"), empty))).select(

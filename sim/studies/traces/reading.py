@@ -52,7 +52,7 @@ HELD_BACK = 100
 """Rows of a block that are judged with the next one, which shows whether their times are ahead of later ones."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
 """The least share of rows in order, and the least number of rows to judge that: else the file is no series."""
-LONGEST_ROW = 200  # characters of a row in quarantine
+MAX_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile("\ufeff?sep=.")
 
@@ -210,7 +210,7 @@ def _known_rows(
     if format_ is not None and not twice:
         yield from _Blocks(source, format_, names, delimiter, choices.zone).read(rows)
         return
-    unknown = f"no known format has the columns {', '.join(header)[:LONGEST_ROW]}: name yours by --time and --value"
+    unknown = f"no known format has the columns {', '.join(header)[:MAX_ROW]}: name yours by --time and --value"
     why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
     yield _quarantine(source, [(first.number, why, first.text)]) if first.number else quarantined(source, why)
 
@@ -324,7 +324,7 @@ def _fields(line: TraceLine, delimiter: str) -> list[str] | None:
 
 def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
     table = pd.DataFrame(rows, columns=["line", "reason", "text"])
-    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:LONGEST_ROW]))
+    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:MAX_ROW]))
 
 
 def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 STAGING = "_staging"
 """The folder that new tables are written to, beside the earlier ones, until they are complete."""
-MOST_GAP_S = 86_400
+MAX_GAP_S = 86_400
 """Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
 
 

@@ -20,7 +20,7 @@ from sim.studies.traces.choices import Choices
 from sim.studies.traces.files import rows_of
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import MOST_GAP_S, NO_TABLE, STAGING, TABLES, folder_of, lower_quantile
+from sim.studies.traces.tables import MAX_GAP_S, NO_TABLE, STAGING, TABLES, folder_of, lower_quantile
 
 
 def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
@@ -122,7 +122,7 @@ def _filled(counted: pd.DataFrame) -> pd.DataFrame:
     at = counted["t_s"].to_numpy(np.int64)
     gaps = np.diff(at, append=at[-1:] + 1) - 1
     empty = [
-        np.arange(begin + 1, begin + gap + 1) if gap <= MOST_GAP_S else np.array([begin + 1, begin + gap])
+        np.arange(begin + 1, begin + gap + 1) if gap <= MAX_GAP_S else np.array([begin + 1, begin + gap])
         for begin, gap in zip(at[gaps > 0], gaps[gaps > 0], strict=True)
     ]
     lines = np.repeat(counted["line"].to_numpy()[gaps > 0], [len(seconds) for seconds in empty])

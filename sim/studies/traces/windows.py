@@ -37,7 +37,7 @@ FEATURES = {
     "failures": "how many begin in the window, of traces in the same folder",
     "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
 }
-LEAST_COVERED = 0.5
+MIN_COVERED = 0.5
 """A window with fewer observations tells little about the load: it is left out, and counted."""
 COLUMNS = ("trace", "from_s", *FEATURES)
 
@@ -112,7 +112,7 @@ def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str 
     notes = list[str]()
     if sparse := int(rows["rows"][rows["from_s"].isna()].sum()):
         notes.append(
-            f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all"
+            f"{sparse} windows are left out: observations in less than {MIN_COVERED:.0%} of each, or no load at all"
         )
     if found.empty:
         raise TraceFileError(
@@ -193,7 +193,7 @@ def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: floa
     firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
     covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
     rows = list[dict[str, Any]]()
-    for i in np.flatnonzero(covered >= LEAST_COVERED):
+    for i in np.flatnonzero(covered >= MIN_COVERED):
         from_s, window = begins[i], slice(firsts[i], ends[i])
         rate, at = series.rate[window], series.on_s[window] - from_s
         if not len(rate) or not rate.mean() > 0:

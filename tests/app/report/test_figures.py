@@ -6,7 +6,7 @@ import pytest
 from sim.app.report.figures import PHASES, lines, phases
 from sim.results.charts import still
 from sim.results.not_completed import PARTS
-from sim.results.pictures import alike
+from sim.results.pictures import group_identical_curves
 
 
 def run(*checkpoints):
@@ -108,7 +108,7 @@ def test_identical_curves_are_one_line():
     same, other = pd.Series([1.0, 2.0]), pd.Series([1.0, 3.0])
     curves = {"a": same, "b": other, "c": same.copy()}
 
-    assert alike(curves) == {"a": ["a", "c"], "b": ["b"]}
+    assert group_identical_curves(curves) == {"a": ["a", "c"], "b": ["b"]}
     assert {"a = c (identical)", "b"} == set(lines(curves, "seconds").marks["series"])
 
 

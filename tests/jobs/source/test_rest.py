@@ -63,7 +63,7 @@ def test_everything_is_asked_and_kept(fake_flink, ask):
 
 def test_requests_are_short_enough(fake_flink, ask, monkeypatch):
     """Flink's server refuses a request line above 4096 bytes: metrics of many subtasks are asked for in several."""
-    monkeypatch.setattr(fetching, "LONGEST_LINE", 300)
+    monkeypatch.setattr(fetching, "MAX_LINE_LENGTH", 300)
     fake = fake_flink()
     snapshot = ask(fake)
 

@@ -171,7 +171,7 @@ def test_bombs_are_not_inflated(tmp_path, folder, monkeypatch):
         archive.writestr(f"jobs/{'a' * 32}.json", b" " * 10_000_000)
     monkeypatch.setattr(saved, "FILES_LARGEST_BYTES", 1_000_000)
     assert "holds more than 1000000 bytes" in refusal(path)
-    monkeypatch.setattr(saved, "MOST_FILES", 3)
+    monkeypatch.setattr(saved, "MAX_FILES", 3)
 
     assert "holds more than 3 files" in refusal(folder)
     assert "holds more than 3 files" in refusal(REST / "pressed.zip")

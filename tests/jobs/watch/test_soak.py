@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from sim.app.verbs.watch import MOST_REQUESTS, watch
+from sim.app.verbs.watch import MAX_REQUESTS, watch
 from tests.app.cli.hostile import MODES, SECRET, turn
 from tests.jobs.watch.conftest import Heard, PlayedFlink
 
@@ -99,7 +99,7 @@ def test_requests_and_memory_are_bounded(hour):
     sys.stdout.write(f"{requests}; {memory}; {len(heard.events)} events\n")
 
     assert len(per_look) >= 30
-    assert max(per_look) <= MOST_REQUESTS
+    assert max(per_look) <= MAX_REQUESTS
     assert sum(per_look) < 30 * 200
     assert max(peaks[half:]) < max(peaks[:half]) + 3e6
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from sim.model.scenario import Overheads
-from sim.model.schema.study import DEFAULT, load_environment, loads, names
+from sim.model.schema.study import DEFAULT, environment_names, load_environment, loads
 from sim.model.schema.text import ScenarioError
 
 SCENARIO = """\
@@ -32,7 +32,7 @@ def overheads(text, folder="."):
 
 
 def test_a_name_is_one_of_those_that_come_along():
-    assert DEFAULT in names()
+    assert DEFAULT in environment_names()
     assert load_environment(DEFAULT) == overheads(f"environment: {DEFAULT}\n")
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sim.studies.sweeps.answer import MOST_NAMED, sentence
+from sim.studies.sweeps.answer import MAX_NAMED, sentence
 from tests.studies.sweeps.test_random_studies import NIGHTLY, QUICK, chosen_of
 from tests.studies.sweeps.test_sentences_of_sweeps import drawn
 
@@ -45,7 +45,7 @@ def test_an_answer_says_how_sure_its_choice_is(seeds):
         assert (apart is not None) == (not single and bool(others) and not tied), (seed, text)
         if apart:
             assert len(others) == int(apart[1]), (seed, text)
-            assert others[:MOST_NAMED] == re.findall(r"x\d", apart[2]), (seed, text)
+            assert others[:MAX_NAMED] == re.findall(r"x\d", apart[2]), (seed, text)
         advice = re.search(r"Take checkpoint.interval (x\d)(?: \([^)]*\))?: ([^.]*)\.", text)
         assert (advice is not None) == (not single and bool(others)), (seed, text)
         if advice:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.results.sweep_answers import Limit
-from sim.studies.sweeps.answer import MOST_WINDOWS, sections, sentence
+from sim.studies.sweeps.answer import MAX_WINDOWS, sections, sentence
 from sim.studies.sweeps.sweep_file import Question
 from tests.results.analysis.sweeps.made_up import rows_of
 from tests.studies.sweeps.test_headline import COLUMN, KEY, LOAD, asks, titled
@@ -284,7 +284,7 @@ def test_a_sample_of_thousands_is_told_with_commas():
     assert "(1 of 1 settings seems to keep" in found
 
 
-@pytest.mark.parametrize("windows", [MOST_WINDOWS, MOST_WINDOWS + 6])
+@pytest.mark.parametrize("windows", [MAX_WINDOWS, MAX_WINDOWS + 6])
 def test_the_windows_of_a_table_are_those_where_something_did_not_end(windows):
     """Twenty-four of them, in the order of the plan among equals."""
     rows = struck(settings(2, windows=windows), ["x2"], ["w9", "w20"], unfinished=COLUMN)
@@ -292,11 +292,11 @@ def test_the_windows_of_a_table_are_those_where_something_did_not_end(windows):
     table = titled(asks(), rows, "caught_up_ms in each window")
     names = [row[0] for row in table.rows]
 
-    if windows == MOST_WINDOWS:
+    if windows == MAX_WINDOWS:
         assert [f"w{i}" for i in range(windows)] == names
         assert table.title == "caught_up_ms in each window"
     else:
-        assert ["w9", "w13", "w20", *(f"w{i}" for i in range(24) if i not in (9, 13, 20))][:MOST_WINDOWS] == names
+        assert ["w9", "w13", "w20", *(f"w{i}" for i in range(24) if i not in (9, 13, 20))][:MAX_WINDOWS] == names
         assert (
             table.title == "caught_up_ms in each window (24 of 30: those where something did not end or failed first)"
         )

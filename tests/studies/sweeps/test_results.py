@@ -191,7 +191,7 @@ def test_where_cells_ran_is_told_in_the_order_of_their_names(study, tmp_path):
 @pytest.mark.parametrize(("most", "kept"), [(3, True), (2, False)])
 def test_a_table_too_long_for_a_spreadsheet_has_no_csv(study, tmp_path, monkeypatch, most, kept):
     """An old one of fewer rows would be taken for this one."""
-    monkeypatch.setattr(room, "MOST_IN_CSV", most)
+    monkeypatch.setattr(room, "MAX_IN_CSV", most)
     (tmp_path / "results.csv").write_text("old")
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(cell) for cell in planned])

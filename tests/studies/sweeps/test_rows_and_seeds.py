@@ -101,11 +101,11 @@ def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypat
         "checkpoint.interval",
         *room._REQUIRED_COLUMNS,
     }
-    assert read(room.MOST_COMPLETE) is None
-    assert needed == read(room.MOST_COMPLETE + 1)
+    assert read(room.MAX_COMPLETE) is None
+    assert needed == read(room.MAX_COMPLETE + 1)
     question.racing = 8
-    assert needed | {"cell"} == read(room.MOST_COMPLETE + 1)
-    precise = read(room.MOST_COMPLETE + 1, question=None, precision=SimpleNamespace(of="caught_up_ms"))
+    assert needed | {"cell"} == read(room.MAX_COMPLETE + 1)
+    precise = read(room.MAX_COMPLETE + 1, question=None, precision=SimpleNamespace(of="caught_up_ms"))
     assert {"caught_up_ms", "checkpoint.interval", *room._REQUIRED_COLUMNS} == precise
 
 

@@ -113,7 +113,7 @@ def _silent():
 def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, monkeypatch):
     """The answer is the same."""
     complete = run_sweep(file, tmp_path / "rows", jobs=1)
-    monkeypatch.setattr(room, "MOST_COMPLETE", 1)
+    monkeypatch.setattr(room, "MAX_COMPLETE", 1)
     part = run_sweep(file, tmp_path / "rows", jobs=1)
 
     assert (complete.sections, complete.sentence, complete.left_out, complete.counted) == (
@@ -217,8 +217,8 @@ def test_failures_and_broken_promises_are_apart():
 def test_all_columns_are_read_again_where_only_some_were(monkeypatch, tmp_path):
     """As many rows as are usual have all columns."""
     monkeypatch.setattr(room, "read_results", lambda folder: folder)
-    monkeypatch.setattr(room, "MOST_COMPLETE", len(WARM))
+    monkeypatch.setattr(room, "MAX_COMPLETE", len(WARM))
     assert result_of(WARM).results is not None
-    monkeypatch.setattr(room, "MOST_COMPLETE", len(WARM) - 1)
+    monkeypatch.setattr(room, "MAX_COMPLETE", len(WARM) - 1)
 
     assert result_of(WARM).results is None

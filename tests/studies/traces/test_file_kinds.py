@@ -181,7 +181,7 @@ def bomb(inner: bytes, times: int) -> bytes:
 )
 def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content, message):
     """In one line, without the place of the copy it was read from; the file beside it is read."""
-    monkeypatch.setattr(files, "MOST_JSON", 2 << 20)
+    monkeypatch.setattr(files, "MAX_JSON", 2 << 20)
     (tmp_path / "bad.csv").write_bytes(content)
     (tmp_path / "good.csv").write_text("t,rate\n1,2\n")
     found = read(tmp_path)
@@ -213,7 +213,7 @@ def test_names_in_a_zip_that_lead_elsewhere(tmp_path):
 
 
 def test_large_documents_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_JSON", 100)
+    monkeypatch.setattr(files, "MAX_JSON", 100)
     shutil.copy(DATA / "rest" / "archive.json.gz", tmp_path)
 
     assert reasons(tmp_path) == ["holds more than 0 MB: not read any further"]

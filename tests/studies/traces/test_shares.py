@@ -30,6 +30,6 @@ def test_a_large_file_has_a_task_of_its_own():
 
 
 def test_tasks_are_not_too_many(monkeypatch):
-    monkeypatch.setattr(pipeline, "MOST_TASKS", 4)
+    monkeypatch.setattr(pipeline, "MAX_TASKS", 4)
 
     assert split([1 << 30] * 40, 2) == [10] * 4

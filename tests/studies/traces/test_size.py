@@ -8,14 +8,14 @@ from sim.studies.traces.listing import TraceFile
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
 def test_files_are_small_together(monkeypatch, most, small):
-    monkeypatch.setattr(anywhere, "MOST_BYTES", most)
+    monkeypatch.setattr(anywhere, "MAX_BYTES", most)
 
     assert small == anywhere.files_are_small([TraceFile(name, "folder", (name,), size=5) for name in "ab"])
 
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
 def test_tables_are_small_together(tmp_path, monkeypatch, most, small):
-    monkeypatch.setattr(anywhere, "MOST_BYTES", most)
+    monkeypatch.setattr(anywhere, "MAX_BYTES", most)
     for name in "ab":
         (tmp_path / "rates" / f"trace={name}").mkdir(parents=True)
         (tmp_path / "rates" / f"trace={name}" / "part-00000.parquet").write_bytes(b"12345")

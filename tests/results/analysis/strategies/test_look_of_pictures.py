@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.results.pictures import COLOURS, alike, through_time, where_time_goes
+from sim.results.pictures import COLOURS, group_identical_curves, plot_phase_breakdown, plot_strategies_over_time
 from sim.results.side_by_side import StrategyRow
 from sim.results.summary import summarize
 
@@ -17,7 +17,7 @@ def first_row(made):
         run.checkpoint(1000 * k, 500 + k, size=1e6, state=4e9)
     run.checkpoint(9000, 4000, status="FAILED", failure="late")
     run.load(busy=(0.1, 0.5, 0.9), waiting=(0.4, 0.2, 0.0), seconds=3)
-    figure = through_time({"aligned": run.tables()}, "Why $5?", warmup_s=1.5)
+    figure = plot_strategies_over_time({"aligned": run.tables()}, "Why $5?", warmup_s=1.5)
     return figure, figure.axes[:3]
 
 
@@ -102,7 +102,7 @@ def test_scales_hold_all_of_the_data(first_row):
 @pytest.mark.parametrize(("longest", "is_log", "most"), [(1190, False, 1.15 * 1.19), (1210, True, 1.6 * 1.21)])
 def test_durations_are_on_a_logarithmic_axis_from_a_factor_of_twelve_on(made, longest, is_log, most):
     run = made().checkpoint(0, 100).checkpoint(1000, longest).load(busy=(0, 0, 0))
-    axes = through_time({"aligned": run.tables()}, "Why?").axes[0]
+    axes = plot_strategies_over_time({"aligned": run.tables()}, "Why?").axes[0]
 
     assert ("log" if is_log else "linear") == axes.get_yscale()
     assert most == pytest.approx(axes.get_ylim()[1])
@@ -111,7 +111,9 @@ def test_durations_are_on_a_logarithmic_axis_from_a_factor_of_twelve_on(made, lo
 
 def test_without_checkpoints_there_is_a_scale_and_no_remark(made):
     """A run that warms up for no time has no grey."""
-    figure = through_time({"off": made().checkpoint(0, -1, status="IN_PROGRESS").load(busy=(0, 0, 0)).tables()}, "Why?")
+    figure = plot_strategies_over_time(
+        {"off": made().checkpoint(0, -1, status="IN_PROGRESS").load(busy=(0, 0, 0)).tables()}, "Why?"
+    )
 
     assert figure.get_suptitle() == "Why?"
     assert figure.axes[0].get_ylim() == (0, 1.15)
@@ -121,10 +123,12 @@ def test_without_checkpoints_there_is_a_scale_and_no_remark(made):
 def test_each_strategy_makes_a_picture_higher(saturated):
     """1.35 inches a row and 1.1 for what stands around them, 11 wide."""
     runs = {str(ms): saturated(ms, 10).tables() for ms in (100, 200, 300)}
-    sizes = [tuple(through_time(dict(list(runs.items())[:count]), "").get_size_inches()) for count in (1, 3)]
+    sizes = [
+        tuple(plot_strategies_over_time(dict(list(runs.items())[:count]), "").get_size_inches()) for count in (1, 3)
+    ]
 
     assert [(11, pytest.approx(2.45)), (11, pytest.approx(5.15))] == sizes
-    assert through_time(runs, "").get_dpi() == 120
+    assert plot_strategies_over_time(runs, "").get_dpi() == 120
 
 
 def test_runs_are_alike_if_their_curves_are(made):
@@ -134,12 +138,12 @@ def test_runs_are_alike_if_their_curves_are(made):
     failed = made().checkpoint(0, 100, status="FAILED").load(busy=(0, 0, 0)).tables()
     titles = [
         axes.get_title(loc="left")
-        for axes in through_time({"a": plain, "b": slower, "c": failed, "d": plain}, "").axes[::3]
+        for axes in plot_strategies_over_time({"a": plain, "b": slower, "c": failed, "d": plain}, "").axes[::3]
     ]
 
     assert titles == ["a = d (identical)", "b", "c"]
     series = plain["series"]["time"]
-    assert alike({"a": series, "b": series + 1, "c": series}) == {"a": ["a", "c"], "b": ["b"]}
+    assert group_identical_curves({"a": series, "b": series + 1, "c": series}) == {"a": ["a", "c"], "b": ["b"]}
 
 
 def test_bars_lie_beside_each_other_in_their_order(saturated, made, edges):
@@ -149,7 +153,7 @@ def test_bars_lie_beside_each_other_in_their_order(saturated, made, edges):
         "unaligned": made().checkpoint(0, 70).part("sync", "sink", 60).load(busy=(0, 0, 0)),
     }
     lines = [StrategyRow(name, (), "", "RUNNING", summarize([run.tables()], edges)) for name, run in runs.items()]
-    figure = where_time_goes(lines, "Where?")
+    figure = plot_phase_breakdown(lines, "Where?")
     (axes,) = figure.axes
 
     assert (9, pytest.approx(2.2), 120) == (*figure.get_size_inches(), figure.get_dpi())

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from sim.results.pictures import save, through_time, where_time_goes
+from sim.results.pictures import plot_phase_breakdown, plot_strategies_over_time, save
 from sim.results.side_by_side import StrategyRow
 from sim.results.summary import summarize
 
@@ -17,7 +17,7 @@ def panels(figure):
 def test_a_row_of_three_panels_per_strategy(saturated, made):
     """Durations, queues, back-pressure; a failed checkpoint is a cross, a run without checkpoints has its queues."""
     failing = made().checkpoint(0, 4000, status="FAILED", failure="late").load(busy=(0, 0, 1))
-    figure = through_time(
+    figure = plot_strategies_over_time(
         {"aligned": saturated(5700, 3100).tables(), "failing": failing.tables()}, "Why?", warmup_s=1.0
     )
 
@@ -38,7 +38,7 @@ def test_back_pressure_is_that_of_the_vertex_that_is_named(saturated):
     """The one that waits for its readers longest."""
     tables = saturated(5700, 3100).tables()
     most = tables["series"].groupby("vertex")["backPressured"].mean().idxmax()
-    last = panels(through_time({"aligned": tables}, "Why?"))[0][2]
+    last = panels(plot_strategies_over_time({"aligned": tables}, "Why?"))[0][2]
 
     assert f"of {most}" == last.get_title(loc="left")
     curve = tables["series"][tables["series"]["vertex"] == most].groupby("time")["backPressured"].max()
@@ -48,14 +48,16 @@ def test_back_pressure_is_that_of_the_vertex_that_is_named(saturated):
 def test_strategies_with_the_same_run_share_a_row(saturated):
     """Two pictures of the same curve hide that it is the same."""
     same = {name: saturated(5700, 3100).tables() for name in ("aligned", "debloating")}
-    figure = through_time(same | {"other": saturated(900, 3100).tables()}, "Why?")
+    figure = plot_strategies_over_time(same | {"other": saturated(900, 3100).tables()}, "Why?")
 
     assert [row[0].get_title(loc="left") for row in panels(figure)] == ["aligned = debloating (identical)", "other"]
 
 
 @pytest.mark.parametrize(("longest", "is_log"), [(5900, False), (90_000, True), (5_000_000, True)])
 def test_no_two_ticks_of_durations_have_the_same_label(saturated, longest, is_log):
-    figure = through_time({"short": saturated(5700, 3100).tables(), "long": saturated(longest, 3100).tables()}, "Why?")
+    figure = plot_strategies_over_time(
+        {"short": saturated(5700, 3100).tables(), "long": saturated(longest, 3100).tables()}, "Why?"
+    )
     figure.savefig(io.BytesIO(), format="png")
     axes = panels(figure)[0][0]
     labels = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks() if tick.label1.get_text()]
@@ -70,8 +72,8 @@ def test_a_picture_is_drawn_once_and_is_what_savefig_gives(saturated, tmp_path):
     image, file = io.BytesIO(), tmp_path / "picture.png"
     runs = {"aligned, of a long name": saturated(5700, 3100).tables()}
 
-    through_time(runs, "Why?").savefig(image, format="png")
-    save(through_time(runs, "Why?"), file)
+    plot_strategies_over_time(runs, "Why?").savefig(image, format="png")
+    save(plot_strategies_over_time(runs, "Why?"), file)
 
     assert image.getvalue() == file.read_bytes()
 
@@ -81,7 +83,7 @@ def test_bars_add_up_to_the_checkpoint(saturated, made, edges):
     runs = {"aligned": saturated(5700, 3100), "never": made().checkpoint(status="FAILED").load(busy=(0, 0, 1))}
     strategies = [StrategyRow(name, (), "", "RUNNING", summarize([run.tables()], edges)) for name, run in runs.items()]
 
-    axes = where_time_goes(strategies).axes[0]
+    axes = plot_phase_breakdown(strategies).axes[0]
 
     assert [axes.spines[side].get_visible() for side in ("top", "right")] == [False, False]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["aligned"]

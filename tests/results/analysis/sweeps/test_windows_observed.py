@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.results.sweep_effects import dead, ended, observed, scored
+from sim.results.sweep_effects import ended, has_no_result, observed, scored
 from tests.results.analysis.sweeps.made_up import rows_of
 
 SETTINGS, COLUMN = ["checkpoint.interval"], "caught_up_ms"
@@ -112,7 +112,7 @@ def test_rows_one_by_one():
     rows = rows_of({"10 s": [1.0, 3.0, 5.0]}, bounds=[("10 s", 1)])
     rows.loc[2, "job_status"] = "FAILED: killed"
 
-    assert dead(rows).tolist() == [False, False, True]
+    assert has_no_result(rows).tolist() == [False, False, True]
     assert ended(rows, COLUMN).dropna().tolist() == [1.0, 5.0]
     assert scored(rows, COLUMN)[["value", "unfinished", "lost"]].to_numpy().tolist()[:2] == [
         [1.0, False, False],

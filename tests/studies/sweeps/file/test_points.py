@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.schema.text import Reading, ScenarioError
 from sim.studies.sweeps.design import Range, Sample, _choice, combinations, override, sampled, text_of, together
-from sim.studies.sweeps.sweep_file import LEAST_RACING, racing_fault, windows_of
+from sim.studies.sweeps.sweep_file import MIN_RACING, racing_fault, windows_of
 from tests.studies.sweeps.file.test_definition import ANSWER, W, defined  # noqa: F401 - a fixture
 
 ALIGNED = "set: {checkpoint.barriers: aligned}\n"
@@ -122,7 +122,7 @@ def test_windows_are_counted_where_there_are_fewest(windows, by, count):
 def test_settings_race_through_eight_windows_or_more(racing, least, windows, precise, fault):
     found = racing_fault(racing, least, windows, precise=precise)
 
-    assert LEAST_RACING == 8
+    assert MIN_RACING == 8
     assert found is None if fault is None else fault in found
 
 

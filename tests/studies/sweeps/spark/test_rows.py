@@ -313,7 +313,7 @@ def test_a_batch_has_a_task_per_slot_and_64_cells_in_a_task_at_most(jobs, slots,
 
     assert tasks == len(dealt)
     assert list(range(0, count, tasks)) == [cell.id for cell in dealt[0]]
-    assert max(map(len, dealt)) <= room.MOST_CELLS
+    assert max(map(len, dealt)) <= room.MAX_CELLS
 
 
 def test_a_job_says_how_many_cells_have_begun(jobs):

@@ -125,7 +125,7 @@ def test_our_task_is_sent_as_text(ran, pyspark):
 
 def test_lists_of_lines_are_merged_behind_each_other():
     """As tasks end."""
-    merge = spark_task.Lines()
+    merge = spark_task.LinesAccumulatorParam()
 
     assert merge.addInPlace(merge.addInPlace(merge.zero(["old"]), ["a", "b"]), ["c"]) == ["a", "b", "c"]
 
@@ -153,7 +153,7 @@ def test_a_package_that_was_kept_is_not_copied_again(monkeypatch, tmp_path):
     kept = tmp_path / "cache" / "ckptsim" / "v"
     kept.mkdir(parents=True)
 
-    assert kept == spark_task._lasting(tmp_path / "sent", "v")
+    assert kept == spark_task._copy_to_cache(tmp_path / "sent", "v")
     assert [kept] == list(kept.parent.iterdir())
 
 
@@ -161,14 +161,14 @@ def test_without_room_for_a_copy_the_package_runs_where_it_was_sent(monkeypatch,
     """A full disk, or a user without a home."""
     (tmp_path / "cache").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert tmp_path / "sent" == spark_task._lasting(tmp_path / "sent", "v")
+    assert tmp_path / "sent" == spark_task._copy_to_cache(tmp_path / "sent", "v")
 
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(spark_task.Path, "home", homeless)
-    assert tmp_path / "sent" == spark_task._lasting(tmp_path / "sent", "v")
+    assert tmp_path / "sent" == spark_task._copy_to_cache(tmp_path / "sent", "v")
 
 
 def test_the_copy_of_an_executor_that_was_first_serves(monkeypatch, tmp_path):
@@ -186,7 +186,7 @@ def test_the_copy_of_an_executor_that_was_first_serves(monkeypatch, tmp_path):
 
     monkeypatch.setattr(spark_task.shutil, "copytree", copytree)
 
-    assert (spark_task._lasting(tmp_path / "sent", "v") / "sim.py").read_text() == "theirs"
+    assert (spark_task._copy_to_cache(tmp_path / "sent", "v") / "sim.py").read_text() == "theirs"
 
 
 def test_only_an_executor_that_compiles_says_so(monkeypatch):
