@@ -294,7 +294,9 @@ def _restarts(line: StrategyRow) -> str:
     times = "once" if count == 1 else f"{count} times"
     places = {0: "", count: ", from the beginning"}
     place = places.get(from_beginning, f", {from_beginning} of them from the beginning")
-    what = "a checkpoint fails" if not line.tolerable else f"more than {line.tolerable} checkpoints in a row fail"
+    what = "a checkpoint fails"
+    if line.tolerable:
+        what = f"more than {line.tolerable} {'checkpoint in a row fails' if line.tolerable == 1 else 'checkpoints in a row fail'}"
     return f"the job restarts {times}{place}, as {what} (checkpoint.tolerable-failed)"
 
 

@@ -845,7 +845,7 @@ TEMPLATES = (
     template(
         "restarts by failed checkpoints",
         r"the job restarts (?P<times>once|(?P<n>\d+) times)(?P<place>, (?:(?P<part>\d+) of them )?from the beginning)?, "
-        r"as (?:a checkpoint fails|more than (?P<most>\d+) checkpoints in a row fail) \(checkpoint\.tolerable-failed\)",
+        r"as (?:a checkpoint fails|more than (?P<most>\d+) checkpoints? in a row fails?) \(checkpoint\.tolerable-failed\)",
         restarts_by_failed_checkpoints,
         some_fail,
     ),

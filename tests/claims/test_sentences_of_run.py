@@ -118,6 +118,12 @@ SCENARIOS = {
         "{storage: outage, at: 9 s, lasts: 2 s}]",
         duration="16 s",
     ),
+    "failures that restart the job": job(
+        checkpoint=", tolerable-failed: 1, timeout: 700 ms",
+        interval="2 s",
+        rest="faults: [{slow: b, factor: 400, at: 5 s, lasts: 6 s}]",
+        duration="20 s",
+    ),
     "two reasons to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms",
         interval="2 s",
@@ -137,7 +143,7 @@ SCENARIOS = {
 }
 """Each for sentences that random worlds seldom or never print."""
 
-NAMED = {"failures in a row", "source thread, no trigger", "no limit of storage"}
+NAMED = {"failures in a row", "restarts by failed checkpoints", "source thread, no trigger", "no limit of storage"}
 """Templates that these scenarios are there for."""
 
 
