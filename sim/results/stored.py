@@ -151,12 +151,12 @@ def rolled_back_sentences(run: Tables, *, holds_back: bool) -> Iterator[str]:
         held = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in own)
         text = (
             f"job {job} begins from {kind} {number} of job {old_job}, which had committed up to checkpoint {newest}: "
-            f"{count_text(replayed)} records are read again{' and committed twice' if own else ''}"
+            f"{count_text(replayed)} records are read again{', and those that it had committed are committed twice' if own else ''}"
         )
         if holds_back and held:
             text += (
                 f"; its checkpoints {held[0]} to {held[-1]} commit nothing, as their numbers are not above {newest}: a failure before a "
-                "later one is committed loses their records (iceberg#10892)"
+                "later one is committed may lose their records (iceberg#10892)"
             )
         yield text
 
