@@ -183,7 +183,8 @@ def scarce_cores(result: Result) -> str:
     slower = slowdown(busy[host], cluster.cores)
     if slower < 1 + (_MIN_SLOWDOWN if sum(busy[host]) >= cluster.cores else _MIN_BELOW):
         return ""
-    load = f"{sum(busy[host]):.1f} threads of tasks are busy at once on {cluster.cores} {'core' if cluster.cores == 1 else 'cores'}"
+    cores = f"{cluster.cores} core{'s' * (cluster.cores > 1)}"
+    load = f"on average over the run {sum(busy[host]):.1f} threads of tasks are busy at once on {cores}"
     if cluster.tasks_contend:
         return f"{load}, so records take {slower:.2g} times as long as on idle ones; subtasks added there would share these cores"
     return (
