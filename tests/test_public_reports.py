@@ -90,7 +90,7 @@ CASES = {
             "stop no-drain runs on ",
             "Not a prediction: stop drain: a job begins from the savepoint of a drained one.",
         ],
-        ["stop drain runs on", "Nothing lost in the simulation"],
+        ["stop drain runs on", "Nothing lost in the simulation", "record size 1 B"],  # of committables
     ),
     "10-rolled-back-to-older-savepoint": (
         ["run", "scenario.yaml", "--no-assumptions"],

@@ -129,7 +129,8 @@ def _upload_sentences(scenario: Scenario) -> Iterator[str]:
     if in_memory := [f"'{name}'" for name, log in logs if log.in_memory]:
         yield (
             f"the changelog of {listed(in_memory)} is kept in memory, as Flink does unless state.changelog.storage is filesystem: keys of "
-            "dstl.dfs.upload have no effect, and each checkpoint carries the log in its acknowledgements"
+            "dstl.dfs.upload have no effect, and each checkpoint carries the log in its acknowledgements. Flink drops those above "
+            "pekko.framesize (10 MiB), and the checkpoint expires, which is not simulated"
         )
     limits: dict[tuple[int, int], list[str]] = {}
     for name, log in logs:

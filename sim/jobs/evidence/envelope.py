@@ -322,7 +322,12 @@ FEATURES = (
     Feature("subtasks", lambda scenario: [sum(vertex.parallelism for vertex in scenario.job.vertices)], str),
     Feature(
         "record size",
-        lambda scenario: [inlet.record_bytes.mean for inlet in _all_inputs(scenario.job)],
+        lambda scenario: [
+            inlet.record_bytes.mean
+            for vertex in scenario.job.vertices
+            if not vertex.committer_of  # it reads committables
+            for inlet in vertex.inputs
+        ],
         format_size,
         sides="both",
     ),
