@@ -16,11 +16,11 @@ from sim.jobs.source.recorded_job import RecordedVertex
 def of_counted_series(recording: Recording) -> Iterator[RunValue]:
     """Values of the whole run and its samples."""
     served = recording.event_table("sink_second")
-    yield from of_series(recording, partial(_count_failure, recording, served))
+    yield from of_series(recording, partial(_counted, recording, served))
     yield from _latencies(served)
 
 
-def _count_failure(recording: Recording, served: pd.DataFrame, node: RecordedVertex) -> float | None:
+def _counted(recording: Recording, served: pd.DataFrame, node: RecordedVertex) -> float | None:
     rate = _served(recording, served[served["node"] == node.id]) if len(served) else None
     if rate is not None:
         return rate

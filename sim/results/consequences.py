@@ -584,14 +584,12 @@ def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population:
     replayed, lag = count_text(cost.replayed_records), ms_text(1e3 * row.lag_s)
     others = row.planned_restarts if population is Population.FAILURES else 0
     counted = (
-        f" by {_count_failure(row.failures, 'failure')} and {_count_failure(others, 'planned restart')}"
-        if others
-        else ""
+        f" by {_count_noun(row.failures, 'failure')} and {_count_noun(others, 'planned restart')}" if others else ""
     )
     return f"{label} replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time{counted}"
 
 
-def _count_failure(number: float, noun: str) -> str:
+def _count_noun(number: float, noun: str) -> str:
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
 
 

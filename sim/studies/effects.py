@@ -294,9 +294,9 @@ def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, ha
         return f"Nothing that is simulated differs but {' and '.join(only)}." if only else NO_DIFFERENCE
     first = leading(answer)
     if has_failed and (first is None or first.is_of_one_side):
-        return f"{_count_failure(found)}; runs failed, so what that changes is not known."
+        return f"{_count_inputs(found)}; runs failed, so what that changes is not known."
     if first is None:
-        return f"{_count_failure(found)}, and no quantity surely changes."
+        return f"{_count_inputs(found)}, and no quantity surely changes."
     text = capitalised(first.text)
     if len(found.steps) == 1:
         return f"{text}, from {found.steps[0].name}."
@@ -321,7 +321,7 @@ def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: 
     room = LINES - len(lines) - len(below) - len(vertices) - 2
     listed = _by_effect(found, first)[: min(max(room, 0), MAX_INPUTS)]
     left = len(found.changes) - len(listed)
-    heading = _count_failure(found) + (", those that matter first" if left and listed and first is not None else "")
+    heading = _count_inputs(found) + (", those that matter first" if left and listed and first is not None else "")
     inputs = [change.sentence() for change in listed]
     lines += _labelled("inputs", [heading, *vertices, *inputs, *([f"... and {left} more below"] if left else [])])
     return "\n".join([*lines[: LINES - len(below)], *below][:LINES])
@@ -366,7 +366,7 @@ def same_quantities(answer: Sequence[QuantityDifference]) -> str:
     return f"The same on both sides: {'; '.join(same)}." if same else ""
 
 
-def _count_failure(found: InputDifferences) -> str:
+def _count_inputs(found: InputDifferences) -> str:
     count = len(found.changes)
     return f"{count} input{'' if count == 1 else 's'} {'differs' if count == 1 else 'differ'}"
 

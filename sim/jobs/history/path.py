@@ -106,7 +106,7 @@ class _Search:
         if last is not None:
             self._before_acknowledgement(last, min(self.moments[last].acknowledged_ns, end_ns))
         elif self.point.status == "COMPLETED":
-            self._complete_checkpoint(end_ns)
+            self._from_last_acknowledgement(end_ns)
         else:
             self._unfinished(end_ns)
         return tuple(reversed(self._found))
@@ -128,7 +128,7 @@ class _Search:
 
     # ------------------------------------------------------------------------------------------ from the ends
 
-    def _complete_checkpoint(self, end_ns: int) -> None:
+    def _from_last_acknowledgement(self, end_ns: int) -> None:
         if not self.moments:
             return
         last = max(self.moments, key=lambda name: (self.moments[name].acknowledged_ns, name))
@@ -140,7 +140,7 @@ class _Search:
         if not late:  # metadata was being written
             acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
             self._add(PathKind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
-            self._complete_checkpoint(acknowledged_ns)
+            self._from_last_acknowledgement(acknowledged_ns)
             return
         blocking = [
             name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))
@@ -173,7 +173,7 @@ class _Search:
         """The step that the failure cut off.  An aborted snapshot says how far it was."""
         known = self.moments.get(name)
         if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
-            self._abort_checkpoint(name, known, end_ns)
+            self._through_aborted_snapshot(name, known, end_ns)
             return
         first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
         if not self.history.vertex(name[0]).inputs:
@@ -186,7 +186,7 @@ class _Search:
             return
         self._travelled(name, writer, end_ns, first_ns, is_open=True)
 
-    def _abort_checkpoint(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
+    def _through_aborted_snapshot(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
         """The path to a subtask whose snapshot had begun, and reported its times after the failure."""
         forwarded_ns, synced_ns = min(row.forwarded_ns, end_ns), min(row.synced_ns, end_ns)
         self._add(self._written_kind(name), synced_ns, end_ns, name, is_open=True)

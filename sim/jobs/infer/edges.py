@@ -256,10 +256,10 @@ def _sums(
             Sum(dict.fromkeys(into, 1.0), flow.per_second("bytes_in")),
             Sum(dict.fromkeys(out, 1.0), flow.per_second("bytes_out")),
         ]
-    return _count_failure(records), _count_failure(sizes)
+    return _known_sums(records), _known_sums(sizes)
 
 
-def _count_failure(sums: list[Sum]) -> list[Sum]:
+def _known_sums(sums: list[Sum]) -> list[Sum]:
     return [total for total in sums if total.factors and not math.isnan(total.total)]
 
 

@@ -40,7 +40,7 @@ class Elasticity:
         self.outcome = outcome
         self.is_current = is_current
         self._rescales_with_checkpoint = False
-        coordinator.on_completed = self._complete_checkpoint
+        coordinator.on_completed = self._on_checkpoint_completed
 
     @property
     def is_adaptive(self) -> bool:
@@ -79,7 +79,7 @@ class Elasticity:
             most_ns = self.options.rescale_delay_ns
             self.env.call_in(_INTERVALS * interval_ns if most_ns is None else most_ns, lambda: self._rescale(restart))
 
-    def _complete_checkpoint(self) -> None:
+    def _on_checkpoint_completed(self) -> None:
         """A checkpoint is complete, from which a job that waits for one is rescaled."""
         lost = self.managers.returning()
         if self._rescales_with_checkpoint and self.managers.can_do_without(lost):

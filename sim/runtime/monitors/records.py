@@ -268,7 +268,7 @@ class RecordMonitor(InvariantMonitor):
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         restored = self.context.journal.last(Happening.JOB_RESTORED)
-        counted = self._count_failure(tasks)
+        counted = self._tally(tasks)
         stands = self._standing(counted.known)
         if self._before is not None:
             self._begin_with(self._before, checkpoint, stands)
@@ -308,7 +308,7 @@ class RecordMonitor(InvariantMonitor):
         if not end.finished:
             return
         context = self.context
-        tally = self.ledger.stands(self._count_failure(range(len(context.layout.vertex))))
+        tally = self.ledger.stands(self._tally(range(len(context.layout.vertex))))
         stopped = stopped_with(context.stats)
         if stopped:
             yield from outputs_after_end(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.teller)
@@ -354,7 +354,7 @@ class RecordMonitor(InvariantMonitor):
 
     # ------------------------------------------------------------------------------------------ reading the plane
 
-    def _count_failure(self, tasks: Iterable[int]) -> RecordTally:
+    def _tally(self, tasks: Iterable[int]) -> RecordTally:
         plane, ledger = self.context.plane, self.ledger
         tally = RecordTally.zero(len(ledger.inputs), len(ledger.ahead.read))
         for task in tasks:

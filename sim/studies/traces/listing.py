@@ -68,9 +68,9 @@ def list_files(root: str, *, without: str | None = None) -> Found:
         if path.lower().endswith(NON_TRACE_SUFFIXES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")
     ]
     if others:
-        notes.append(f"no traces by their names: {_count_failure(others)}")
+        notes.append(f"no traces by their names: {_count_and_names(others)}")
     if hidden := [path for path in paths if path not in set(visible)]:
-        notes.append(f"hidden: {_count_failure(hidden)}")
+        notes.append(f"hidden: {_count_and_names(hidden)}")
     traces = sorted(set(visible) - set(others))
     if not traces:
         raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in notes))
@@ -193,6 +193,6 @@ def _named(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
     return named
 
 
-def _count_failure(paths: list[str]) -> str:
+def _count_and_names(paths: list[str]) -> str:
     names = sorted({PurePosixPath(path).name for path in paths})
     return f"{len(paths)} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"

@@ -49,7 +49,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(_schema()).parquet(staging)
         for name, columns in TABLES.items():
-            table = _count_failure(staged) if name == "rates" else staged.where(f"kind = '{name}'")
+            table = _with_arrival_rates(staged) if name == "rates" else staged.where(f"kind = '{name}'")
             table = _with_factor(table) if name == "factors" else table
             chosen = table.select(*(column.name for column in columns)).repartition("trace")
             chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy(
@@ -138,7 +138,7 @@ def _counts(staged: Any) -> pd.DataFrame:
     return found
 
 
-def _count_failure(staged: Any) -> Any:
+def _with_arrival_rates(staged: Any) -> Any:
     """Rates as they are, and arrivals counted per second, seconds without any included."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812

@@ -215,7 +215,7 @@ class TestTheEnd:
     @pytest.mark.parametrize(("ending", "up_to_cut"), [(Ending.NO_DRAIN, True), (Ending.DRAIN, False)])
     def test_what_comes_behind_the_cut_of_a_stop_may_stay_unread(self, account, ending, up_to_cut):
         account.note()
-        tally = account._count_failure(range(5))
+        tally = account._tally(range(5))
         tally.written += 7
         account.ends = Ends(SimpleNamespace(end=lambda _: SimpleNamespace(stop=LATEST, ending=ending)))
         seven = set((tally.written - account._to_be_read(tally).written).tolist())
