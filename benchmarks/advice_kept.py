@@ -1,8 +1,9 @@
 """Does a longer run of what is advised keep the limit it was advised for?  Does the recording of that setting, where there is one?
 
 `python -m benchmarks.advice_kept [NAME...]`: recordings of tests/data/users-jobs are asked about with limits on p99.  One is a little above
-the 90 % quantile of their own history, one is far above it.  The advised setting then runs anew, from the end of the history through the
-horizon, with seeds that no trial had: state that grows is larger in the end.  `--write` puts the table into docs/truth.md.
+the 90 % quantile of their own history, one is far above it.  The advised setting then runs anew, from the end of the
+history through the horizon, with seeds that no trial had: state that grows is larger in the end.  `--write` puts the
+table into docs/truth.md.
 """
 
 from __future__ import annotations

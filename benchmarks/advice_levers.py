@@ -1,7 +1,7 @@
 """``python -m benchmarks.advice_levers RECORDING ...``: what `advise` proposes at a half and at a tenth of today's p99.
 
-Each recording is imported once, and its longest checkpoint is today's p99 where it has fewer than a hundred.  A row says which setting,
-which levers beside barriers and interval, and what they cost.
+Each recording is imported once, and its longest checkpoint is today's p99 where it has fewer than a hundred.  A row
+says which setting, which levers beside barriers and interval, and what they cost.
 """
 
 from __future__ import annotations

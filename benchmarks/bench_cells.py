@@ -3,9 +3,10 @@
     python -m benchmarks.bench_cells [--cells 1100000] [--rounds 1] [--against OTHER_CHECKOUT]
     python -m benchmarks.bench_cells --combinations 20000
 
-The first has a job of two vertices under 10 intervals and 10 rates, many seeds, and a baseline per rate and seed.  Its rows are filled
-in, as running them would take days: numbers are drawn by chance.  The second has as many different settings, and is planned only.
-Each measurement is a process of its own.  `--against`: another checkout, in the same rounds; both answers must be equal.
+The first has a job of two vertices under 10 intervals and 10 rates, many seeds, and a baseline per rate and seed.  Its
+rows are filled in, as running them would take days: numbers are drawn by chance.  The second has as many different
+settings, and is planned only.  Each measurement is a process of its own.  `--against`: another checkout, in the same
+rounds; both answers must be equal.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m benchmarks.bench_control [--rounds 5] [--parallelism 4 16 64 256] [--against OTHER_CHECKOUT]
 
-A chain of four stages with few records, a checkpoint every five seconds, watched by the checkers.  Each run is a process of its own.
-Outside are the protocol machines, SimPy, storage, sampling, accounts and the calls of verbs.  `--against`: another checkout, whose
-kernel is warm, in the same rounds.
+A chain of four stages with few records, a checkpoint every five seconds, watched by the checkers.  Each run is a
+process of its own.  Outside are the protocol machines, SimPy, storage, sampling, accounts and the calls of verbs.
+`--against`: another checkout, whose kernel is warm, in the same rounds.
 """
 
 from __future__ import annotations

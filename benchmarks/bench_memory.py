@@ -2,9 +2,9 @@
 
     python -m benchmarks.bench_memory [--seconds 60] [--records 32768]
 
-Each run is a process of its own.  Memory: growth of the resident set from before construction to the end of the run, over
-the number of channels.  The source is read at 0.95 of what the sink serves (30 MB/s per task); a hop is a data buffer
-consumed.  The simulated time shrinks with the parallelism but for the largest run, which lasts as long as asked.
+Each run is a process of its own.  Memory: growth of the resident set from before construction to the end of the run,
+over the number of channels.  The source is read at 0.95 of what the sink serves (30 MB/s per task); a hop is a data
+buffer consumed.  The simulated time shrinks with the parallelism but for the largest run, which lasts as long as asked.
 """
 
 from __future__ import annotations

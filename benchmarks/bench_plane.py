@@ -26,8 +26,9 @@ from sim.plane.spec import PlaneSpec
 
 ENGINES = ("compiled", "c++", "idiomatic", "lean", "interpreted")
 REPEATS = {"compiled": 5, "c++": 5}  # per round: their runs are short
-# Without checkpoints the models agree exactly.  Channels resumed at one instant send in turns in the plane and one after the
-# other in SimPy, so that another channel gets the next floating buffer.  A saturated run drifts by up to this, either way.
+# Without checkpoints the models agree exactly.  Channels resumed at one instant send in turns in the plane and one
+# after the other in SimPy, so that another channel gets the next floating buffer.  A saturated run drifts by up to
+# this, either way.
 TOLERANCE = 0.01
 LATENCY_NS = 100_000
 

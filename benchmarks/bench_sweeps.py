@@ -2,10 +2,10 @@
 
     python -m benchmarks.bench_sweeps [NAME ...] [--against OTHER_CHECKOUT ...] [--complete] [--jobs 1]
 
-Every version runs `ckptsim sweep` on the files of this checkout, one after the other.  Seconds are CPU time of all processes, from start
-to end.  Two sweeps take a quarter of an hour: without `--complete` a fixed part of their cells runs, the same in all versions.
-Both answers are made from the rows by the code of this checkout: words cannot differ, numbers can.  An answer is the line of the best
-setting and the means of the columns that the sweep shows.
+Every version runs `ckptsim sweep` on the files of this checkout, one after the other.  Seconds are CPU time of all
+processes, from start to end.  Two sweeps take a quarter of an hour: without `--complete` a fixed part of their cells
+runs, the same in all versions.  Both answers are made from the rows by the code of this checkout: words cannot differ,
+numbers can.  An answer is the line of the best setting and the means of the columns that the sweep shows.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m benchmarks.bench_whole [--only 4x256] [--rounds 1] [--against OTHER_CHECKOUT]
 
-Each run is a process of its own that calls `simulate` with the checkers.  The parts sum to the call: what is neither building, `advance`,
-last checks nor tables is the control plane.  `--against`: another checkout, whose kernel is warm, in the same rounds.
+Each run is a process of its own that calls `simulate` with the checkers.  The parts sum to the call: what is neither
+building, `advance`, last checks nor tables is the control plane.  `--against`: another checkout, whose kernel is warm,
+in the same rounds.
 """
 
 from __future__ import annotations

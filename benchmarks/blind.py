@@ -1,8 +1,8 @@
 """Predictions that were written down before the run they are about, beside the run, and what is predicted of it today.
 
 `python -m benchmarks.blind` (`make blind`) writes the table of docs/truth.md, `--again` predicts every run anew before that.  Each family
-of recordings in tests/data/users-jobs was imported from its aligned run alone.  `blind/FAMILY.json` is what the program of that commit
-then said of the other runs, which had not begun.
+of recordings in tests/data/users-jobs was imported from its aligned run alone.  `blind/FAMILY.json` is what the program
+of that commit then said of the other runs, which had not begun.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     python -m benchmarks.chaos SWEEP|SCENARIO [OPTIONS OF SWEEP ...] [--keep FOLDER]
 
-Runs `ckptsim sweep` three times.  First it runs undisturbed on two local processes.  Then it runs on a standalone cluster (a master, two
-workers), where an executor, a Python worker and at last the driver are killed.  The third run goes to the end.  With --keep, what an
-earlier call left in the folder is taken up: what has no row yet runs.
+Runs `ckptsim sweep` three times.  First it runs undisturbed on two local processes.  Then it runs on a standalone
+cluster (a master, two workers), where an executor, a Python worker and at last the driver are killed.  The third run
+goes to the end.  With --keep, what an earlier call left in the folder is taken up: what has no row yet runs.
 
 `scenarios/sweeps/khaos-windows.yaml` (two cores, shared): 2,304 cells; killed after so many rows: executor at 461, Python worker at 931,
-driver at 1471.  Recomputed: 2 cells by a second attempt of their task, at most 5 that were under way when the driver was killed, 0 that
-had a row.  Canonical rows and results the same bytes.
+driver at 1471.  Recomputed: 2 cells by a second attempt of their task, at most 5 that were under way when the driver
+was killed, 0 that had a row.  Canonical rows and results the same bytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether the answers of sweeps keep what they print: studies with a known truth, and how often each kind of answer is right.
 
 `python -m benchmarks.coverage` prints two tables: the coverage of 95 % intervals in 400 studies, and how often a winner is named among
-settings with equal true means, in 20,000 studies.  A study is made up by numpy: no job is simulated.  Windows have an effect that is
-common to all settings, seeds repeat within windows, and what `ckptsim sweep` uses computes the answer.
+settings with equal true means, in 20,000 studies.  A study is made up by numpy: no job is simulated.  Windows have an
+effect that is common to all settings, seeds repeat within windows, and what `ckptsim sweep` uses computes the answer.
 """
 
 from __future__ import annotations

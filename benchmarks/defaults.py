@@ -2,8 +2,8 @@
 
     python -m benchmarks.defaults [FILE ...]  # writes sim/model/schema/defaults.csv
 
-An option is kept if another value of it changes the median duration of checkpoints, or the data in flight that they store, by more
-than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.flink_text`).
+An option is kept if another value of it changes the median duration of checkpoints, or the data in flight that they
+store, by more than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.flink_text`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m benchmarks.failure_windows
 
-In each the failure comes at a moment of its own between two checkpoints, evenly spread over what all intervals of the sweep divide.  Nobody
-times failures by the checkpoints of a job.  A window ends when twice the time has passed that the slowest setting should need.
+In each the failure comes at a moment of its own between two checkpoints, evenly spread over what all intervals of the
+sweep divide.  Nobody times failures by the checkpoints of a job.  A window ends when twice the time has passed that the
+slowest setting should need.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
     python -m benchmarks.kills [--count 1000] [--seed 1] [--cells 60] [--minutes 60] [--master local[2]]
 
-A sweep of tiny cells runs as the command does, in a fork of this process, which has loaded and compiled everything.  After a while that
-is drawn, the command, one of its workers, or the whole process group gets a signal that is drawn.  After each, every process of
-the sweep must be gone within five seconds, or the sweep must go on.  It is called again until it is complete; then its rows are compared
-with those of a sweep that nobody disturbed, and it begins anew.  After so many minutes no sweep is disturbed any more, whatever the count.
+A sweep of tiny cells runs as the command does, in a fork of this process, which has loaded and compiled everything.
+After a while that is drawn, the command, one of its workers, or the whole process group gets a signal that is drawn.
+After each, every process of the sweep must be gone within five seconds, or the sweep must go on.  It is called again
+until it is complete; then its rows are compared with those of a sweep that nobody disturbed, and it begins anew.  After
+so many minutes no sweep is disturbed any more, whatever the count.
 
-185 kills of 24 cells in half an hour (two cores, shared by fifteen): 304 calls, 132 sweeps that came to their end with the same bytes.  The
-last process was gone after 0.51 s at most; nothing was wrong.
+185 kills of 24 cells in half an hour (two cores, shared by fifteen): 304 calls, 132 sweeps that came to their end with
+the same bytes.  The last process was gone after 0.51 s at most; nothing was wrong.
 """
 
 from __future__ import annotations

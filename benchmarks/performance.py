@@ -2,7 +2,8 @@
 
     python -m benchmarks.performance [--write] [--measure] [--against OTHER_CHECKOUT]
 
-Without options the tables are printed.  `--measure` runs the benchmarks behind them first, one after the other: ten CPU minutes, and 6 GB.
+Without options the tables are printed.  `--measure` runs the benchmarks behind them first, one after the other: ten CPU
+minutes, and 6 GB.
 `--against` names a checkout of an older version, whose kernel is warm, to be measured in the same rounds.
 `make performance` measures and writes.
 """

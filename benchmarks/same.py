@@ -2,9 +2,9 @@
 
     python -m benchmarks.same OTHER_CHECKOUT [--worlds 100] [--first 1] [--scenarios NAME ...] [--no-recordings]
 
-Both checkouts run the scenarios, recordings and generated worlds of this one, each in a process of its own, side by side.  The process
-uses the public names `sim.load` and `sim.simulate` and the commands `import` and `validate`.  What differs is named: file, scenario, table.
-Exit code 1 if anything differs.
+Both checkouts run the scenarios, recordings and generated worlds of this one, each in a process of its own, side by
+side.  The process uses the public names `sim.load` and `sim.simulate` and the commands `import` and `validate`.  What
+differs is named: file, scenario, table.  Exit code 1 if anything differs.
 
 Ready scenarios take about four CPU minutes in each checkout, recordings two, a generated world a tenth of a second.
 """

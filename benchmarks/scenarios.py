@@ -42,7 +42,8 @@ run: {{duration: {duration_s} s, seed: 7}}
 def everything_text(parallelism: int, *, interval_s: int = 10, duration_s: int = 60) -> str:
     """A chain of three stages of 1000 B records with whatever makes checkpoints and runs dearer, as YAML.
 
-    RocksDB's files taken incrementally, a distributed file system with slow nodes, a sink of two-phase commits, tasks that fail.
+    RocksDB's files taken incrementally, a distributed file system with slow nodes, a sink of two-phase commits, tasks
+    that fail.
     """
     return f"""# How long does the simulator take when every feature is used?
 version: 1

@@ -1,10 +1,10 @@
 """The baseline: the plane's rules for the benchmark workloads as a SimPy user would write them.
 
-A process per task and per flush timer; a ``Store`` of ready channels in front of each task; an event for a task that waits
-for output.  (A ``Container`` of segments knows neither overdraft nor a limit per channel, and costs a third of the speed.)  What
-travels is a timeout with a callback.  Written independently of ``sim.plane``, which it shares only the
-numbers of the specification and the draws with.  Ties fall in the order of insertion, as in all SimPy models, so equal
-instants may resolve differently from the plane; what is served does not.
+A process per task and per flush timer; a ``Store`` of ready channels in front of each task; an event for a task that
+waits for output.  (A ``Container`` of segments knows neither overdraft nor a limit per channel, and costs a third of
+the speed.)  What travels is a timeout with a callback.  Written independently of ``sim.plane``, which it shares only
+the numbers of the specification and the draws with.  Ties fall in the order of insertion, as in all SimPy models, so
+equal instants may resolve differently from the plane; what is served does not.
 
 Left out because the workloads do not use it: local channels, several gates or outputs per task, NIC, debloating.
 """

@@ -2,14 +2,16 @@
 
     python -m benchmarks.spark_throughput [--rounds 3] [--cells 40]
 
-On a standalone cluster on loopback; what is compared takes turns, medians are told.  Costs are CPU time, that of every process of
-cluster and driver, so that it does not matter what else the machine does.  Idle slots and first tasks are times on the clock: believe
-them of a quiet machine.  Bars: two workers use at most 1/0.85 of one worker's CPU per cell; less than 15 % of the slots' time is idle.
+On a standalone cluster on loopback; what is compared takes turns, medians are told.  Costs are CPU time, that of every
+process of cluster and driver, so that it does not matter what else the machine does.  Idle slots and first tasks are
+times on the clock: believe them of a quiet machine.  Bars: two workers use at most 1/0.85 of one worker's CPU per cell;
+less than 15 % of the slots' time is idle.
 
-Two cores under a load of 25, three rounds: two workers used 0.83 times the CPU of one per cell of 1 s, 0.85 times per cell of 50 ms. In a
-single round after tasks were sized by CPU it was 0.96 and 0.91.  That round, beyond the cells' own CPU: 0.35 s and 0.07 s per cell on two
-workers (0.11 s of the latter before), 0.04 s and nothing on local processes.  First task: 17 s of CPU with a kernel to compile, 2.1 s
-without.  Idle slots 4 and 5 %, first tasks 72 s and 8 s on the clock: told by a machine that was not quiet.
+Two cores under a load of 25, three rounds: two workers used 0.83 times the CPU of one per cell of 1 s, 0.85 times per
+cell of 50 ms.  In a single round after tasks were sized by CPU it was 0.96 and 0.91.  That round, beyond the cells' own
+CPU: 0.35 s and 0.07 s per cell on two workers (0.11 s of the latter before), 0.04 s and nothing on local processes.
+First task: 17 s of CPU with a kernel to compile, 2.1 s without.  Idle slots 4 and 5 %, first tasks 72 s and 8 s on the
+clock: told by a machine that was not quiet.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@
     python -m benchmarks.trace_scale TRACE.csv.gz --one-file       # the copies one after the other, in one file
     python -m benchmarks.trace_scale TRACE.csv.gz --rows 1000 --times 40 400        # many small files
 
-Reads and cuts windows, and prints for each size: rows, seconds, rows per second, CPU seconds, and the largest resident memory [MB].  CPU
-seconds are those of all processes, on a shared machine those of others too.  Memory is that of the driver's Python, its JVM, the
-executors' JVMs and the Python workers, each of the one process that had most.  SPARK_DRIVER_MEMORY bounds the driver's heap (1g if unset);
-what a JVM takes below its bound says little, for it collects garbage late.
+Reads and cuts windows, and prints for each size: rows, seconds, rows per second, CPU seconds, and the largest resident
+memory [MB].  CPU seconds are those of all processes, on a shared machine those of others too.  Memory is that of the
+driver's Python, its JVM, the executors' JVMs and the Python workers, each of the one process that had most.
+SPARK_DRIVER_MEMORY bounds the driver's heap (1g if unset); what a JVM takes below its bound says little, for it
+collects garbage late.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     python -m benchmarks.wide_import [--vertices 1000] [--latency-ms 20] [--sample 0s]
 
-A server on loopback answers as a saved Flink did, whose middle vertex is there as often as asked for.  It is a process of its own.
+A server on loopback answers as a saved Flink did, whose middle vertex is there as often as asked for.  It is a process
+of its own.
 """
 
 from __future__ import annotations

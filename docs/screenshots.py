@@ -1,6 +1,7 @@
 """Screenshots of reports for the page about them: `python -m docs.screenshots` takes them again, with Chromium.
 
-Everything is made anew in a temporary folder: a run, a sweep, an import of recorded answers, an advice about it, and a real checkpoint.
+Everything is made anew in a temporary folder: a run, a sweep, an import of recorded answers, an advice about it, and a
+real checkpoint.
 """
 
 from __future__ import annotations

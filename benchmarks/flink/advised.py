@@ -1,6 +1,7 @@
 """A real job is imported; `advise` is asked for a limit that today's setting breaks; what it prints is set; the limit is kept or not.
 
-Nothing is chosen by hand: the keys are those of the patch that the advice keeps (advised.yaml), applied to the job's own options.
+Nothing is chosen by hand: the keys are those of the patch that the advice keeps (advised.yaml), applied to the job's
+own options.
 """
 
 from __future__ import annotations

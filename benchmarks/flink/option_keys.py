@@ -3,7 +3,8 @@
     pip download --no-deps apache-flink-libraries==1.20.3    # and other versions; unpack each into a folder
     python -m benchmarks.flink.option_keys FOLDER...
 
-Each FOLDER holds `lib`, `opt` and `plugins` of one version of Flink.  `ckptsim.flink.OptionNames` lists their options by reflection.
+Each FOLDER holds `lib`, `opt` and `plugins` of one version of Flink.  `ckptsim.flink.OptionNames` lists their options
+by reflection.
 """
 
 from __future__ import annotations

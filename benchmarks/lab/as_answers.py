@@ -1,6 +1,7 @@
 """A recording of our own recorder as the answers of a REST API: what a stranger would see of the job, without its configuration.
 
-An import then has to infer what the recording says of itself (time per record, rates, storage), as it has to of any other job.
+An import then has to infer what the recording says of itself (time per record, rates, storage), as it has to of any
+other job.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """How far are predictions of a what-if off?  Each recorded run is imported alone, and predicts other runs of its job.
 
 `python -m benchmarks.lab.backtest_verdicts` prints a row per kind of what-if, from earlier predictions (`what_ifs.csv`).  It says how far
-that was off, and how much lies within what the recordings of all other jobs promise.  `--again` predicts everything anew before that:
-two to three minutes of processor time.  `--write` keeps the factors in the package and the table in docs/truth.md.
+that was off, and how much lies within what the recordings of all other jobs promise.  `--again` predicts everything
+anew before that: two to three minutes of processor time.  `--write` keeps the factors in the package and the table in
+docs/truth.md.
 
-tests/data/what-ifs.csv names the runs, and what the one has changed of the other.  A recording of our own recorder is imported from what
-its REST API claimed, like any other job.
+tests/data/what-ifs.csv names the runs, and what the one has changed of the other.  A recording of our own recorder is
+imported from what its REST API claimed, like any other job.
 """
 
 from __future__ import annotations

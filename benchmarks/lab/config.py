@@ -1,7 +1,7 @@
 """The configuration of a recorded run, as the recorder writes it.
 
-Field names are the recorder's in snake case (`serviceUs` is `service_us`), with units.  Unknown keys stay in `model_extra`, so that the
-importer can name them.
+Field names are the recorder's in snake case (`serviceUs` is `service_us`), with units.  Unknown keys stay in
+`model_extra`, so that the importer can name them.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def _after(recording: Recording, kind: str, since_ms: float) -> pd.DataFrame:
 def _all_run_ms(recording: Recording, failed_ms: float) -> float | None:
     """The time when the last task left INITIALIZING.
 
-    Flink reports how long each task was in it.  All enter it together, and each leaves it when its operators are open.  So the latest
-    start that these durations allow is the common start.
+    Flink reports how long each task was in it.  All enter it together, and each leaves it when its operators are open.
+    So the latest start that these durations allow is the common start.
     """
     opened = pd.concat([_after(recording, kind, failed_ms) for kind in ("open", "source_start")])
     if opened.empty:

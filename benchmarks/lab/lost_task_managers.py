@@ -12,8 +12,8 @@ from sim.model.units import format_duration
 def kills(config: Configuration) -> list[tuple[int, float]]:
     """(number of the task manager, s since submission) of each loss.
 
-    With one task manager per subtask the number is the recorder's.  It does not tell which subtask ran there; the whole job restarts, so
-    that makes no difference.
+    With one task manager per subtask the number is the recorder's.  It does not tell which subtask ran there; the whole
+    job restarts, so that makes no difference.
     """
     lost = [action for action in config.actions if action["do"] == "killtm" and is_known_action(action)]
     return [(int(str(action["index"])) % _task_managers(config), _at_s(action)) for action in lost]
@@ -22,8 +22,8 @@ def kills(config: Configuration) -> list[tuple[int, float]]:
 def replacement(config: Configuration) -> dict[str, Any]:
     """The `restart:` section.
 
-    A lost task manager ends in an orderly way, so its loss is noticed at once.  Without a spare one the job waits until another starts,
-    or for the rest of the run.
+    A lost task manager ends in an orderly way, so its loss is noticed at once.  Without a spare one the job waits until
+    another starts, or for the rest of the run.
     """
     if not (lost := kills(config)):
         return {}

@@ -1,7 +1,8 @@
 """Mean size of the records that each node of a recorded job passes on, if it reads records of several sizes.
 
-Operators pass records on, so the sizes mix as the inputs do.  The configuration tells each input's share: a source with a rate brings
-that rate, any other as much as the operator's time allows.  Slower operators further downstream are ignored.
+Operators pass records on, so the sizes mix as the inputs do.  The configuration tells each input's share: a source with
+a rate brings that rate, any other as much as the operator's time allows.  Slower operators further downstream are
+ignored.
 """
 
 from __future__ import annotations

@@ -30,12 +30,12 @@ from sim.model.units import (
 )
 
 SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
-# Bytes of the file that every subtask writes next to its keyed state, for the kinds of nodes of the recorded job.
-# It holds: a counter; a counter and the slow element behind `asyncMs`; a source's split; no requests of asynchronous I/O.
+# Bytes of the file that every subtask writes next to its keyed state, for the kinds of nodes of the recorded job. It
+# holds: a counter; a counter and the slow element behind `asyncMs`; a source's split; no requests of asynchronous I/O.
 COUNTER_FILE_BYTES, COUNTER_AND_SLOW_FILE_BYTES, SPLIT_FILE_BYTES, REQUESTS_FILE_BYTES = 199, 329, 266, 678
 KEY_GROUPS = 128
-# Managed memory of the recorder's slots.  RocksDB may use a third of it for memtables.  The first flush of a prefilled state comes at
-# 18 blocks of 1 MiB: among round sizes, only 64 MiB explains that.
+# Managed memory of the recorder's slots.  RocksDB may use a third of it for memtables.  The first flush of a prefilled
+# state comes at 18 blocks of 1 MiB: among round sizes, only 64 MiB explains that.
 MANAGED_BYTES = 64 << 20
 # Options that the recorder sets besides the recorded ones, in Flink's words.
 FIXED_OPTIONS = {

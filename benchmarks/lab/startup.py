@@ -1,7 +1,7 @@
 """The time from a job's submission until all its tasks run, when the clock of a simulated run begins.
 
-A recording dates requests and failures from the submission.  Deployment depends on the machine (0.7 to 3.5 s for one configuration).
-So the recorded start is read, to bring both on one clock; nothing about checkpoints is read.
+A recording dates requests and failures from the submission.  Deployment depends on the machine (0.7 to 3.5 s for one
+configuration).  So the recorded start is read, to bring both on one clock; nothing about checkpoints is read.
 """
 
 from __future__ import annotations

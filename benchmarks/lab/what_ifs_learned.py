@@ -1,10 +1,11 @@
 """What-ifs that recordings answered -> how far predictions of each kind of what-if are off, beyond what the history of a job tells.
 
-A setting is a recording that was predicted from the import of another one.  The history of the import tells a factor: chance, machine
-and backtest.  A kind is off by a factor beyond that: the smallest one with few enough settings outside.  Of a job that was not among the
-recordings the expected share outside is at most `MISSED_SHARE`.  That is conformal risk control (Angelopoulos et al. 2022); its units are
-families of jobs, and it takes `ENOUGH` of them.  Fewer tell no such share: a kind with fewer has the worst of all changes.  Changes
-that bring in what a job has never done (`UNSEEN`) are apart: they have their own worst, and nothing is said of one without a recording.
+A setting is a recording that was predicted from the import of another one.  The history of the import tells a factor:
+chance, machine and backtest.  A kind is off by a factor beyond that: the smallest one with few enough settings outside.
+Of a job that was not among the recordings the expected share outside is at most `MISSED_SHARE`.  That is conformal risk
+control (Angelopoulos et al. 2022); its units are families of jobs, and it takes `ENOUGH` of them.  Fewer tell no such
+share: a kind with fewer has the worst of all changes.  Changes that bring in what a job has never done (`UNSEEN`) are
+apart: they have their own worst, and nothing is said of one without a recording.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def _learned(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> L
 def ratios(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> tuple[float, ...]:
     """Observed p90 over predicted p90 at `LEVELS`: of this change, or of all changes of one thing where too few families have it.
 
-    Of a family that was not among the recordings, the expected share beyond a level is at most one minus the level, as of `_controlled`.
+    Of a family that was not among the recordings, the expected share beyond a level is at most one minus the level, as
+    of `_controlled`.
     """
     own = [setting for setting in settings if setting.kinds == change]
     if len({setting.family for setting in own}) < MIN_FAMILIES:

@@ -2,21 +2,22 @@
 
     python -m benchmarks.published.changelog [value-state | windows]
 
-Published: changelog.csv beside this file (durations in s, sizes in GB).  Durations of a second and more were read off Flink's web UI, which
-cut them off at the second (humanize-duration.pipe.ts): "5 s" is anything from 5 to 6.  Simulated is a stretch of the 21 hours; the number
-of checkpoints is that of 21 hours at the pace of the stretch.
+Published: changelog.csv beside this file (durations in s, sizes in GB).  Durations of a second and more were read off
+Flink's web UI, which cut them off at the second (humanize-duration.pipe.ts): "5 s" is anything from 5 to 6.  Simulated
+is a stretch of the 21 hours; the number of checkpoints is that of 21 hours at the pace of the stretch.
 
-The post does not say how large values and state are, nor what S3, the machines' disks and the JobManager could do.  These are fitted, one
-number per cell marked `fitted`; everything else is predicted, with one set of numbers for all four runs.
-value-state, off: checkpointed size p50 -> value of 1.1 kB, its p90 -> compaction at 50 MB/s, full size p50 -> state, duration p50 -> 55
-MB/s per machine.  On: duration p50 and p90 -> latency of a request, mean and cv; number of checkpoints -> the JobManager's time besides
-_metadata; checkpointed size p50 -> threshold.  (1.1 MB/s per subtask never reach the default of 5 MB, yet the post says most is written
-ahead.)
-windows: checkpointed size p50, off -> state; full size p50, on -> 18.6 kB of changes per record.
-Facts with a source: 3,500 writes/s and prefix, never reached here (S3 user guide); three requests per new object (PrestoS3FileSystem).
+The post does not say how large values and state are, nor what S3, the machines' disks and the JobManager could do.
+These are fitted, one number per cell marked `fitted`; everything else is predicted, with one set of numbers for all
+four runs. value-state, off: checkpointed size p50 -> value of 1.1 kB, its p90 -> compaction at 50 MB/s, full size p50
+-> state, duration p50 -> 55 MB/s per machine.  On: duration p50 and p90 -> latency of a request, mean and cv; number of
+checkpoints -> the JobManager's time besides _metadata; checkpointed size p50 -> threshold.  (1.1 MB/s per subtask never
+reach the default of 5 MB, yet the post says most is written ahead.) windows: checkpointed size p50, off -> state; full
+size p50, on -> 18.6 kB of changes per record.  Facts with a source: 3,500 writes/s and prefix, never reached here (S3
+user guide); three requests per new object (PrestoS3FileSystem).
 
-What one bandwidth cannot explain: the windows' log is 71 MB/s per machine, without a pause, while the value-state job moved 47 MB/s when
-it moved nothing but checkpoints.  Presto stages files on the local disk, where RocksDB compacts; that they share it is not modelled.
+What one bandwidth cannot explain: the windows' log is 71 MB/s per machine, without a pause, while the value-state job
+moved 47 MB/s when it moved nothing but checkpoints.  Presto stages files on the local disk, where RocksDB compacts;
+that they share it is not modelled.
 """
 
 from __future__ import annotations

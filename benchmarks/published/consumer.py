@@ -1,8 +1,9 @@
 """What a Kafka consumer's own metrics show of its lag and its rate, and what a monitor sees of several consumers.
 
-Kafka keeps such metrics in samples of 30 s, the current one and the one before (`metrics.sample.window.ms`, `metrics.num.samples`;
-SampledStat).  Lag is shown as its maximum over both, so a backlog that is gone stays visible for 30 to 60 s.  A rate is what both counted,
-over their age (Rate#windowSize).  Samples begin when the consumer does.  Times are whole seconds.
+Kafka keeps such metrics in samples of 30 s, the current one and the one before (`metrics.sample.window.ms`,
+`metrics.num.samples`; SampledStat).  Lag is shown as its maximum over both, so a backlog that is gone stays visible for
+30 to 60 s.  A rate is what both counted, over their age (Rate#windowSize).  Samples begin when the consumer does.
+Times are whole seconds.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def lag_seen_until(gone_s: Series) -> Series:
 def consumed_rate(records: Series) -> Series:
     """`records-consumed-rate` in each second since the consumer began, from the records read in each second.
 
-    The first sample counts as if a full one had gone before it.  A consumer that reads evenly shows half its rate at first, and all of it
-    after 30 s.
+    The first sample counts as if a full one had gone before it.  A consumer that reads evenly shows half its rate at
+    first, and all of it after 30 s.
     """
     total = np.concatenate([[0.0], np.cumsum(records)])
     second = np.arange(1, len(records) + 1)

@@ -2,10 +2,11 @@
 
     python -m benchmarks.published.demeter
 
-Known: load, parallelism, CPUs, interval, when the failure comes, heartbeat timeout.  Two numbers are not known, and fitted on the shortest
-and the longest interval only.  One is how many records a CPU serves per second in catch-up.  The other is how much later than the job
-itself the authors' detector of anomalies calls it recovered: it reads smoothed metrics and waits for 15 normal samples.  It never says
-less than the median of the shortest interval.  The other three intervals are predicted.
+Known: load, parallelism, CPUs, interval, when the failure comes, heartbeat timeout.  Two numbers are not known, and
+fitted on the shortest and the longest interval only.  One is how many records a CPU serves per second in catch-up.  The
+other is how much later than the job itself the authors' detector of anomalies calls it recovered: it reads smoothed
+metrics and waits for 15 normal samples.  It never says less than the median of the shortest interval.  The other three
+intervals are predicted.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python -m benchmarks.published.flink_benchmarks
 
-Nothing is fitted: buffers, records, fan-out, debloating, sleeping times and how checkpoints follow each other are those of the
-benchmark's code.  The control path is this project's default, recorded on another machine.  A score is checkpoints per second, one
-after the other, so a cell is the time from one trigger to the next, ten warm-up checkpoints left out as JMH does.
+Nothing is fitted: buffers, records, fan-out, debloating, sleeping times and how checkpoints follow each other are those
+of the benchmark's code.  The control path is this project's default, recorded on another machine.  A score is
+checkpoints per second, one after the other, so a cell is the time from one trigger to the next, ten warm-up checkpoints
+left out as JMH does.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     python -m benchmarks.published.khaos [--jobs N] [--cells | --splits]
 
-Every cell is a killed TaskManager in the real load around it.  `simulated`: with four numbers per job found from all its failures;
+Every cell is a killed TaskManager in the real load around it.  `simulated`: with four numbers per job found from all
+its failures;
 `left out`: with those found without the cell's interval.  Bars: mean error of the published times at most 10 % (iot), 7 % (ysb), left out
 12 %; the order of ysb's intervals by the 99 % quantile of lag exact.
 """

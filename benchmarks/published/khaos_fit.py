@@ -1,9 +1,9 @@
 """What the settings of the Khaos jobs do not say, found from some failures and used for others.
 
-Four numbers per job.  The outage (kill -> consumers read again) is read off the recordings: its median.  The other three have the smallest
-mean error of the recorded recovery times of the failures given, on a grid, under the backlog's arithmetic (`caught_up_s`).  They are what
-the slowest partition of the job can do (times the number of partitions), seconds of it lost after a restart, seconds of it lost per
-checkpoint.
+Four numbers per job.  The outage (kill -> consumers read again) is read off the recordings: its median.  The other
+three have the smallest mean error of the recorded recovery times of the failures given, on a grid, under the backlog's
+arithmetic (`caught_up_s`).  They are what the slowest partition of the job can do (times the number of partitions),
+seconds of it lost after a restart, seconds of it lost per checkpoint.
 """
 
 from __future__ import annotations

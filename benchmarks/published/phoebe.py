@@ -2,12 +2,13 @@
 
     python -m benchmarks.published.phoebe
 
-A savepoint's barriers wait behind whatever fills the channels, so it takes as long as the busiest subtask needs for its share of them.
-Flink gives each channel a constant number of buffers, so that grows with the parallelism.  Fitted: how long the windows take per record, on
-the savepoints at parallelism 12 and nothing else; all other parallelisms are predicted.  Not known: which campaigns there are (a hundred,
-drawn onto key groups anew for each savepoint), how large records are on the wire.  The fitted service time does not agree with the
-throughput the authors measured (about 12,500 records/s and worker, a third of which reach the windows).  Four times as many records would
-have to lie in the channels.  What holds them is not known, so only the dependence on the parallelism is a prediction.
+A savepoint's barriers wait behind whatever fills the channels, so it takes as long as the busiest subtask needs for its
+share of them.  Flink gives each channel a constant number of buffers, so that grows with the parallelism.  Fitted: how
+long the windows take per record, on the savepoints at parallelism 12 and nothing else; all other parallelisms are
+predicted.  Not known: which campaigns there are (a hundred, drawn onto key groups anew for each savepoint), how large
+records are on the wire.  The fitted service time does not agree with the throughput the authors measured (about 12,500
+records/s and worker, a third of which reach the windows).  Four times as many records would have to lie in the
+channels.  What holds them is not known, so only the dependence on the parallelism is a prediction.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def _history(race: CandidateSearch) -> dict[str, Any] | None:
     }
 
 
-# The answer on one screen: what the setting keeps, what it costs, the difference in Flink's configuration, what to know and to watch.
+# The answer on one screen: what the setting keeps, what it costs, the difference in Flink's configuration, what to know
+# and to watch.
 #
 # With the verdict above it, it takes fifteen lines of eighty characters; tables and sentences in full follow below.
 

@@ -161,9 +161,9 @@ def _every(left: Collection[_Name], all_of: Collection[_Name], ran: Collection[_
 
 # ---- All settings of a job that ran, how often, and what they measured: all of them a few times, the promising ones more often.
 #
-# Means are redrawn again and again.  Today's setting and
-# every setting that some draw chooses run more often, until nearly all draws choose the same one.  This is racing under common random
-# numbers (Maron and Moore, Artificial Intelligence Review 11, 1997).
+# Means are redrawn again and again.  Today's setting and every setting that some draw chooses run more often, until
+# nearly all draws choose the same one.  This is racing under common random numbers (Maron and Moore, Artificial
+# Intelligence Review 11, 1997).
 
 RACE_CONFIDENCE = 0.95
 """The race ends when this share of the draws makes the same choice."""
@@ -432,8 +432,8 @@ class CandidateSearch:
     def _longer_than_known_ns(self, setting: Setting) -> float:
         """How long checkpoints take, if trials were planned for shorter ones; 0: they were not.
 
-        Trials are then longer, and their failure comes late in the effective interval.  Where no checkpoint completed, they may have been
-        too short for one, unless that expires earlier.
+        Trials are then longer, and their failure comes late in the effective interval.  Where no checkpoint completed,
+        they may have been too short for one, unless that expires earlier.
         """
         own, known_ns = self.candidate_of(setting.name), self.bench.durations_ns.get(setting.name, 0.0)
         if setting.completed:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 # ---- Keys of Flink that may keep a setting from its limits, whatever its barriers and its interval: each at a value that does not.
 #
-# A checkpoint waits for a pause, a restart for a delay, an upload for a thread.  Where nothing that was tried keeps the limits, all of
-# these are set to values that bind nothing.  If the limits are kept then, no machine is missing: one of these keys is what binds.
+# A checkpoint waits for a pause, a restart for a delay, an upload for a thread.  Where nothing that was tried keeps the
+# limits, all of these are set to values that bind nothing.  If the limits are kept then, no machine is missing: one of
+# these keys is what binds.
 
 DEFAULT = "default"
 """Stands for the default of the option, which is Flink's."""

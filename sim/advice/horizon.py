@@ -113,9 +113,10 @@ def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
 
 # ---- State that grows: how large it is at the end of the time that advice is about.  Every trial of a setting is about that state.
 #
-# A trial lasts minutes, or hours if it confirms; advice has to hold at the horizon.  So state has its size at the horizon throughout a
-# trial.  Records rewrite as many of its bytes as they add and rewrite in the job.  Then a short trial and a long one are about the same
-# checkpoints, and so are the rows of a comparison.  How growth goes on is a question of its own: `sim.advice.optimizer`.
+# A trial lasts minutes, or hours if it confirms; advice has to hold at the horizon.  So state has its size at the
+# horizon throughout a trial.  Records rewrite as many of its bytes as they add and rewrite in the job.  Then a short
+# trial and a long one are about the same checkpoints, and so are the rows of a comparison.  How growth goes on is a
+# question of its own:  `sim.advice.optimizer`.
 
 AHEAD_NS = 7200 * SECOND
 """The default horizon: advice holds for so long."""

@@ -86,7 +86,8 @@ def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
 def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     """Every record rewrites an entry of a state whose file says nothing of it: the most that increments and a changelog can write.
 
-    Snapshots of a heap are full, and do not show it.  Without any, increments of such a job would be empty, and look like a gain.
+    Snapshots of a heap are full, and do not show it.  Without any, increments of such a job would be empty, and look
+    like a gain.
     """
     point: Point = {}
     for vertex in scenario.job.vertices:

@@ -1,11 +1,11 @@
 """From the results of trials to a choice: which setting, and how sure that is.
 
-A setting is judged by the share of time it loses.  Checkpoints cost throughput; each failure costs a recovery.
-A limit is kept with room if the value may grow by as much as predictions and repetitions of it are off, and still keeps it.
-A setting is good if it keeps all limits with room, and loses about as little as the best of these (`SAME`, `NEGLIGIBLE`).
-If none has room, it is said, and a setting is good if it lacks about as little room as any (`ALIKE`) that loses no `NOTABLE` time more.
-Of the good ones, the one that changes least is advised: today's, then what changes one thing only.  Among equals the one with fewer
-checkpoints comes first, then the simpler protocol.
+A setting is judged by the share of time it loses.  Checkpoints cost throughput; each failure costs a recovery.  A limit
+is kept with room if the value may grow by as much as predictions and repetitions of it are off, and still keeps it.  A
+setting is good if it keeps all limits with room, and loses about as little as the best of these (`SAME`, `NEGLIGIBLE`).
+If none has room, it is said, and a setting is good if it lacks about as little room as any (`ALIKE`) that loses no
+`NOTABLE` time more.  Of the good ones, the one that changes least is advised: today's, then what changes one thing
+only.  Among equals the one with fewer checkpoints comes first, then the simpler protocol.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ def measured(
 
     `now` is a protocol with today's network.  Losses are relative to its runs without checkpoints, as debloating costs throughput, too.
     `unlimited`: the sources always have more records, so no backlog is ever worked off.  Replayed records then count at the job's pace.
-    Otherwise a job whose backlog does not grow serves what arrives: more is left over from before the time observed, less comes later.
+    Otherwise a job whose backlog does not grow serves what arrives: more is left over from before the time observed,
+    less comes later.
     `observed`: how long the undisturbed run of a setting is observed [s].
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
@@ -238,7 +239,8 @@ def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.
 def _pooled(values: _Values) -> _Values:
     """The runs of a setting with p99 moved, all alike, so that its mean is that of all their checkpoints together.
 
-    Of fewer than 100 checkpoints that is the longest one: a mean over runs of two checkpoints each would be near their median.
+    Of fewer than 100 checkpoints that is the longest one: a mean over runs of two checkpoints each would be near their
+    median.
     """
     own, longest = values[:, _AT["checkpoint_ms"]], values[:, _AT["longest_ms"]]
     if not np.isfinite(own).all() or not np.isfinite(longest).all():
@@ -322,8 +324,9 @@ def redrawn(
 ) -> Choice:
     """How often the choice would be the same if all were run again.
 
-    Means are drawn from their distribution given the replications (Student's t).  All settings share the draws: they met the same random
-    numbers, so effects common to all cancel.  A setting that ran once is assumed to be off by a tenth.
+    Means are drawn from their distribution given the replications (Student's t).  All settings share the draws: they
+    met the same random numbers, so effects common to all cancel.  A setting that ran once is assumed to be off by a
+    tenth.
     """
     chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
     own = None if chosen is None else chosen.name
@@ -407,7 +410,8 @@ def _worst(worlds: Mapping[str, _Values]) -> _Values:
 def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
     """The share of time lost, as a mean over worlds.
 
-    The failure of a trial comes late in an interval.  A failure at a random time repeats half an interval on the average.
+    The failure of a trial comes late in an interval.  A failure at a random time repeats half an interval on the
+    average.
     """
     table = np.stack(list(worlds.values()))
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)

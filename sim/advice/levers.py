@@ -158,8 +158,9 @@ _STATE_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
 ACCESS_NS, MIN_ACCESS_NS, MAX_ACCESS_NS = 10_000, 3_000, 100_000
 """What a record costs more in RocksDB than on the heap.
 
-Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#27 and #48, where the heap does 2,400 and 3,024.  Bounds:
-an append alone, and a read from a disk.  Flink's documentation says: on average an order of magnitude slower than memory.
+Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#27 and #48, where the heap does 2,400 and
+3,024.  Bounds: an append alone, and a read from a disk.  Flink's documentation says: on average an order of magnitude
+slower than memory.
 """
 MORE_THREADS = 16
 CLAIM = "execution.state-recovery.claim-mode"

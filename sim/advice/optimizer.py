@@ -63,8 +63,8 @@ from sim.results.formats import bytes_text, ms_text
 
 # ---- The intervals that run: a ladder with today's in it, the one that theory proposes, and the neighbours of the best one.
 #
-# Intervals run from the shortest on, as long as longer ones can still keep the limits and pay off.  Long intervals are the most expensive
-# to simulate.
+# Intervals run from the shortest on, as long as longer ones can still keep the limits and pay off.  Long intervals are
+# the most expensive to simulate.
 
 CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
@@ -199,7 +199,8 @@ def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
 
 # ---- State that grows: for how long a setting keeps its limits, and which one breaks first.
 #
-# The setting is tried at ever later times until it breaks a limit, or at ever earlier ones until it keeps all; then the gap is halved.
+# The setting is tried at ever later times until it breaks a limit, or at ever earlier ones until it keeps all; then the
+# gap is halved.
 
 LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
 """Times that are tried, as multiples of the horizon."""

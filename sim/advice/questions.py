@@ -1,7 +1,7 @@
 """What the answer rests on without being known: the inputs that decide, the one to ask for first, and those that move nothing.
 
-An input decides if another plausible value changes the advice.  That is tried: for every value that the scenario marks UNKNOWN, and for
-what is assumed without a mark: the network card towards storage, and the rate of storage.
+An input decides if another plausible value changes the advice.  That is tried: for every value that the scenario marks
+UNKNOWN, and for what is assumed without a mark: the network card towards storage, and the rate of storage.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """No setting keeps the limits: the smallest change of storage, parallelism or operators with which the nearest setting would.
 
-One part changes at a time; all of them at once if none is enough alone.  First each is tried at the largest factor: that says for certain
-what would not do.  Then the factor between one that is not enough and one that is gets halved, on a logarithmic scale.
+One part changes at a time; all of them at once if none is enough alone.  First each is tried at the largest factor:
+that says for certain what would not do.  Then the factor between one that is not enough and one that is gets halved, on
+a logarithmic scale.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which levers are pulled: those that shorten what breaks the limits, one after the other, each on top of the best so far.
 
-A lever is tried by the same trials as any setting.  As soon as one keeps the limits, what it needed is taken away again, as far as the
-limits allow: the user has to carry out each of them.
+A lever is tried by the same trials as any setting.  As soon as one keeps the limits, what it needed is taken away
+again, as far as the limits allow: the user has to carry out each of them.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ def sensitivity(
 ) -> list[Sensitivity]:
     """A row per unknown, the most important first; `planned` collects the trials that run.
 
-    Every value is tried by a single run of each listed setting, so the assumed value is judged by the first run of each as well.
+    Every value is tried by a single run of each listed setting, so the assumed value is judged by the first run of each
+    as well.
     """
     listed, found, left_out = shortlist(race), [], []
     base, own = _at_assumed_values(race, listed)

@@ -3,7 +3,8 @@
 `protocols` are tried at every interval, from the smallest change of a job to the largest.  A sink that loses records when barriers
 overtake data excludes those that do.
 
-A candidate is a whole setting: a key under which its interval or its barriers would have no effect changes with them (`_binding_keys`).
+A candidate is a whole setting: a key under which its interval or its barriers would have no effect changes with them
+(`_binding_keys`).
 """
 
 from __future__ import annotations

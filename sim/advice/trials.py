@@ -128,11 +128,9 @@ def _number(value: object) -> float:
 
 # ---- Runs the trials of an advice, stores every row in a folder, adds up what they take, and says what more the bounds allow.
 #
-# Two bounds.  The budget counts work, in seconds that depend on what is simulated and not on the machine: it decides what runs.  Time on
-# the
-# clock only cuts: when it is up the runs that go on are given up, and those that have ended are handed over.  So an answer that no clock
-# has
-# cut is the same on a quiet machine and on a busy one.
+# Two bounds.  The budget counts work, in seconds that depend on what is simulated and not on the machine: it decides
+# what runs.  Time on the clock only cuts: when it is up the runs that go on are given up, and those that have ended are
+# handed over.  So an answer that no clock has cut is the same on a quiet machine and on a busy one.
 
 SPARE = 1.25
 """The time that is advised to an answer that the clock has cut is longer than it seems to take, by this factor."""
@@ -274,7 +272,8 @@ def _cells(steady: Sequence[Scenario], failing: Sequence[Scenario]) -> list[Cell
 
 # ---- What a failure costs before any state is read: of a lost task manager a range, for heartbeats fall by chance.
 #
-# Trials lose a task manager once per run.  A few runs do not show the whole range, so the law of the outage says how wide it is.
+# Trials lose a task manager once per run.  A few runs do not show the whole range, so the law of the outage says how
+# wide it is.
 
 
 def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
@@ -291,11 +290,10 @@ def _slots_ms(restart: Restart, fail_ns: int, restart_ns: int) -> tuple[float, f
 
 # ---- How a setting is tried: one undisturbed run, for its cost, and one run with a failure.
 #
-# The failure comes late in an interval, when the most work is lost, and after the job has settled.  A task manager is lost, unless trials
-# are told to fail a task.  The run then lasts until the job has caught up, or long enough to show that it does not recover within the
-# limit.
-# Both runs are plain changes of the scenario, so a sweep file can describe them.
-# Every trial, however long, has the state of the horizon: rows of a comparison are about one job.
+# The failure comes late in an interval, when the most work is lost, and after the job has settled.  A task manager is
+# lost, unless trials are told to fail a task.  The run then lasts until the job has caught up, or long enough to show
+# that it does not recover within the limit.  Both runs are plain changes of the scenario, so a sweep file can describe
+# them.  Every trial, however long, has the state of the horizon: rows of a comparison are about one job.
 
 SETTLED_NS = 60 * SECOND
 """Until then queues have filled and checkpoints have become regular."""

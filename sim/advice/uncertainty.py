@@ -1,7 +1,7 @@
 """The history that a job was imported from, and how much of its advice it allows: tails, and the confidence that it allows.
 
-A tail of the history that the simulation has not is taken into account by its ratio.  It is known of today's setting; of others it
-is an assumption, and said to be one.
+A tail of the history that the simulation has not is taken into account by its ratio.  It is known of today's setting;
+of others it is an assumption, and said to be one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The unknown inputs of a job: values that its scenario file marks UNKNOWN, and plausible other values.
 
-State and bandwidth may be off by a factor of ten, as no metric shows them.  Service times are visible in metrics, so two
-is enough for them.  Where a mark says what is known ("at least 1,186/s", "at most 1 kB", "between 0.5 and 0.7"), no value is outside.
+State and bandwidth may be off by a factor of ten, as no metric shows them.  Service times are visible in metrics, so
+two is enough for them.  Where a mark says what is known ("at least 1,186/s", "at most 1 kB", "between 0.5 and 0.7"), no
+value is outside.
 """
 
 from __future__ import annotations

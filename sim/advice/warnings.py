@@ -157,7 +157,8 @@ def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> L
 
 # ---- What to watch after a change, as predicted ranges, and when to take it back.
 #
-# The rule for taking it back allows for the error of the prediction: whatever is observed within the factors is no reason to go back.
+# The rule for taking it back allows for the error of the prediction: whatever is observed within the factors is no
+# reason to go back.
 
 FACTOR = 1.66
 """Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/lab/what_ifs.csv).

@@ -22,7 +22,8 @@ from sim.storage.media.dfs import DistributedFileSystem
 
 # ---- Events of the Trace Event Format: tracks with slices that never overlap, flows between them, counters.
 #
-# Times are ns here and µs with three digits in the file.  Format: "Trace Event Format" of the Chromium project, which Perfetto reads.
+# Times are ns here and µs with three digits in the file.  Format: "Trace Event Format" of the Chromium project, which
+# Perfetto reads.
 
 Event = dict[str, Any]
 

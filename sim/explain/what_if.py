@@ -1,6 +1,7 @@
 """What is left of a path without some of its parts, and the scenario that shows what the checkpoint would take when simulated.
 
-Another path may be the longest then, and the change may shorten what is left: only the simulation says what the checkpoint takes.
+Another path may be the longest then, and the change may shorten what is left: only the simulation says what the
+checkpoint takes.
 """
 
 from __future__ import annotations

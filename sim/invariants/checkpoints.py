@@ -189,8 +189,9 @@ def activity_after_stop(
 ) -> Iterator[Violation]:
     """One pass over the journal; only the first fact is told.
 
-    When all tasks of a job that drains have ended their data, one last checkpoint is triggered (SchedulerBase#notifyEndOfData).
-    A JobManager that is lost takes the stop along: the next one goes on from the latest completed checkpoint, and no savepoint is one.
+    When all tasks of a job that drains have ended their data, one last checkpoint is triggered
+    (SchedulerBase#notifyEndOfData). A JobManager that is lost takes the stop along: the next one goes on from the
+    latest completed checkpoint, and no savepoint is one.
     """
     stops = {number for number, row in stats.items() if row.stops}
     if not stops:

@@ -15,8 +15,8 @@ from sim.results.journal import Entry
 
 # ---- An account of records that no restore touches: where each task must stand, by what it has done since its last start.
 #
-# The ledger notes where a task stood at each of its cuts.  A restart goes back to a note; from there only counted work leads on.
-# Nothing here is read from what a checkpoint stores, so both can be compared.
+# The ledger notes where a task stood at each of its cuts.  A restart goes back to a note; from there only counted work
+# leads on.  Nothing here is read from what a checkpoint stores, so both can be compared.
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 

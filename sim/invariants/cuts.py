@@ -227,7 +227,8 @@ def too_few(held_bytes: int, records: int, record_bytes: int) -> str | None:
 
 # ---- Barriers that wait in outputs: they leave before the deadline of their checkpoint, or overtake.  Law 120.
 #
-# Flink: SubtaskCheckpointCoordinatorImpl#registerAlignmentTimer, PipelinedSubpartition#alignedBarrierTimeout (FLINK-27251).
+# Flink: SubtaskCheckpointCoordinatorImpl#registerAlignmentTimer, PipelinedSubpartition#alignedBarrierTimeout
+# (FLINK-27251).
 
 LEFT_OR_CONVERTED = (
     "a barrier that still waits in an output at the deadline of its checkpoint overtakes what is in front of it"

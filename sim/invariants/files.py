@@ -44,7 +44,8 @@ def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Vio
 
 # ---- Files that no snapshot needs are deleted, and soon.  Law 91.
 #
-# A file belongs to the checkpoints that name it; it is free when the oldest checkpoint that is retained is newer than all of them.
+# A file belongs to the checkpoints that name it; it is free when the oldest checkpoint that is retained is newer than
+# all of them.
 
 GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
 
@@ -73,7 +74,8 @@ class OwnedFile(NamedTuple):
 def longest_deletion_ns(storage: Storage, files: int) -> int:
     """The longest that a deletion may take where requests are limited or slow [ns]; 0: neither.  `files`: so many were ever created.
 
-    A client insists as `Retry` says.  On a file system a request of each file may be before it, twice as long as their mean.
+    A client insists as `Retry` says.  On a file system a request of each file may be before it, twice as long as their
+    mean.
     """
     store, retry = storage.object_store or storage.dfs, storage.retry
     slow = store.slow if isinstance(store, ObjectStore) else None  # no node of a file system has a part in a deletion

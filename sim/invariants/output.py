@@ -21,7 +21,8 @@ from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 
 # ---- Exactly once, end to end: sinks commit each input record once, only with its checkpoint, in complete files.
 #
-# Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals a writer commits must tile each of its channels.
+# Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals a writer commits must tile each of its
+# channels.
 
 ONCE = "every record reaches the committed output once (exactly once, end to end)"
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
@@ -56,7 +57,8 @@ def broken_commits(
 ) -> Iterator[Violation]:
     """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then.
 
-    Epochs up to `counted_from` count the records of channels that are no more.  Without `checkpointing` a commit waits for no checkpoint.
+    Epochs up to `counted_from` count the records of channels that are no more.  Without `checkpointing` a commit waits
+    for no checkpoint.
     """
     books = _Books(teller, covered, counted_from)
     for commit in commits:

@@ -181,7 +181,8 @@ def _violation(law: str, checkpoint: int, time_ns: int, fact: str, teller: Journ
 
 # ---- A checkpoint dealt out to another parallelism: the new tasks together hold what the old ones held, all of it once.
 #
-# Of vertices and streams that keep their parallelism every subtask keeps its own; of the others only sums can be compared.
+# Of vertices and streams that keep their parallelism every subtask keeps its own; of the others only sums can be
+# compared.
 
 DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
 

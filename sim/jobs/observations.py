@@ -47,13 +47,13 @@ def values_of(values: Iterable[RunValue]) -> pd.DataFrame:
 
 # ---- Observations between checkpoints: rates, shares of time, queues, latency.
 #
-# All values come after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`), so they are numbers
-# of the whole run: Flink's own meters cover 60 s.  The other quantities have a row per sample.  Flink's counters are sampled, and may be
-# seconds old: where a recording knows exact counts, they come first.
+# All values come after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`), so
+# they are numbers of the whole run:  Flink's own meters cover 60 s.  The other quantities have a row per sample.
+# Flink's counters are sampled, and may be seconds old: where a recording knows exact counts, they come first.
 #
-# Simulated runs are judged by the same rules.  The first quarter is left out: queues fill and a JVM warms up.  The rest is cut to whole
-# checkpoints, from trigger to trigger.  A job that stands still for seconds in every checkpoint has a meaningful rate only over whole
-# ones.
+# Simulated runs are judged by the same rules.  The first quarter is left out: queues fill and a JVM warms up.  The rest
+# is cut to whole checkpoints, from trigger to trigger.  A job that stands still for seconds in every checkpoint has a
+# meaningful rate only over whole ones.
 
 _SHARES = {
     "busyTimeMsPerSecond": "accumulateBusyTimeMs",
@@ -192,11 +192,12 @@ def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.Data
     return table_of(rows)
 
 
-# A job that was measured but not configured by us, of REST answers or of a log: its observations, and the scenario inferred from them.
+# A job that was measured but not configured by us, of REST answers or of a log: its observations, and the scenario
+# inferred from them.
 #
-# That scenario knows the measurements, the observed checkpoints included.  Comparing it with the same measurements only shows whether
-# the model reproduces the job that it was made from.  Of its configuration the graph alone is known, and its operators log no events.
-# A log has no subtasks and no metrics, either.
+# That scenario knows the measurements, the observed checkpoints included.  Comparing it with the same measurements only
+# shows whether the model reproduces the job that it was made from.  Of its configuration the graph alone is known, and
+# its operators log no events.  A log has no subtasks and no metrics, either.
 
 COMPARED_TIMEOUT = "1 s"
 

@@ -59,8 +59,8 @@ class ComparedQuantity:
 class OtherSettings:
     """Factors by which durations under other settings may be off.  Infinite: nothing is known of them.
 
-    Those of a history alone are chance in so few checkpoints, the machine, and what the backtest is off by.  How far a what-if goes
-    beyond that depends on what it changes (`sim.jobs.evidence`).
+    Those of a history alone are chance in so few checkpoints, the machine, and what the backtest is off by.  How far a
+    what-if goes beyond that depends on what it changes (`sim.jobs.evidence`).
     """
 
     p50: float

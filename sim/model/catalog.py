@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
 # ---- A catalog: records by name, in an order that documents and advice keep.
 #
-# Everything that can be added to has one: ways barriers travel, state backends, ways to ship records, kinds of storage.  Who needs to
-# know
-# what there is reads the catalog when asked, so a record that is added from outside counts everywhere.
+# Everything that can be added to has one: ways barriers travel, state backends, ways to ship records, kinds of storage.
+# Who needs to know what there is reads the catalog when asked, so a record that is added from outside counts
+# everywhere.
 
 
 class Named(Protocol):
@@ -69,8 +69,8 @@ class Catalog(Mapping[str, R]):
 
 # ---- An option of a scenario: one record, at the field of the model that holds its value.  Flink's ConfigOption is its model.
 #
-# Sections of documents and what is built from them, the JSON Schema, the reference and Flink's configuration in both directions
-# are made from these records.  `sim.model.schema.options` makes them.
+# Sections of documents and what is built from them, the JSON Schema, the reference and Flink's configuration in both
+# directions are made from these records.  `sim.model.schema.options` makes them.
 
 
 class Kind(Enum):

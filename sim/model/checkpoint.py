@@ -12,8 +12,8 @@ from sim.model.state import StateOptions
 
 # ---- Barrier modes: one record each, with the facts that other packages read.
 #
-# What tasks do is the `Strategy` of `sim.protocol.barrier_modes` with the same name; documents, Flink's keys, advice and envelope read the
-# record.
+# What tasks do is the `Strategy` of `sim.protocol.barrier_modes` with the same name; documents, Flink's keys, advice
+# and envelope read the record.
 
 MODE, UNALIGNED = "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled"
 ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"

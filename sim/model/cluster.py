@@ -12,8 +12,8 @@ from sim.model.units import MS
 
 # ---- Versions of Flink and of its connectors, in their order.
 #
-# A version is a span: 1.20.1 is one release, 1.20 and 2.x are all releases of a branch, and so is the build of a vendor (1.15.2-csa1),
-# who may have patched it.
+# A version is a span: 1.20.1 is one release, 1.20 and 2.x are all releases of a branch, and so is the build of a vendor
+# (1.15.2-csa1), who may have patched it.
 
 OLDEST_PROFILE: Final = "1.15"
 

@@ -16,7 +16,8 @@ from sim.model.units import MS, SECOND
 
 # ---- The restart strategies of Flink: one record each, with the facts that other packages need.
 #
-# What a strategy decides is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read the record.
+# What a strategy decides is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read the
+# record.
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,8 @@ class Fault:
 class Restart:
     """Restart strategy, failover and detection.  Names and defaults are Flink's.
 
-    restart-strategy.*, jobmanager.execution.failover-strategy, heartbeat.*, task.cancellation.*, slotmanager.requirement-check.delay,
-    pekko.ask.timeout.
+    restart-strategy.*, jobmanager.execution.failover-strategy, heartbeat.*, task.cancellation.*,
+    slotmanager.requirement-check.delay, pekko.ask.timeout.
     """
 
     strategy: str = option(

@@ -43,8 +43,8 @@ def replace_file(path: Path, write: Callable[[Path], object], *, others_follow: 
     """`write` fills a file next to `path`, which then replaces it.  If that fails (a full disk, Ctrl-C), the old file stays.
 
     `others_follow`: the last of the files of a folder brings all their names to the disk; each for itself would wait as long again.
-    A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no old content: it is written directly.
-    OSError: its file name is `path`.
+    A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no old content: it is
+    written directly.  OSError: its file name is `path`.
     """
     # the path itself decides: the target of a pipe behind /dev/stdout does not exist
     if path.exists() and not path.is_file():

@@ -100,8 +100,8 @@ def redistribute_shares(
 ) -> tuple[Fraction, ...]:
     """Shares of the records by subtask, counted at a parallelism of `len(shares)` -> those at another one.  They add up to 1.
 
-    Weights live on key groups.  All groups have the same part of what every subtask reads at least.  The rest of a subtask's records is
-    one hot key in the middle group of its own, or spread over its groups.
+    Weights live on key groups.  All groups have the same part of what every subtask reads at least.  The rest of a
+    subtask's records is one hot key in the middle group of its own, or spread over its groups.
     """
     total, counted = sum(shares), len(shares)
     if counted == parallelism:
@@ -126,7 +126,8 @@ def redistribute_shares(
 class Distribution:
     """A non-negative random quantity, integer mean; `cv` = standard deviation / mean.
 
-    With several `terms` it is the sum of so many independent quantities of one kind: `mean` is the sum's, `cv` that of each.
+    With several `terms` it is the sum of so many independent quantities of one kind: `mean` is the sum's, `cv` that of
+    each.
     """
 
     mean: int  # ns or bytes, as its owner says
@@ -210,7 +211,8 @@ class Backlog:
 LOCK_WON = Fraction(3, 10)
 """How often a mail gets the checkpoint lock when a legacy source gives it back and takes it again at once.
 
-Java's locks are not fair.  Sources of a Flink 2.3 that waited 33 to 40 ms for each buffer kept 53 checkpoints waiting for 2 to 6 buffers.
+Java's locks are not fair.  Sources of a Flink 2.3 that waited 33 to 40 ms for each buffer kept 53 checkpoints waiting
+for 2 to 6 buffers.
 """
 
 
@@ -316,8 +318,8 @@ class AsyncIO:
 class Window:
     """A window: records are held in keyed state until its end, then the task thread fires its outputs.
 
-    A sliding window ends every `every_ns`, and a record leaves at the first end, for all of its windows; its state stays for `size_ns`.
-    A record of a session waits for `hold_ns`, and sessions end at every watermark.
+    A sliding window ends every `every_ns`, and a record leaves at the first end, for all of its windows; its state
+    stays for `size_ns`. A record of a session waits for `hold_ns`, and sessions end at every watermark.
     """
 
     size_ns: int

@@ -47,8 +47,9 @@ def parse_condition(text: str) -> Condition | None:
 
 # ---- What is observed of a job, real or simulated.  A name is Flink's in its REST API where Flink has one.
 #
-# A record here is all that a new quantity of checkpoints takes: observations, predictions, truth tables, backtests, histories, bars, the
-# validity envelope and pages go through this catalogue.  A quantity of whole runs is computed besides (`sim.jobs`, and
+# A record here is all that a new quantity of checkpoints takes: observations, predictions, truth tables, backtests,
+# histories, bars, the validity envelope and pages go through this catalogue.  A quantity of whole runs is computed
+# besides (`sim.jobs`, and
 # `sim.jobs.evidence.prediction` or `predicted_ends`).
 
 Level = Literal["p50", "p90"]
@@ -372,8 +373,9 @@ def of_history() -> dict[str, tuple[Quantity, ...]]:
 
 # ---- Populations that statistics of a run are computed over.
 #
-# Each column of numbers names its population, so a planned rescale never changes what a failure is said to cost, and a savepoint never
-# changes the percentiles of checkpoints.  `tests/results/analysis/strategies/test_populations.py` holds every column to its population.
+# Each column of numbers names its population, so a planned rescale never changes what a failure is said to cost, and a
+# savepoint never changes the percentiles of checkpoints.  `tests/results/analysis/strategies/test_populations.py` holds
+# every column to its population.
 
 PLANNED_RESTARTS = ("rescale", "instance")
 """Kinds of restarts (column `kind` of `recoveries`) that no failure caused: a rescale, and a job that begins from a snapshot."""
@@ -453,15 +455,16 @@ S3_STANDARD = Prices(
 )
 """Where the user gives no list.
 
-The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.  Stored bytes are of a
-table of July 2022, uploads and lists of a guide without a date; reads are from memory.
+The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.
+Stored bytes are of a table of July 2022, uploads and lists of a guide without a date; reads are from memory.
 """
 
 
 # ---- The numbers about runs in tables of results, each once: its column, unit, words, and the smallest sample of its percentile.
 #
-# A percentile needs observations beyond it: one of n lies above the quantile q of the law they come from if n >= 1 / (1 - q).
-# With fewer the estimate is the maximum by another name (the median aside, which has observations on both sides from the start).
+# A percentile needs observations beyond it: one of n lies above the quantile q of the law they come from if n >= 1 / (1
+# - q). With fewer the estimate is the maximum by another name (the median aside, which has observations on both sides
+# from the start).
 
 _UNITS = {
     "_ms": "ms",

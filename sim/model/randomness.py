@@ -65,10 +65,9 @@ def chance(share: Fraction, key: Stream, k: int) -> bool:
 
 # ---- How much longer threads take where more of them want to run than there are cores.
 #
-# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an operating system
-# does).
-# How many want to run is chance: each is busy for its share of the time.  With N of them the cores do the work of min(N, cores), so all
-# take E[N] / E[min(N, cores)] times as long as on idle cores.
+# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an
+# operating system does).  How many want to run is chance: each is busy for its share of the time.  With N of them the
+# cores do the work of min(N, cores), so all take E[N] / E[min(N, cores)] times as long as on idle cores.
 
 
 def slowdown(busy: Sequence[float], cores: int) -> float:
@@ -266,8 +265,8 @@ def folded(partial_mean: Callable[[float], float], terms: int) -> Callable[[floa
 
 # ---- Residuals: the time that real checkpoints took beyond the model, such as pauses of a process or jitter of storage.
 #
-# A simulated checkpoint draws one checkpoint of the history.  All its subtasks take what theirs took there, so what struck them together
-# strikes them together again.
+# A simulated checkpoint draws one checkpoint of the history.  All its subtasks take what theirs took there, so what
+# struck them together strikes them together again.
 
 Part = Literal["scheduling", "sync", "async", "acknowledgement"]
 PARTS: tuple[Part, ...] = ("scheduling", "sync", "async", "acknowledgement")
@@ -292,7 +291,8 @@ class Residuals:
 
 # ---- Which checkpoint of a history a simulated one is like: drawn by its number, and the same for all its subtasks and parts.
 #
-# Each is drawn once before any is drawn again: a run of as many checkpoints as the history has shows its longest one, too.
+# Each is drawn once before any is drawn again: a run of as many checkpoints as the history has shows its longest one,
+# too.
 
 
 def drawn_ns(residuals: Residuals, part: Part, vertex: str, subtask: int, checkpoint: int, seed: int) -> int:

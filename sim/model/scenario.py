@@ -21,9 +21,9 @@ from sim.model.storage import ClaimMode, Directories, Storage
 class Action:
     """A savepoint; with `stop` the job stops with it.
 
-    drain: sources end, operators finish, and the savepoint holds that (`flink stop --drain`).
-    no-drain: the savepoint holds the job as it stands.
-    savepoint-then-finish: as before FLIP-147, operators finish after the savepoint and nothing holds what they emit.
+    drain: sources end, operators finish, and the savepoint holds that (`flink stop --drain`). no-drain: the savepoint
+    holds the job as it stands. savepoint-then-finish: as before FLIP-147, operators finish after the savepoint and
+    nothing holds what they emit.
     """
 
     at_ns: int
@@ -62,8 +62,9 @@ AUTO_WARM_UP = -1
 class Overheads:
     """What no configuration says [ns]: constants of an environment, the same for all its runs.
 
-    The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `benchmarks.lab calibrate` measures others.
-    How each was estimated, and how sure it is: sim/model/schema/environments/flink-2-loopback.yaml.
+    The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `benchmarks.lab
+    calibrate` measures others. How each was estimated, and how sure it is:
+    sim/model/schema/environments/flink-2-loopback.yaml.
     """
 
     trigger_ns: int = option(Kind.DURATION, 3_000_000, "Trigger timestamp -> trigger call executed by a source.")

@@ -10,8 +10,8 @@ from sim.model.catalog import Catalog, Kind, option
 
 # ---- What jobs write to: one record per sink, with what it does at a checkpoint and whether barriers may overtake data in front of it.
 #
-# A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data, and `commit:` begins with its
-# options.  Each fact has its source.
+# A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data, and `commit:`
+# begins with its options.  Each fact has its source.
 
 Overtaking = Literal["safe", "aligned inside", "loses", "refused"]
 """What happens if barriers may overtake data: nothing; Flink keeps barriers aligned inside the sink; records are lost; no job starts."""

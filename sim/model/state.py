@@ -167,8 +167,8 @@ class Lsm:
     def memtable_limit_bytes(self) -> int:
         """When the memtable is flushed.
 
-        A slot's managed memory goes to one cache; write buffers may have a third of it (RocksDBMemoryControllerUtils with a
-        write-buffer-ratio of one half), and WriteBufferManager::ShouldFlush flushes at 7/8 of that.
+        A slot's managed memory goes to one cache; write buffers may have a third of it (RocksDBMemoryControllerUtils
+        with a write-buffer-ratio of one half), and WriteBufferManager::ShouldFlush flushes at 7/8 of that.
         """
         if self.managed_bytes is None:
             return self.memtable_bytes
@@ -342,7 +342,8 @@ class State:
     def added_bytes(self, begun: int, records: int, share: Fraction = Fraction(1)) -> int:
         """What records add to a part of the state, `share` of it, that began with so many bytes.
 
-        With a limit a record meets a new key as often as keys are left: ``growth * (1 - size / limit)``, all keys being equally likely.
+        With a limit a record meets a new key as often as keys are left: ``growth * (1 - size / limit)``, all keys being
+        equally likely.
         """
         if self.limit_bytes is None:
             return self.growth_bytes * records

@@ -278,7 +278,8 @@ directory of its savepoint."""
 SnapshotType = Literal["checkpoint", "full", "canonical", "native"]
 """CheckpointType.CHECKPOINT (reuses files, may be reused), FULL_CHECKPOINT (reuses nothing, may be reused), and two savepoint formats.
 
-Savepoints have exclusive files only (SavepointType): canonical ones a sorted key-value file, native ones the files of the state backend."""
+Savepoints have exclusive files only (SavepointType): canonical ones a sorted key-value file, native ones the files of
+the state backend."""
 
 ClaimMode = Literal["claim", "no-claim", "legacy"]
 """Who owns the snapshot a job starts from (RecoveryClaimMode, FLIP-193)."""
@@ -333,11 +334,10 @@ class Verdict:
 
 # ---- Where the files of snapshots lie, and how their metadata names them.
 #
-# Paths as Flink lays them out (`<root>/<job>/{chk-<n>, shared}`, FLINK-8531) and writes them into metadata: relative only for files in
-# the
-# snapshot's own directory, and only if no entropy is injected (FsCheckpointStreamFactory#createCheckpointStateOutputStream).  The two
-# other
-# policies are FLINK-24149's proposals: everything relative to the metadata, or to the directory of the job.
+# Paths as Flink lays them out (`<root>/<job>/{chk-<n>, shared}`, FLINK-8531) and writes them into metadata: relative
+# only for files in the snapshot's own directory, and only if no entropy is injected
+# (FsCheckpointStreamFactory#createCheckpointStateOutputStream).  The two other policies are FLINK-24149's proposals:
+# everything relative to the metadata, or to the directory of the job.
 
 PathPolicy = Literal["absolute", "relative-to-metadata", "relative-to-job"]
 """How metadata names files.  absolute: as Flink does, relative only inside the snapshot's own directory; relative-to-metadata: all of them;

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 # ---- Foreign text (names of jobs, keys of files, answers of servers), made fit for printing.
 #
-# A terminal obeys control characters, and bidi overrides reorder a line: both are escaped, as Python does (``\x1b``).  Long texts are
-# shortened: a key of thousands of characters is unreadable.
+# A terminal obeys control characters, and bidi overrides reorder a line: both are escaped, as Python does (``\x1b``).
+# Long texts are shortened: a key of thousands of characters is unreadable.
 
 MAX_NAME_CHARS = 80  # characters of one name
 MAX_QUOTE_CHARS = 100  # ... of quoted text

@@ -1,6 +1,7 @@
 """Quantities as people write them -> integers: ns, bytes, exact rates.  The unit is required.
 
-KiB = 1024, kB = 1000.  Nothing is rounded: a value that is not a whole number of ns or bytes is refused.  Every refusal is a
+KiB = 1024, kB = 1000.  Nothing is rounded: a value that is not a whole number of ns or bytes is refused.  Every refusal
+is a
 `UnitError` that says what to write instead.  Flink's own syntax is laxer (a bare duration is milliseconds, a bare size bytes,
 ``kb`` is 1024): `parse_flink_duration` and `parse_flink_size` read it, for the `flink:` block of a scenario only.
 Nothing else in the project parses a quantity.

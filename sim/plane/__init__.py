@@ -1,6 +1,7 @@
 """The data plane moves buffers and markers between tasks; `build` makes one.
 
-The hosts of `sim.runtime` call the verbs of `sim.plane` and take its notices; the kernel stands behind them, compiled or interpreted.
+The hosts of `sim.runtime` call the verbs of `sim.plane` and take its notices; the kernel stands behind them, compiled
+or interpreted.
 ``RULES.md`` says what it does.  It knows no checkpoint, no barrier, no storage and no clock but its own.
 """
 

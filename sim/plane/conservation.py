@@ -1,7 +1,8 @@
 """Conservation of records, credits, buffers, segments, bytes and places in lists, checked on the rows of a kernel.
 
-The pages of the sum are the lists the rows keep: sender's queues, lines, receive queues, priority lists, current buffers.
-Every rule is looked at for all rows at once, and lists are followed side by side: a job has hundreds of channels per task.
+The pages of the sum are the lists the rows keep: sender's queues, lines, receive queues, priority lists, current
+buffers. Every rule is looked at for all rows at once, and lists are followed side by side: a job has hundreds of
+channels per task.
 """
 
 from __future__ import annotations

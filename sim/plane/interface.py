@@ -28,8 +28,8 @@ class Counted(NamedTuple):
 
 # ---- The seam: the verbs, notices and tables of the data plane.
 #
-# This page holds signatures, with units and shapes.  What each of them does stands in ``sim/plane/RULES.md``; letters and numbers here
-# (``# M1``) are the rules of that page.  All times are int64 nanoseconds, all volumes int64 bytes.
+# This page holds signatures, with units and shapes.  What each of them does stands in ``sim/plane/RULES.md``; letters
+# and numbers here (``# M1``) are the rules of that page.  All times are int64 nanoseconds, all volumes int64 bytes.
 
 BARRIERS = 0
 """The series whose markers bound captures; the control plane numbers its checkpoints in it."""
@@ -43,7 +43,8 @@ OF_VERTICES = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns"
 OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
 """What `sums` adds up of the channels of an edge.
 
-To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
+To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send:
+written, not sent.
 """
 MAX_LOOKS = 8
 """Rows that `look` returns at a time."""
@@ -168,15 +169,14 @@ class DataPlane(Protocol):
     def tasks(self, *columns: str) -> np.ndarray:
         """One row per task, of these columns or all.
 
-        They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken),
-        buffers_out (sent; local: polled), busy_ns,
-        idle_ns, soft_ns, hard_ns (all up to now), digest."""
+        They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out
+        (sent; local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest."""
 
     def channels(self, *columns: str) -> np.ndarray:
         """One row per channel, of these columns or all.
 
-        They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked,
-        queued (elements in the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
+        They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked, queued (elements in
+        the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
 
     def partitions(self) -> np.ndarray:
         """One row per partition, by task then edge: task, edge, used, size, available."""

@@ -1,7 +1,8 @@
 """The compiled data plane: its verbs, and restarts of tasks."""
 
-# The path of a call.  Python checks arguments and copies tables; rows change behind `dispatch_operation` (text/loop.py).
-# The one exception is a restart of tasks: `place` writes their rows between two operations of the kernel.
+# The path of a call.  Python checks arguments and copies tables; rows change behind `dispatch_operation`
+# (text/loop.py).  The one exception is a restart of tasks:  `place` writes their rows between two operations of the
+# kernel.
 #
 #   host                KernelPlane                            door(w, op, task, a, b, c, d)
 #   ----                -----------                            -----------------------------
@@ -78,8 +79,8 @@ from sim.plane.text.loop import dispatch_operation
 
 # ---- Positions of a kernel's tasks, read from its rows and written into them (P2-P6).
 #
-# A start has three steps.  The kernel sweeps out what belongs to the tasks.  Here every field becomes what it was at the beginning,
-# except those that last.  Then the kernel has the tasks stand at their positions.
+# A start has three steps.  The kernel sweeps out what belongs to the tasks.  Here every field becomes what it was at
+# the beginning, except those that last.  Then the kernel has the tasks stand at their positions.
 
 KEPT_BY_RESTART: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
     Task: {
@@ -352,7 +353,8 @@ def seek_due(state: PlaneState, task: int, served: int) -> None:
 
 # ---- The kernel behind the seam: verbs become operations on its state, rows become tables.
 #
-# One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the kernel's.
+# One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the
+# kernel's.
 
 KINDS = tuple(sorted(NoticeKind))  # by number: cheaper than to ask the enumeration for each notice
 MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it

@@ -1,8 +1,9 @@
 """The kernel's text as LLVM's intermediate representation: the front end of its compiler.
 
-The text is a language of integers, rows and calls in which every type is written, so a kind of node takes a few lines here.  The state of
-the plane is a pointer to a table of base addresses.  Rows and words are plain memory behind it; a row is the
-address of its first field.  Thus a call inside the kernel passes one register and nothing counts references.  What a field or a word
+The text is a language of integers, rows and calls in which every type is written, so a kind of node takes a few lines
+here.  The state of the plane is a pointer to a table of base addresses.  Rows and words are plain memory behind it; a
+row is the address of its first field.  Thus a call inside the kernel passes one register and nothing counts references.
+What a field or a word
 stands for cannot overlap with any other: the loads and stores say so (TBAA), which is how C++ treats members of structures.
 """
 

@@ -1,6 +1,7 @@
 """The kernel's machine code: compiled once with LLVM from the kernel's source, cached on disk, loaded.
 
-It is one function over integers and memory that needs nothing of Python, so any process with the same text and processor can run it.
+It is one function over integers and memory that needs nothing of Python, so any process with the same text and
+processor can run it.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
 def places() -> Iterator[Path]:
     """Where machine code is looked for, and kept where it can be written.
 
-    The place that CACHE_DIR names is the only one.  Without it: beside the text, the user's cache, the system's temporary folder.
+    The place that CACHE_DIR names is the only one.  Without it: beside the text, the user's cache, the system's
+    temporary folder.
     """
     if chosen := os.environ.get(CACHE_DIR):
         yield Path(chosen)

@@ -1,8 +1,9 @@
 """The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields integers.
 
-Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with the
-same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together stands
-together, 64 bytes to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those of
+Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with
+the same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together
+stands together, 64 bytes to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those
+of
 ``sim/plane/RULES.md``.  A missing index is -1.  Building the rows of a specification is left to `build`.
 
 A field has 64 bits.  Of channels and elements there are millions: their places, amounts and switches have 32 and 8.

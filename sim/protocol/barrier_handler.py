@@ -154,9 +154,11 @@ def _complete_checkpoint(tracker: BarrierTracker, done: Pending, now: int) -> tu
     return _without(tracker, done.checkpoint), ((SettleBarriers(done.checkpoint),) if overtaken else ()) + (start,)
 
 
-# The barrier handler of a task: its checkpoint, the gates that have delivered, and obsolete barriers (SingleCheckpointBarrierHandler).
+# The barrier handler of a task: its checkpoint, the gates that have delivered, and obsolete barriers
+# (SingleCheckpointBarrierHandler).
 #
-# It handles one checkpoint at a time: a newer one gives the older up.  What happens to the inputs is the business of its state.
+# It handles one checkpoint at a time: a newer one gives the older up.  What happens to the inputs is the business of
+# its state.
 
 _Question = Callable[[BarrierState], Transition]
 

@@ -17,8 +17,8 @@ from sim.protocol.options import AlignmentType, BarrierOptions
 
 # ---- The steps of one snapshot as data: which phase does which work, and what must be over before it is acknowledged.
 #
-# Source: SubtaskCheckpointCoordinatorImpl#checkpointState.  The barrier leaves *before* the state snapshot, so alignment downstream
-# overlaps with this task's sync and async phases, but not with its pre-barrier phase.
+# Source:  SubtaskCheckpointCoordinatorImpl#checkpointState.  The barrier leaves *before* the state snapshot, so
+# alignment downstream overlaps with this task's sync and async phases, but not with its pre-barrier phase.
 
 
 @value_class
@@ -123,7 +123,8 @@ ALIGNED = Strategy(
 
 # ---- Aligned barriers with a deadline (FLINK-19680, FLINK-27251): what is not aligned by then goes unaligned, inputs and outputs.
 #
-# The deadline counts from the trigger timestamp in every task.  The acknowledgement waits until the own barriers have left.
+# The deadline counts from the trigger timestamp in every task.  The acknowledgement waits until the own barriers have
+# left.
 
 ALIGNED_TIMEOUT = Strategy(
     name="aligned-timeout",

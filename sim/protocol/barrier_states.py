@@ -173,8 +173,8 @@ class CollectingBarriers(_Aligned):
 
 # ---- The states of the alternating handler: begin aligned, go unaligned on a timeout or an unaligned barrier.
 #
-# Pure unaligned checkpoints run through it too: their first barrier finds the first state and takes its unaligned row at once.
-# Sources: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierHandlerState.
+# Pure unaligned checkpoints run through it too: their first barrier finds the first state and takes its unaligned row
+# at once. Sources: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierHandlerState.
 
 
 def _prioritise(pending: Pending) -> Commands:
@@ -313,8 +313,8 @@ class AlternatingCollectingBarriersUnaligned(_Alternating):
 
 # ---- Which state may follow which on which event: the table to check against Flink's Alternating* and aligned states.
 #
-# Aborts lead back to the first state from everywhere.  A barrier of a newer checkpoint aborts the pending one and is then received in
-# the first state, so its row is the first state's row.
+# Aborts lead back to the first state from everywhere.  A barrier of a newer checkpoint aborts the pending one and is
+# then received in the first state, so its row is the first state's row.
 
 W, C = WaitingForFirstBarrier, CollectingBarriers
 AW, AC = AlternatingWaitingForFirstBarrier, AlternatingCollectingBarriers

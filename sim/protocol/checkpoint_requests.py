@@ -15,7 +15,8 @@ from sim.protocol.options import FailureReason
 
 # ---- Requests waiting for their checkpoint, and which one may run now (CheckpointRequestDecider).
 #
-# The wish list is not de-duplicated: with checkpoints longer than the interval, periodic requests pile up and run back to back.
+# The wish list is not de-duplicated: with checkpoints longer than the interval, periodic requests pile up and run back
+# to back.
 
 MAX_WAITING = 1000
 """DEFAULT_MAX_QUEUED_REQUESTS."""
@@ -97,8 +98,8 @@ class WaitingRequests:
 
 # ---- The tasks that take part in a checkpoint when others have finished (DefaultCheckpointPlanCalculator, FLIP-147).
 #
-# Triggered are the running tasks without running predecessors; all running tasks must acknowledge.  Pure over a description of
-# the job's tasks: the caller knows which run and which have finished.
+# Triggered are the running tasks without running predecessors; all running tasks must acknowledge.  Pure over a
+# description of the job's tasks: the caller knows which run and which have finished.
 
 
 @value_class
@@ -175,7 +176,8 @@ def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Pla
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
     """The tasks of one vertex that no barrier will reach.
 
-    No task is triggered behind an all-to-all edge with one running writer, or behind a pointwise edge all of whose writers run.
+    No task is triggered behind an all-to-all edge with one running writer, or behind a pointwise edge all of whose
+    writers run.
     """
     tasks, links = graph.vertices[vertex], [link for link in graph.links if link.downstream == vertex]
     for link in links:
@@ -261,8 +263,8 @@ class PendingCheckpoint:
 
 # ---- Union list state and finished tasks: a vertex with such state must have all of its tasks finished, or none.
 #
-# Every task is restored with the whole union.  If the operators of some tasks have finished, their part is missing, and a checkpoint with
-# such a part cannot be completed (PartialFinishingNotSupportedByStateException).
+# Every task is restored with the whole union.  If the operators of some tasks have finished, their part is missing, and
+# a checkpoint with such a part cannot be completed (PartialFinishingNotSupportedByStateException).
 
 
 @value_class

@@ -146,8 +146,9 @@ CommitterCommand = CommitEpochs | ReportLost | ReportDropped
 
 # ---- The writer of a transactional sink: one transaction is always open; the barrier closes it and the next one begins.
 #
-# Source: SinkWriterOperator#prepareSnapshotPreBarrier, #endInput.  What the writer wrote for a checkpoint that is aborted later needs
-# no word here: the committable is with the committer already and is committed with the next complete checkpoint.
+# Source:  SinkWriterOperator#prepareSnapshotPreBarrier, #endInput.  What the writer wrote for a checkpoint that is
+# aborted later needs no word here: the committable is with the committer already and is committed with the next
+# complete checkpoint.
 
 
 @value_class
@@ -186,10 +187,11 @@ class Writer:
 
 # ---- The committer of a transactional sink: holds what the writers closed, commits it when its checkpoint is complete.
 #
-# Source: CommitterOperator.  Commits coalesce: a completion covers every epoch up to it, so a lost notification and an aborted
-# checkpoint cost time and nothing else.  What it holds is its state: a snapshot keeps it, a restore brings it back, and committing
-# again is the external system's to ignore.  A committable that its barrier has overtaken may come when its checkpoint is complete: it is
-# committed at once (before FLINK-36379; since FLINK-36287 no barrier overtakes any).
+# Source:  CommitterOperator.  Commits coalesce: a completion covers every epoch up to it, so a lost notification and an
+# aborted checkpoint cost time and nothing else.  What it holds is its state: a snapshot keeps it, a restore brings it
+# back, and committing again is the external system's to ignore.  A committable that its barrier has overtaken may come
+# when its checkpoint is complete: it is committed at once (before FLINK-36379; since FLINK-36287 no barrier overtakes
+# any).
 
 _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 
@@ -256,9 +258,10 @@ def ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
 
 # ---- The committer of Iceberg's FlinkSink (v1): one list of files per checkpoint, and each snapshot sets lists anew.
 #
-# Source: IcebergFilesCommitter; apache/iceberg#15846 and #15913.  Two of its rules lose files that arrive behind their own barrier.
-# A list that a snapshot sets replaces the older list of the same checkpoint.  A restore forgets the lists of checkpoints up to the
-# newest commit of the table.  Neither matters as long as barriers are aligned.  Not modelled: its commit at the end of the input.
+# Source:  IcebergFilesCommitter; apache/iceberg#15846 and #15913.  Two of its rules lose files that arrive behind their
+# own barrier.  A list that a snapshot sets replaces the older list of the same checkpoint.  A restore forgets the lists
+# of checkpoints up to the newest commit of the table.  Neither matters as long as barriers are aligned.  Not modelled:
+# its commit at the end of the input.
 
 _IcebergCommitterAnswer = tuple["IcebergCommitter", tuple[CommitterCommand, ...]]
 

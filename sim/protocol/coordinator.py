@@ -66,9 +66,9 @@ def first_trigger_delay(
     """From the start of the scheduler to the first trigger that is not refused [ns]; `draw` is uniform on 32 bits (1.x only).
 
     1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause alone, from the moment all tasks run
-    (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a job that was restarted the first of its tasks to run starts the scheduler
-    (DefaultExecutionGraph#updateStateInternal).  Without a pause the other tasks do not run yet: a checkpoint that is triggered at once
-    is refused, and an interval goes by.
+    (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a job that was restarted the first of its tasks to run
+    starts the scheduler (DefaultExecutionGraph#updateStateInternal).  Without a pause the other tasks do not run yet: a
+    checkpoint that is triggered at once is refused, and an interval goes by.
     """
     interval_ns, pause_ns = effective_interval_ns(interval_ns, min_pause_ns), min(min_pause_ns, _YEAR_NS)
     if profile != "2.x":

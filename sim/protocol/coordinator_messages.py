@@ -1,9 +1,9 @@
 """Events and commands of checkpoints, for coordinator and tasks.  Other machines define their own beside them.
 
 Two speakers: the coordinator (one per job) and the task (one per subtask; `task.TaskCheckpointing` joins the barrier
-handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands of
-one tuple are carried out in its order.  A timer that fires late, twice or after its reason is gone is ignored by the machine that
-armed it, so timers need not be taken back.
+handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands
+of one tuple are carried out in its order.  A timer that fires late, twice or after its reason is gone is ignored by the
+machine that armed it, so timers need not be taken back.
 """
 
 from __future__ import annotations

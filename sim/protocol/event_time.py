@@ -24,7 +24,8 @@ def next_end(size_ns: int, phase_ns: int, time_ns: int) -> int:
 class Idleness:
     """The clock of an idle source: it has had no record for a timeout (WatermarksWithIdleness).
 
-    The source is looked at in intervals.  The first look without a new record starts the clock, which stands still under back-pressure.
+    The source is looked at in intervals.  The first look without a new record starts the clock, which stands still
+    under back-pressure.
     """
 
     def __init__(self, timeout_ns: int, records: int) -> None:
@@ -172,11 +173,11 @@ class Slices:
         return kept
 
 
-# Watermarks of sources kept in step: what the coordinator of a group announces, and when a subtask stops reading (FLIP-182, FLINK-37399).
+# Watermarks of sources kept in step: what the coordinator of a group announces, and when a subtask stops reading
+# (FLIP-182, FLINK-37399).
 #
-# Flink: SourceCoordinator#announceCombinedWatermark, SourceOperator#checkWatermarkAlignment, WatermarkSampler.  A subtask reads one
-# split,
-# so that pausing it and pausing its splits (FLIP-217) are the same.
+# Flink:  SourceCoordinator#announceCombinedWatermark, SourceOperator#checkWatermarkAlignment, WatermarkSampler.  A
+# subtask reads one split, so that pausing it and pausing its splits (FLIP-217) are the same.
 
 NO_LIMIT = 1 << 62
 """Above every watermark."""

@@ -154,8 +154,8 @@ class BarrierOptions:
 #
 # An edge lacks support if it is pointwise (its channels cannot be redistributed after rescaling) or a broadcast
 # (StreamPartitioner#isSupportsUnalignedCheckpoint).  Since Flink 2.0 one that leads to a sink's committer lacks it, too
-# (FLINK-36287).  One such input edge disables all input edges of its vertex (StreamGraphGenerator).  Where FLINK-37870 is not
-# fixed, a committer behind an exchange disables all edges of the job.
+# (FLINK-36287).  One such input edge disables all input edges of its vertex (StreamGraphGenerator).  Where FLINK-37870
+# is not fixed, a committer behind an exchange disables all edges of the job.
 
 
 def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:

@@ -14,11 +14,10 @@ from sim.protocol.restart_strategy import LostSlots, RestartStrategy, Slots, res
 
 # ---- The detection of a lost task manager by the senders of its heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
 #
-# The JobMaster and the ResourceManager each send heartbeats to all task managers, at times of their own.  A process that is gone refuses
-# the
-# connection: each heartbeat fails at once, and several failures in a row count as "no longer reachable" (FLINK-23209).  A machine that
-# says
-# nothing, or a network that is cut, is missed when no answer has come for the timeout.
+# The JobMaster and the ResourceManager each send heartbeats to all task managers, at times of their own.  A process
+# that is gone refuses the connection: each heartbeat fails at once, and several failures in a row count as "no longer
+# reachable" (FLINK-23209).  A machine that says nothing, or a network that is cut, is missed when no answer has come
+# for the timeout.
 
 
 @value_class
@@ -41,10 +40,10 @@ class Heartbeats:
 
 # ---- The adaptive scheduler: a job that runs with the slots there are (AdaptiveScheduler; FLIP-160, FLIP-291, FLIP-461, FLIP-472).
 #
-# After a failure the whole job waits for resources.  With all slots it starts at once.  With fewer it waits until these are stable, and
-# starts with as many subtasks as there are slots.  When slots come back it is rescaled after a cooldown: at once if all are there, else
-# when
-# these are stable.  Flink 2.x rescales it with the next completed checkpoint.
+# After a failure the whole job waits for resources.  With all slots it starts at once.  With fewer it waits until these
+# are stable, and starts with as many subtasks as there are slots.  When slots come back it is rescaled after a
+# cooldown: at once if all are there, else when these are stable.  Flink 2.x rescales it with the next completed
+# checkpoint.
 #
 #   WaitingForResources --all slots, or stable--> Executing --slots are back, and a checkpoint--> Restarting --> Executing
 
@@ -75,8 +74,8 @@ def rescalable_ns(begun_ns: int, returns_ns: Collection[int], restart: Restart) 
 
 # ---- Progress of a job that restarts: it makes none if it causes each restart itself and always returns to the same checkpoint.
 #
-# Flink restarts such a job for ever, as its strategy has no end.  Causes may take turns: a checkpoint expires here, a request there.
-# The caller decides which causes are the job's own, and what counts as progress.
+# Flink restarts such a job for ever, as its strategy has no end.  Causes may take turns: a checkpoint expires here, a
+# request there.  The caller decides which causes are the job's own, and what counts as progress.
 
 MIN_RESTARTS = 5
 """Restarts in a row that are no accident."""
@@ -172,10 +171,10 @@ def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns
 
 # ---- From a failure to all tasks running again: what is restarted, when, and whether the job fails instead.
 #
-# One machine per job.  A failure takes its whole regions along; these are cancelled while the restart delay runs, and restored when both
-# are
-# over (DefaultScheduler#restartTasksWithDelay).  A failure of tasks that are being restarted takes them over into its own restart, which
-# goes back to the same checkpoint.  The job counts as RESTARTING while any restart waits: checkpoints are suspended that long.
+# One machine per job.  A failure takes its whole regions along; these are cancelled while the restart delay runs, and
+# restored when both are over (DefaultScheduler#restartTasksWithDelay).  A failure of tasks that are being restarted
+# takes them over into its own restart, which goes back to the same checkpoint.  The job counts as RESTARTING while any
+# restart waits: checkpoints are suspended that long.
 #
 #   RUNNING --TasksFailed--> cancelling and waiting --both over--> initializing, task by task --> RUNNING
 
@@ -230,7 +229,8 @@ class TaskInitialized:
 class JobManagerReturned:
     """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
 
-    Its restart strategy has seen no failure, unless it is the same JobManager that resumes the job with another parallelism.
+    Its restart strategy has seen no failure, unless it is the same JobManager that resumes the job with another
+    parallelism.
     """
 
     now: int

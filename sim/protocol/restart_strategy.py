@@ -122,8 +122,9 @@ def restart_strategy(options: Restart) -> RestartStrategy:
 
 # ---- Failover regions: tasks that fail together because they exchange data (RestartPipelinedRegionFailoverStrategy).
 #
-# A region is a connected component over pipelined edges, task by task: one all-to-all edge joins all subtasks of its two vertices,
-# pointwise edges (forward, rescale) leave slices apart.  All edges of a streaming job are pipelined, so no region consumes another.
+# A region is a connected component over pipelined edges, task by task: one all-to-all edge joins all subtasks of its
+# two vertices, pointwise edges (forward, rescale) leave slices apart.  All edges of a streaming job are pipelined, so
+# no region consumes another.
 
 
 def regions(tasks: int, exchanges: Iterable[tuple[int, int]]) -> tuple[frozenset[int], ...]:
@@ -154,12 +155,11 @@ def restarted_with(failed: Iterable[int], of: tuple[frozenset[int], ...]) -> fro
 # ---- Slots of lost task managers: how long JobMaster and ResourceManager count them, and their replacement (DeclarativeSlotPool,
 # SlotManager).
 #
-# A restart deploys into the slots that the JobMaster has.  Those of a lost task manager are among them until its heartbeats are missed.
-# A
-# deployment into one fails at once (RecipientUnreachableException), and the restart strategy counts it.  Only then others are asked for.
-# Their heartbeats are missed by the JobMaster itself, or by the ResourceManager, which then tells it.  The ResourceManager gives others
-# when
-# it has missed the task manager too, or its provider has told it so, and there are some.
+# A restart deploys into the slots that the JobMaster has.  Those of a lost task manager are among them until its
+# heartbeats are missed.  A deployment into one fails at once (RecipientUnreachableException), and the restart strategy
+# counts it.  Only then others are asked for.  Their heartbeats are missed by the JobMaster itself, or by the
+# ResourceManager, which then tells it.  The ResourceManager gives others when it has missed the task manager too, or
+# its provider has told it so, and there are some.
 
 
 @value_class

@@ -12,9 +12,10 @@ from sim.protocol.machine import InvalidTransition, value_class
 
 # ---- Which files of earlier snapshots are still needed: SharedStateRegistryImpl, without reference counts.
 #
-# Every acknowledgement registers the shared files it names, which moves their `last_used` forward.  When the lowest retained checkpoint
-# becomes L, entries last used before L are dropped.  The file itself goes only if this job owns it (`created_by` beyond the highest
-# checkpoint it did not claim).  Files of a native savepoint that was claimed go together with its directory, when none of them is used.
+# Every acknowledgement registers the shared files it names, which moves their `last_used` forward.  When the lowest
+# retained checkpoint becomes L, entries last used before L are dropped.  The file itself goes only if this job owns it
+# (`created_by` beyond the highest checkpoint it did not claim).  Files of a native savepoint that was claimed go
+# together with its directory, when none of them is used.
 
 Key = tuple[int, int]
 
@@ -144,7 +145,8 @@ def restorable(
 ) -> bool:
     """Whether a job can start from the snapshot where it lies, or from a copy of the directory `copied` elsewhere.
 
-    A copy keeps the name of its directory, what lies beside it is not copied, and old paths are gone unless `old_readable`.
+    A copy keeps the name of its directory, what lies beside it is not copied, and old paths are gone unless
+    `old_readable`.
     `exists`: whether a file was still there when the copy was made.
     """
     own = directories.directory(snapshot)
@@ -167,7 +169,8 @@ def find_unrestorable_snapshots(
 ) -> tuple[StoredSnapshot, ...]:
     """Which other snapshots can no longer be restored once `removed` is gone.
 
-    A snapshot goes with everything its metadata names, as the command line disposes of savepoints; a directory with all that lies in it.
+    A snapshot goes with everything its metadata names, as the command line disposes of savepoints; a directory with all
+    that lies in it.
     """
     return tuple(_broken(snapshots, directories, removed))
 
@@ -197,8 +200,8 @@ def _moved(path: str, copied: str) -> str:
 
 # ---- The snapshots of a job instance, and the files to delete when one of them ends (CompletedCheckpointStore, CheckpointsCleaner).
 #
-# Joins the registry of shared files with the directories of single snapshots.  When a checkpoint ends is the coordinator's decision;
-# what that does to files is decided here; how long deleting takes is for others to know.
+# Joins the registry of shared files with the directories of single snapshots.  When a checkpoint ends is the
+# coordinator's decision; what that does to files is decided here; how long deleting takes is for others to know.
 
 
 @value_class
@@ -265,9 +268,9 @@ class DeleteSharedFiles:
 class LoseAcknowledgement:
     """Lose an acknowledgement: it names a file of an earlier checkpoint that is registered no more.
 
-    SharedStateRegistry#registerReference says "Attempt to reference unknown state".  With several checkpoints at a time a file may be
-    stored twice.  The copy that a later one builds on is then deleted with the checkpoint that wrote it (FLINK-29913).  Handling the
-    message ends there, so the checkpoint waits in vain.
+    SharedStateRegistry#registerReference says "Attempt to reference unknown state".  With several checkpoints at a time
+    a file may be stored twice.  The copy that a later one builds on is then deleted with the checkpoint that wrote it
+    (FLINK-29913).  Handling the message ends there, so the checkpoint waits in vain.
     """
 
     checkpoint: int

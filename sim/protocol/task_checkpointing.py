@@ -46,8 +46,9 @@ from sim.protocol.task_messages import (
 
 # ---- One snapshot inside a task: its phases in order, then what its acknowledgement still waits for.
 #
-# Source: SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS are atomic on
-# the task thread.  The host that carries the commands out decides how long a phase takes, and what is written where.
+# Source:  SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS
+# are atomic on the task thread.  The host that carries the commands out decides how long a phase takes, and what is
+# written where.
 
 NEXT_PHASE: dict[Phase, Phase] = {
     Phase.PRE_BARRIER: Phase.FORWARD_BARRIER,
@@ -212,7 +213,8 @@ def _times(snapshot: SnapshotInProgress, now: int) -> SnapshotTimes:
 
 # ---- One task's part in checkpoints: its barrier handler, its snapshots, and what it remembers of aborted ones.
 #
-# Joins barriers/ and snapshot.py as Flink's SubtaskCheckpointCoordinatorImpl does; the only machine of a task the runtime talks to.
+# Joins barriers/ and snapshot.py as Flink's SubtaskCheckpointCoordinatorImpl does; the only machine of a task the
+# runtime talks to.
 
 MAX_ABORTED = 128
 """Aborted checkpoints remembered (StreamTask: DEFAULT_MAX_RECORD_ABORTED_CHECKPOINTS); older ones count as aborted."""

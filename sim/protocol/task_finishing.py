@@ -1,8 +1,8 @@
 """The end of a task: its data ends, its operators finish, and it waits for what must hold its last output (FLIP-147).
 
-Source: StreamTask#endData, #afterInvoke.  End of data runs ahead of the end of the task, so that all operators finish before one final
-checkpoint.  How jobs ended before FLIP-147 is data of the same rule.  What finishing costs and what is committed is the business of
-the host that carries the commands out.
+Source:  StreamTask#endData, #afterInvoke.  End of data runs ahead of the end of the task, so that all operators finish
+before one final checkpoint.  How jobs ended before FLIP-147 is data of the same rule.  What finishing costs and what is
+committed is the business of the host that carries the commands out.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ FINISHING: dict[str, Finishing] = {
     )
 }
 """flink: FLIP-147.  naive: every task waits for a checkpoint of its own before the next one may finish.  If such a job is drained, its
-savepoint is the last one: what tasks finish with behind it is lost.  off: FLIP-147's switch turned off; commit-at-finish and discard: what
-sinks did with their last transaction before it."""
+savepoint is the last one: what tasks finish with behind it is lost.  off:  FLIP-147's switch turned off;
+commit-at-finish and discard: what sinks did with their last transaction before it."""
 
 
 # ---------------------------------------------------------------------------------------------- events

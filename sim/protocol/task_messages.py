@@ -1,7 +1,7 @@
 """Events and commands of one task: its barriers first, then its snapshots.  See vocabulary.py for the rules of both.
 
-Gates are positions among the task's inputs.  The data plane counts barriers per gate and tells of the first and the last
-of a number only; a gate with one channel tells both at once.
+Gates are positions among the task's inputs.  The data plane counts barriers per gate and tells of the first and the
+last of a number only; a gate with one channel tells both at once.
 """
 
 from __future__ import annotations
@@ -248,8 +248,8 @@ class RunPreBarrier:
 class ForwardBarrier:
     """Write the barrier to every output (forced edges: `options.on_forced_edge()`); PhaseFinished(FORWARD_BARRIER).
 
-    Output data that priority barriers overtake belongs to the snapshot.  Of a timeoutable barrier the departure is watched:
-    where nothing is (no output, or forced edges only) OutputBarriersLeft follows at once.
+    Output data that priority barriers overtake belongs to the snapshot.  Of a timeoutable barrier the departure is
+    watched: where nothing is (no output, or forced edges only) OutputBarriersLeft follows at once.
     """
 
     checkpoint: int

@@ -74,9 +74,10 @@ def svg(drawn: Figure, name: str) -> str:
 SHAPES = ("band", "box", "cell", "edge", "line", "node", "point", "ring", "rule", "span", "tick", "words")
 """What a mark is drawn as.
 
-band: a shaded rectangle behind the others; a side that is not known reaches the edge.  box: a filled rectangle.  cell: one with its words,
-darker for more.  edge: an arrow.  line: the marks of a series, joined.  node: a rectangle with several lines of words.  point: a symbol.
-ring: a large one around a point.  rule: a vertical line.  span: a line between two places.  tick: a short line on the axis.  words: a note.
+band: a shaded rectangle behind the others; a side that is not known reaches the edge.  box: a filled rectangle.  cell:
+one with its words, darker for more.  edge: an arrow.  line: the marks of a series, joined.  node: a rectangle with
+several lines of words.  point: a symbol. ring: a large one around a point.  rule: a vertical line.  span: a line
+between two places.  tick: a short line on the axis.  words: a note.
 """
 _TEXTS = ("series", "shape", "text", "words")
 _NUMBERS = ("x", "y", "x2", "y2", "shade")
@@ -147,9 +148,9 @@ def chart(
 ) -> Chart:
     """The description of a chart.  `marks`: a row per mark, with any of these columns.
 
-    panel: its number.  series: what it belongs to, as the legend has it.  shape: one of SHAPES.  x, y: where it stands, or begins;
-    x2, y2: where it ends.  shade: 0 to 1.  text: what is read when it is pointed at.  words: what stands in it.
-    ValueError: another shape.
+    panel: its number.  series: what it belongs to, as the legend has it.  shape: one of SHAPES.  x, y: where it stands,
+    or begins; x2, y2: where it ends.  shade: 0 to 1.  text: what is read when it is pointed at.  words: what stands in
+    it.  ValueError: another shape.
     """
     import pandas as pd
 

@@ -19,10 +19,9 @@ from sim.results.rates import Tables
 
 # ---- The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
 #
-# The first upload of a job writes everything, where later checkpoints write what is new.  It writes nearly all that it refers to, and
-# more
-# than twice what a later one usually writes; later ones usually refer to more than twice what they write.  State that is written in full
-# each time has no such checkpoint.
+# The first upload of a job writes everything, where later checkpoints write what is new.  It writes nearly all that it
+# refers to, and more than twice what a later one usually writes; later ones usually refer to more than twice what they
+# write.  State that is written in full each time has no such checkpoint.
 
 EVERYTHING = 0.9
 """Share of what a checkpoint refers to that it writes, at least."""
@@ -164,10 +163,10 @@ def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, sever
 
 # ---- The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 #
-# Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.  Failures and planned
-# restarts
-# are populations of their own: a rescale of an idle job is quick, and would make failures look cheap.
-# A recovery or a transaction that did not end within its run counts with the time it had taken: its column is then "more than".
+# Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.  Failures
+# and planned restarts are populations of their own: a rescale of an idle job is quick, and would make failures look
+# cheap.  A recovery or a transaction that did not end within its run counts with the time it had taken: its column is
+# then "more than".
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +354,8 @@ class _Restart(NamedTuple):
 def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
     """Restarts of a run, the last one first.
 
-    A later failure may take a restart over.  The job is then down until that one runs.  When that one has caught up, the backlog is what it
-    was at the later failure: the earlier one has not caught up by then.
+    A later failure may take a restart over.  The job is then down until that one runs.  When that one has caught up,
+    the backlog is what it was at the later failure: the earlier one has not caught up by then.
     """
     down: _Lasted = (end_ms, False)
     known_until_ms = end_ms

@@ -13,8 +13,8 @@ from sim.results.tables import CheckpointStats
 # ---- The critical path of one checkpoint: the chain of waits that ends with its last acknowledgement, each begun by the end of the one
 # before.
 #
-# It is found backwards, from the journal: what ended last is followed to what it had waited for, until the trigger is reached.
-# The parts lie end to end, so they sum to the duration to the nanosecond.
+# It is found backwards, from the journal: what ended last is followed to what it had waited for, until the trigger is
+# reached. The parts lie end to end, so they sum to the duration to the nanosecond.
 
 
 class PathKind(StrEnum):

@@ -1,7 +1,8 @@
 """Tables for spreadsheets, which run a cell that begins like a formula.
 
-OWASP ("CSV Injection") advises a quote before such a cell.  Two cases need more.  A spreadsheet that separates cells by semicolons
-splits a cell at its own.  A cell that begins with a quote and a formula gets another quote: else `unescaped` could not restore it.
+OWASP ("CSV Injection") advises a quote before such a cell.  Two cases need more.  A spreadsheet that separates cells by
+semicolons splits a cell at its own.  A cell that begins with a quote and a formula gets another quote: else `unescaped`
+could not restore it.
 """
 
 from __future__ import annotations

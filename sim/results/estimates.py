@@ -102,7 +102,8 @@ def renewal(cost: float, mtbf: float) -> float:
 
 # ---- Quantiles of durations of which some did not end: a value, and whether it is only a bound ("more than").
 #
-# What the end of a run or a timeout cut off is censored, not missing (Kaplan and Meier 1958).  It lasted at least as long as was seen.
+# What the end of a run or a timeout cut off is censored, not missing (Kaplan and Meier 1958).  It lasted at least as
+# long as was seen.
 
 Durations = npt.NDArray[np.floating[Any]]
 
@@ -125,7 +126,8 @@ def median_of_few(ended: Durations, unfinished: Durations) -> Duration:
 def quantile(ended: Durations, unfinished: Durations, share: float) -> Duration:
     """The quantile where events follow each other all the time, so that the end of a run always cuts off the last ones.
 
-    An unfinished one counts from the moment at which it has lasted longer than this quantile of the others: before, it says nothing.
+    An unfinished one counts from the moment at which it has lasted longer than this quantile of the others: before, it
+    says nothing.
     """
     late = unfinished[unfinished > np.quantile(ended, share)] if len(ended) else unfinished
     return _least(ended, late, share)

@@ -42,7 +42,8 @@ import pandas as pd
 
 # ---- A column of numbers that grows in place, in memory that is taken once.
 #
-# Arrays that grow side by side leave holes between them, and a day has a dozen: holes were a quarter of what it left behind.
+# Arrays that grow side by side leave holes between them, and a day has a dozen: holes were a quarter of what it left
+# behind.
 
 MAX_ROOM = 1 << 20
 """No more is asked for before it is needed: a run may be said to last a year, and end with its data."""
@@ -269,7 +270,8 @@ class _Columns(NamedTuple):
 class Journal(Sequence[Entry]):
     """The journal of a run.
 
-    It is kept as columns, all but the latest compressed: a run of a day has a million entries, and they take a thirtieth of the room.
+    It is kept as columns, all but the latest compressed: a run of a day has a million entries, and they take a
+    thirtieth of the room.
     """
 
     __hash__ = None  # type: ignore[assignment]  # it grows

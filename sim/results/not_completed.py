@@ -166,9 +166,8 @@ def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
 
 # ---- Checkpoints that did not complete, apart from those that did: what is known of them are bounds.
 #
-# They are a row of their own below their strategy.  Mixed in, the parts that they never reached would look quick; left out, a strategy
-# whose
-# slow checkpoints expire would.
+# They are a row of their own below their strategy.  Mixed in, the parts that they never reached would look quick; left
+# out, a strategy whose slow checkpoints expire would.
 
 INTERRUPTIONS = (
     "CHECKPOINT_COORDINATOR_SUSPEND",

@@ -249,7 +249,8 @@ def answer_picture(
 ) -> Figure:
     """Panels: a row per column, a column per group of rows.
 
-    The setting with the most numeric values (``10 s``, ``1 min``) is the horizontal axis; every combination of the others is a line.
+    The setting with the most numeric values (``10 s``, ``1 min``) is the horizontal axis; every combination of the
+    others is a line.
     `groups`: name -> rows of a sweep, as for `sweep_answers.means`.  Bars are 95 % confidence intervals, dashed lines limits; an arrow
     upwards means more than this: not everything had ended.
     """

@@ -1,6 +1,7 @@
 """Records per second: served by the sinks, emitted by the sources, due at them; and whether a job keeps up before anything disturbs it.
 
-A job that goes back to a checkpoint serves records again.  They are served once by the definition here, so that a failure adds nothing.
+A job that goes back to a checkpoint serves records again.  They are served once by the definition here, so that a
+failure adds nothing.
 """
 
 from __future__ import annotations

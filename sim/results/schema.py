@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 # ---- The result tables, column by column: name, unit, definition.  Documentation and column order come from here.
 #
-# Names, units and meaning are those of Flink's REST API where Flink has the column; ours begin with `x_`.  Where a run consists of
-# several
-# job instances, `checkpoints` to `recoveries` and `path` have one column more, `x_job`: which of them, from 0.
-# Each counts its checkpoints for itself.
+# Names, units and meaning are those of Flink's REST API where Flink has the column; ours begin with `x_`.  Where a run
+# consists of several job instances, `checkpoints` to `recoveries` and `path` have one column more, `x_job`: which of
+# them, from 0.  Each counts its checkpoints for itself.
 
 Row = dict[str, Any]
 """A row of a table by column."""

@@ -131,8 +131,8 @@ def _of(rows: pd.DataFrame, number: int, job: int | None) -> pd.DataFrame:
 
 # ---- Strategies side by side: a row each, as numbers for machines and as short texts for people.
 #
-# A first upload is a row of its own, below its strategy, and so are checkpoints that did not complete.  A percentile stands there only
-# with its sample (`sim.model.quantities`).
+# A first upload is a row of its own, below its strategy, and so are checkpoints that did not complete.  A percentile
+# stands there only with its sample (`sim.model.quantities`).
 
 FIRST_UPLOAD = "{}: first upload"
 """Name of the row of first uploads, below that of their strategy."""

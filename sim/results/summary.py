@@ -19,13 +19,14 @@ from sim.results.rates import Tables, again_per_second, backlog_per_second, emit
 
 # ---- The beginning of a run that is left out of its results: as long as the scenario says, or until the run has settled.
 #
-# The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963).  Observations are left out until the
-# first that stays is neither the largest nor the smallest of all that stay.  A first checkpoint that writes all state is the largest,
-# queues that fill begin as the smallest, a backlog begins as the largest.  An extreme is one by more than a tenth here: else a drift
-# of a per mille, which has no end, would hide the first upload.
+# The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963).  Observations are
+# left out until the first that stays is neither the largest nor the smallest of all that stay.  A first checkpoint that
+# writes all state is the largest, queues that fill begin as the smallest, a backlog begins as the largest.  An extreme
+# is one by more than a tenth here: else a drift of a per mille, which has no end, would hide the first upload.
 #
-# Rules that minimise an error of the mean (MSER) leave out more.  They also leave out a slow node that strikes in the first half of a
-# run, and with it the tail that people ask about.  An extreme that comes later never lengthens the warm-up of this rule.
+# Rules that minimise an error of the mean (MSER) leave out more.  They also leave out a slow node that strikes in the
+# first half of a run, and with it the tail that people ask about.  An extreme that comes later never lengthens the
+# warm-up of this rule.
 
 BY = 0.1
 """So much larger or smaller than all that follow an extreme is, as a share."""
@@ -88,7 +89,8 @@ def _served_as_later_ns(tables: Tables) -> int:
 def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
     """How many values to leave out until what the start has left is worked off: all of them, if it is not in this run.
 
-    What follows is no higher than the last third, in means of a few values: checkpoints and bursts let queues rise and fall.
+    What follows is no higher than the last third, in means of a few values: checkpoints and bursts let queues rise and
+    fall.
     """
     if len(values) < 3 * _SMOOTHED:
         return 0
@@ -152,8 +154,8 @@ def _first_failure_ms(tables: Tables) -> float:
 
 # ---- Durations of checkpoints, those that expired or were under way at the end of the run among them.
 #
-# What `ckptsim run` prints is about completed checkpoints, with the failed ones in a column beside it.  Where settings are compared, one
-# under which slow checkpoints expire must not look quick.
+# What `ckptsim run` prints is about completed checkpoints, with the failed ones in a column beside it.  Where settings
+# are compared, one under which slow checkpoints expire must not look quick.
 
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
 
@@ -182,7 +184,8 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 # `completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.results.consequences`):
 # it is a row of its own.  Percentiles are computed of any number; `sim.model.quantities` says which may be shown.
 #
-# Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as means.
+# Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as
+# means.
 
 
 @dataclass(frozen=True, slots=True)

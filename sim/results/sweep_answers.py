@@ -48,13 +48,13 @@ def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[
 
 # ---- The answer of a sweep: means with confidence, and differences under common random numbers.
 #
-# A *setting* is a combination of values that a user decides on.  Settings are compared across windows of a trace; seeds repeat within
-# them.
-# All settings meet the same windows with the same random numbers, so they are compared window by window.  Effects that are common to all
-# settings cancel (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
+# A *setting* is a combination of values that a user decides on.  Settings are compared across windows of a trace; seeds
+# repeat within them.  All settings meet the same windows with the same random numbers, so they are compared window by
+# window.  Effects that are common to all settings cancel (common random numbers; Law, Simulation Modeling and Analysis,
+# 11.2).
 #
-# Means are restricted: what had not ended when its run did counts with the longest time known in its world (Royston and Parmar 2013).
-# A setting that fails anywhere has no mean.
+# Means are restricted: what had not ended when its run did counts with the longest time known in its world (Royston and
+# Parmar 2013). A setting that fails anywhere has no mean.
 
 ERROR = 0.05
 """The chance that an interval misses its mean, or that any of the differences to the reference misses its own."""
@@ -105,8 +105,8 @@ def differences(
 ) -> pd.DataFrame:
     """A row per setting: mean difference to the reference, window by window, half its interval, and the number of windows.
 
-    The intervals hold together, with 95 % (Bonferroni over the other settings).  Dunnett's are narrower, but ask for independent samples of
-    equal variance; windows are shared, and settings that are alike differ by nothing.
+    The intervals hold together, with 95 % (Bonferroni over the other settings).  Dunnett's are narrower, but ask for
+    independent samples of equal variance; windows are shared, and settings that are alike differ by nothing.
     ``unfinished``: windows where one of both is a bound.  NaN: one of them fails somewhere.  KeyError: there is no such setting.
     """
     seen = observed(results, settings, column)
@@ -133,13 +133,14 @@ def settings_of(index: pd.Index) -> list[tuple[str, ...]]:
 
 # ---- Which setting to take: the set of those that cannot be told apart from the best, and one of them with a reason.
 #
-# A setting is out of the set if another one is surely better.  All pairs are compared, window by window, and share an error of 5 %
-# (Bonferroni).  The best is not known before, so choosing it costs as much as comparing all (Hsu, Multiple Comparisons, 1996).
-# With 95 % no setting is out whose true mean is the least.  So of equal settings a winner is named in at most 5 % of studies.
+# A setting is out of the set if another one is surely better.  All pairs are compared, window by window, and share an
+# error of 5 % (Bonferroni).  The best is not known before, so choosing it costs as much as comparing all (Hsu, Multiple
+# Comparisons, 1996).  With 95 % no setting is out whose true mean is the least.  So of equal settings a winner is named
+# in at most 5 % of studies.
 #
-# A percentile ranks only settings whose runs together have its smallest sample: the longest of two checkpoints is no p99.
-# Where no setting that could be chosen has it, all are compared by the longest.
-# So it is with limits: that a percentile keeps one is known with its sample only.  A limit that the longest breaks is broken.
+# A percentile ranks only settings whose runs together have its smallest sample: the longest of two checkpoints is no
+# p99.  Where no setting that could be chosen has it, all are compared by the longest.  So it is with limits: that a
+# percentile keeps one is known with its sample only.  A limit that the longest breaks is broken.
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
@@ -321,8 +322,8 @@ def _surely_above_zero(apart: Floats, confidence: float) -> Flags:
 def _capped(apart: Floats, unfinished: Flags) -> Floats:
     """Differences whose unfinished ones count no more than makes them clearest.
 
-    A bound that lies far off raises the spread more than the mean: without a cap a worse run would make a setting look less surely worse.
-    For differences d, x is the clearest further one at sum(d^2) / sum(d).
+    A bound that lies far off raises the spread more than the mean: without a cap a worse run would make a setting look
+    less surely worse. For differences d, x is the clearest further one at sum(d^2) / sum(d).
     """
     others = apart[~unfinished & ~np.isnan(apart)]
     if others.sum() <= 0:
@@ -419,10 +420,10 @@ def _equal(values: Floats, others: Floats) -> bool:
 
 # ---- Racing: settings that are surely not the best are recognised from a part of the worlds (Birattari et al., Racing Algorithms, 2002).
 #
-# A setting is compared with the one that leads, window by window; seeds are averaged within.  It is out if its mean is worse, or breaks a
-# limit, with a confidence that holds for all settings and all rounds together (Bonferroni).  A setting whose job fails is out at once,
-# and so
-# is one with a bound where a limit wants less: neither can be chosen any more.
+# A setting is compared with the one that leads, window by window; seeds are averaged within.  It is out if its mean is
+# worse, or breaks a limit, with a confidence that holds for all settings and all rounds together (Bonferroni).  A
+# setting whose job fails is out at once, and so is one with a bound where a limit wants less: neither can be chosen any
+# more.
 
 ELIMINATION_ERROR = 0.01
 """The chance that any setting is wrongly out, if differences between windows are normally distributed."""

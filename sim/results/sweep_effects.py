@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 # ---- The rows of a sweep -> a value per window and setting: what did not end is a bound, what failed is lost, and both are counted.
 #
-# Windows are the sample: seeds repeat within them, so their mean is the value of a window.  A *world* is a window with a seed and with
-# what
-# else varies beside the settings (a block of the design).  All settings meet the same worlds with the same random numbers.
+# Windows are the sample: seeds repeat within them, so their mean is the value of a window.  A *world* is a window with
+# a seed and with what else varies beside the settings (a block of the design).  All settings meet the same worlds with
+# the same random numbers.
 #
-# A row says of its columns which values are bounds (`unfinished`) and where there was nothing to measure (`nothing`).  A value that is
-# missing for another reason is lost, unless it is missing for every setting: no setting gains by a run that failed, or that has no value.
+# A row says of its columns which values are bounds (`unfinished`) and where there was nothing to measure (`nothing`).
+# A value that is missing for another reason is lost, unless it is missing for every setting: no setting gains by a run
+# that failed, or that has no value.
 
 Floats = NDArray[np.float64]
 
@@ -178,9 +179,8 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
 # ---- The effect of each varied key: its share of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
 #
 # `first`: the variance that vanishes on average if only this key is fixed.  `total`: the variance that is left if all other keys are
-# fixed;
-# more than `first` if keys interact.  A complete grid gives both exactly.  Points of a sample give `first` only, from means over slices
-# of each key (Plischke et al. 2013), corrected for the effect of noise.
+# fixed; more than `first` if keys interact.  A complete grid gives both exactly.  Points of a sample give `first` only,
+# from means over slices of each key (Plischke et al. 2013), corrected for the effect of noise.
 
 MIN_PER_SLICE = 8
 
@@ -188,7 +188,8 @@ MIN_PER_SLICE = 8
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
     """A row per axis: `first` and `total` as shares of the variance between combinations; empty if nothing varies.
 
-    Replications are averaged first: their spread is chance and belongs to no axis.  What had not ended counts with the time it had taken.
+    Replications are averaged first: their spread is chance and belongs to no axis.  What had not ended counts with the
+    time it had taken.
     """
     value = scored(results, column)["value"]
     rows = planned(results[[*dict.fromkeys((*axes, "strategy"))]]).assign(**{column: value})[value.notna()]

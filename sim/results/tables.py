@@ -459,8 +459,8 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
 
 # ---- Record latency from the sources to a vertex without readers, from two curves: records that have left, records that have arrived.
 #
-# First in, first out, a record's time is the horizontal distance of the curves; whatever the order, the mean is the same (Little).
-# Curves are straight between their points.  Who counts, and when, is left to the runtime.
+# First in, first out, a record's time is the horizontal distance of the curves; whatever the order, the mean is the
+# same (Little).  Curves are straight between their points.  Who counts, and when, is left to the runtime.
 
 
 class Latency:

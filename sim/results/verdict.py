@@ -136,11 +136,12 @@ def _few(labels: Sequence[str]) -> str:
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
 #
-# A cause is that of one checkpoint, named by its id: the median one or the slowest one.  Its numbers stand in the tables of its run.
-# What is said of all checkpoints (median, p99 or longest, throughput) stands in the table of strategies.
+# A cause is that of one checkpoint, named by its id: the median one or the slowest one.  Its numbers stand in the
+# tables of its run.  What is said of all checkpoints (median, p99 or longest, throughput) stands in the table of
+# strategies.
 #
-# Two durations count as equal if they differ by less than repetitions of a real run do (`noise`).  Throughputs within 1.5 % count as
-# equal.
+# Two durations count as equal if they differ by less than repetitions of a real run do (`noise`).  Throughputs within
+# 1.5 % count as equal.
 
 QUICK_MS = 150.0
 NOISE_THROUGHPUT = 0.015
@@ -341,7 +342,8 @@ def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> st
 def _cost(line: StrategyRow) -> str:
     """What checkpoints cost, from the change against no checkpoints; empty: that is unknown.
 
-    Throughput is a mean over the run: what a savepoint delays is served after it, so that savepoints cost nothing is not said.
+    Throughput is a mean over the run: what a savepoint delays is served after it, so that savepoints cost nothing is
+    not said.
     """
     change, what = line.throughput_change, "checkpoints and savepoints" if line.has_savepoints else "checkpoints"
     if math.isnan(change):

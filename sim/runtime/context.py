@@ -36,10 +36,9 @@ from sim.storage.state_files import FrozenState, Handle
 
 # ---- The content of each checkpoint: a part per task, and each part says for which checkpoint the task took it.
 #
-# A part is the position of the task in its streams and what else its snapshot holds.  It is that of an earlier checkpoint if the task
-# took
-# no part in this one.  A restore starts tasks from here, and the checkers judge cuts by it.  Kept while a checkpoint is pending or
-# retained.
+# A part is the position of the task in its streams and what else its snapshot holds.  It is that of an earlier
+# checkpoint if the task took no part in this one.  A restore starts tasks from here, and the checkers judge cuts by it.
+# Kept while a checkpoint is pending or retained.
 
 _WHOLE = Fraction(1)
 
@@ -339,7 +338,8 @@ def traits(options: BarrierOptions) -> Trait:
 
 # ---- Output as external systems see it: committed transactions, and files that are readable under their final names.
 #
-# It outlives the job: the next instance goes on where this one ended, perhaps with other numbers for its tasks and channels.
+# It outlives the job: the next instance goes on where this one ended, perhaps with other numbers for its tasks and
+# channels.
 
 _Transaction = tuple[str, int, int, int]
 """Vertex and index of its writer, its epoch, when it was opened: begun again after a failure it is another one."""

@@ -35,7 +35,8 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
 def identity(scenario: Scenario) -> str:
     """Content hash of the manifest: names result files, so that a sweep can resume and never mixes versions.
 
-    What a run is called, asked and expected to show is no part of it: another question about the same run needs no other run.
+    What a run is called, asked and expected to show is no part of it: another question about the same run needs no
+    other run.
     """
     return identity_of(content(scenario), scenario.run.seed)
 

@@ -1,10 +1,11 @@
 """A checkpoint dealt out anew: the same job with another parallelism goes on from what it holds.
 
-Keyed state goes by key groups, in-flight data to the subtask that reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation).
-A subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
-vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread like new records.  They
-count the records that their reader holds back in its state as read: it will write them.  Requests under way and records in windows are
-dealt out in equal parts, as list state is (OperatorStateHandle.Mode.SPLIT_DISTRIBUTE).
+Keyed state goes by key groups, in-flight data to the subtask that reads it now (InflightDataRescalingDescriptor,
+StateAssignmentOperation).  A subtask reads the channel state of every old one whose keys it shares, and drops the
+records that are not its own.  Streams between vertices that keep their parallelism stand where they stood; the others
+begin anew with what was in flight, spread like new records.  They count the records that their reader holds back in its
+state as read: it will write them.  Requests under way and records in windows are dealt out in equal parts, as list
+state is (OperatorStateHandle.Mode.SPLIT_DISTRIBUTE).
 """
 
 from __future__ import annotations

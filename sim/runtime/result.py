@@ -63,7 +63,8 @@ class Outcome:
 
 # ---- A run as segments: each is one job instance with one parallelism, from the end of the one before it to its own.
 #
-# Instances share the duration equally; rescaling ends a segment at its time, or as soon as the savepoint taken for it is complete.
+# Instances share the duration equally; rescaling ends a segment at its time, or as soon as the savepoint taken for it
+# is complete.
 
 
 class Segment(NamedTuple):

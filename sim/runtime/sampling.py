@@ -193,8 +193,8 @@ def due_records(source: SourceSpec, now: int) -> int:
 
 # ---- What usually waits in a job that runs undisturbed: the mean of looks over the last checkpoint interval, whatever its phase.
 #
-# Checkpoints, windows and bursts let queues rise and fall.  A failure at their lowest point and one at their highest end at the same
-# level.
+# Checkpoints, windows and bursts let queues rise and fall.  A failure at their lowest point and one at their highest
+# end at the same level.
 
 LEAST_NS = 10_000_000_000
 """Looks go back so far at least [ns], and over a whole checkpoint interval and a whole window."""

@@ -46,7 +46,8 @@ from sim.runtime.standstill import endless, standstill
 
 # ---- Chains of job instances: one instance after the other, each beginning from a snapshot of the one before it.
 #
-# What an instance keeps when it ends is what the cluster's loss, or its user's stop, leaves behind: retained checkpoints and savepoints.
+# What an instance keeps when it ends is what the cluster's loss, or its user's stop, leaves behind: retained
+# checkpoints and savepoints.
 
 STOP_AGAIN_NS = 10_000_000_000
 """After so long a stop that failed is requested again: how often the Flink Kubernetes Operator looks after an upgrade in progress
@@ -331,7 +332,8 @@ def simulate(
     """Run a scenario for `run.duration` and tabulate what happened.
 
     `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the
-    simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what checkpoints promise.
+    simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what
+    checkpoints promise.
     `attach` is called with each job instance before it runs.  An observer may look at it, and change nothing.
     `only`: of these tables these columns alone are asked for; of a table without columns not even rows are kept.
     ValueError: unknown engine.

@@ -98,11 +98,10 @@ def _plain(reason: str) -> str:
 
 # ---- Tasks that wait for each other in a circle: why a checkpoint can hang although nothing is slow.
 #
-# A barrier may reach one vertex early, as it overtakes, and wait behind data in front of another, where it is forced to align.  A vertex
-# that
-# reads both and aligns blocks the early input until the late barrier comes.  If that one is behind data which only the blocked input
-# would
-# let through, nothing moves any more.  Real Flink 2.3 stands still alike, also after the checkpoint has expired: only a restart helps.
+# A barrier may reach one vertex early, as it overtakes, and wait behind data in front of another, where it is forced to
+# align.  A vertex that reads both and aligns blocks the early input until the late barrier comes.  If that one is
+# behind data which only the blocked input would let through, nothing moves any more.  Real Flink 2.3 stands still
+# alike, also after the checkpoint has expired: only a restart helps.
 
 Tasks = frozenset[int]
 
@@ -225,7 +224,8 @@ class _Queues:
     def held_up(self, task: int, stuck: frozenset[int]) -> tuple[int, int]:
         """(the task whose full output holds this one's barrier up, the blocked channel that would have to be read on).
 
-        A reader that aligns may have a full output itself.  What follows that output holds it up, whatever its other inputs bring.
+        A reader that aligns may have a full output itself.  What follows that output holds it up, whatever its other
+        inputs bring.
         """
         while self._state[task] == ThreadState.IDLE:
             task = self.late(task, stuck)

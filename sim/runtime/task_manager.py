@@ -23,8 +23,8 @@ from sim.storage.requests import Work, run_detached
 
 # ---- Task threads that want more cores than their host has slow each other down.
 #
-# A mean-field law: what counts is how busy each thread has been lately, not which of them run at this moment.  So bursts that are shorter
-# than the memory slow each other down by as much as the average of their host.
+# A mean-field law: what counts is how busy each thread has been lately, not which of them run at this moment.  So
+# bursts that are shorter than the memory slow each other down by as much as the average of their host.
 
 _FIRST_NS, _LATER_NS = 100_000_000, 1_000_000_000
 """From one look to the next; the first ones follow each other sooner, so that a run does not begin with idle cores."""
@@ -81,10 +81,9 @@ class Contention:
 
 # ---- The cores of a task manager: asynchronous work of snapshots shares them with the threads of its tasks.
 #
-# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an operating system
-# does).
-# Task threads count by the share of time they have been busy.  Services of records were measured beside each other, so only threads of
-# snapshots slow tasks down.
+# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an
+# operating system does).  Task threads count by the share of time they have been busy.  Services of records were
+# measured beside each other, so only threads of snapshots slow tasks down.
 
 _WINDOW_NS = 1_000_000_000
 """Task threads are looked at again after so long: tasks that take a snapshot one after the other see the same load."""
@@ -267,11 +266,9 @@ class StagingSpace:
 
 # ---- How the changelogs of one task manager get into storage: parts that subtasks hand in at about the same time become one file.
 #
-# Flink: BatchingStateChangeUploadScheduler collects until the batch is old or large enough, a few threads upload, and RetryingExecutor
-# begins
-# another attempt beside one that takes too long; whichever ends first counts.  Which bytes, and who refers to them, is the caller's
-# business.
-# Not modelled: blocking tasks when too much is in flight.
+# Flink:  BatchingStateChangeUploadScheduler collects until the batch is old or large enough, a few threads upload, and
+# RetryingExecutor begins another attempt beside one that takes too long; whichever ends first counts.  Which bytes, and
+# who refers to them, is the caller's business.  Not modelled: blocking tasks when too much is in flight.
 
 _PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.dfs.upload.next-attempt-delay)
 
@@ -368,10 +365,11 @@ class LogUploads:
 
 # ---- Writing in-flight data: one writer thread and one file per group of subtasks of a task manager (FLINK-26803).
 #
-# Flink: ChannelStateWriteRequestExecutor, ChannelStateCheckpointWriter.  Requests are first come, first served.  The
+# Flink:  ChannelStateWriteRequestExecutor, ChannelStateCheckpointWriter.  Requests are first come, first served.  The
 # file of a checkpoint is closed, and all subtasks of the group are released, when every subtask of the group has
-# completed its data.  Without data there is no file.  As long as there is little of it, it stays in the writer's buffer, and in the end
-# in the acknowledgements (FsCheckpointStreamFactory, data-inline-threshold; ChannelStateCheckpointWriter cuts it up by subtask).
+# completed its data.  Without data there is no file.  As long as there is little of it, it stays in the writer's
+# buffer, and in the end in the acknowledgements (FsCheckpointStreamFactory, data-inline-threshold;
+# ChannelStateCheckpointWriter cuts it up by subtask).
 
 
 @dataclass(slots=True)
@@ -493,7 +491,8 @@ class ChannelStateWriter:
     def _turns(self) -> Work[None]:
         """Process: one request after the other.
 
-        A loop: the requests of aborted checkpoints take no time, and a call for each within the call before would be too deep.
+        A loop: the requests of aborted checkpoints take no time, and a call for each within the call before would be
+        too deep.
         """
         while self._requests:
             request = self._requests[0]

@@ -15,12 +15,12 @@ from sim.storage.state_files import Backend, CannotFreeze, File, FrozenState, Ha
 
 # ---- State whose changes are logged and uploaded as they happen, beside any other backend (FLIP-158, ChangelogKeyedStateBackend).
 #
-# A checkpoint refers to the last materialisation of the backend below and to the log since then.  So it writes little more than the log's
-# tail, however much the backend below compacts.  The state a run begins with has been written by then: it opens the log.
+# A checkpoint refers to the last materialisation of the backend below and to the log since then.  So it writes little
+# more than the log's tail, however much the backend below compacts.  The state a run begins with has been written by
+# then: it opens the log.
 #
-# In memory nothing is uploaded.  A checkpoint copies all changes since the last materialisation on the task thread, and the
-# acknowledgement
-# carries them (InMemoryStateChangelogWriter#collectChanges).
+# In memory nothing is uploaded.  A checkpoint copies all changes since the last materialisation on the task thread, and
+# the acknowledgement carries them (InMemoryStateChangelogWriter#collectChanges).
 
 _LOG = "log-"
 
@@ -229,9 +229,8 @@ def _carried(end_bytes: int, size_bytes: int) -> Handle:
 
 # ---- Keys that expire some time after they were last written (StateTtlConfig: processing time, UpdateType.OnCreateAndWrite).
 #
-# Each age has its expected number of bytes.  Rewrites meet all live keys alike, and what they meet is young again.  Integers throughout:
-# the
-# same on every machine.
+# Each age has its expected number of bytes.  Rewrites meet all live keys alike, and what they meet is young again.
+# Integers throughout: the same on every machine.
 
 _STEPS_PER_TTL = 32
 """Steps within a time to live.  New keys and rewrites are evenly spread over a step."""

@@ -75,10 +75,10 @@ class FileStream:
 
 # ---- Several small files of one checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
 #
-# A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back.  What it appended
-# is
-# durable then (the stream is flushed, not closed).  A physical file is closed when it is large enough or its checkpoint is over, and
-# deleted when nothing in it is needed any more.  If too much of the space is wasted, the files that waste most are not referred to again.
+# A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back.
+# What it appended is durable then (the stream is flushed, not closed).  A physical file is closed when it is large
+# enough or its checkpoint is over, and deleted when nothing in it is needed any more.  If too much of the space is
+# wasted, the files that waste most are not referred to again.
 
 
 class PhysicalFiles(Protocol):
@@ -236,8 +236,8 @@ class FileSystem:
     ) -> Work[FileId]:
         """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
 
-        With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a physical file.
-        Flink merges shared state within its subtask, and everything else within its task manager.
+        With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a
+        physical file. Flink merges shared state within its subtask, and everything else within its task manager.
         """
         if merge is not None and self.merged is not None and self.merged.takes(size_bytes):
             return (yield from self.merged.write(size_bytes, name, host, merge, owner))

@@ -14,9 +14,10 @@ from sim.model.units import SECOND
 
 # ---- The background thread that compacts: it serves trees one compaction at a time, in the order they asked.
 #
-# RocksDB takes the threads of `Env::Default()`, which all databases of a process share.  With `state.backend.rocksdb.thread.num` = 2
-# one of them compacts (DBImpl::GetBGJobLimits, Env::IncBackgroundThreadsIfNeeded): one thread for all slots of a task manager.
-# Which tables are merged is `sim.storage.lsm`'s business.
+# RocksDB takes the threads of `Env::Default()`, which all databases of a process share.  With
+# `state.backend.rocksdb.thread.num` = 2 one of them compacts (DBImpl::GetBGJobLimits,
+# Env::IncBackgroundThreadsIfNeeded): one thread for all slots of a task manager.  Which tables are merged is
+# `sim.storage.lsm`'s business.
 
 
 class Compacts(Protocol):
@@ -73,11 +74,12 @@ class CompactionThread:
 
 # ---- Sorted tables and what merging them leaves: expected numbers of different keys, in whole entries.
 #
-# Updated keys are drawn uniformly and independently, so the share of keys two tables have in common follows from their densities alone.
-# Keys that are new when they are written are different from each other wherever they lie.  Integers throughout: the same on every
-# machine.
+# Updated keys are drawn uniformly and independently, so the share of keys two tables have in common follows from their
+# densities alone.  Keys that are new when they are written are different from each other wherever they lie.  Integers
+# throughout: the same on every machine.
 #
-# Keys lie evenly over a range of places.  While their number grows the range stays, so a table keeps its place and gets thinner.
+# Keys lie evenly over a range of places.  While their number grows the range stays, so a table keeps its place and gets
+# thinner.
 
 _UNIT = 1 << 40  # 1 in fixed point
 
@@ -200,10 +202,10 @@ def _rounded(fixed: int) -> int:
 
 # ---- A leveled tree as RocksDB keeps it, in expected sizes: memtable, flushes, and compactions by a background thread.
 #
-# Level 0 holds flushed memtables, each over all keys; a level below holds tables with key ranges of their own.  Level 0 is compacted when
-# it has enough files, another level when it is larger than its target; the level that is the fullest goes first
-# (LeveledCompactionPicker).
-# Not modelled: stalls of writing when compaction falls behind, several compactions at once, tombstones.
+# Level 0 holds flushed memtables, each over all keys; a level below holds tables with key ranges of their own.  Level 0
+# is compacted when it has enough files, another level when it is larger than its target; the level that is the fullest
+# goes first (LeveledCompactionPicker).  Not modelled: stalls of writing when compaction falls behind, several
+# compactions at once, tombstones.
 
 _PLACES = 1 << 40  # for keys whose number grows
 _begin, _end = attrgetter("first"), attrgetter("last")
@@ -335,8 +337,8 @@ class LsmTree:
     def _load(self) -> None:
         """The state is there before the first record, and compactions are over by then.
 
-        As far as it fits into level 1 it has just been written, memtable by memtable.  More has been there for long: it lies in the
-        lowest level it needs, the levels above are empty.
+        As far as it fits into level 1 it has just been written, memtable by memtable.  More has been there for long: it
+        lies in the lowest level it needs, the levels above are empty.
         """
         base = self.options.base_bytes // self.entry_bytes
         if self.keys > max(base, self._full):

@@ -1,6 +1,7 @@
 """What a kind of storage has to do: take bytes, make them durable, give them back, remove them.  Every verb is a process.
 
-A medium knows time and space; names, ids and what becomes of a file are noted by `sim.storage.filesystem` and the ledger.
+A medium knows time and space; names, ids and what becomes of a file are noted by `sim.storage.filesystem` and the
+ledger.
 """
 
 from __future__ import annotations

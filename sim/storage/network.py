@@ -15,9 +15,9 @@ from sim.storage.requests import Attempts, ImmediateEvent, Work
 
 # ---- Max-min fair shares of bandwidth: no flow can gain unless one that is not faster loses.
 #
-# Progressive filling (Bertsekas and Gallager, Data Networks, 1992, 6.5.2): all flows grow together until a link is full, its flows
-# keep what they have, the others grow on.  Whole numbers throughout: a share is rounded down, so a full link may have less than one
-# unit per flow left over.
+# Progressive filling (Bertsekas and Gallager, Data Networks, 1992, 6.5.2): all flows grow together until a link is
+# full, its flows keep what they have, the others grow on.  Whole numbers throughout: a share is rounded down, so a full
+# link may have less than one unit per flow left over.
 
 
 def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int]:
@@ -47,7 +47,8 @@ def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int
 
 # ---- Bytes on their way: flows cross links and share them max-min fairly; whenever a flow begins or ends the shares are new.
 #
-# A link is anything with a bandwidth: the network card of a task manager, a node, a disk.  The bandwidth may change with time.
+# A link is anything with a bandwidth: the network card of a task manager, a node, a disk.  The bandwidth may change
+# with time.
 
 SCALE = 720_720
 """Bandwidths inside are in units of 1 / 720720 B/s.  Any number up to 16 shares a link without rounding; otherwise rounding down loses

@@ -184,7 +184,8 @@ class RequestLog:
 
 # ---- Time in storage, and what breaks it: waits that an outage ends early, attempts with a time limit, retries with backoff.
 #
-# A client tries each request, block or part again (`Retry`) until its attempts are used up; then `StorageFailed` is raised.
+# A client tries each request, block or part again (`Retry`) until its attempts are used up; then `StorageFailed` is
+# raised.
 
 
 class ImmediateEvent(simpy.Event):

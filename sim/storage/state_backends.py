@@ -26,9 +26,9 @@ from sim.storage.state_files import (
 
 # ---- State in RocksDB: a snapshot is the set of its tables; an incremental one writes those that are not stored yet.
 #
-# The synchronous part flushes the memtable and makes hard links (RocksDBSnapshotStrategyBase#takeDBNativeCheckpoint).  Then, in this
-# order:
-# the stream that lists the state's columns, the new tables by several threads, the files that are no tables.
+# The synchronous part flushes the memtable and makes hard links (RocksDBSnapshotStrategyBase#takeDBNativeCheckpoint).
+# Then, in this order: the stream that lists the state's columns, the new tables by several threads, the files that are
+# no tables.
 
 # What RocksDB 8 and Flink write beside the tables for one column family [bytes]: sizes follow from their formats, not from any load.
 _META_BYTES = 400  # Flink's stream of the backend's columns and their serializers

@@ -91,8 +91,8 @@ class Restoring(NamedTuple):
 
 # ---- Which files an incremental snapshot need not write again (RocksIncrementalSnapshotStrategy).
 #
-# The base is the last checkpoint that is complete and of whose completion this task has heard.  What was uploaded for a checkpoint that
-# failed, or whose notice has not come yet, is uploaded again.
+# The base is the last checkpoint that is complete and of whose completion this task has heard.  What was uploaded for a
+# checkpoint that failed, or whose notice has not come yet, is uploaded again.
 
 
 class Increments:
@@ -237,8 +237,8 @@ class Hashmap:
     def _clean_up(self, expired_bytes: int, checked_bytes: int) -> None:
         """Move the cleanup on past `checked_bytes`, after `expired_bytes` more have expired.
 
-        The cleanup goes round and round.  What lies ahead of it has waited for a whole round, on average half of one: expired entries
-        are twice as dense there.  The division keeps that balance however long ago the last call was.
+        The cleanup goes round and round.  What lies ahead of it has waited for a whole round, on average half of one:
+        expired entries are twice as dense there.  The division keeps that balance however long ago the last call was.
         """
         if self._restored_bytes is None:
             dead_bytes = self._dead_bytes + expired_bytes

@@ -163,8 +163,8 @@ _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
 def scarce_cores(result: Result) -> str:
     """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many.
 
-    Empty, too, where the file says that services were measured side by side: they hold what threads waited for cores already, and an
-    import writes that of tasks that sleep.
+    Empty, too, where the file says that services were measured side by side: they hold what threads waited for cores
+    already, and an import writes that of tasks that sleep.
     """
     cluster, scenario = result.scenario.cluster, result.scenario
     tasks, managers = result.tasks, hosts(scenario)

@@ -1,9 +1,9 @@
 """Values that a scenario leaves out, and that decide its answer: found by a run with a likely value instead.  And longer timeouts.
 
-What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file; or it has Flink's default,
-one slot in each task manager.  Each is tried only where
-arithmetic says that it may matter to one checkpoint, the first upload or the median of the slowest strategy.  What moves it by no more
-than noise is not said.  The warm-up needs no run: the results are summarised again.
+What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file; or it has
+Flink's default, one slot in each task manager.  Each is tried only where arithmetic says that it may matter to one
+checkpoint, the first upload or the median of the slowest strategy.  What moves it by no more than noise is not said.
+The warm-up needs no run: the results are summarised again.
 """
 
 from __future__ import annotations

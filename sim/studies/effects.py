@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # ---- What differences of inputs do to an answer: both sides and every step between them, under the same random numbers.
 #
-# A step is A with its options changed alone.  What all changes together do beyond the sum of the steps is their interaction.
-# Differences are run by run: each replication meets the same load on all sides (common random numbers).
+# A step is A with its options changed alone.  What all changes together do beyond the sum of the steps is their
+# interaction.  Differences are run by run: each replication meets the same load on all sides (common random numbers).
 
 Values: TypeAlias = NDArray[np.float64]
 A, B = "A", "B"

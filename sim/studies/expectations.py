@@ -1,11 +1,13 @@
 """`expect:` of a scenario: a metric of the result tables against a bound.  An unknown metric is an error, never a pass.
 
-A metric is ``<table>.<column>.<statistic>``, e.g. ``checkpoints.end_to_end_duration.p99``; the statistics are p0 to p100, mean,
-min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the warm-up, checkpoints that
-did not complete and times that are -1 (did not happen) are left out; a statistic over nothing meets no bound.
+A metric is ``<table>.<column>.<statistic>``, e.g.  ``checkpoints.end_to_end_duration.p99``; the statistics are p0 to
+p100, mean, min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the
+warm-up, checkpoints that did not complete and times that are -1 (did not happen) are left out; a statistic over nothing
+meets no bound.
 
-A percentile of fewer rows than its smallest sample (`sim.model.quantities`) is unknown: it meets no bound either, and that is said.
-Percentiles and means of `checkpoints` are of those after a first upload, as in the table of strategies; min, max, sum and count are of all.
+A percentile of fewer rows than its smallest sample (`sim.model.quantities`) is unknown: it meets no bound either, and
+that is said. Percentiles and means of `checkpoints` are of those after a first upload, as in the table of strategies;
+min, max, sum and count are of all.
 """
 
 from __future__ import annotations

@@ -131,8 +131,8 @@ def run_each(
 
     `skip` is asked for the index of an item before it begins: whether it need not run any more.  Such an item has no outcome.
 
-    A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills its worker a second
-    time has `died(item)` as its outcome.  Without `died`: WorkerDiedError.
+    A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills
+    its worker a second time has `died(item)` as its outcome.  Without `died`:  WorkerDiedError.
     """
     if jobs is None:
         yield from _short_ones_here(work, items, watch, died)

@@ -253,7 +253,8 @@ def baseline(scenario: Scenario) -> Scenario:
 def with_baselines(planned: Sequence[Cell]) -> CellPlan:
     """The plan with each cell's baseline before the first cell that is compared with it.
 
-    A job that is sure to fail has no baseline: without checkpoints it would read everything again, and that would count as throughput.
+    A job that is sure to fail has no baseline: without checkpoints it would read everything again, and that would count
+    as throughput.
     """
     plan = planned_of(planned)
     needs = ~plan.per_scenario(_sure_to_fail).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])

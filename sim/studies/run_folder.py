@@ -113,7 +113,8 @@ def _remove(path: Path) -> None:
 
 # ---- What a user names, a scenario file or a folder of results -> scenarios to run again, by the labels of their strategies.
 #
-# A folder is run again from the scenario that was copied into it; what was run is compared with its manifest before anything is said.
+# A folder is run again from the scenario that was copied into it; what was run is compared with its manifest before
+# anything is said.
 
 ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
 """What `sweep`, `advise` and `diff` keep for a report, beside their rows."""

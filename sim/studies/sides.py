@@ -76,7 +76,8 @@ def _durations_ms(folder: Path) -> pd.Series | None:
 
 # ---- One side of a difference: a scenario with one combination, as a document that can be changed key by key.
 #
-# Flink's keys stand at the places that they mean, and files are named by absolute paths: a value may move to the other side.
+# Flink's keys stand at the places that they mean, and files are named by absolute paths: a value may move to the other
+# side.
 
 NOT_COMPARED = ("version", "expect", "flink", "flink-file")
 """Sections that say nothing about a job or its runs; keys of Flink were moved to where they belong."""

@@ -106,7 +106,8 @@ def test_with_checkpoints_only_ties_differ(model, unaligned, big_records):
 def test_any_small_world_drains_alike(sizes, record_bytes, buffers, latency_ns, load, unaligned, seed):
     """Records of any size against segments of 1000 B, pools that run dry, no overdraft: the same records and bytes arrive.
 
-    Where the buffers are too few for a record, all writers wait for each other in the end; who has come how far then, ties decide.
+    Where the buffers are too few for a record, all writers wait for each other in the end; who has come how far then,
+    ties decide.
     """
     spec = chain(
         *sizes, load=load, latency_ns=latency_ns, seed=seed, segment_bytes=1000, starting_buffer_bytes=1000, **buffers

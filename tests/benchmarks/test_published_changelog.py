@@ -52,8 +52,9 @@ def furthest(rows: pd.DataFrame) -> dict[str, float]:
 def test_without_the_changelog():
     """Sizes and full sizes are in their bars; durations and the number of checkpoints are not, by a little.
 
-    p90 and p99 are a third long: a machine whose four subtasks have compacted uploads what all of them wrote.  There are 14 % too many
-    checkpoints: the post's follow each other with two seconds between them, of which half a second is explained.
+    p90 and p99 are a third long: a machine whose four subtasks have compacted uploads what all of them wrote.  There
+    are 14 % too many checkpoints: the post's follow each other with two seconds between them, of which half a second is
+    explained.
     """
     errors = furthest(compared("value-state", "off", run("value-state", "off")))
 
@@ -67,7 +68,8 @@ def test_without_the_changelog():
 def test_with_the_changelog():
     """Full sizes and the number of checkpoints are in their bars; the median duration is 30 % long, p90 and p99 are in theirs.
 
-    Checkpointed sizes are right in the median only: published ones vary more from checkpoint to checkpoint than uniform updates make them.
+    Checkpointed sizes are right in the median only: published ones vary more from checkpoint to checkpoint than uniform
+    updates make them.
     """
     rows = compared("value-state", "on", run("value-state", "on"))
     errors = furthest(rows)

@@ -1,7 +1,8 @@
 """A comparison as a claim sees it: runs by the name that a sentence gives their strategy, and checkpoints by theirs.
 
-A sentence is a text of one or several templates.  A template has a pattern, the precondition under which it may be printed, and what its
-words claim.  Both are evaluated on data (tables, journals, answers of Flink), and never on what chose the sentence.
+A sentence is a text of one or several templates.  A template has a pattern, the precondition under which it may be
+printed, and what its words claim.  Both are evaluated on data (tables, journals, answers of Flink), and never on what
+chose the sentence.
 """
 
 from __future__ import annotations

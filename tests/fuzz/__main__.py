@@ -1,7 +1,7 @@
 """Damaged inputs by the thousand, each in a process of its own: `python -m tests.fuzz --count 20000`.
 
-Whatever an input says, the program ends with one of its exit codes and a message: no traceback, in time, within its memory.
-A case that breaks this is told by its kind and seed, and kept.
+Whatever an input says, the program ends with one of its exit codes and a message: no traceback, in time, within its
+memory. A case that breaks this is told by its kind and seed, and kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Breaks the runtime on purpose, once per way a law can be broken, and shows who notices: `python -m tests.invariants.injections`.
 
-Each break is in the runtime or its planes, never in a checker.  Prints breaks by worlds caught, and the shortest story of each.
+Each break is in the runtime or its planes, never in a checker.  Prints breaks by worlds caught, and the shortest story
+of each.
 """
 
 from __future__ import annotations

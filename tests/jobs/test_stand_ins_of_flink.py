@@ -1,7 +1,7 @@
 """Values that Flink reports for what it does not know: whatever stands for it, nothing is computed from it.
 
-An answer with -1 in a field says the same as one with Long.MIN_VALUE, Long.MAX_VALUE, null or NaN there: if any printed number came from
-a stand-in, the texts would differ.
+An answer with -1 in a field says the same as one with Long.MIN_VALUE, Long.MAX_VALUE, null or NaN there: if any printed
+number came from a stand-in, the texts would differ.
 """
 
 import json

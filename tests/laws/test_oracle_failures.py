@@ -1,9 +1,11 @@
 """Exact oracles of failures: the waste of checkpoints and failures against Young and Daly, and where the time of a run goes.
 
-One source that never waits.  A checkpoint costs it C on its thread.  A failure costs what it did since the barrier of the latest completed
-checkpoint, and R until it runs again.  Failures are a Poisson process of mean M between them, the same one for every interval.
+One source that never waits.  A checkpoint costs it C on its thread.  A failure costs what it did since the barrier of
+the latest completed checkpoint, and R until it runs again.  Failures are a Poisson process of mean M between them, the
+same one for every interval.
 
-After each restart the first trigger comes one interval I later, the k-th at k I.  It waits w for the record being served and is complete at
+After each restart the first trigger comes one interval I later, the k-th at k I.  It waits w for the record being
+served and is complete at
 k I + w + C + d.  A failure X after the restart therefore keeps I + w of work if one completed, and I - C more for each further one.  With
 q = exp(-I / M) and a cycle of M + R:
 

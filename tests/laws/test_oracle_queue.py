@@ -1,8 +1,9 @@
 """An exact oracle of the data plane: a source, K places and a sink are the queue M/M/1/K (Kleinrock, Queueing Systems I, 3.6).
 
-Every record fills a buffer.  The source's service is exponential: while its output is available, records come as a Poisson stream.
-While it is not, none come, and memory of the service under way there is none.  So the source is back-pressured exactly while K
-records are in the system.  K counts the places of its pool that one channel may fill, of the receiver, and the sink's hands.
+Every record fills a buffer.  The source's service is exponential: while its output is available, records come as a
+Poisson stream.  While it is not, none come, and memory of the service under way there is none.  So the source is
+back-pressured exactly while K records are in the system.  K counts the places of its pool that one channel may fill, of
+the receiver, and the sink's hands.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 python -m tests.mutations.alone --from 1.5 --draws 8
 
-A test pays for itself by changes of which it is the cheapest that notices.  Lines that few tests run are drawn first: there a test is most
-likely to be alone.  A test that earns nothing may still be wanted: it holds a page or a picture, which no change of code is drawn in.
+A test pays for itself by changes of which it is the cheapest that notices.  Lines that few tests run are drawn first:
+there a test is most likely to be alone.  A test that earns nothing may still be wanted: it holds a page or a picture,
+which no change of code is drawn in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The small changes a tool makes of a module: each operator, integer and condition, one at a time.
 
-No targets are annotations, docstrings, asserts, texts of messages, decorators, `__repr__` and `__str__`: nothing behaves differently there.
+No targets are annotations, docstrings, asserts, texts of messages, decorators, `__repr__` and `__str__`: nothing
+behaves differently there.
 """
 
 from __future__ import annotations

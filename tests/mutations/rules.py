@@ -1,7 +1,7 @@
 """Rules of the protocols as data: where each is written, how one line breaks it, and which test notices.
 
-A rule that nobody would miss is not held by the tests.  `text` is in `file` exactly once, or in the function or class that `inside`
-names; `broken` takes its place in a copy.
+A rule that nobody would miss is not held by the tests.  `text` is in `file` exactly once, or in the function or class
+that `inside` names; `broken` takes its place in a copy.
 """
 
 from __future__ import annotations

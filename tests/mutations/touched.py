@@ -67,7 +67,8 @@ class Touched(NamedTuple):
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Those that run the statement; of a function that changed since, all its tests.
 
-        At the level of a module or class, and of a new function: those that run anything in its file, or live in its package.
+        At the level of a module or class, and of a new function: those that run anything in its file, or live in its
+        package.
         """
         function = self.functions.get((mutant.file, mutant.where))
         if not mutant.inside or function is None:

@@ -1,8 +1,8 @@
 """Tries changes one after the other: a fork of a process that has imported everything makes the change and runs the tests that reach it.
 
-A change within a function replaces that function's code.  One that takes effect at import has the package and the tests imported again.
-A child that takes far longer than the tests did is ended: the change is noticed by the clock.
-A failure counts only where a control passes: another child runs the same tests in the same way without the change.
+A change within a function replaces that function's code.  One that takes effect at import has the package and the tests
+imported again.  A child that takes far longer than the tests did is ended: the change is noticed by the clock.  A
+failure counts only where a control passes: another child runs the same tests in the same way without the change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules of ``sim/plane/RULES.md`` in plain Python: objects, deques and one event list, written to be read, not to be fast.
 
-Tests compare the kernel with it, from single notices to whole runs: `simulate(scenario, engine=oracle)`.  It knows the seam and not
-the kernel.
+Tests compare the kernel with it, from single notices to whole runs:  `simulate(scenario, engine=oracle)`.  It knows the
+seam and not the kernel.
 
 One file per group of rules, each a small class that knows ``ports`` and the parts, nothing else:
 

@@ -1,7 +1,7 @@
 """Where two engines part: the first instant at which they differ, found by bisection, printed to be read.
 
-Engines have no common inside, so an instant is looked at from outside.  Both are driven from the start to `until`; then their notices
-and tables are compared.  How a plane is driven is the caller's business.
+Engines have no common inside, so an instant is looked at from outside.  Both are driven from the start to `until`; then
+their notices and tables are compared.  How a plane is driven is the caller's business.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """A recount of everything that must have travelled, made from the scenario file and the prose of ``sim/plane/RULES.md`` alone.
 
-Both planes share their layout, positions, draws and the assembly of scenarios into specifications, so comparing the planes says nothing
-about these.  This page shares no line with them: it imports nothing of `sim`, and reckons with numpy and scipy instead of integer tables.
+Both planes share their layout, positions, draws and the assembly of scenarios into specifications, so comparing the
+planes says nothing about these.  This page shares no line with them: it imports nothing of `sim`, and reckons with
+numpy and scipy instead of integer tables.
 
-Totals do not depend on timing.  A channel's records are the copies its writer made, the m-th copy on a partition has one reader (O5), and
-record i of a channel has one size (B1).  That holds after failures too, if every restore is exact.
+Totals do not depend on timing.  A channel's records are the copies its writer made, the m-th copy on a partition has
+one reader (O5), and record i of a channel has one size (B1).  That holds after failures too, if every restore is exact.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One behaviour, three engines: reference, interpreted kernel and compiled kernel, compared after every advance of generated worlds.
 
 The reference and the kernel were written from the same prose by different hands, so each shows the errors of the other.
-Interpreter and compiler run the same text.  A difference between them is the compiler's fault, or an integer beyond 64 bits.
+Interpreter and compiler run the same text.  A difference between them is the compiler's fault, or an integer beyond 64
+bits.
 """
 
 from dataclasses import replace
@@ -40,8 +41,9 @@ def story(spec, script):
 def test_three_engines_agree(shape, data):
     """Equal notices, answers, digests and tables after every advance.
 
-    Credits, buffers, segments and bytes of the reference add up at every notice, those of the others at the end; nobody serves a record
-    that was not sent to it.  The reference knows its records by name, the others do not: that changes nothing.
+    Credits, buffers, segments and bytes of the reference add up at every notice, those of the others at the end; nobody
+    serves a record that was not sent to it.  The reference knows its records by name, the others do not: that changes
+    nothing.
     """
     spec, script = data.draw(worlds(shape)), data.draw(scripts())
     reference = ReferencePlane(spec, identities=True)

@@ -21,7 +21,8 @@ few_examples = settings(max_examples=EXAMPLES * 2 // 3, deadline=None, suppress_
 def test_engines_agree_through_failures(shape, data):
     """Equal notices, positions, digests and tables after every advance.
 
-    Credits, buffers, segments and bytes add up after every halt, start and advance; those of the compiled kernel at the end.
+    Credits, buffers, segments and bytes add up after every halt, start and advance; those of the compiled kernel at the
+    end.
     """
     spec, script = data.draw(worlds(shape)), data.draw(failing_scripts())
     reference = ReferencePlane(spec, identities=True)

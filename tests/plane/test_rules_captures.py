@@ -177,7 +177,8 @@ def test_C4_arriving_buffers_are_pinned_until_the_marker_comes(build):
 
 def test_C4_exclusive_buffers_go_back_before_floating_ones(build):
     """Channel 0 had the gate's floating buffer, channel 1 waits for it; all writers have data, on one line of 1 ns per element.
-    The exclusive buffer is a credit of channel 0, and its data leaves first; then the floating one lets channel 1 send."""
+    The exclusive buffer is a credit of channel 0, and its data leaves first; then the floating one lets channel 1
+    send."""
     spec = world(
         [source(parallelism=2), vertex()], [edge(ship=Ship.GLOBAL)], (0, 0, 1), exclusive=1, floating=1, nic=(100, 1)
     )

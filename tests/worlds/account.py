@@ -6,12 +6,12 @@ What does not depend on the order in which records meet is compared record by re
   such streams and write a whole number of copies per record.  Which task got which record is not compared: that is the routing's doing.
 - what such a vertex has committed.
 
-Behind a vertex that writes a fraction of a copy per record it depends on the order which records go on.  Their number does not, nor
-does their channel (copies are routed by their ordinals), so the records of each channel are counted.  A rescaled vertex counts anew:
-behind it only what is order-free can be compared.  A vertex that emits what it commits may do so when its readers have finished: they drop
-it, as in Flink, and how much that is depends on the checkpoints.  Windows of processing time lose what they hold at the end
-of data, and how much that is depends on when it comes.  So do windows of event time, while all sources are idle.
-What is left out is said by `not_compared`.
+Behind a vertex that writes a fraction of a copy per record it depends on the order which records go on.  Their number
+does not, nor does their channel (copies are routed by their ordinals), so the records of each channel are counted.  A
+rescaled vertex counts anew: behind it only what is order-free can be compared.  A vertex that emits what it commits may
+do so when its readers have finished: they drop it, as in Flink, and how much that is depends on the checkpoints.
+Windows of processing time lose what they hold at the end of data, and how much that is depends on when it comes.  So do
+windows of event time, while all sources are idle.  What is left out is said by `not_compared`.
 """
 
 from __future__ import annotations

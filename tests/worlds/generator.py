@@ -1,6 +1,7 @@
 """Random tiny worlds as scenario files: a job, a way of checkpointing, what goes wrong.  The same seed writes the same file.
 
-Every key of a scenario has its share of worlds (`tests.worlds.keys` holds that); sizes and times are such that most runs take milliseconds.
+Every key of a scenario has its share of worlds (`tests.worlds.keys` holds that); sizes and times are such that most
+runs take milliseconds.
 """
 
 from __future__ import annotations
@@ -114,8 +115,9 @@ def _fit_weights(job: Document) -> None:
 def _ends_naively(world: Document) -> bool:
     """Whether each task may wait for a last checkpoint of its own.
 
-    What tasks finish with behind a savepoint that drains the job is lost, as it was before FLIP-147.  With union state no checkpoint
-    completes once one of its tasks has finished its operators and another has not, so both wait for ever (VertexFinishedStateChecker).
+    What tasks finish with behind a savepoint that drains the job is lost, as it was before FLIP-147.  With union state
+    no checkpoint completes once one of its tasks has finished its operators and another has not, so both wait for ever
+    (VertexFinishedStateChecker).
     """
     drained = any(action.get("stop") == "drain" for action in world.get("actions", ()))
     return not drained and not any(vertex.get("union-state") for vertex in world["job"].values())

@@ -1,6 +1,7 @@
 """Random jobs: deep graphs, joins of joins, diamonds, several transactional sinks, cascades of them, requests to the outside.
 
-Numbers of records and times per record are drawn together, so that a job has one or two seconds of work however it is built.
+Numbers of records and times per record are drawn together, so that a job has one or two seconds of work however it is
+built.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Is a job that gets nowhere held up by limits its own world sets too low?  The same world without them is run, and says so.
 
-A limit is the reason if the job was ended by it, comes to its end without it, and takes longer there than the limit allows.
-Everything else is a finding: a job that should be quick enough, or that gets nowhere without limits as well.
+A limit is the reason if the job was ended by it, comes to its end without it, and takes longer there than the limit
+allows. Everything else is a finding: a job that should be quick enough, or that gets nowhere without limits as well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Laws about two runs of one random world: `python -m tests.worlds.metamorphic --count 1000`.
 
-A law edits the world, runs both, and says what differs that may not.  A world that a law says nothing about does not count for it.
+A law edits the world, runs both, and says what differs that may not.  A world that a law says nothing about does not
+count for it.
 """
 
 from __future__ import annotations
@@ -237,8 +238,9 @@ def _without_end(world: Document) -> Document:
 def all_times_scale(world: Document) -> str | None:
     """Twice every time and half of every rate: whatever happens, happens at twice its time.
 
-    Without what draws a phase, an episode or a size: it would be rounded to another nanosecond.  Rounding also decides who comes first of
-    two at one instant, and all that follows.  So a finding has to come again where checkpoints begin and reach tasks at other moments.
+    Without what draws a phase, an episode or a size: it would be rounded to another nanosecond.  Rounding also decides
+    who comes first of two at one instant, and all that follows.  So a finding has to come again where checkpoints begin
+    and reach tasks at other moments.
     """
     plain = _without_draws(world)
     found = _does_not_scale(_scenario(plain))

@@ -1,8 +1,8 @@
 """Thousands of random worlds over all cores: `python -m tests.worlds.nightly --count 10000`.
 
-Sound strategies must leave no violation and end their job, and both engines must agree on it.  Strategies known to be wrong must be
-caught in some of their worlds; how often breaks of the runtime are noticed is counted.
-A world that fails is told by its seed; its file is kept, and a small one that shows the same.
+Sound strategies must leave no violation and end their job, and both engines must agree on it.  Strategies known to be
+wrong must be caught in some of their worlds; how often breaks of the runtime are noticed is counted.  A world that
+fails is told by its seed; its file is kept, and a small one that shows the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Which features meet which faults in random worlds: `python -m tests.worlds.pairs` prints a table of pairs and counts.
 
-A feature is what a world sets.  A fault is what strikes it, or what its limits allow to happen: which of those happened, a run says.
+A feature is what a world sets.  A fault is what strikes it, or what its limits allow to happen: which of those
+happened, a run says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A job that has made the savepoint it stops with does not go back behind it: its output is visible, and no checkpoint holds it.
 
-Unless its JobManager is lost: a stop is not remembered, and a savepoint is no checkpoint to recover from (CheckpointCoordinator
+Unless its JobManager is lost: a stop is not remembered, and a savepoint is no checkpoint to recover from
+(CheckpointCoordinator
 #completePendingCheckpoint adds none to the CompletedCheckpointStore).
 """
 

@@ -1,7 +1,8 @@
 """A run in which every record carries its identity, from its source to the commit: slow, readable, the same whatever fails.
 
-The identities live in the reference plane.  A job that begins from another one's snapshot takes them over with the records.  Where its
-streams stand as they stood, it takes them one by one; where they were dealt out anew, in any order: the places of records are not known.
+The identities live in the reference plane.  A job that begins from another one's snapshot takes them over with the
+records.  Where its streams stand as they stood, it takes them one by one; where they were dealt out anew, in any order:
+the places of records are not known.
 """
 
 from __future__ import annotations

@@ -182,8 +182,9 @@ def _may_fail(scenario: Scenario) -> bool:
 def _hangs(scenario: Scenario, result: Result) -> bool:
     """Its tasks wait for each other, as Flink's do where barriers that overtook meet others that are forced to align.
 
-    With naive ends they also do so without a checkpoint.  A task that closes declines until its readers have read its last record.
-    A reader still aligns for a checkpoint that was declined: the barrier it needs is that of a task that waits for the next one.
+    With naive ends they also do so without a checkpoint.  A task that closes declines until its readers have read its
+    last record.  A reader still aligns for a checkpoint that was declined: the barrier it needs is that of a task that
+    waits for the next one.
     """
     if scenario.checkpoint.finish == "naive" and _pace(result) == "its late checkpoints are FAILED":
         return {"CHECKPOINT_DECLINED_TASK_CLOSING"} == set(_late(result)["failure_message"])

@@ -1,8 +1,8 @@
 """Do the constants hold for other recordings?  Leave a recording out, estimate again, predict it.
 
 For each recording there are three sets of constants: from all recordings, from all others, and from all other families.
-A constant that no other family tells comes from all other recordings.  One that no other recording tells keeps its default.
-Estimating is cheap; the caller simulates, each different run once.
+A constant that no other family tells comes from all other recordings.  One that no other recording tells keeps its
+default.  Estimating is cheap; the caller simulates, each different run once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recordings -> the constants of their environment: robust medians with intervals, and the constants that no recording tells.
 
-Each recording has one vote per constant: the median of its samples, however many they are.  The constant is the median of the votes.
-The interval holds 95 % of the medians of resampled votes (bootstrap, Efron 1979).  Nothing is simulated.
+Each recording has one vote per constant: the median of its samples, however many they are.  The constant is the median
+of the votes.  The interval holds 95 % of the medians of resampled votes (bootstrap, Efron 1979).  Nothing is simulated.
 """
 
 from __future__ import annotations

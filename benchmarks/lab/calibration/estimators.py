@@ -1,7 +1,8 @@
 """Samples of the constants of an environment in a recording: differences of recorded times, nothing simulated.
 
-A recording shows a constant many times or never.  Estimators rely on the configuration: latencies and bandwidths of storage, requested
-delays, the interval.  The remaining time belongs to the environment.  `estimate` makes a value of the samples of several recordings.
+A recording shows a constant many times or never.  Estimators rely on the configuration: latencies and bandwidths of
+storage, requested delays, the interval.  The remaining time belongs to the environment.  `estimate` makes a value of
+the samples of several recordings.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ def _start(recording: Recording) -> list[float]:
 def _flusher(recording: Recording) -> list[float]:
     """The flush interval of a source that never waits.  Its outputs hold the records since its last flush; flushes are whole periods apart.
 
-    An excess over the timeout accumulates over the flushes between two checkpoints, up to one timeout: then it is invisible.
+    An excess over the timeout accumulates over the flushes between two checkpoints, up to one timeout: then it is
+    invisible.
     """
     timeout_ms = parse_flink_duration(str(recording.config.flink.get(_TIMEOUT, FIXED_OPTIONS[_TIMEOUT]))) / 10**6
     rates = {

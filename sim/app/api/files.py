@@ -26,8 +26,8 @@ def read_traces(
 
     `counts` of the result has a row per trace and table with the `count` of its rows.  Rows that could not be used are of the kind
     `quarantine`, with file, line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its
-    values are taken as.  `master`: "here" or a Spark cluster; by default here what is small.  ValueError: an impossible choice, or nothing
-    to read.
+    values are taken as.  `master`: "here" or a Spark cluster; by default here what is small.  ValueError: an impossible
+    choice, or nothing to read.
     """
     return traces.read_traces(str(folder), str(tables), listener=Notebook(), **options)
 

@@ -68,7 +68,8 @@ class ImportedJob(importing.ImportedJob):
     ) -> WrittenTimeline:
         """Write what each subtask did in its checkpoints as Trace Event JSON, for ui.perfetto.dev; None: all that are known.
 
-        Times are since the first known trigger.  Raises OptionError (a window that shows nothing), and what `explain` raises.
+        Times are since the first known trigger.  Raises OptionError (a window that shows nothing), and what `explain`
+        raises.
         """
         from sim.app.verbs.pictures import draw_source
 
@@ -90,8 +91,9 @@ def import_job(*sources: str | PathLike[str], progress: bool = True, **options: 
     """Turn a real Flink job into a scenario.
 
     `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved answers, an archive of a history server, logs of a
-    JobManager, or a recording.  `out`: the file to write; its history (checkpoints, residuals, backtest) is kept beside it.
-    Raises RecordingError (not readable, or no scenario comes of it), OptionError (a ValueError: what does not go together).
+    JobManager, or a recording.  `out`: the file to write; its history (checkpoints, residuals, backtest) is kept beside
+    it.  Raises RecordingError (not readable, or no scenario comes of it), OptionError (a ValueError: what does not go
+    together).
     """
     _need_sources("import_job", sources)
     found = importing.import_job(sources, listener=Notebook(show=progress), **options)
@@ -140,7 +142,8 @@ def watch(url: str, out: str | PathLike[str], *, progress: bool = True, **option
     """Watch a running job: look at it now and then, and hold its checkpoints to a forecast.
 
     `url`: its JobManager (``"http://jobmanager:8081"``).  `out`: the folder that is the memory of the watch; the same folder goes on.
-    Raises RestError (a new folder, and no answer), MemoryFileError (a damaged folder), OptionError (a ValueError: a bad value).
+    Raises RestError (a new folder, and no answer), MemoryFileError (a damaged folder), OptionError (a ValueError: a bad
+    value).
     """
     return watch_verb(url, listener=Notebook(show=progress), folder=out, **options)
 

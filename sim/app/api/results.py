@@ -257,7 +257,8 @@ class RunAgain:
 class Results(Guessed, RunAgain):
     """The results of a study: a strategy is a combination, and has a run per replication.
 
-    Tables have the columns `strategy` and `replication`, then those of `ckptsim schema --results`; times are ms, sizes bytes.
+    Tables have the columns `strategy` and `replication`, then those of `ckptsim schema --results`; times are ms, sizes
+    bytes.
     """
 
     INSTEAD: ClassVar[Mapping[str, str]] = {

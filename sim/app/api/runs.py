@@ -39,8 +39,9 @@ def compare(
 ) -> Results:
     """Run studies side by side: ``sim.compare("job.yaml")``, ``sim.compare(study, changed)``, ``sim.compare({"today": a, "new": b})``.
 
-    Studies, files and results that are there already may be mixed; results are taken as they are.  Without names, those of the studies
-    are used, numbered where two are the same.  ValueError: nothing to compare.  TypeError: neither study, results nor path.
+    Studies, files and results that are there already may be mixed; results are taken as they are.  Without names, those
+    of the studies are used, numbered where two are the same.  ValueError: nothing to compare.  TypeError: neither
+    study, results nor path.
     """
     named = _named(what)
     if not named:

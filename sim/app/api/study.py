@@ -128,7 +128,8 @@ class Study(Guessed, RunAgain):
     def with_(self, changes: Changes = (), /, **sections: Mapping[str, Any]) -> Study:
         """The same with other values: ``study.with_({"checkpoint.interval": "10 s"})`` or ``study.with_(checkpoint={"interval": "10 s"})``.
 
-        A list of values is an axis.  Raises ScenarioError (what is wrong, with the key), TypeError (changes of another form).
+        A list of values is an axis.  Raises ScenarioError (what is wrong, with the key), TypeError (changes of another
+        form).
         """
         lines = [
             *lines_of(changes),

@@ -20,7 +20,8 @@ from sim.studies.progress import Clock, TimeLeft, Watch
 class Console(Listener):
     """The console as the listener of a verb.  `show` prints the result, before it is kept; as JSON its `facts` are printed instead.
 
-    A reader that goes away (``| head``) does not keep results from being kept: its BrokenPipeError is raised at the end of the block.
+    A reader that goes away (``| head``) does not keep results from being kept: its BrokenPipeError is raised at the end
+    of the block.
     """
 
     def __init__(self, show: Callable[[Any], object], *, as_json: bool = False, indent: int | None = None) -> None:

@@ -22,8 +22,8 @@ from sim.studies.progress import ENDING
 
 # ---- Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number.
 #
-# A handler stops the work by an exception, and some callers swallow exceptions: finalisers, callbacks at a fork, a library's `except:`.
-# So a timer looks whether the work is really being stopped, and interrupts it again if it is not.
+# A handler stops the work by an exception, and some callers swallow exceptions: finalisers, callbacks at a fork, a
+# library's `except:`. So a timer looks whether the work is really being stopped, and interrupts it again if it is not.
 
 PATIENCE_S = 10.0
 """Stopping work takes a moment.  A signal after this time ends the command at once."""

@@ -193,7 +193,8 @@ def read(
 ) -> Code:
     """Read CSV series, JSON of Prometheus and Grafana, offsets, arrivals, cluster events, failures, recordings and logs into tables.
 
-    Formats are detected from the content. Invalid rows are never lost: the table `quarantine` lists them with file, line and reason.
+    Formats are detected from the content. Invalid rows are never lost: the table `quarantine` lists them with file,
+    line and reason.
     """
     from sim.app.verbs.traces import read_traces
 

@@ -173,7 +173,8 @@ def diff_of(
 ) -> Code:
     """Compare the inputs of A and B, the effect on the answer, and the share of each change in it.
 
-    Scenarios and jobs run under the same random numbers, with each change alone and with all. Results of sweep and advise are read, not run again.
+    Scenarios and jobs run under the same random numbers, with each change alone and with all. Results of sweep and
+    advise are read, not run again.
     """
     from sim.app.verbs.diff import diff
 
@@ -204,7 +205,8 @@ def advise_on(
 ) -> Code:
     """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets your limits.
 
-    The output folder has all runs, the job and a sweep file of the trials. Run the same command to resume after an interruption.
+    The output folder has all runs, the job and a sweep file of the trials. Run the same command to resume after an
+    interruption.
     """
     from sim.app.verbs.advise import advise
 

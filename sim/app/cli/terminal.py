@@ -24,8 +24,8 @@ MAX_LINE_LENGTH = 24
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
     """Print a table on stdout.  `text_cells`: no cell is a number, and long ones may be wrapped.
 
-    A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the one or the other in
-    pieces, with headers in several lines: what takes fewer lines.
+    A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the one or
+    the other in pieces, with headers in several lines: what takes fewer lines.
     """
     header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():

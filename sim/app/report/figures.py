@@ -58,8 +58,8 @@ def phase_of(part: str) -> str:
 def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | None:
     """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy.  None: no checkpoint is over.
 
-    Panels share one scale.  One whose bars would not be seen on it has its own, in milliseconds, and says so.
-    A first upload would hide all others: the title of its panel says how long it took.  `end_s`: where the axis of time ends.
+    Panels share one scale.  One whose bars would not be seen on it has its own, in milliseconds, and says so.  A first
+    upload would hide all others: the title of its panel says how long it took.  `end_s`: where the axis of time ends.
     """
     stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
     if not stacks:

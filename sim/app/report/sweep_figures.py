@@ -183,7 +183,8 @@ _FAILS, _IS_LOWER_BOUND = "its job fails", "it did not end"
 def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
     """`rows`: of runs with checkpoints.  None: fewer than two windows, or no value.
 
-    Runs without a value, or whose job failed, are not drawn as 0; the row of their setting reports them.  A lower bound is drawn as a ring.
+    Runs without a value, or whose job failed, are not drawn as 0; the row of their setting reports them.  A lower bound
+    is drawn as a ring.
     """
     if WINDOW not in rows:
         return None

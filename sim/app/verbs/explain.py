@@ -286,8 +286,8 @@ def is_real(name: str) -> bool:
 
 # ---- What would have helped a real checkpoint: the job is imported from the same answers, and simulated as it is and changed.
 #
-# Only what a user can change is simulated: barriers, storage, the work of a snapshot.  What a checkpoint would take without a part of its
-# path is a bound, and stands with its account.
+# Only what a user can change is simulated: barriers, storage, the work of a snapshot.  What a checkpoint would take
+# without a part of its path is a bound, and stands with its account.
 
 _MAX_SIMULATED_CHANGES = 4
 """Changes that are simulated: those that spare most."""

@@ -229,7 +229,8 @@ def import_job(
 ) -> ImportedJob:
     """Read a job; `out` keeps the scenario and, beside it, its history, before its backtest and with it.
 
-    RecordingError: not readable, or no scenario comes of it.  ScenarioError: the file is not.  OptionError: what does not go together.
+    RecordingError: not readable, or no scenario comes of it.  ScenarioError: the file is not.  OptionError: what does
+    not go together.
     """
     listener, given = listener or Listener(), with_defaults(ImportOptions, options)
     place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]

@@ -1,8 +1,9 @@
 """The options of each command, described once.
 
-A command has a TypedDict: a key is the keyword of Python, its `Option` says what the command line needs beside that. Derived are the options
-of the command line (`sim/app/cli/options.py`), the keywords of Python (``**options: Unpack[AdviseOptions]``), the stored command line, and
-the reference. `--help` imports this module, so it imports nothing heavy.
+A command has a TypedDict: a key is the keyword of Python, its `Option` says what the command line needs beside that.
+Derived are the options of the command line (`sim/app/cli/options.py`), the keywords of Python (``**options:
+Unpack[AdviseOptions]``), the stored command line, and the reference. `--help` imports this module, so it imports
+nothing heavy.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ def read_traces(
 ) -> ReadTraces:
     """Read all files below `folder`, or the answer to a range query of Prometheus (its URL), into Parquet tables in the folder `tables`.
 
-    TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: settings of Spark without it.
+    TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: settings of
+    Spark without it.
     """
     listener, given = listener or Listener(), with_defaults(ReadTracesOptions, options)
     master, conf, chosen = given["master"], given["conf"], _choices(given)

@@ -90,7 +90,8 @@ def watch(
 ) -> Watched:
     """Watch until `duration` is over, or it is interrupted.  Every event is a result for the listener.
 
-    RestError: the first look of a new folder gets no answer.  MemoryFileError: the folder is damaged.  OptionError: a bad value.
+    RestError: the first look of a new folder gets no answer.  MemoryFileError: the folder is damaged.  OptionError: a
+    bad value.
     """
     listener, clock = listener or Listener(), clock or WatchClock()
     request = _Request.of(url, with_defaults(WatchOptions, options))

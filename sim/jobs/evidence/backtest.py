@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 
 # ---- How far predictions of other settings may be off, as far as a history tells: chance, the machine, and what the backtest found.
 #
-# A history of few checkpoints says little about a 90 % quantile, and another run of as many has another one by chance alone.  Samples
-# drawn
-# from the history itself show by how much.
+# A history of few checkpoints says little about a 90 % quantile, and another run of as many has another one by chance
+# alone.  Samples drawn from the history itself show by how much.
 
 MACHINE = 1.3
 """The factor between runs of one job on machines that do other things as well, beside chance."""

@@ -82,8 +82,8 @@ def _shares(inlet: Input, vertex: Vertex) -> list[Fraction]:
 
 # ---- The features of a scenario that decide whether recordings cover it, with their values.
 #
-# A choice has words as values, a number has counts or amounts.  A feature may have several values in a scenario, e.g. the parallelisms of
-# its vertices.  An absent part (no state, no faults) has no value, and needs no recording.
+# A choice has words as values, a number has counts or amounts.  A feature may have several values in a scenario, e.g.
+# the parallelisms of its vertices.  An absent part (no state, no faults) has no value, and needs no recording.
 
 Value = str | int
 
@@ -408,8 +408,8 @@ FEATURES = (
 
 # ---- The validity envelope: the values of features for which predictions were compared with recordings, and the errors there.
 #
-# Its file is part of the package (`make envelope` writes it from the recordings of this project), so that users without recordings are
-# warned, too.  Features are checked one by one: a combination that was never recorded is not noticed.
+# Its file is part of the package (`make envelope` writes it from the recordings of this project), so that users without
+# recordings are warned, too.  Features are checked one by one: a combination that was never recorded is not noticed.
 
 FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))

@@ -20,8 +20,9 @@ from sim.model.sinks import SINKS
 # ---- The predicates of conditions: named properties of a scenario, each with a sentence where it holds, and the place of the model that
 # tells.
 #
-# A predicate is true, false, or None: the event that it asks for (a failure, a rescale, a drain) is not in the scenario, and may happen.
-# A key of Flink or its operator that is not modelled is true or false where it is written, and None where it is not.
+# A predicate is true, false, or None: the event that it asks for (a failure, a rescale, a drain) is not in the
+# scenario, and may happen. A key of Flink or its operator that is not modelled is true or false where it is written,
+# and None where it is not.
 
 Truth = bool | None
 

@@ -14,9 +14,8 @@ from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
 
 # ---- The bars that predictions must meet, and whether they do: a row per bar.
 #
-# A row of the truth table is a recording and a vertex.  Durations that are noise on both sides are left out: they would count as exact
-# and
-# hide the others.  `sim.model.quantities` has the bars.
+# A row of the truth table is a recording and a vertex.  Durations that are noise on both sides are left out: they would
+# count as exact and hide the others.  `sim.model.quantities` has the bars.
 
 _HIGH_BACKPRESSURE_MS = 500.0
 """Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
@@ -135,7 +134,8 @@ _VERTICES: Mapping[str, Callable[[Sequence[RecordedVertex], str | None], bool]] 
 }
 
 
-# Whether predictions order recordings correctly: of two that differ in one setting, which is slower, stores more, has less throughput.
+# Whether predictions order recordings correctly: of two that differ in one setting, which is slower, stores more, has
+# less throughput.
 #
 # A difference counts if it exceeds that of repetitions, and the spread of checkpoints and samples within a run.
 

@@ -118,8 +118,9 @@ def _savepoints(result: Result) -> Iterator[RunValue]:
 
 # ---- The settings of a recorded job, a value for each independent choice: recordings are compared by them.
 #
-# Two keys of Flink for one choice (unaligned, and its timeout) are one setting.  So is the place of the work for checkpoints, on however
-# many vertices.  State counts per subtask: twice the subtasks with twice the keys are one difference.
+# Two keys of Flink for one choice (unaligned, and its timeout) are one setting.  So is the place of the work for
+# checkpoints, on however many vertices.  State counts per subtask: twice the subtasks with twice the keys are one
+# difference.
 
 Settings = Mapping[str, Any]
 
@@ -151,11 +152,10 @@ def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
 
 # ---- Two tidy tables of observations, of a real job and of its simulation, as one table with errors: what all comparisons read.
 #
-# For each quantity and vertex both sides have three percentiles over the checkpoints of a run or the samples of a series.  A vertex's
-# value
-# in a checkpoint is the median over its subtasks.  The first checkpoint meets queues that are not full yet, so it has rows of its own:
-# their
-# quantity ends with `FIRST`.  A number about the whole run is its own three percentiles.
+# For each quantity and vertex both sides have three percentiles over the checkpoints of a run or the samples of a
+# series.  A vertex's value in a checkpoint is the median over its subtasks.  The first checkpoint meets queues that are
+# not full yet, so it has rows of its own: their quantity ends with `FIRST`.  A number about the whole run is its own
+# three percentiles.
 
 FIRST_SUFFIX = " (first)"
 """Suffix of a quantity of the first checkpoint: 'start_delay (first)'."""
@@ -231,8 +231,8 @@ def truth(
     """The rows of a recording, for all its quantities.
 
     `overheads`: in place of the scenario's own.  `document`: if it was made of the recording before.  `progress` gets the simulated time
-    [ns] of each run.
-    RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out what `unmodelled` names.
+    [ns] of each run.  RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out
+    what `unmodelled` names.
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
@@ -352,8 +352,8 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
 def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
     """Per group: recordings, rows, share covered, median and 90 % quantile of the absolute relative error.
 
-    First the median over the vertices of a recording is computed, then that over recordings.  Rows without an error (observed 0, predicted
-    more) only count as not covered.
+    First the median over the vertices of a recording is computed, then that over recordings.  Rows without an error
+    (observed 0, predicted more) only count as not covered.
     """
     rows = judged(table).assign(error=lambda rows: rows["relative_error"].abs())
     groups = rows.groupby(list(by), sort=False)

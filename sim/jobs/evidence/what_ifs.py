@@ -256,7 +256,8 @@ def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | Non
 def _honest(learned: float, observed_ms: float, predicted_ms: float) -> float:
     """The factor with what it leaves out.
 
-    It is learned from durations of which `NEGLIGIBLE_MS` more or less are no difference; and no what-if is closer than the job as it is.
+    It is learned from durations of which `NEGLIGIBLE_MS` more or less are no difference; and no what-if is closer than
+    the job as it is.
     """
     low, high = sorted((max(observed_ms, 1.0), max(predicted_ms, 1.0)))
     return max(learned, MIN_FACTOR, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
@@ -316,8 +317,8 @@ def _factors_text(backtest: Backtest, kinds: Sequence[Kind]) -> str:
 
 # ---- How often checkpoints of a what-if are no longer than so many times the predicted ones: what recordings of such changes have shown.
 #
-# A factor that holds for all recordings is too wide to act on: one change in ten came out twice as long as predicted.  A chance tells
-# how many of such changes keep a limit, and what to watch says when to go back.
+# A factor that holds for all recordings is too wide to act on: one change in ten came out twice as long as predicted.
+# A chance tells how many of such changes keep a limit, and what to watch says when to go back.
 
 LIKELY = 0.8
 """Four of five: a change with this chance is advised without a reservation."""

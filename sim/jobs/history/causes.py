@@ -122,9 +122,9 @@ def chance(rhythm: Rhythm, points: Sequence[RecordedCheckpoint]) -> float:
 # ---- Whether a process stood still during a checkpoint: no subtask of a task manager reached any stage, and more than one kind of work
 # waited.
 #
-# A full collection of garbage, a stopped or swapped process, or a host that runs something else all look like that in Flink's statistics.
-# Back-pressure does not: it keeps barriers behind data, but a source takes the coordinator's call, and files are written, as quickly as
-# ever.
+# A full collection of garbage, a stopped or swapped process, or a host that runs something else all look like that in
+# Flink's statistics. Back-pressure does not: it keeps barriers behind data, but a source takes the coordinator's call,
+# and files are written, as quickly as ever.
 
 _LEAST_NS = 500 * MS
 """Shorter pauses are common where cores are busy."""

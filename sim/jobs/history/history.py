@@ -240,11 +240,10 @@ def durations_ms(history: History) -> list[float]:
 
 # ---- When each subtask reached each stage of a checkpoint, from the durations that Flink reports [ns after the trigger].
 #
-# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are durations: start delay, alignment, synchronous and asynchronous part.
-# They
-# follow one another in an aligned snapshot; an unaligned one begins with the first barrier, and its asynchronous part waits for the
-# others.
-# Times are ms and of several clocks: a task manager measures the start delay, the JobManager the acknowledgement.
+# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are durations: start delay, alignment, synchronous and
+# asynchronous part. They follow one another in an aligned snapshot; an unaligned one begins with the first barrier, and
+# its asynchronous part waits for the others. Times are ms and of several clocks: a task manager measures the start
+# delay, the JobManager the acknowledgement.
 
 
 class Moments(NamedTuple):
@@ -346,8 +345,8 @@ def writers_of(history: History, subtask: SubtaskId) -> Iterator[SubtaskId]:
 
 # ---- Subtasks that need longer for a record than the others of their vertex: the first thing to look at, as it slows every checkpoint.
 #
-# Flink's answers have the busy time and the records of each subtask.  Busy time per record is the work of a record, whatever share of the
-# records a subtask gets.
+# Flink's answers have the busy time and the records of each subtask.  Busy time per record is the work of a record,
+# whatever share of the records a subtask gets.
 
 _SLOWER = 1.5
 """A subtask that waits at times needs up to a third longer for the same work: it wakes up, and finds caches cold."""

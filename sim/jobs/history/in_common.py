@@ -158,11 +158,10 @@ def _usual_distance_ms(history: History) -> float:
 
 # ---- What slow checkpoints have in common that the others have not, and how sure that is.
 #
-# Each feature is tested by itself, one-sided: presence by Fisher's exact test, amounts by the exact test of Mann and Whitney.  Many
-# features
-# are tried on few checkpoints, so probabilities are corrected for their number (Holm 1979).  A test shows what goes together, and no
-# cause.
-# What the job's plan makes likely beforehand, its rhythms, is corrected apart from what is only looked for.
+# Each feature is tested by itself, one-sided: presence by Fisher's exact test, amounts by the exact test of Mann and
+# Whitney.  Many features are tried on few checkpoints, so probabilities are corrected for their number (Holm 1979).  A
+# test shows what goes together, and no cause.  What the job's plan makes likely beforehand, its rhythms, is corrected
+# apart from what is only looked for.
 
 SURE_P_VALUE, LIKELY_P_VALUE = 0.01, 0.05
 

@@ -1,9 +1,9 @@
 """Flink's statistics of one checkpoint -> its critical path, followed from the last acknowledgement to the trigger.
 
-The steps are those of a simulated checkpoint (`sim.results.critical_path`), told from less.  No statistic says through which channel the
-last
-barrier came.  Where all came at about the same time, the one that was under way for longest is taken: what happened before the others
-set out did not delay them.  Else it is the one that set out last.  Nor does one say what an asynchronous part waited for; sizes tell it.
+The steps are those of a simulated checkpoint (`sim.results.critical_path`), told from less.  No statistic says through
+which channel the last barrier came.  Where all came at about the same time, the one that was under way for longest is
+taken: what happened before the others set out did not delay them.  Else it is the one that set out last.  Nor does one
+say what an asynchronous part waited for; sizes tell it.
 
 `ckptsim validate --explain` holds recorded paths to simulated ones, and simulated ones to their journals.
 """
@@ -69,8 +69,8 @@ def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
 def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[PathStep, ...]]:
     """The critical path first, and those that are as long within `NEAR`: without it, a checkpoint would take as long by one of them.
 
-    They end with another vertex that acknowledges at about the same time.  Or where several barriers came together, they lead over the one
-    that set out last.
+    They end with another vertex that acknowledges at about the same time.  Or where several barriers came together,
+    they lead over the one that set out last.
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return
@@ -225,7 +225,8 @@ class _Search:
     def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
         """Whose last barrier the asynchronous part waited for: its own, or that of a subtask with the same file of channel state.
 
-        The wait decided if most of the part had passed when the barrier came.  State that it uploads meanwhile could have decided, too.
+        The wait decided if most of the part had passed when the barrier came.  State that it uploads meanwhile could
+        have decided, too.
         """
         synced_ns, acknowledged_ns = self.moments[name].synced_ns, self.moments[name].acknowledged_ns
         together = [

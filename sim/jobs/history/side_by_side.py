@@ -1,10 +1,12 @@
 """The sharpest test of the model: a recording's checkpoints explained from what happened, beside those of its simulation.
 
-Both are told from statistics, by the same rules: what a journal knows beyond them is in no recording.  Single checkpoints do not repeat, so
-those of equal rank are compared: the slowest recorded with the slowest simulated, and so on.  Where what leads is decided by chance, ranks
-do not agree for the best of models.  So the simulation with another seed is held to the same rules in the recording's place.
+Both are told from statistics, by the same rules: what a journal knows beyond them is in no recording.  Single
+checkpoints do not repeat, so those of equal rank are compared: the slowest recorded with the slowest simulated, and so
+on.  Where what leads is decided by chance, ranks do not agree for the best of models.  So the simulation with another
+seed is held to the same rules in the recording's place.
 
-A part leads a checkpoint where most of its time went, in classes that both Flink's statistics and a journal can tell apart.
+A part leads a checkpoint where most of its time went, in classes that both Flink's statistics and a journal can tell
+apart.
 """
 
 from __future__ import annotations

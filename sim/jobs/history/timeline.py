@@ -1,7 +1,7 @@
 """Checkpoints of a real job -> the events of their timeline, from Flink's statistics: what each subtask did, and the critical paths.
 
-Tracks and names are those of a simulated run.  What statistics do not tell is not drawn: threads, queues, files, and ways of barriers that
-are on no critical path.
+Tracks and names are those of a simulated run.  What statistics do not tell is not drawn: threads, queues, files, and
+ways of barriers that are on no critical path.
 """
 
 from __future__ import annotations

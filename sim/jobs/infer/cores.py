@@ -23,11 +23,11 @@ from sim.model.units import format_number, parse_duration
 
 # ---- Work before the barrier, told from the latency of scheduling and acknowledgement: no field of Flink names either.
 #
-# Both are the rest of the time to a subtask's acknowledgement: less start delay, alignment, synchronous and asynchronous phase.  Two
-# things
-# tell them apart.  Work before the barrier (`prepareSnapshotPreBarrier`: flushes of sinks, of SQL windows, of mini-batches, asynchronous
-# state that is drained) delays the barrier, so no reader can have it earlier.  And latency strikes all vertices of a job alike: a vertex
-# works before the barrier only if its rests exceed those of vertices that provably do not.
+# Both are the rest of the time to a subtask's acknowledgement: less start delay, alignment, synchronous and
+# asynchronous phase.  Two things tell them apart.  Work before the barrier (`prepareSnapshotPreBarrier`: flushes of
+# sinks, of SQL windows, of mini-batches, asynchronous state that is drained) delays the barrier, so no reader can have
+# it earlier.  And latency strikes all vertices of a job alike: a vertex works before the barrier only if its rests
+# exceed those of vertices that provably do not.
 #
 # An unaligned snapshot does not wait for the other barriers; that wait belongs to its asynchronous phase.
 
@@ -159,9 +159,9 @@ def _arrival_ms(edge: RestInput, subtask: RecordedSubtask, readers: Mapping[int,
 
 # ---- Asynchronous I/O, told from what its snapshots hold: requests under way are operator state, a record each (AsyncWaitOperator).
 #
-# No counter of Flink tells how many there are.  Their number by the rate is how long an answer takes (Little's law).  With as many as may
-# be
-# under way the thread waits for room, and Flink counts that as busy.  Then busy time per record is no work.
+# No counter of Flink tells how many there are.  Their number by the rate is how long an answer takes (Little's law).
+# With as many as may be under way the thread waits for room, and Flink counts that as busy.  Then busy time per record
+# is no work.
 
 NO_WORK = "1 us"
 """Assumed of a record where waiting for room counts as busy."""
@@ -260,11 +260,12 @@ def _set(
 
 # ---- The cores of the job's hosts, and the time per record on an idle core.
 #
-# Busy time counts a thread that waits for a core as busy.  So the time per record that counters give grows with the number of threads,
-# and
-# with the parallelism.  A scenario has the time on an idle core, and says how many cores there are.
+# Busy time counts a thread that waits for a core as busy.  So the time per record that counters give grows with the
+# number of threads, and with the parallelism.  A scenario has the time on an idle core, and says how many cores there
+# are.
 #
-# It counts a thread that blocks or sleeps as busy, too.  Processor time of the processes tells both apart: only work uses it.
+# It counts a thread that blocks or sleeps as busy, too.  Processor time of the processes tells both apart: only work
+# uses it.
 
 _MIN_SLOWDOWN = 0.02
 """A smaller slowdown is no more than what counters are off by."""

@@ -1,6 +1,7 @@
 """A scenario in the making: values with their origins, and questions about values that no source tells.
 
-A missing value gets an assumption, so that the file runs.  It is marked UNKNOWN, with the question that its author should answer.
+A missing value gets an assumption, so that the file runs.  It is marked UNKNOWN, with the question that its author
+should answer.
 """
 
 # A draft is a plain document and a comment per path.  Every `infer_*` function writes into the same draft.

@@ -126,9 +126,9 @@ def _ends(parts: Sequence[tuple[float, AmountRange]]) -> tuple[list[tuple[float,
 
 # ---- The records and bytes on each edge: a writer counts its outputs together, a reader its inputs.
 #
-# Flink increments `numRecordsOut` once per record, for any number of outputs that it reaches, and `numRecordsIn` for all inputs.  Bytes
-# are
-# counted once per subtask that they are sent to.  What follows from these sums is known, the rest has bounds.
+# Flink increments `numRecordsOut` once per record, for any number of outputs that it reaches, and `numRecordsIn` for
+# all inputs.  Bytes are counted once per subtask that they are sent to.  What follows from these sums is known, the
+# rest has bounds.
 
 COUNT_STANDARD_ERRORS = 3  # standard deviations of a count
 
@@ -353,10 +353,9 @@ def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: 
 
 # ---- The share of a keyed edge's records that each subtask of its reader gets, solved from counters of all its inputs together.
 #
-# A subtask counts the records of all its inputs in one number.  What it reads from inputs without keys is known: all of a broadcast, its
-# part of what goes round, what the task before it forwards.  The rest is keyed.  Two keyed inputs are told apart by bytes if their
-# records
-# are of different sizes.  Otherwise nothing tells them apart.
+# A subtask counts the records of all its inputs in one number.  What it reads from inputs without keys is known: all of
+# a broadcast, its part of what goes round, what the task before it forwards.  The rest is keyed.  Two keyed inputs are
+# told apart by bytes if their records are of different sizes.  Otherwise nothing tells them apart.
 
 APART = 1.5
 """Sizes of records that differ by a smaller factor do not tell two inputs apart."""
@@ -381,7 +380,8 @@ def keyed_shares(
 
     `ways`: how each input is sent.
 
-    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no in-flight data.
+    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no
+    in-flight data.
     """
     flow = flowed[vertex.name]
     keyed = [i for i, way in enumerate(ways) if way.keyed]

@@ -100,8 +100,8 @@ def files_of(points: Sequence[Point]) -> Files | None:
 def below_log(files: Files, flushed_bytes: float) -> float:
     """The state in RocksDB below a changelog, of which a materialisation holds overwritten entries, too.
 
-    Between two materialisations so many bytes are rewritten.  The smaller of the last two has one increment x beside the state s:
-    s + s (1 - exp(-x / s)).
+    Between two materialisations so many bytes are rewritten.  The smaller of the last two has one increment x beside
+    the state s: s + s (1 - exp(-x / s)).
     """
     first_bytes = min(point.full_bytes for point in files.falls[-2:]) - files.increment_bytes
     size = first_bytes

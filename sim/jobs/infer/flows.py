@@ -21,10 +21,11 @@ from sim.model.units import format_byte_rate, format_duration, format_share, par
 
 # ---- The flow of records through each subtask during a window, and the use of its thread: differences of Flink's counters.
 #
-# There are two sources for it.  Samples of metrics span from the first to the last *change*, after the last restart: Flink caches metrics
-# for some seconds.  Without samples, the totals since the start of a subtask have to do.
+# There are two sources for it.  Samples of metrics span from the first to the last *change*, after the last restart:
+# Flink caches metrics for some seconds.  Without samples, the totals since the start of a subtask have to do.
 #
-# Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences of
+# Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences
+# of
 # `accumulate*TimeMs` and of counters have no such lag.  These three times add up to the elapsed time of the subtask itself, whenever its
 # metrics were fetched.
 
@@ -105,7 +106,8 @@ def flows(job: RestJob) -> dict[str, Flows]:
 def series(job: RestJob, vertex: RestVertex) -> Series:
     """The sampled metrics of a vertex, at the times when they changed.  The name of an operator's metric is its last word behind a dot.
 
-    The subtasks' own clocks date the samples if they can: they tell the time between two samples.  Otherwise the time of reading counts.
+    The subtasks' own clocks date the samples if they can: they tell the time between two samples.  Otherwise the time
+    of reading counts.
     """
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
     if vertex.name in job.known:
@@ -273,9 +275,9 @@ def _number(value: object) -> float:
 
 # ---- What snapshots of RocksDB cost beside their bytes: the synchronous part, and the wait for a disk on which files are being merged.
 #
-# The flush that makes one file too many starts a compaction, whose result is in the next checkpoint.  The snapshot that flushed shares
-# its
-# disk with it, so it takes longer than others: in its synchronous part, its asynchronous one, or both.
+# The flush that makes one file too many starts a compaction, whose result is in the next checkpoint.  The snapshot that
+# flushed shares its disk with it, so it takes longer than others: in its synchronous part, its asynchronous one, or
+# both.
 
 _MIN_SNAPSHOTS_AT_COMPACTION = 3
 """Fewer snapshots beside a compaction tell nothing about it."""

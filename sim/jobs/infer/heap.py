@@ -19,17 +19,16 @@ from sim.model.units import SECOND, format_duration, format_size, parse_size
 
 # ---- How fast a core serialises state on the heap, and what is left of an asynchronous phase for the file.
 #
-# A snapshot of the heap is written by one thread, which serialises entry by entry: work for a core.  RocksDB has its files already.  So
-# what
-# a core does must not be read as the latency of a file, which every backend has.  Where all subtasks write alike, history shows the sum
-# of both.  What a core usually does, what the other threads leave of it, and how long a file on a local disk takes at most tell them
-# apart.
+# A snapshot of the heap is written by one thread, which serialises entry by entry: work for a core.  RocksDB has its
+# files already.  So what a core does must not be read as the latency of a file, which every backend has.  Where all
+# subtasks write alike, history shows the sum of both.  What a core usually does, what the other threads leave of it,
+# and how long a file on a local disk takes at most tell them apart.
 
 LOCAL_MS, LOCAL_MOST_MS = 30.0, 60.0
 """A file on a local disk takes so long beside its bytes, and at most.
 
-Medians of asynchronous phases with little state, or where lines over their bytes begin: 18 ms (heap, 1.6 MB), 22 ms (heap, 0.4 MB),
-19, 32, 41 and 56 ms (RocksDB), of tests/data/users-jobs and tests/data/backends.
+Medians of asynchronous phases with little state, or where lines over their bytes begin: 18 ms (heap, 1.6 MB), 22 ms
+(heap, 0.4 MB), 19, 32, 41 and 56 ms (RocksDB), of tests/data/users-jobs and tests/data/backends.
 """
 _DIRECTORIES = ("execution.checkpointing.dir", "state.checkpoints.dir")
 
@@ -48,8 +47,8 @@ class Serializing(NamedTuple):
 def serializing(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> Serializing | None:
     """Of the vertex with state on the heap; None: there is none, or several, whose phases are not one.
 
-    What RocksDB has in files would be serialised on the heap: there `state.serialize` is set to what a core usually does.
-    What RocksDB does beside its files is in the phases that tell their latency.
+    What RocksDB has in files would be serialised on the heap: there `state.serialize` is set to what a core usually
+    does. What RocksDB does beside its files is in the phases that tell their latency.
     """
     found, cluster = [], draft.document.get("cluster", {})
     for name, given in draft.document["job"].items():
@@ -82,7 +81,8 @@ def is_local(job: RestJob) -> bool:
 
 # ---- How fast state is read into the heap: from a restore that the history knows, else from the size of an entry.
 #
-# The reading thread makes an object of each entry, so the time grows with the number of entries more than with their bytes.
+# The reading thread makes an object of each entry, so the time grows with the number of entries more than with their
+# bytes.
 
 ENTRY_NS = 2_800
 """Reading an entry, beside its bytes: `tests/data/heap-restores`, values of 100 B, 1 kB and 10 kB."""
@@ -167,7 +167,8 @@ def _on_heap(draft: Draft) -> dict[str, int]:
 
 # ---- The start of a job: how long it took, and how long a TaskManager takes that ran nothing of the job, which Flink's answers tell.
 #
-# One that replaces a lost one is in the same state: classes are not loaded, libraries not fetched, the state backend never opened.
+# One that replaces a lost one is in the same state: classes are not loaded, libraries not fetched, the state backend
+# never opened.
 
 STATE_START, STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recordings of other jobs"
 """INITIALIZING of restarted tasks with keyed state, less that of tasks beside them without, in two recorded jobs (`tests/data/lost`)."""

@@ -1,8 +1,8 @@
 """The checkpoints of a log -> a scenario that is mostly questions.
 
-A log tells times and sizes of checkpoints, the scheduled vertices, and the configuration of the cluster.  It tells neither the ways of
-records nor their rates.  Checkpoints without a pause between them, each as late as the last, show that barriers wait behind data.
-Then the job is saturated, and the assumed workload saturates it, too.
+A log tells times and sizes of checkpoints, the scheduled vertices, and the configuration of the cluster.  It tells
+neither the ways of records nor their rates.  Checkpoints without a pause between them, each as late as the last, show
+that barriers wait behind data.  Then the job is saturated, and the assumed workload saturates it, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class TriggerRhythm:
 def rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = ()) -> TriggerRhythm:
     """Similar gaps show an interval; similar rests after the checkpoints show a minimum pause.
 
-    A restart begins a new rhythm (`runs_ms`: lines of the switches to RUNNING), and what expires holds the next trigger back.
+    A restart begins a new rhythm (`runs_ms`: lines of the switches to RUNNING), and what expires holds the next trigger
+    back.
     """
     in_one_run = [
         (a, b)

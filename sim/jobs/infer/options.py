@@ -28,8 +28,8 @@ from sim.model.units import LARGEST, MS, UnitError, format_duration, format_shar
 
 # ---- The options of the job's checkpoints and of its cluster, as Flink states them.
 #
-# The effective checkpoint configuration of a job has an answer of its own.  Everything else comes from the configuration of the cluster.
-# No answer tells the options that a program sets itself.
+# The effective checkpoint configuration of a job has an answer of its own.  Everything else comes from the
+# configuration of the cluster.  No answer tells the options that a program sets itself.
 
 SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
@@ -298,7 +298,8 @@ def _placement(draft: Draft, job: RestJob) -> None:
 
 # ---- What a file of Flink's configuration adds to an import: keys that the answers, or the log, of the job do not tell.
 #
-# The job that runs tells what is in force.  A file may be newer, or of another job: where both say a value, that of the job counts.
+# The job that runs tells what is in force.  A file may be newer, or of another job: where both say a value, that of the
+# job counts.
 
 _OF_GRAPH = frozenset({"parallelism.default", "pipeline.max-parallelism"})
 _RESTART = "restart-strategy."

@@ -28,12 +28,13 @@ from sim.model.units import format_duration
 
 # ---- What the checkpoints of a history took beyond the model: the tails that a mean or a median never shows.
 #
-# A residual is what one subtask took in one checkpoint beyond what is usual for it.  Usual is the median of a phase or, where sizes
-# differ,
-# the line of the vertex's own asynchronous phases over what they wrote: growth and large files are no chance.  Waits that the protocol
-# explains are no residuals: alignment, channel state, barriers that wait behind data, work before the barrier.
+# A residual is what one subtask took in one checkpoint beyond what is usual for it.  Usual is the median of a phase or,
+# where sizes differ, the line of the vertex's own asynchronous phases over what they wrote: growth and large files are
+# no chance.  Waits that the protocol explains are no residuals: alignment, channel state, barriers that wait behind
+# data, work before the barrier.
 #
-# Parts of one subtask belong together: a long synchronous phase beside a short asynchronous one is nothing unusual, so their sum counts.
+# Parts of one subtask belong together: a long synchronous phase beside a short asynchronous one is nothing unusual, so
+# their sum counts.
 
 MIN_RESIDUAL_CHECKPOINTS, MAX_RESIDUAL_CHECKPOINTS = 8, 50
 """Checkpoints to draw from: fewer show no tail, more make the file longer and it no truer.  The latest count."""
@@ -172,8 +173,8 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 # ---- A snapshot of a real job -> its scenario: every value with its origin, every gap with a question.
 #
-# The import of a recording reads a configuration only.  This one has to read measurements, as no answer tells the time per record.
-# Each part of the scenario has a module of its own; this one puts them together.
+# The import of a recording reads a configuration only.  This one has to read measurements, as no answer tells the time
+# per record.  Each part of the scenario has a module of its own; this one puts them together.
 
 CHECKPOINTS = 12  # number of checkpoints in a run
 MIN_RUN_MS, MAX_RUN_MS = 60_000, 3_600_000

@@ -19,10 +19,10 @@ from sim.model.units import format_number, format_rate, format_size
 
 # ---- The time per record of a vertex and of its subtasks, read off counters: busy time by records.
 #
-# Busy time is all that is neither waiting for input nor for output.  A thread that is full pays for records only.  One that waits now and
-# then also pays for waking up, and finds its caches cold: records of the same work take it up to a third longer.  So full subtasks tell
-# the time per record.  What others need is an upper bound: it may say that a subtask is faster than the full ones, never that it is
-# slower.
+# Busy time is all that is neither waiting for input nor for output.  A thread that is full pays for records only.  One
+# that waits now and then also pays for waking up, and finds its caches cold: records of the same work take it up to a
+# third longer.  So full subtasks tell the time per record.  What others need is an upper bound: it may say that a
+# subtask is faster than the full ones, never that it is slower.
 
 FULL = 0.9  # of its time busy: a subtask that sets the pace of all others
 SAME_WORK = 0.03  # times of a record that differ by less are one
@@ -135,7 +135,8 @@ def _noise(job: RestJob, vertex: RestVertex, flow: Flows, way: str, subtask: int
 
 # ---- The work of each vertex, read off counters: origin, number and size of its records, and the time for each (`infer.services`).
 #
-# =============  ==================================================================================================================
+# =============
+# ==================================================================================================================
 # service        busy time / records in (sources: out), without what its snapshots kept the task thread busy
 # fan-out        records out / records in
 # record         bytes / records of an edge
@@ -144,7 +145,8 @@ def _noise(job: RestJob, vertex: RestVertex, flow: Flows, way: str, subtask: int
 # silent         subtasks that emit nothing while others do; the rest is what the others do
 # waits          with the lock, if its busy time is NaN: a thread of its own emits, and Flink does not measure that one
 # weights        records in of each subtask behind a hash, less what its inputs without keys bring (`infer.edges.shares`)
-# =============  ==================================================================================================================
+# =============
+# ==================================================================================================================
 
 WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured

@@ -155,10 +155,8 @@ def _line(seconds: Sequence[float], sizes: Sequence[float]) -> _Line:
 # ---- A changelog that lies in memory: which jobs have one, and what copying a change costs, read off the history of checkpoints.
 #
 # `state.changelog.storage` of a job does not tell: TaskManagers read their own configuration.  Sizes do.  What a checkpoint refers to
-# beside
-# what was written for it stays the same from one materialisation to the next, because each writes the whole log.  With files it is all
-# that
-# the checkpoint before had.
+# beside what was written for it stays the same from one materialisation to the next, because each writes the whole log.
+# With files it is all that the checkpoint before had.
 
 _MIN_CHANGES = 1000
 """Fewer are copied within less than a millisecond or a few, which Flink's whole milliseconds do not tell."""
@@ -194,9 +192,9 @@ def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: st
 
 # ---- How much of its state a vertex rewrites: read off files, or asked.
 #
-# Files of RocksDB and a changelog show the bytes that are rewritten: the product of the records that rewrite an entry and the size of
-# one.
-# Snapshots of the heap are always written in full and show neither.  Then both are asked, with what the answers change.
+# Files of RocksDB and a changelog show the bytes that are rewritten: the product of the records that rewrite an entry
+# and the size of one.  Snapshots of the heap are always written in full and show neither.  Then both are asked, with
+# what the answers change.
 
 _SHARES = (1.0, 0.1)
 """Answers whose effect the question names, beside none."""
@@ -291,8 +289,8 @@ def _written(size: int, value: int, records: float) -> str:
 
 # ---- The state of each vertex, read off its latest checkpoint: size, backend, and the part that changes or is new.
 #
-# It is `state_size` less in-flight data.  Behind a hash it counts as keyed state, elsewhere as operator state: the history does not tell
-# them apart.
+# It is `state_size` less in-flight data.  Behind a hash it counts as keyed state, elsewhere as operator state: the
+# history does not tell them apart.
 
 TTL = "table.exec.state.ttl"
 
@@ -434,8 +432,8 @@ def _levelled(
 ) -> None:
     """Set growth that has come to its limit.  The scenario begins there: it is about what comes after the history.
 
-    Where keys come and go, sizes differ by chance from one checkpoint to the next.  Sizes that are the same to the byte while records
-    arrive are those of keys that have all come.
+    Where keys come and go, sizes differ by chance from one checkpoint to the next.  Sizes that are the same to the byte
+    while records arrive are those of keys that have all come.
     """
     limit, rise = (
         f"{level.size_bytes:,.0f} bytes",

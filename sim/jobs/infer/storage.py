@@ -29,9 +29,8 @@ from sim.model.units import UnitError, format_byte_rate, format_duration, parse_
 
 # ---- A line through asynchronous phases: the bytes of one stream, and how long the phase took.
 #
-# Theil and Sen's line: the median of the slopes between all pairs, which single slow checkpoints do not bend.  It begins at the latency
-# of a
-# file, and its slope is the time per byte.
+# Theil and Sen's line: the median of the slopes between all pairs, which single slow checkpoints do not bend.  It
+# begins at the latency of a file, and its slope is the time per byte.
 
 MIN_PHASES_FOR_LINE = 8
 """Fewer phases are no line."""
@@ -88,18 +87,17 @@ def line_through(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 
 # ---- The speed of checkpoint storage, read off the asynchronous phases: latency per file, and bandwidth.
 #
-# Every subtask gives a point per checkpoint: the bytes of its longest stream, and the duration of its asynchronous phase.  A line through
-# all points begins at the latency, and its slope is the bandwidth.  State below `data-inline-threshold` is written to no file and gives
-# no
-# point.  Tables of RocksDB are written side by side.  A changelog waits for its batch before it writes.
-# Subtasks that write alike show only the sum.  Then late checkpoints may show the latency of the metadata, which stands for all.
+# Every subtask gives a point per checkpoint: the bytes of its longest stream, and the duration of its asynchronous
+# phase.  A line through all points begins at the latency, and its slope is the bandwidth.  State below
+# `data-inline-threshold` is written to no file and gives no point.  Tables of RocksDB are written side by side.  A
+# changelog waits for its batch before it writes.  Subtasks that write alike show only the sum.  Then late checkpoints
+# may show the latency of the metadata, which stands for all.
 #
-# With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, and for tasks that share its file of channel
-# state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as well.  Then only vertices without
-# readers give points, from snapshots that waited for no barrier; if these are no line, from those with little in flight.
-# Those may write no file.  Then all vertices give points, if each task has a file of channel state for itself: state and channel state
-# are
-# written side by side, so the longer stream counts.
+# With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, and for tasks that share its
+# file of channel state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as
+# well.  Then only vertices without readers give points, from snapshots that waited for no barrier; if these are no
+# line, from those with little in flight.  Those may write no file.  Then all vertices give points, if each task has a
+# file of channel state for itself: state and channel state are written side by side, so the longer stream counts.
 
 INLINE_OPTIONS = (
     "execution.checkpointing.data-inline-threshold",
@@ -254,7 +252,8 @@ def _is_prompt(subtask: RecordedSubtask) -> bool:
 def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[RecordedSubtask], bool]:
     """Beside its state; and the last barrier was there when the asynchronous phase began, or long before it usually ends.
 
-    The usual phase decides, not the own one: that would choose long phases among those that waited, and make storage slow.
+    The usual phase decides, not the own one: that would choose long phases among those that waited, and make storage
+    slow.
     """
     usual_ms = _usual_ms(job, vertex)
 
@@ -333,11 +332,11 @@ def _metadata(job: RestJob) -> tuple[int | None, str]:
 
 # ---- What operators do in their asynchronous phase beside writing state: what they upload themselves, for instance (FLINK-37375).
 #
-# Flink reports the phase as a whole.  Where state and data in flight need no file, all of it is work.  With unaligned checkpoints the
-# phase also waits for the remaining barriers, and for a file of channel state that tasks of one TaskManager share (FLINK-26803).  The
-# files
-# of other vertices bound that: a file has a latency and a bandwidth, so one that is k times as large takes at most k times as long.
-# Under an aligned timeout the phase waits for the barrier to leave the output queue as well, which nothing tells.
+# Flink reports the phase as a whole.  Where state and data in flight need no file, all of it is work.  With unaligned
+# checkpoints the phase also waits for the remaining barriers, and for a file of channel state that tasks of one
+# TaskManager share (FLINK-26803).  The files of other vertices bound that: a file has a latency and a bandwidth, so one
+# that is k times as large takes at most k times as long.  Under an aligned timeout the phase waits for the barrier to
+# leave the output queue as well, which nothing tells.
 
 
 def infer_uploads(draft: Draft, job: RestJob) -> None:
@@ -444,9 +443,9 @@ def _last_barrier_ms(subtask: RecordedSubtask) -> float:
 
 # ---- How late a task is for a barrier, and how fast unaligned checkpoints write in-flight data.
 #
-# A history of aligned checkpoints tells the first where tasks are idle, and never the second.  Values of recordings stand for what it
-# does not tell, as they decide what unaligned checkpoints gain.  In a history of unaligned ones both are part of what each file takes
-# (`sim.jobs.infer.storage`).
+# A history of aligned checkpoints tells the first where tasks are idle, and never the second.  Values of recordings
+# stand for what it does not tell, as they decide what unaligned checkpoints gain.  In a history of unaligned ones both
+# are part of what each file takes (`sim.jobs.infer.storage`).
 
 WAKE_UP, WAKE_UP_RANGE = "12 ms", "2 to 43 ms"
 """From one vertex to the next, medians of jobs on Flink 2.3 (`tests/data/users-jobs`): code that runs once in a checkpoint is slow."""

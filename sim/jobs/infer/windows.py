@@ -107,8 +107,8 @@ _SEED = 1
 def gathering(turns: Sequence[float], durations_ms: Sequence[float]) -> float:
     """Return the p-value of the weighted Rayleigh test for concentration of durations at one phase.
 
-    The statistic is the length of the mean of unit vectors at the phases, weighted by duration minus the shortest duration;
-    its null distribution comes from random permutations of the durations.  `turns`: phases in [0, 1).
+    The statistic is the length of the mean of unit vectors at the phases, weighted by duration minus the shortest
+    duration; its null distribution comes from random permutations of the durations.  `turns`: phases in [0, 1).
     """
     took = np.array(durations_ms, dtype=float)
     if not took.size:
@@ -323,8 +323,9 @@ class UnknownRhythm(NamedTuple):
 def unknown_rhythm(times_ms: Sequence[float], durations_ms: Sequence[float]) -> UnknownRhythm | None:
     """Find the period of durations.  `times_ms`: trigger times.  Returns None if there are too few, or all are equal.
 
-    At each frequency the squared length of the mean vector, weighted by duration minus the shortest, is divided by its mean over
-    permutations (Lomb's periodogram).  The p-value is that of the maximum over all frequencies (Westfall and Young 1993).
+    At each frequency the squared length of the mean vector, weighted by duration minus the shortest, is divided by its
+    mean over permutations (Lomb's periodogram).  The p-value is that of the maximum over all frequencies (Westfall and
+    Young 1993).
     """
     times, took = np.array(times_ms, dtype=float), np.array(durations_ms, dtype=float)
     if len(times) < _MIN_SIZES_FOR_PERIOD:
@@ -353,13 +354,16 @@ def _powers(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> 
 
 # ---- The `window:` of each vertex that the plan says has one, or whose state rises and falls as windows make it.
 #
-# =================  ============================================================================================================
-# kind, sizes, time  the description of the operator in the plan; without one: a saw tooth through the sizes of its state, and a question
+# =================
+# ============================================================================================================ kind,
+# sizes, time  the description of the operator in the plan; without one: a saw tooth through the sizes of its state, and
+# a question
 # phase              where the state size falls, relative to the checkpoint triggers
 # state-per-record   the slope of the sizes / records in
 # fan-out            records out per end / records in between two ends: a short sample covers a fractional number of windows
 # service, fire      busy time of a step of the counters = records in x service + records out x fire
-# =================  ============================================================================================================
+# =================
+# ============================================================================================================
 
 FLOOR = 0.1  # of the height of the tooth: a lower floor is data that arrived while the window fired
 UNPLANNED = 0.97  # if the plan names no window
@@ -429,8 +433,9 @@ def _found(job: RestJob, vertex: RestVertex) -> _Found | None:
 def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
     """Find timers of a keyed function that fire together and clear its heap state.  Returns None if its sizes do not show them.
 
-    A checkpoint taken while they fire is off the curve.  Then long checkpoints must have the same period as well (Rayleigh test).
-    Sizes that only rise are not accepted, whatever period fits them: checkpoints a little more than a period apart rise along each tooth.
+    A checkpoint taken while they fire is off the curve.  Then long checkpoints must have the same period as well
+    (Rayleigh test).  Sizes that only rise are not accepted, whatever period fits them: checkpoints a little more than a
+    period apart rise along each tooth.
     """
     sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
     if sum(after < before for (_, before), (_, after) in pairwise(sizes)) < TEETH - 1:

@@ -2,7 +2,8 @@
 
 It only asks and keeps; other modules read the answers.  A history server answers the same requests, without metrics.
 
-Flink caches: it fetches metrics from task managers every `metrics.fetcher.update-interval` (10 s) at most, and checkpoints every
+Flink caches: it fetches metrics from task managers every `metrics.fetcher.update-interval` (10 s) at most, and
+checkpoints every
 `web.refresh-interval` (3 s).  So samples are more frequent than changes, and their readers look at the changes.
 """
 

@@ -18,8 +18,9 @@ from sim.model.text import one_line
 
 # ---- JobManager logs -> the history of a job's checkpoints, its vertices and its configuration.
 #
-# Messages of 1.9 to 2.3 are known (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph, GlobalConfiguration), in any layout.
-# Trigger times are epoch milliseconds in the message itself.  Other times are those of the lines; only their differences count.
+# Messages of 1.9 to 2.3 are known (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph,
+# GlobalConfiguration), in any layout.  Trigger times are epoch milliseconds in the message itself.  Other times are
+# those of the lines; only their differences count.
 
 MAX_LINE_LENGTH = 20_000
 DAY_MS = 86_400_000

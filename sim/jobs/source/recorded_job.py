@@ -239,8 +239,9 @@ def check_graph(vertices: Iterable[RecordedVertex]) -> None:
 
 # ---- A real Flink job that was watched: its graph, checkpoints and metrics, from any kind of source.
 #
-# Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks).  Times are epoch
-# milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  Other fields of the API are ignored.
+# Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks).
+# Times are epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  Other fields of the API are
+# ignored.
 
 Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
 _Sample = int | float  # NaN where nothing was sampled

@@ -74,9 +74,9 @@ def _label(operator: str) -> str:
 
 # ---- The answers of a Flink REST API about one job: every answer under its path, and repeated samples of metrics.
 #
-# It knows neither the origin of the answers (a live endpoint, a saved folder, an archive of a history server) nor their meaning.
-# Foreign ids of jobs and vertices become parts of paths and files, so they are checked: both are AbstractIDs, 16 bytes in hexadecimal
-# digits.
+# It knows neither the origin of the answers (a live endpoint, a saved folder, an archive of a history server) nor their
+# meaning. Foreign ids of jobs and vertices become parts of paths and files, so they are checked: both are AbstractIDs,
+# 16 bytes in hexadecimal digits.
 
 ID = "[0-9a-f]{32}"
 _ID = re.compile(ID)
@@ -149,7 +149,8 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
 
 # ---- The answers of Flink's REST API as typed values.  Field names are Flink's; other fields are ignored.
 #
-# Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3.  Later fields have a default.
+# Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3.  Later fields have a
+# default.
 
 MAX_PARALLELISM = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MAX_VERTICES = 1000  # a job has tens

@@ -36,7 +36,8 @@ from sim.model.text import Address, one_line
 
 # ---- Connections with an overall time limit, however slowly the server sends; redirects within one server only.
 #
-# A socket's time limit holds for each read.  A server that sends a byte a second never reaches it, in a body or in a header.
+# A socket's time limit holds for each read.  A server that sends a byte a second never reaches it, in a body or in a
+# header.
 
 MAX_REASON_CHARS = 160  # characters of an address in a message
 Left = Callable[[], float]
@@ -153,7 +154,8 @@ def origin(url: str) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
-# An HTTP endpoint, asked politely: limits of time and memory, a few retries with growing pauses, and a clear message for every failure.
+# An HTTP endpoint, asked politely: limits of time and memory, a few retries with growing pauses, and a clear message
+# for every failure.
 #
 # It knows JSON, and that Flink answers in it.  `sim.jobs.source.fetching` decides about the requests.
 # Plain urllib is enough for reading.

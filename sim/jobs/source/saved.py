@@ -20,17 +20,19 @@ from sim.jobs.source.secrets import masked
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
 from sim.model.text import one_line
 
-# A snapshot as files: a folder or zip of JSON, to be sent to a colleague and imported there.  Each answer stands under its REST path.
+# A snapshot as files: a folder or zip of JSON, to be sent to a colleague and imported there.  Each answer stands under
+# its REST path.
 #
 #     jobs/<id>/checkpoints/config.json                  the answer to /jobs/<id>/checkpoints/config
 #     samples/<epoch ms>/jobs/<id>/vertices/<id>/metrics.json    answers to repeated requests
 #     source.json                                        the address, and the requests without an answer
 #
-# Only `jobs/...` must exist: answers saved by hand are read too.  Other files, links, pipes and hidden files are ignored.
+# Only `jobs/...` must exist: answers saved by hand are read too.  Other files, links, pipes and hidden files are
+# ignored.
 #
-# An archive of Flink's history server is one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.  The JobManager writes
-# it
-# into `jobmanager.archive.fs.dir` (FsJobArchivist).  The `json` of an entry is the answer of its path as text.  It holds no metrics.
+# An archive of Flink's history server is one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.  The
+# JobManager writes it into `jobmanager.archive.fs.dir` (FsJobArchivist).  The `json` of an entry is the answer of its
+# path as text.  It holds no metrics.
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MAX_FILES = 200_000
@@ -41,7 +43,8 @@ Reader = Callable[[int], bytes]
 def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) -> int:
     """Save everything or nothing, into a new or empty folder; returns the number of masked secrets.
 
-    OSError: the folder cannot be written.  FileExistsError: it holds other files.  RecordingError: a path is not Flink's.
+    OSError: the folder cannot be written.  FileExistsError: it holds other files.  RecordingError: a path is not
+    Flink's.
     """
     if folder.exists() and not is_free(folder):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))

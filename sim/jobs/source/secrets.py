@@ -12,8 +12,9 @@ from sim.jobs.source.rest_answers import RestSnapshot
 
 # ---- Secrets in a text: patterns for the syntaxes that people write them in.
 #
-# The end of an unquoted password is unknown, so it ends at a blank.  Patterns hide too much rather than too little: a secret that
-# was sent cannot be taken back.  The group `v` of each pattern is the secret; `b` and `c` are the backslashes and the quote before it.
+# The end of an unquoted password is unknown, so it ends at a blank.  Patterns hide too much rather than too little: a
+# secret that was sent cannot be taken back.  The group `v` of each pattern is the secret; `b` and `c` are the
+# backslashes and the quote before it.
 
 HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT
 _OF_FLINK = (  # GlobalConfiguration.SENSITIVE_KEYS
@@ -184,8 +185,9 @@ def _users(text: str) -> Iterator[tuple[int, int]]:
 
 # ---- Passwords, keys and tokens in the answers of a cluster are replaced by ``******``: answers are sent to colleagues.
 #
-# Flink itself hides values of keys that look secret (GlobalConfiguration.SENSITIVE_KEYS), but only in its own configuration.  It hides
-# no parameters of a job.  Nor does it hide secrets inside other values: options of a JVM, addresses, SQL, stack traces.
+# Flink itself hides values of keys that look secret (GlobalConfiguration.SENSITIVE_KEYS), but only in its own
+# configuration.  It hides no parameters of a job.  Nor does it hide secrets inside other values: options of a JVM,
+# addresses, SQL, stack traces.
 
 _MAX_TEXT_CHARS = 100_000  # characters of one text; what follows is left out
 _MAX_CACHED_CHARS = 80  # characters of a text that is likely to come again, at the next look or of the next subtask

@@ -163,11 +163,10 @@ def interval_ms(scenario: Scenario) -> float | None:
 
 # ---- When checkpoints have left a forecast: Page's test (Biometrika 41, 1954), checkpoint by checkpoint.
 #
-# A forecast allows a share of checkpoints on the wrong side of a line: a tenth beyond p90, half beyond p50.  Each checkpoint multiplies
-# the
-# likelihood ratio of "far more of them are" against "as many as allowed".  It never falls below 1, where the count begins again: that
-# place
-# is the estimate of when the change began.  A ratio of `ONE_IN` is a false alarm once in as many checkpoints on average (Lorden 1971).
+# A forecast allows a share of checkpoints on the wrong side of a line: a tenth beyond p90, half beyond p50.  Each
+# checkpoint multiplies the likelihood ratio of "far more of them are" against "as many as allowed".  It never falls
+# below 1, where the count begins again: that place is the estimate of when the change began.  A ratio of `ONE_IN` is a
+# false alarm once in as many checkpoints on average (Lorden 1971).
 
 ONE_IN = 10_000
 

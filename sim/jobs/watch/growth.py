@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 # ---- State that grows, and when checkpoints pass a limit by it.
 #
-# The slope is that of Theil and Sen (the median of all slopes between two checkpoints), with its 95 % interval: single large checkpoints
-# do not turn it.  How much longer checkpoints take with larger state is simulated, as a ratio: it scales what is observed now.
+# The slope is that of Theil and Sen (the median of all slopes between two checkpoints), with its 95 % interval: single
+# large checkpoints do not turn it.  How much longer checkpoints take with larger state is simulated, as a ratio: it
+# scales what is observed now.
 
 MIN_GROWTH_CHECKPOINTS = 12
 """Checkpoints that show a growth."""

@@ -317,8 +317,8 @@ class MeasuredLook:
 def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
     """Whether Flink has fetched counters of the job's tasks in between.  A running thread's times grow also where no record comes.
 
-    Flink: MetricFetcherImpl.  It asks its TaskManagers at a look, and shows what they answer at the next one.  What they do not answer
-    in time is as it was.
+    Flink:  MetricFetcherImpl.  It asks its TaskManagers at a look, and shows what they answer at the next one.  What
+    they do not answer in time is as it was.
     """
     return before.job != now.job or before.totals != now.totals
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 # ---- A watch as OpenMetrics text 1.0 (github.com/prometheus/OpenMetrics, specification/OpenMetrics.md).
 #
-# The textfile collector of Prometheus' node exporter reads the same text: it has no timestamps and no exemplars, and the last line is a
-# comment there.
+# The textfile collector of Prometheus' node exporter reads the same text: it has no timestamps and no exemplars, and
+# the last line is a comment there.
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -282,10 +282,10 @@ def _state(done: Sequence[SeenCheckpoint]) -> Chart:
 
 # ---- A server of what a watch publishes: `/metrics` for Prometheus, and the page at `/`.
 #
-# Tornado serves all readers from one thread, so one that is slow or silent keeps nobody waiting.  A connection is one request, and is
-# closed
-# after CONNECTION_LIMIT_S, however far it has come.  On a loopback address only names of this machine are served: a page of another site
-# could otherwise let its own name resolve to this address, and read the job in the user's browser (DNS rebinding).
+# Tornado serves all readers from one thread, so one that is slow or silent keeps nobody waiting.  A connection is one
+# request, and is closed after CONNECTION_LIMIT_S, however far it has come.  On a loopback address only names of this
+# machine are served: a page of another site could otherwise let its own name resolve to this address, and read the job
+# in the user's browser (DNS rebinding).
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 CONNECTION_LIMIT_S = 5.0

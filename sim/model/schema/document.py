@@ -184,8 +184,8 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
 
 # ---- A scenario as it is written: one class per mapping of the file, one field per key (hyphens for underscores).
 #
-# Says what may be written where and what it means; `sim.model.schema.study` makes the model of it.  Defaults live in the model:
-# a key that is not given is None here.
+# Says what may be written where and what it means; `sim.model.schema.study` makes the model of it.  Defaults live in
+# the model: a key that is not given is None here.
 
 
 class Run(Options, of=(scenario.Run,), axes=False):

@@ -221,8 +221,8 @@ RescaleField = Annotated[
 def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     """(ns in the run, duration in ns or 0) of each row, in the order of time.
 
-    Times count from the earliest one, which happens `at` (default: at the start of the run).  With `from` they count from so long after
-    the earliest one, and there may be none.  Times between faults count from the start.
+    Times count from the earliest one, which happens `at` (default: at the start of the run).  With `from` they count
+    from so long after the earliest one, and there may be none.  Times between faults count from the start.
     """
     file, unit_ns, between = folder / (fault.trace or ""), fault.unit, fault.between == "true"
     where = tuple((fault.where or {}).items())

@@ -1,6 +1,7 @@
 """Types of the leaves of a scenario document: quantities with units, whole numbers, choices, and the sweep axis.
 
-Every leaf parses itself (`sim.model.units`) and carries its JSON Schema; a list of leaves where one is expected is a sweep axis.
+Every leaf parses itself (`sim.model.units`) and carries its JSON Schema; a list of leaves where one is expected is a
+sweep axis.
 """
 
 from __future__ import annotations

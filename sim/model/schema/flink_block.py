@@ -1,10 +1,11 @@
 """Flink's own keys, of `flink:` and of the file that `flink-file:` names, moved to their places in the document before it is checked.
 
-A modelled key behaves as if its place had been written.  All others are named in warnings; a misspelt name of a modelled key is a mistake.
-Both ``execution.checkpointing.interval: 30s`` and Flink's nested spelling of config.yaml are read.
+A modelled key behaves as if its place had been written.  All others are named in warnings; a misspelt name of a
+modelled key is a mistake.  Both ``execution.checkpointing.interval: 30s`` and Flink's nested spelling of config.yaml
+are read.
 
-Where several say a value, the command line wins, key by key: first --set, then the file of --flink, then the scenario.  A scenario that
-says a value twice is a mistake.
+Where several say a value, the command line wins, key by key: first --set, then the file of --flink, then the scenario.
+A scenario that says a value twice is a mistake.
 """
 
 from __future__ import annotations

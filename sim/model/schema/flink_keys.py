@@ -1,6 +1,7 @@
 """Flink's configuration keys as this project sees them: modelled, known but not modelled, or unknown.
 
-The modelled ones come from the records of options.  `keys.txt` has all keys of several versions, read from Flink's jars by
+The modelled ones come from the records of options.  `keys.txt` has all keys of several versions, read from Flink's jars
+by
 `benchmarks.flink.option_keys`.
 """
 

@@ -27,7 +27,8 @@ from sim.model.units import format_byte_rate, format_duration, format_number, fo
 
 # ---- Settings of a scenario -> lines of a Flink configuration, to paste.  What `flink:` reads, written.
 #
-# Flat keys are read in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x) alike.  Names are those of the job's version.
+# Flat keys are read in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x) alike.  Names are those of the
+# job's version.
 
 _ALWAYS_WRITTEN = ("checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers", "cluster.network.debloat")
 """Options that are written in any case."""
@@ -227,8 +228,8 @@ _OF_NONE = {"threshold": "-1", "wait": "-1 ms", "attempts": UNLIMITED}
 
 # ---- Options at their defaults that decide in many jobs: their names, for one line next to the axes of a file.
 #
-# Which options decide was measured: `benchmarks/defaults.py` gives each option that a file leaves out another plausible value, and keeps
-# those that change the duration of checkpoints or their data in flight by more than a quarter.
+# Which options decide was measured: `benchmarks/defaults.py` gives each option that a file leaves out another plausible
+# value, and keeps those that change the duration of checkpoints or their data in flight by more than a quarter.
 
 FILE = Path(__file__).with_name("defaults.csv")
 OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5

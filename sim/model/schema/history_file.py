@@ -133,8 +133,9 @@ def _text(value: float, kind: Kind) -> str:
 
 # ---- The history file, JSON beside an imported scenario: its checkpoints, residuals and backtest.  The scenario names it in one line.
 #
-# Older files have the sections `residuals:` and `backtest:` themselves.  Both are read alike: `put_history` puts the sections of the file
-# into the document before it is checked, and mistakes are told at their place in the file.  `split_history` takes them out of a text again.
+# Older files have the sections `residuals:` and `backtest:` themselves.  Both are read alike:  `put_history` puts the
+# sections of the file into the document before it is checked, and mistakes are told at their place in the file.
+# `split_history` takes them out of a text again.
 
 ENDING = ".history.json"
 SECTIONS = ("residuals", "backtest")

@@ -90,8 +90,8 @@ class OnlyWith:
 
 # ---- The base of every mapping of a scenario document: which keys it knows, and what it says about others.
 #
-# Pydantic can read the descriptions of keys as it makes a class (`use_attribute_docstrings`).  That takes a third of the time that all
-# sections take together, in every command.  Only the schema shows them, so that it reads them here.
+# Pydantic can read the descriptions of keys as it makes a class (`use_attribute_docstrings`).  That takes a third of
+# the time that all sections take together, in every command.  Only the schema shows them, so that it reads them here.
 
 
 def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:

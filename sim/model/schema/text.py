@@ -118,7 +118,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 # ---- Scenario text -> plain mappings, lists and scalars, with the place of every key.
 #
-# Guards against files that are no scenarios or hostile ones (binary, huge, deeply nested, alias bombs); knows no key by name.
+# Guards against files that are no scenarios or hostile ones (binary, huge, deeply nested, alias bombs); knows no key by
+# name.
 
 MAX_BYTES = 10**6
 """Ten thousand vertices fit; a long rate belongs into a trace file."""

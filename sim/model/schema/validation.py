@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sim.model.schema.vertex import State
 
 
-# Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice makes void, counts
-# no machine has room for.
+# Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice
+# makes void, counts no machine has room for.
 
 _MAX_NODES, _MAX_FILES, _MAX_JOBS, _MAX_SLOWER = 100_000, 10_000, 1_000, 1_000
 

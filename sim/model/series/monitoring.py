@@ -346,8 +346,9 @@ def table_of_offsets(columns: Sequence[str], rows: Iterable[tuple[int, Mapping[s
 
 # ---- JSON of monitoring systems: which kind it is, and the samples in it.
 #
-# Sources: Prometheus' HTTP API (range vectors of /api/v1/query_range and /api/v1/query); Grafana's data frames, as its query API
-# (/api/ds/query) and "Panel JSON" write them; Datadog's /api/v1/query and /api/v2/query/timeseries; `aws cloudwatch get-metric-data` and
+# Sources: Prometheus' HTTP API (range vectors of /api/v1/query_range and /api/v1/query); Grafana's data frames, as its
+# query API (/api/ds/query) and "Panel JSON" write them; Datadog's /api/v1/query and /api/v2/query/timeseries; `aws
+# cloudwatch get-metric-data` and
 # `get-metric-statistics`; InfluxDB's /query.
 
 TIMESERIES_QUERY = "/api/v2/query/timeseries"

@@ -45,8 +45,8 @@ def is_known(value: object) -> bool:
 #     ^^^^^^^^ functions    ^^^^^ the row of `metrics.csv` with the longest matching end     ^^^^ window
 #
 # `metrics.csv` has the names of Flink's reporters and of common exporters.  Case and signs do not count, and what a reporter writes
-# before
-# a name does not either: `flink_taskmanager_job_task_numRecordsIn`, `flink.task.numRecordsIn` and `numRecordsIn` are one metric.
+# before a name does not either: `flink_taskmanager_job_task_numRecordsIn`, `flink.task.numRecordsIn` and `numRecordsIn`
+# are one metric.
 
 TABLE = Path(__file__).with_name("metrics.csv")
 FLINK = "flink"
@@ -249,8 +249,8 @@ def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
 MIN_GROWN = 15
 """Samples that are larger than the one before: after fewer nobody can say that a series counts.
 
-A counter falls only when it starts again.  One that began long ago is far above what it grows by, which a load that rises is not.
-A load may rise for as long as well, so without a fall or a high beginning it stays open.
+A counter falls only when it starts again.  One that began long ago is far above what it grows by, which a load that
+rises is not.  A load may rise for as long as well, so without a fall or a high beginning it stays open.
 """
 _RESET = Fraction(1, 10)
 """A counter that was reset falls below this part of its value."""

@@ -2,9 +2,9 @@
 
 `sim.plane` calls its door.  It knows rows and integers, and of the seam nothing but the numbers of its enumerations.
 
-The language is Python restricted to what both do alike: one-dimensional sequences, rows by attribute, integers below 2**63
-and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing is allocated, raised,
-closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the text to it.
+The language is Python restricted to what both do alike: one-dimensional sequences, rows by attribute, integers below
+2**63 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing is allocated,
+raised, closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the text to it.
 
 Read in this order, each file knowing only those before it (letters are the rules of ``sim/plane/RULES.md``)::
 

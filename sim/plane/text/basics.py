@@ -298,8 +298,8 @@ def fold_channel(w: PlaneState, c: int, end: int, length: int) -> None:
 
 # ---- Buffers, markers and messages as linked elements out of one pool, and the sender's queue made of them.
 #
-# The pool is bounded by segments and credits; the markers in it are counted, so that the owner of the pool can make room before a
-# verb adds more.
+# The pool is bounded by segments and credits; the markers in it are counted, so that the owner of the pool can make
+# room before a verb adds more.
 
 
 def fetch(w: PlaneState, c: int) -> None:

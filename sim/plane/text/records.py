@@ -117,9 +117,10 @@ def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
 
 # ---- Records that a task serves ahead of their time while no other component sees it.  They are taken back before a component looks.
 #
-# A record that lies inside the current buffer and fits inside the open one changes nothing that another task reads.  So when a service
-# begins, such records are served at once, one after the other, and the task's next event is the first one that shows.  Who
-# wants to see or stop the task before that event calls `catch_up`: then the task stands where it does at this moment.
+# A record that lies inside the current buffer and fits inside the open one changes nothing that another task reads.  So
+# when a service begins, such records are served at once, one after the other, and the task's next event is the first
+# one that shows.  Who wants to see or stop the task before that event calls `catch_up`: then the task stands where it
+# does at this moment.
 
 
 def goes_far(w: PlaneState, t: int) -> bool:

@@ -372,8 +372,8 @@ def outputs(w: PlaneState, t: int) -> int:
 
 # ---- Threads that stop, and what a task leaves behind and finds when it starts anew (P1, P3-P6).
 #
-# Between `sweep` and `stand` the owner of the state (`PlaneState`) resets the rows of the tasks marked FORGETTING, but for what lasts.
-# It writes their positions, too.
+# Between `sweep` and `stand` the owner of the state (`PlaneState`) resets the rows of the tasks marked FORGETTING, but
+# for what lasts. It writes their positions, too.
 
 
 def halt(w: PlaneState, t: int) -> None:

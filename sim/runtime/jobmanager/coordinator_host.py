@@ -41,7 +41,8 @@ from sim.storage.ledger import StorageFailed
 
 # ---- The end of tasks as the JobManager knows it: whose data has ended, which have finished, and the checkpoint that follows.
 #
-# Source: SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  Plans leave out finished tasks as soon as their last message is here.
+# Source:  SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  Plans leave out finished tasks as soon as their last
+# message is here.
 
 
 class JobEnd:
@@ -206,7 +207,8 @@ class CoordinatorHost:
     def plan(self, kind: RequestKind) -> Plan | None:
         """The tasks that take part in a checkpoint begun now.  None: a required task does not run.
 
-        Parts are kept of the latest checkpoint that this job instance completed, if no other one may complete meanwhile.
+        Parts are kept of the latest checkpoint that this job instance completed, if no other one may complete
+        meanwhile.
         """
         full_plan = self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
         alone = not self.machine.pending and self.machine.latest_completed > self.context.begun_from
@@ -427,10 +429,11 @@ class CoordinatorHost:
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
 
 
-# The enumerators of sources that report a backlog: they look at the positions of their readers, and report to the coordinator (FLIP-309).
+# The enumerators of sources that report a backlog: they look at the positions of their readers, and report to the
+# coordinator (FLIP-309).
 #
-# Flink: SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports one until its last source begins; after a
-# failure it stands where its checkpoint says, and may report it again.
+# Flink:  SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports one until its last source
+# begins; after a failure it stands where its checkpoint says, and may report it again.
 
 LOOK_NS = 100_000_000
 """How often an enumerator looks [ns]; a report is at most so late."""

@@ -1,7 +1,7 @@
 """The adaptive scheduler of a running job: it goes on with fewer slots, and with more when they are back.
 
-Decides nothing: when is `sim.protocol.recovery`'s, with how many subtasks `sim.runtime.fewer_slots`'.  Another parallelism
-takes another job instance, which begins from the latest completed checkpoint.
+Decides nothing: when is `sim.protocol.recovery`'s, with how many subtasks `sim.runtime.fewer_slots`'.  Another
+parallelism takes another job instance, which begins from the latest completed checkpoint.
 """
 
 from __future__ import annotations

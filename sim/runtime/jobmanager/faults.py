@@ -58,7 +58,8 @@ def request(context: Context, coordinator: CoordinatorHost, action: Action) -> N
 
 # ---- The faults of a scenario: each strikes at its times, on the component that it names or that is drawn.
 #
-# The component that is hit handles the consequences: tasks fail over (`recovery_host`), storage retries, a slow task is slow.
+# The component that is hit handles the consequences: tasks fail over (`recovery_host`), storage retries, a slow task is
+# slow.
 
 
 class Faults:

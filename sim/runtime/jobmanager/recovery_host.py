@@ -1,6 +1,7 @@
 """The JobManager's failure handling: it carries out the commands of the recovery machine in simulated time.
 
-Decides nothing: what restarts when is `sim.protocol`'s.  How one task comes back is `restore`'s, what goes wrong is `faults`'.
+Decides nothing: what restarts when is `sim.protocol`'s.  How one task comes back is `restore`'s, what goes wrong is
+`faults`'.
 """
 
 from __future__ import annotations

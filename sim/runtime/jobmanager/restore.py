@@ -23,9 +23,8 @@ from sim.storage.requests import Work
 
 # ---- Captured output that is recovered by those who read it (`execution.checkpointing.unaligned.recover-output-on-downstream.enabled`).
 #
-# Flink: SequentialChannelStateReaderImpl#readInputData, second pass.  The bytes are the same; they are read at the other end, and the
-# writer
-# has nothing to send again.
+# Flink:  SequentialChannelStateReaderImpl#readInputData, second pass.  The bytes are the same; they are read at the
+# other end, and the writer has nothing to send again.
 
 
 def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
@@ -57,9 +56,9 @@ def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> T
 
 # ---- Tasks on their way back: deployed, state downloaded, standing where the checkpoint says, initializing until they run.
 #
-# Flink: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is still INITIALIZING;
-# it
-# runs when that is read, and the stages before it can send only then.  With checkpoints during recovery it runs at once (FLIP-547).
+# Flink:  StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is
+# still INITIALIZING; it runs when that is read, and the stages before it can send only then.  With checkpoints during
+# recovery it runs at once (FLIP-547).
 
 
 @dataclass(frozen=True, slots=True, eq=False)

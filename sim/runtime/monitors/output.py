@@ -20,7 +20,8 @@ from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
 # ---- The account of commits: what writers have to commit, and the transactions that a job began with.
 #
-# Within one job the commits themselves are judged; behind a rescale their channels have other numbers, so transactions are counted.
+# Within one job the commits themselves are judged; behind a rescale their channels have other numbers, so transactions
+# are counted.
 
 
 class Transaction(NamedTuple):
@@ -139,8 +140,8 @@ class CommitMonitor(InvariantMonitor):
     def _to_commit_by(self, task: int, holds_back: int) -> list[int]:
         """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
 
-        A job that goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
-        again.  Their output came behind the cut here and belongs to that job.
+        A job that goes on from the savepoint finds the rest in it: requests under way are made again, what waits for
+        its commit is emitted again.  Their output came behind the cut here and belongs to that job.
         """
         end = self.ends.end(task)
         read: list[int] = self.context.plane.position(task).records_out.tolist()

@@ -196,8 +196,8 @@ class CutMonitor(InvariantMonitor):
 
 # ---- The account of records: what tasks have done, kept apart from what checkpoints hold, and compared with it.
 #
-# A job that begins from a snapshot of another one goes on with that one's account, dealt out anew if it has other parallelisms.
-# It reads the counts that no restart touches (rule P8 of the plane).
+# A job that begins from a snapshot of another one goes on with that one's account, dealt out anew if it has other
+# parallelisms. It reads the counts that no restart touches (rule P8 of the plane).
 
 
 class RecordMonitor(InvariantMonitor):

@@ -1,7 +1,8 @@
 """The channel state of one task: in-flight data of its snapshots, from the plane's captures to the file, and back at a restore.
 
 Captured buffers stay pinned in their pools until they are written; slow storage therefore throttles the data plane.
-They are not kept until the last barrier is here: a writer upstream may have to send data before it can send that barrier.
+They are not kept until the last barrier is here: a writer upstream may have to send data before it can send that
+barrier.
 """
 
 from __future__ import annotations

@@ -417,7 +417,8 @@ def keyed_state(subtask: StateOwner) -> NoKeyedState:
 
 # ---- The changelog of one subtask as processes: its log is uploaded while the job runs, the backend below materialised now and then.
 #
-# Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which file, and which snapshot refers to it, is
+# Flink:  FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which file, and which snapshot refers to
+# it, is
 # `sim.storage.changelog`'s business; how files get into storage, several subtasks' as one, is `log_uploads`'.
 
 _MIN_LOOK_NS, _MAX_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged

@@ -35,10 +35,11 @@ class WaitingBytes(NamedTuple):
 class TaskPart:
     """A feature of a task: one method for each moment of the task's life.  A subclass overrides the methods it needs.
 
-    A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`, `upload`, and in
-    the end `completed` or `aborted`.  Barriers that may overtake data call `capture_begun`, `input_overtaken` and `capture_ended` besides.
-    The end of the data calls `end_input`, waits while a part `has_pending_outputs`, then calls `work_at_end`, `close`, and last `finished`.
-    A restore calls `download`, `restored`, `begin`.
+    A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`,
+    `upload`, and in the end `completed` or `aborted`.  Barriers that may overtake data call `capture_begun`,
+    `input_overtaken` and `capture_ended` besides.  The end of the data calls `end_input`, waits while a part
+    `has_pending_outputs`, then calls `work_at_end`, `close`, and last `finished`.  A restore calls `download`,
+    `restored`, `begin`.
     """
 
     @property

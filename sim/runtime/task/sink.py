@@ -141,8 +141,8 @@ class Uploads:
 
 # ---- Files an operator of one task writes per snapshot: straight to storage before the barrier, or to the local disk and uploaded later.
 #
-# The second way is FLINK-37375.  Its hazard: the names of the files are with the committer already when their checkpoint is aborted,
-# and the next complete checkpoint publishes them (`abort_policy`):
+# The second way is FLINK-37375.  Its hazard: the names of the files are with the committer already when their
+# checkpoint is aborted, and the next complete checkpoint publishes them (`abort_policy`):
 #
 # survive     the uploads go on, and the next acknowledgement waits for them
 # reupload    they are stopped and done again within the next snapshot
@@ -283,9 +283,10 @@ class OperatorFiles:
 
 # ---- A task's part in a transactional sink: its writer and its committer meet the task thread, the streams and the files.
 #
-# Decides nothing: what is committed when is `sim.protocol`'s.  A chained committer is in the writer's task; a global one is a
-# task of its own, and the committables of a barrier reach it with the last of them.  A barrier that overtakes (`exchange: as-job`)
-# leaves them behind: they are in-flight data of its checkpoint, and reach the committer when it has taken its snapshot.
+# Decides nothing: what is committed when is `sim.protocol`'s.  A chained committer is in the writer's task; a global
+# one is a task of its own, and the committables of a barrier reach it with the last of them.  A barrier that overtakes
+# (`exchange: as-job`) leaves them behind: they are in-flight data of its checkpoint, and reach the committer when it
+# has taken its snapshot.
 
 
 class SinkWriter:

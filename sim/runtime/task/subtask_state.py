@@ -132,7 +132,8 @@ class SubtaskState:
     ) -> Work[int]:
         """Process: bring back the state that is in these parts of a checkpoint, and the union list state of all subtasks.
 
-        The state then stands after `served` records of this task.  Returns how many bytes were read.  Raises StorageFailed.
+        The state then stands after `served` records of this task.  Returns how many bytes were read.  Raises
+        StorageFailed.
         """
         parts = list(parts)
         read_bytes = yield from self.keyed.restore(storage, checkpoint, parts, served)

@@ -17,7 +17,8 @@ from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urge
 
 # ---- A task's one asynchronous thread: snapshots take their turns, each stays until it is acknowledged or cancelled.
 #
-# Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, so asynchronous work of one task is serial.
+# Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, so asynchronous work of one task is
+# serial.
 
 
 @dataclass(slots=True)
@@ -102,7 +103,8 @@ class AsyncThread:
 
 # ---- Steps of equal machines, made once: many tasks of a vertex meet the barriers of a checkpoint at the same time.
 #
-# Machines are values and steps are functions of them.  A task that stands where another stood, and hears the same, goes the same way.
+# Machines are values and steps are functions of them.  A task that stands where another stood, and hears the same, goes
+# the same way.
 
 _MAX_STEPS_REMEMBERED = 512
 """Steps remembered: tasks that are equal step one after the other."""
@@ -135,8 +137,9 @@ class EqualSteps:
 
 # ---- A task's thread as the control plane sees it: mails run between records, longer work holds the thread.
 #
-# Flink: StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.  Mails run in batches: those
-# that come while a mail works wait for the next batch, and one element of the input comes before it (MailboxProcessor#runMailboxLoop).
+# Flink:  StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.  Mails run
+# in batches: those that come while a mail works wait for the next batch, and one element of the input comes before it
+# (MailboxProcessor#runMailboxLoop).
 
 
 class TaskThread:

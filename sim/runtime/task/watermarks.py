@@ -15,8 +15,8 @@ from sim.runtime.task.windows import EventTimeWindows
 
 # ---- A source that keeps in step with others: it reports its watermark, and stops reading while it is too far ahead.
 #
-# Flink: SourceOperator#emitLatestWatermark, #checkWatermarkAlignment.  A source that waits is idle to its thread: mails and barriers
-# pass.
+# Flink:  SourceOperator#emitLatestWatermark, #checkWatermarkAlignment.  A source that waits is idle to its thread:
+# mails and barriers pass.
 
 
 class AlignedSource:
@@ -79,10 +79,12 @@ class AlignedSource:
         self.slot.context.plane.pause(self.slot.task, on=waits)
 
 
-# The watermarks of a source: once per interval its mail reads the event time of the records, and sends a watermark that ends a window.
+# The watermarks of a source: once per interval its mail reads the event time of the records, and sends a watermark that
+# ends a window.
 #
-# Flink: ProgressiveTimestampsAndWatermarks.  A record's timestamp is when it is due; without a rate it is the time of its emission.
-# A source that may be idle looks every interval, and says so when it is (WatermarksWithIdleness, WatermarkToDataOutput).
+# Flink:  ProgressiveTimestampsAndWatermarks.  A record's timestamp is when it is due; without a rate it is the time of
+# its emission.  A source that may be idle looks every interval, and says so when it is (WatermarksWithIdleness,
+# WatermarkToDataOutput).
 
 
 class WatermarkGenerator(TaskPart):

@@ -148,9 +148,9 @@ class OperatorWindows(TaskPart):
 
 # ---- Windows of processing time: what they hold leaves at their ends, fired by the task thread.
 #
-# Flink: WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail fires them all.
-# Sessions end key by key: records that came within one step wait together, and leave when all of them have waited.
-# The records held are the plane's late outputs (rules L1-L10); which of them are due is decided here.
+# Flink:  WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail
+# fires them all.  Sessions end key by key: records that came within one step wait together, and leave when all of them
+# have waited.  The records held are the plane's late outputs (rules L1-L10); which of them are due is decided here.
 
 
 class ProcessingTimeWindows(OperatorWindows):

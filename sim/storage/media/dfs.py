@@ -63,9 +63,9 @@ class MetadataServer:
 
 # ---- A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
 #
-# A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's network card, and
-# each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with other transfers.
-# Source: HDFS architecture guide; hdfs-default.xml for the defaults.
+# A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's
+# network card, and each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared
+# fairly with other transfers.  Source:  HDFS architecture guide; hdfs-default.xml for the defaults.
 
 
 class DistributedFileSystem:

@@ -1,9 +1,10 @@
 """An object store (S3 and its kin): no append; an object is there when it is closed.
 
-What is written goes out in parts, several at a time, as soon as a part is full.  The last part goes with the close, and a small file is
-one request.  Every request pays its latency beside its bytes.  More requests on one prefix than the store takes are turned away
-(503 Slow Down) and come back after a pause.  Sources: S3 user guide, multipart uploads and request rates; flink-s3-fs-base; for the
-questions the Presto client asks first, PrestoS3FileSystem#create, #getFileStatus and #delete.
+What is written goes out in parts, several at a time, as soon as a part is full.  The last part goes with the close, and
+a small file is one request.  Every request pays its latency beside its bytes.  More requests on one prefix than the
+store takes are turned away (503 Slow Down) and come back after a pause.  Sources:  S3 user guide, multipart uploads and
+request rates; flink-s3-fs-base; for the questions the Presto client asks first, PrestoS3FileSystem#create,
+#getFileStatus and #delete.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ class SlowLink:
 class Episodes:
     """Slow episodes of a node, drawn.
 
-    It is slow with probability `share` at every moment, the first one included: what is left of an episode then is drawn for that.
+    It is slow with probability `share` at every moment, the first one included: what is left of an episode then is
+    drawn for that.
     """
 
     def __init__(self, options: SlowPlaces, seed: int, node: int) -> None:

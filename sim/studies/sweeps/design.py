@@ -138,7 +138,8 @@ class Windows(Section):
     """Beginnings of the windows, counted from the first row."""
     file: str | None = None
     """A table of windows (CSV or Parquet) with the columns `window` (a name) and `from_s`.  `ckptsim traces windows` adds `file` (the trace
-    of each, relative to the table) and `length_s`.  Further columns are keys of the scenario, e.g. `faults.0.at` or `run.duration`.
+    of each, relative to the table) and `length_s`.  Further columns are keys of the scenario, e.g.  `faults.0.at` or
+    `run.duration`.
     """
     most: Positive | None = None
     """Number of windows, evenly spread over all; default: all."""

@@ -29,8 +29,8 @@ from sim.studies.sweeps.sweep_file import Question
 
 # ---- Replications until a mean is precise enough: the number still needed for each combination, given its runs so far.
 #
-# The measure is half the width of the mean's 95 % confidence interval (Student's t over independent replications), as a share of the
-# mean.  It shrinks with the square root of their number (Law, Simulation Modeling and Analysis, 9.4).
+# The measure is half the width of the mean's 95 % confidence interval (Student's t over independent replications), as a
+# share of the mean.  It shrinks with the square root of their number (Law, Simulation Modeling and Analysis, 9.4).
 
 FASTEST = 2
 """First estimates of a spread are rough: the number of replications grows by this factor at most."""
@@ -39,8 +39,8 @@ FASTEST = 2
 def more_replications(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
     """The scenarios with the replications they seem to need; unchanged ones if all means are precise enough.
 
-    What had not ended when its run did counts with the time it had taken.  A combination without a value in some run gets no further
-    replications: a job that failed, or that completed no checkpoint, has no mean.
+    What had not ended when its run did counts with the time it had taken.  A combination without a value in some run
+    gets no further replications: a job that failed, or that completed no checkpoint, has no mean.
     """
     axes = [axis for axis, _ in scenarios[0].axes]
     values: dict[tuple[str, ...], list[float]] = {}
@@ -70,7 +70,8 @@ def _with_more(scenario: Scenario, values: Sequence[float], precision: Precision
     return replace(scenario, run=replace(scenario.run, replications=max(now, needed)))
 
 
-# A batch of rows as a file whose integrity can be checked: its name is the checksum of its bytes.  Its columns are those of this version.
+# A batch of rows as a file whose integrity can be checked: its name is the checksum of its bytes.  Its columns are
+# those of this version.
 #
 # The checksum is checked before anything is parsed: a damaged file can make a parser allocate any amount of memory.
 
@@ -162,8 +163,8 @@ def _digest(content: bytes) -> str:
 
 # ---- A sweep as a race (`answer.racing`): some worlds first, then the others for the settings that may still be the best.
 #
-# A world is a window with a seed, and all that varies beside the settings.  Windows are the sample: every window comes before a
-# second world of one.  The reference of the answer runs in all worlds.
+# A world is a window with a seed, and all that varies beside the settings.  Windows are the sample: every window comes
+# before a second world of one.  The reference of the answer runs in all worlds.
 
 GROWTH = 4
 """Each round has so many times the worlds of the round before."""

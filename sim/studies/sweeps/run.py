@@ -68,7 +68,8 @@ class RowTally:
 class Workers(ExitStack):
     """The workers of a sweep: `jobs` local processes, or a Spark cluster (`master`) with `conf` for its settings.
 
-    Spark takes seven seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds share it.
+    Spark takes seven seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds
+    share it.
     """
 
     def __init__(
@@ -342,7 +343,8 @@ def run_sweep(
     """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
 
     `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
-    If the file asks for a precision, as many replications run as that takes.  If settings race, losers do not run in all worlds.
+    If the file asks for a precision, as many replications run as that takes.  If settings race, losers do not run in
+    all worlds.
     `on_other` gets the owner of another command that runs cells of this folder.
     ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
     """

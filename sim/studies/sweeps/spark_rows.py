@@ -1,9 +1,10 @@
 """Cells on Spark.  Rows come back to the driver as tasks end, and are kept there, as in a local sweep.
 
-Spark spreads a list of pickled cells over tasks.  A table, by `mapInArrow`, takes 50 ms of CPU more per job: for planning and for Arrow.
-What a job returns comes with its last task.  Rows are therefore added to an accumulator, which Spark merges at the end of each task.
-Several jobs run at once, so that free slots at the end of a job serve the next one.  Short cells share a task of about a second.  A
-cell may run twice (lost executor, speculation): it is pure, so the row is the same.
+Spark spreads a list of pickled cells over tasks.  A table, by `mapInArrow`, takes 50 ms of CPU more per job: for
+planning and for Arrow.  What a job returns comes with its last task.  Rows are therefore added to an accumulator, which
+Spark merges at the end of each task.  Several jobs run at once, so that free slots at the end of a job serve the next
+one.  Short cells share a task of about a second.  A cell may run twice (lost executor, speculation): it is pure, so the
+row is the same.
 """
 
 from __future__ import annotations

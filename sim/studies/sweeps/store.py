@@ -198,9 +198,9 @@ def _outcome(row: Row, other: Row) -> str:
 
 # ---- Rows of a sweep in a folder: a file per batch, written as a whole or not at all, and used only if it is unchanged.
 #
-# A killed sweep loses the rows of its last second; the next call runs the cells that have no row or failed.  Two sweeps may share a
-# folder: they have the same rows for the same cells.  Untrustworthy files are set aside, and their cells run again.
-# Small files become few: those that a command has written are joined as it goes.
+# A killed sweep loses the rows of its last second; the next call runs the cells that have no row or failed.  Two sweeps
+# may share a folder: they have the same rows for the same cells.  Untrustworthy files are set aside, and their cells
+# run again.  Small files become few: those that a command has written are joined as it goes.
 
 PATIENCE_S = 1.0
 """The longest time that a finished row waits for a full batch."""

@@ -566,7 +566,8 @@ def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence
 def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
     """(points, seeds, block): every combination of `vary`, of the keys that change together, and of the sampled points.
 
-    Seeds that vary by themselves are apart: each point has the first.  All seeds have a block of points before the next block comes.
+    Seeds that vary by themselves are apart: each point has the first.  All seeds have a block of points before the next
+    block comes.
     """
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
     groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])

@@ -1,6 +1,7 @@
 """List the trace files below a folder or bucket, selected by name.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://.
 
-A trace is a file; the parts of a rotated log are one trace, and so are saved answers of Flink's REST API (`jobs/...json`).
+A trace is a file; the parts of a rotated log are one trace, and so are saved answers of Flink's REST API
+(`jobs/...json`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A folder of traces -> typed tables, and tables -> windows, on Spark.  The driver gets names, counts, failures and windows only.
 
-The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
-that is interrupted while reading leaves the earlier tables as they were.
+The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their
+tables.  A run that is interrupted while reading leaves the earlier tables as they were.
 """
 
 from __future__ import annotations

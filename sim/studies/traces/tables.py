@@ -1,6 +1,7 @@
 """The tables of traces, column by column: a row per observation, partitioned by `trace`, the file it comes from.
 
-Times are seconds on the trace's own clock (epoch seconds if the file has them), so that files of one experiment fit together.
+Times are seconds on the trace's own clock (epoch seconds if the file has them), so that files of one experiment fit
+together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
 
-Windows are cut trace by trace, in this process or on Spark, by the same function.  So the rates of one trace have to fit into memory.
-The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window` (a name), `from_s` (from the first
-row of the trace), `length_s`, `file` (the trace's table of rates, relative to the stored windows), and features.
+Windows are cut trace by trace, in this process or on Spark, by the same function.  So the rates of one trace have to
+fit into memory.  The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window`
+(a name), `from_s` (from the first row of the trace), `length_s`, `file` (the trace's table of rates, relative to the
+stored windows), and features.
 """
 
 from __future__ import annotations

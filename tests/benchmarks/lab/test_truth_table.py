@@ -93,7 +93,8 @@ def test_ends_and_failures_are_predicted(name):
 def test_slow_flushes_add_up_before_the_barrier_only():
     """Three stages that take 2 s with 8 %: before the barrier they add up, in the asynchronous phase the slowest alone counts.
 
-    Every duration lies in a cluster of a whole number of flushes, recorded and predicted: medians are alike, tails are not.
+    Every duration lies in a cluster of a whole number of flushes, recorded and predicted: medians are alike, tails are
+    not.
     """
     before, behind = (clusters(f"chain3-p4-flaky-{kind}flush2000-aligned") for kind in ("sync", "async"))
 

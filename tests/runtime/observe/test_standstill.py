@@ -1,7 +1,7 @@
 """Checkpoints hang where Flink's do, and the run names the tasks that wait for each other.
 
-Real Flink 2.3 ran the same four diamonds.  With both pointwise edges no checkpoint completed, and no further record was read, even after
-three expired checkpoints.  With one of the two edges, or none, all completed.
+Real Flink 2.3 ran the same four diamonds.  With both pointwise edges no checkpoint completed, and no further record was
+read, even after three expired checkpoints.  With one of the two edges, or none, all completed.
 """
 
 from dataclasses import replace

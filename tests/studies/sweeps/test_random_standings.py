@@ -80,7 +80,8 @@ def test_the_ranking_is_that_of_the_rows(seeds):
 def surely_worse(table, i, j, counted, confidence):
     """Whether setting i is surely worse than j by a paired test of scipy over windows that both have.
 
-    Where only i did not end, its difference counts no more than what makes the others clearest; where only j did not, nothing is sure.
+    Where only i did not end, its difference counts no more than what makes the others clearest; where only j did not,
+    nothing is sure.
     """
     pairs = [
         (table[i][w], table[j][w]) for w in counted if not (math.isnan(table[i][w][0]) or math.isnan(table[j][w][0]))
