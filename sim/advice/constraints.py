@@ -18,6 +18,7 @@ from sim.model.schema.flink_text import OptionValue, option_values
 from sim.model.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.model.text import capitalised
 from sim.model.units import MS, SECOND
+from sim.results.stored import table_sinks
 
 if TYPE_CHECKING:
     from sim.advice.settings import Protocol
@@ -211,7 +212,8 @@ def refusals(scenario: Scenario) -> list[Caution]:
 
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
     """The cautions before a setting is applied, questions first."""
-    found = [*([] if protocol.aligned else _of_overtaking(scenario)), *_of_transactions(scenario), *_of_levers(changes)]
+    overtaking = [] if protocol.aligned else _of_overtaking(scenario)
+    found = [*overtaking, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
     return sorted(found, key=lambda caution: not caution.is_question)
 
 
@@ -268,6 +270,20 @@ def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
     if scenario.job.event_time_windows:
         text = "After a restore in-flight records come before new watermarks: operators that use the latest watermark see an older one."
         yield Caution("watermarks come later after a restore", text, WATERMARKS)
+
+
+def _of_tables(scenario: Scenario) -> Iterator[Caution]:
+    sinks = sinks_of(scenario)
+    for vertex in table_sinks(scenario.job):
+        if (kind := sinks.get(vertex)) is not None:
+            text = (
+                f"Each commit of '{vertex}' adds files to the table: {kind.metadata}, at least, beside its data files. What many small "
+                "files cost readers and compaction is not simulated, and the advice does not count it. Where it matters, the longest "
+                "interval whose output is recent enough for you is better than a shorter one with the same durations."
+            )
+            yield Caution(
+                "many small files of the table are not judged", text, f"specification of {kind.title}'s table format"
+            )
 
 
 def _unknown_sinks(unknown: Sequence[str]) -> Caution:

@@ -131,7 +131,8 @@ class _Books:
                 f"{count_is(twice, 'record')} committed twice"
             ] * bool(twice)
             story = (*self._story(commit, transaction), _account(transaction, covered))
-            yield Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), " and ".join(facts), story)
+            where = _where(commit, transaction, self.teller)
+            yield Violation(ONCE, commit.time_ns, where, " and ".join(facts), story, records_twice=twice)
         self.cover(transaction)
         self._by.setdefault(transaction.writer, []).append(commit)
 

@@ -19,6 +19,7 @@ class Violation:
     where: str  # checkpoint, task, channel or file
     fact: str  # what holds instead
     story: tuple[str, ...] = ()  # what led to it, one line each
+    records_twice: int = 0  # committed twice
 
     def __str__(self) -> str:
         lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]

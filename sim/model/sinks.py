@@ -40,6 +40,7 @@ class SinkKind:
     gives_up: Literal["restart", "drop"] = "restart"
     failed_commit: str = ""  # source of these two
     readers: str = ""  # what they have to set, so that output counts once
+    metadata: str = ""  # files of the table's own that each commit writes, at least; from the format's specification
     answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
 
     @property
@@ -115,6 +116,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         exchange="as-job",
         late="replaces",
         component="iceberg",
+        metadata="a manifest, a manifest list and a table metadata file",
         failed_commit="IcebergFilesCommitter#notifyCheckpointComplete throws, after the retries of the table (commit.retry.num-retries)",
     ),
     SinkKind(
@@ -127,6 +129,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         why="before FLINK-36287 a file may arrive after the commit",
         committer="global",
         component="iceberg",
+        metadata="a manifest, a manifest list and a table metadata file",
         failed_commit="IcebergCommitter#commit throws, after the retries of the table",
     ),
     SinkKind(
@@ -160,6 +163,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         instead="aligned checkpoints, with buffer debloating",
         committer="global",
         component="paimon",
+        metadata="a snapshot, two manifest lists and a manifest",
         failed_commit="CommitterOperator#notifyCheckpointComplete throws; having committed again, the job fails once more on purpose "
         "(RestoreAndFailCommittableStateManager), which is not simulated",
     ),
@@ -175,6 +179,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         instead="aligned checkpoints, with buffer debloating",
         committer="global",
         component="hudi",
+        metadata="three files of its timeline (requested, inflight, completed)",
         failed_commit="StreamWriteOperatorCoordinator fails the whole job (exceptionHook); that its restart may lose the instant "
         "(apache/hudi#19215) is not simulated",
     ),
@@ -202,6 +207,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         why="before FLINK-36287 a file may arrive after the commit",
         committer="global",
         component="delta",
+        metadata="a file of its log",
         failed_commit="an exception of a committer restarts the job (CommitRequestImpl)",
     ),
     SinkKind(

@@ -74,6 +74,10 @@ _MIN_GAPS_FOR_MEDIAN = 3
 """Distances that a median takes."""
 _LONGER = 2.0
 """A savepoint is named if it takes so many times the longest checkpoint, but for first uploads."""
+_AT_ONCE = 0.1
+"""A checkpoint was due before if it is triggered within this share of the interval after the end of the one before."""
+_MIN_FOLLOWING = 2
+"""So many checkpoints that wait for a savepoint are named."""
 
 
 class LateTriggers(NamedTuple):
@@ -91,6 +95,10 @@ class LongSavepoint(NamedTuple):
     kind: str  # canonical or native
     duration_ms: float
     is_alone: bool  # no checkpoint is triggered meanwhile, though the interval is shorter
+    following: int = 0  # checkpoints after it that were due, each as soon as the one before ends
+    followed_ms: float = 0.0  # from its end to theirs
+    decide_median: bool = False  # they are more than half of the checkpoints that percentiles are of
+    lag_ms: float = 0.0  # the longest that records wait meanwhile, if it is longer than before
 
 
 def late_triggers(
@@ -146,8 +154,26 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
         0 < interval_ms < ended - began
         and not ((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).any()
     )
-    return LongSavepoint(
+    found = LongSavepoint(
         int(row["id"]), str(row["savepointFormat"]).lower(), float(row["end_to_end_duration"]), is_alone
+    )
+    later = rows[is_periodic(rows) & (rows["trigger_timestamp"] >= ended).to_numpy()].sort_values("trigger_timestamp")
+    ends, following = [ended], 0
+    for triggered, took in zip(later["trigger_timestamp"], later["end_to_end_duration"], strict=True):
+        if not triggered - ends[-1] <= _AT_ONCE * interval_ms:  # a checkpoint that does not complete ends never
+            break
+        ends.append(triggered + took)
+        following += 1
+    if not is_alone or following < _MIN_FOLLOWING:
+        return found
+    until = np.nanmax(ends)
+    seconds, lags = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
+    lag, before = lags[(seconds >= began) & (seconds <= until)].max(), lags[seconds < began].max()
+    return found._replace(
+        following=following,
+        followed_ms=float(until - ended),
+        decide_median=2 * following > len(others.dropna()),
+        lag_ms=float(lag) if lag > max(_SHORTEST_MS, 0.0 if math.isnan(before) else before) else 0.0,
     )
 
 
@@ -158,7 +184,16 @@ def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, sever
     name, savepoint = max(found, key=lambda item: item[1].duration_ms)
     of = f" ({name})" if several else ""
     text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} takes {ms_text(savepoint.duration_ms)}"
-    return f"{text}, and no checkpoint is triggered meanwhile." if savepoint.is_alone else f"{text}."
+    if savepoint.is_alone:
+        text += ", and no checkpoint is triggered meanwhile"
+    if savepoint.following:
+        text += (
+            f"; {savepoint.following} checkpoints that were due follow it one after another, within "
+            f"{ms_text(savepoint.followed_ms)}{', and decide the median' if savepoint.decide_median else ''}"
+        )
+    if savepoint.lag_ms:
+        text += f"; records wait up to {ms_text(savepoint.lag_ms)}"
+    return f"{text}."
 
 
 # ---- The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.

@@ -30,13 +30,10 @@ def unlimited_text(unlimited_bytes: float) -> str:
     return f"{written}, as storage has no limit: how long it takes is unknown until you write storage.bandwidth"
 
 
-_TABLE_FORMATS = ("iceberg", "paimon", "hudi", "delta")
-
-
 def table_sinks(job: Job) -> list[str]:
     """The vertices that write tables whose own metadata no number of requests, bytes or cost has."""
     found = ((vertex.name, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
-    return [name for name, kind in found if kind is not None and kind.component in _TABLE_FORMATS]
+    return [name for name, kind in found if kind is not None and kind.metadata]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +125,10 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
     return (count / hours, files / hours) if hours else (math.nan, math.nan)
 
 
-def rolled_back_sentences(run: Tables, *, holds_back: bool) -> Iterator[str]:
+def rolled_back_sentences(run: Tables, *, twice: int, holds_back: bool) -> Iterator[str]:
     """Of each job that begins from a snapshot older than the newest commit: what that repeats.
 
+    `twice`: records of the run that are committed twice.
     `holds_back`: its sink commits nothing until the number of the newest commit is passed (`known_issues.toml`, iceberg#10892).
     """
     commits, checkpoints, restarts, restores = (
@@ -149,9 +147,10 @@ def rolled_back_sentences(run: Tables, *, holds_back: bool) -> Iterator[str]:
         own = set(fresh.loc[fresh["x_job"] == job, "checkpoint"])
         completed = checkpoints[(checkpoints["x_job"] == job) & (checkpoints["status"] == "COMPLETED").to_numpy()]
         held = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in own)
+        again = f", {count_text(twice)} of them are committed twice" if own and twice else ""
         text = (
             f"job {job} begins from {kind} {number} of job {old_job}, which had committed up to checkpoint {newest}: "
-            f"{count_text(replayed)} records are read again{', and those that it had committed are committed twice' if own else ''}"
+            f"{count_text(replayed)} records are read again{again}"
         )
         if holds_back and held:
             text += (

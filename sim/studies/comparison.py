@@ -451,13 +451,14 @@ class Comparison:
         kinds = {
             name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None
         }
-        tables = sorted(
-            {f"'{name}'" for results in self.results.values() for name in table_sinks(results[0].scenario.job)}
-        )
+        tables = sorted({name for results in self.results.values() for name in table_sinks(results[0].scenario.job)})
         found = []
         if tables and any(use.has_requests for use in self.storage_use.values()):
+            written = {kinds[name].metadata for name in tables}
+            least = f", at least {written.pop()}" if len(written) == 1 else ""
+            names = listed([f"'{name}'" for name in tables])
             found.append(
-                f"Requests, bytes and cost are without the metadata that {listed(tables)} writes for each commit"
+                f"Requests, bytes and cost are without the metadata that {names} writes for each commit{least}"
             )
         committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
         if len(committing) != 1 or committing[0] not in kinds or kinds[committing[0]].component != "iceberg":
@@ -484,10 +485,10 @@ class Comparison:
             commits, files = commits_per_hour(tables, ends_s, warmup_s=self.warm_ups[name].ns / 1e9)
             if files > 0:
                 found.setdefault(f"{count_text(commits)} with {count_text(files)} data files", []).append(name)
-        most = max(found.values(), key=len, default=[])
+        most = next((own for own in found.values() if 2 * len(own) > max(len(self.results), 2)), None)
         several = len(found) > 1
         parts = [
-            text + f" ({'all others' if own is most and len(own) > 2 else ' and '.join(own)})" * several
+            text + f" ({'all others' if own is most else ' and '.join(own)})" * several
             for text, own in sorted(found.items(), key=lambda item: item[1] is most)
         ]
         return [f"Commits per hour: {'; '.join(parts)}"] if found else []
@@ -498,7 +499,9 @@ class Comparison:
         found = []
         for name, results in self.results.items():
             holds_back = any(vertex.known_connector == "iceberg-v1" for vertex in results[0].scenario.job.vertices)
-            found += [f"{name}: {text}" for text in rolled_back_sentences(results[0].tables, holds_back=holds_back)]
+            twice = sum(violation.records_twice for violation in results[0].violations)
+            sentences = rolled_back_sentences(results[0].tables, twice=twice, holds_back=holds_back)
+            found += [f"{name}: {text}" for text in sentences]
         return found
 
     @cached_property

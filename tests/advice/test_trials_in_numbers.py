@@ -338,6 +338,21 @@ def test_cautions_before_a_setting_is_applied():
     assert condition(loads(FORWARDED).scenarios[0], protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
 
 
+def test_files_of_tables_that_nothing_judges_are_named():
+    of_table, of_kafka_sink = (
+        cautions(
+            loads(FORWARDED.replace("count: forward}", f"count: forward}}, connector: {name}")).scenarios[0],
+            protocols()[0],
+            [],
+        )
+        for name in ("iceberg-v1", "kafka-at-least-once")
+    )
+
+    assert [own.short for own in of_table] == ["many small files of the table are not judged"]
+    assert "a manifest, a manifest list and a table metadata file, at least" in of_table[0].text
+    assert of_kafka_sink == []
+
+
 def test_refusals_say_what_to_change_first():
     text = FORWARDED.replace("count: forward}", "count: forward}, connector: iceberg-v1")
     (aligned,), (now,) = (

@@ -612,8 +612,27 @@ def long_savepoint(told: Printed, match: re.Match[str]) -> bool:
             if same_ms(match["took"], took) and not (
                 match["alone"] and any(began < at < began + took for at in triggers_ms(run))
             ):
-                return True
+                return follow_savepoint(run, match, began, began + took)
     return False
+
+
+def follow_savepoint(run: Result, match: re.Match[str], began_ms: float, ended_ms: float) -> bool:
+    """So many are triggered, each as soon as the one before ends, and the longest lag is that of the time until then."""
+    if match["following"] is None:
+        return match["lag"] is None
+    count, interval_ms = int(match["following"]), (run.scenario.checkpoint.interval_ns or 0) / 1e6
+    after = [at for at in triggers_ms(run) if at >= ended_ms][:count]
+    done = run.checkpoints[run.checkpoints["trigger_timestamp"].isin(after)]
+    ends = [ended_ms, *(done["trigger_timestamp"] + done["end_to_end_duration"])]
+    until = float(np.nanmax(ends))
+    series = run.series[(run.series["time"] * 1e3 >= began_ms) & (run.series["time"] * 1e3 <= until)]
+    return (
+        len(after) == count
+        and same_ms(match["within"], until - ended_ms)
+        and all(at - end <= interval_ms / 10 for end, at in zip(ends, after, strict=False))
+        and (match["lag"] is None or same_ms(match["lag"], 1e3 * series["lag"].max()))
+        and (match["decide"] is None or 2 * count > (run.checkpoints["savepointFormat"] == "").sum() - 2)
+    )
 
 
 def template(name: str, pattern: str, claim: Claim, when: Claim = always) -> Template:
@@ -720,7 +739,9 @@ TEMPLATES = (
     template(
         "long savepoint",
         r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? takes (?P<took>MS)"
-        r"(?P<alone>, and no checkpoint is triggered meanwhile)?",
+        r"(?P<alone>, and no checkpoint is triggered meanwhile)?"
+        r"(?:; (?P<following>\d+) checkpoints that were due follow it one after another, within (?P<within>MS)"
+        r"(?P<decide>, and decide the median)?)?(?:; records wait up to (?P<lag>MS))?",
         long_savepoint,
     ),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),

@@ -74,6 +74,16 @@ SCENARIOS = {
         duration="12 s",
         rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]",
     ),
+    "checkpoints that wait for a savepoint": job(
+        b=", state: {size: 40 MB, backend: rocksdb, update: 0 %}",
+        rate="150/s",
+        service="4800 us",
+        checkpoint=", incremental: true, savepoint-rate: 2 MB/s",
+        interval="1 s",
+        duration="80 s",
+        rest="cluster: {placement: spread, slots: 2, cores: 1, services: idle-core}\n"
+        "actions: [{savepoint: canonical, at: 5 s}]",
+    ),
     "three ways to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]",
         interval="2 s",
