@@ -196,6 +196,13 @@ def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, sever
     return f"{text}."
 
 
+def longest_lag_after_stop(run: Tables) -> float:
+    """The longest wait [s] of records that became due after the first failure, or after the first planned restart stopped the job."""
+    series, stopped_ms = run["series"], run["recoveries"]["failed"].min()
+    due_s = series["time"] - series["lag"]
+    return float(series.loc[due_s * 1e3 >= stopped_ms, "lag"].max())
+
+
 # ---- The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 #
 # Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.  Failures

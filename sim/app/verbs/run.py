@@ -32,6 +32,7 @@ from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumed, read_text
 from sim.model.schema.validation import load_prices
 from sim.model.text import listed
+from sim.results.consequences import longest_lag_after_stop
 from sim.results.formats import ms_text
 from sim.runtime.manifest import identity
 from sim.studies.compare import compare_cells, folder_names, keep, plain
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 4
 """Strategies that a line names."""
+_LESS = 0.95
+"""The wait of later records is named if it is less than this share of the longest one: series have a value per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +318,19 @@ def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
         for name, row in comparison.consequences.items()
         if row.restarts and 1e3 * row.lag_s > expected.bound
     }
-    named = [f"up to {ms_text(wait_ms)} with {name}" for name, wait_ms in waits.items()]
-    if not named:
+    if not waits:
         return ""
+    named = []
+    for name, wait_ms in waits.items():
+        later_ms = 1e3 * max(longest_lag_after_stop(result.tables) for result in comparison.results[name])
+        later = f" ({ms_text(later_ms)} for records due after the job stopped)" if later_ms < _LESS * wait_ms else ""
+        named.append(f"up to {ms_text(wait_ms)} with {name}{later}")
     more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
     return (
         f"Records wait longer than {expected.metric} shows, which ends when all tasks run and counts neither a savepoint before nor the "
         f"backlog after: {'; '.join(named[:_MAX_NAMED])}{more}. series.lag.max has a bound on that."
+        + f" No strategy keeps all records below {ms_text(expected.bound)}."
+        * (len(waits) == len(comparison.consequences))
     )
 
 
