@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import lru_cache
+from itertools import chain, product
 from math import prod
 from typing import Any
 
 from pydantic import BaseModel
 
 from sim.model.schema.fields import AxisValues
-from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, compose, did_you_mean, dotted, value_at
+from sim.model.schema.text import (
+    DocumentPath,
+    Mapping,
+    Mark,
+    Reading,
+    compose,
+    copied,
+    did_you_mean,
+    dotted,
+    remembered,
+    value_at,
+)
 
 # ---- Sweep axes: lists where one value is expected.  Axes are independent; their product is the study.
 
@@ -34,7 +46,8 @@ class Axis:
 def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
     """The axes in the order of the file."""
     found = []
-    for path, values in _lists_below(document, ()):
+    sections = ((key_of_field(document, name), value) for name, value in document.__dict__.items() if value is not None)
+    for path, values in chain.from_iterable(_axes_of(value, (key,), reading) for key, value in sections):
         found.append(Axis(path, dotted(path), tuple(_label(value) for value in value_at(plain, path))))
         for inner, _ in _lists_below(list(values), path):
             reading.wrong(
@@ -48,6 +61,16 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
         what = f"asks for {runs} runs (combinations: {cells}, replications: {replications}), at most {MAX_RUNS} are allowed"
         reading.wrong(("run", "replications"), f"{what}; a hundred replications tell a mean to a tenth of the spread")
     return tuple(found)
+
+
+@remembered
+def _axes_of(section: Any, path: DocumentPath, reading: Reading) -> list[tuple[DocumentPath, AxisValues]]:
+    return list(_lists_below(section, path))
+
+
+def key_of_field(section: BaseModel, name: str) -> str:
+    """The key of a scenario for a field."""
+    return type(section).model_fields[name].alias or name
 
 
 def _replications(document: BaseModel) -> int:
@@ -68,10 +91,9 @@ def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, 
     if isinstance(node, AxisValues):
         yield path, node
     elif isinstance(node, BaseModel):
-        fields = type(node).model_fields
         for name, value in node.__dict__.items():
             if value is not None:  # most keys are not written
-                yield from _lists_below(value, (*path, fields[name].alias or name))
+                yield from _lists_below(value, (*path, key_of_field(node, name)))
     elif isinstance(node, dict):
         for key, value in node.items():
             yield from _lists_below(value, (*path, key))
@@ -86,7 +108,7 @@ def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
         return value
     if isinstance(plain, list):
         return [_replace(item, path[1:], value) if i == path[0] else item for i, item in enumerate(plain)]
-    copy = Mapping(plain).at(plain.path)
+    copy = copied(plain)
     copy[str(path[0])] = _replace(plain[path[0]], path[1:], value)
     return copy
 
@@ -112,6 +134,8 @@ def _label(value: Any) -> str:
 # ---- ``key.path=value`` from the command line -> the document, before it is checked; values in YAML syntax.
 
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
+MAX_VALUES_KEPT = 256
+"""Sections with another value, kept at the section: combinations of a sweep have the same values again."""
 _VERBATIM = ("flink", "expect")
 """Sections whose keys contain dots: what follows is one key."""
 
@@ -124,21 +148,37 @@ def key_of(path: DocumentPath) -> str:
 def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
     """The document with every override in its place."""
     for override in overrides:
-        source = Reading(f"--set {override}")
         path, text = _split(override)
-        source.marks[path] = Mark(source.file, 1, 1)
-        if not path:
-            source.wrong((), "expected key.path=value, e.g. --set checkpoint.interval='30 s'")
-        elif isinstance(plain, Mapping):
-            value = compose(text, source, path)
-            if value is None and not source.problems:
-                source.wrong(path, "has no value: write one after the =")
-            if not source.problems:
-                _put(plain, path, value, source)
+        section = plain.get(str(path[0])) if path and isinstance(plain, Mapping) else None
+        known = section.read if isinstance(section, Mapping) else {}
+        if override not in known:
+            source = Reading(f"--set {override}")
+            _apply(plain, path, text, source)
+            if len(known) >= MAX_VALUES_KEPT:
+                known.clear()
+            known[override] = (
+                source,
+                plain[str(path[0])] if not source.problems and isinstance(plain, Mapping) else section,
+            )
+        source, section = known[override]
+        if section is not None:
+            plain[str(path[0])] = section
         reading.problems.update(source.problems)
         reading.warnings.update(source.warnings)
         reading.marks.update({at: Mark(source.file, 1, mark.column) for at, mark in source.marks.items() if at})
     return plain
+
+
+def _apply(plain: Any, path: DocumentPath, text: str, source: Reading) -> None:
+    source.marks[path] = Mark(source.file, 1, 1)
+    if not path:
+        source.wrong((), "expected key.path=value, e.g. --set checkpoint.interval='30 s'")
+    elif isinstance(plain, Mapping):
+        value = compose(text, source, path)
+        if value is None and not source.problems:
+            source.wrong(path, "has no value: write one after the =")
+        if not source.problems:
+            _put(plain, path, value, source)
 
 
 def path_of(key: str) -> DocumentPath:
@@ -146,6 +186,7 @@ def path_of(key: str) -> DocumentPath:
     return _split(f"{key}=")[0]
 
 
+@lru_cache(1024)
 def _split(override: str) -> tuple[DocumentPath, str]:
     """``a."b.c".d=text`` -> (("a", "b.c", "d"), "text")."""
     path: list[str] = []
@@ -163,12 +204,12 @@ def _split(override: str) -> tuple[DocumentPath, str]:
 
 
 def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> None:
-    """Replace or add one value; mappings on the way are added, except vertices."""
+    """Replace or add one value, in copies of what is around it; mappings on the way are added, except vertices."""
     node: Any = plain
     for depth, step in enumerate(path[:-1]):
         here = path[: depth + 1]
         if isinstance(node, list) and str(step).isdigit() and int(step) < len(node):
-            node = node[int(step)]
+            node[int(step)] = node = copied(node[int(step)])
             continue
         if not isinstance(node, Mapping):
             source.wrong(path, f"there is no mapping at {'.'.join(map(str, here[:-1]))} to set '{step}' in")
@@ -178,7 +219,7 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
                 source.wrong(path, f"there is no vertex '{step}'{did_you_mean(str(step), node)}")
                 return
             node[str(step)] = Mapping().at(here)
-        node = node[str(step)]
+        node[str(step)] = node = copied(node[str(step)])
     if isinstance(node, list) and str(path[-1]).isdigit() and int(path[-1]) < len(node):
         node[int(path[-1])] = value
     elif isinstance(node, Mapping):

@@ -14,7 +14,7 @@ from sim.model.schema.document import MIN_INTERVAL_NS
 from sim.model.schema.fields import either
 from sim.model.schema.job import Vertex
 from sim.model.schema.options import Options, built
-from sim.model.schema.text import DocumentPath, Reading
+from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.vertex import Checkpoint, Deadline
 from sim.model.sinks import SINKS, Commit, Flush, commit_of
 from sim.model.state import BACKENDS, Changelog, Lsm, State, StateOptions, Ttl
@@ -187,6 +187,7 @@ SHORTEST_NS = 10_000_000
 """CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
 
 
+@remembered
 def build_checkpoint(
     given: Checkpoint, job: dict[str, Vertex], reading: Reading, *, profile: str | None
 ) -> CheckpointOptions:

@@ -12,7 +12,7 @@ from sim.model.cluster import profile_of
 from sim.model.schema.fields import Axis, OnOff, Version, choice
 from sim.model.schema.options import Options, attribute_of, built
 from sim.model.schema.sections import MAP_OR_TEXT, Texts
-from sim.model.schema.text import Reading
+from sim.model.schema.text import Reading, remembered
 from sim.model.units import MS, format_duration
 
 
@@ -45,6 +45,7 @@ class Cluster(Options, of=(cluster.Cluster,)):
     network: Network | None = None
 
 
+@remembered
 def build_cluster(given: Cluster, reading: Reading) -> cluster.Cluster:
     """Mistakes go to `reading`."""
     if given.slots is not None and given.placement not in (None, "spread"):

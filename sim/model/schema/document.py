@@ -16,9 +16,9 @@ from sim.model.schema.fields import Axis, Condition, Duration, Natural, Positive
 from sim.model.schema.history import Backtest, Residuals
 from sim.model.schema.job import Vertex
 from sim.model.schema.options import Options, built
-from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
+from sim.model.schema.sections import READ_ONCE, OneOf, OnlyWith, Section, Texts
 from sim.model.schema.storage import Storage
-from sim.model.schema.text import Reading
+from sim.model.schema.text import Reading, remembered
 from sim.model.schema.vertex import Checkpoint
 from sim.model.state import BACKENDS, Lsm
 
@@ -39,6 +39,7 @@ class Directories(Options, of=(model_storage.Directories,)):
     """Where files of snapshots lie, and how metadata names them."""
 
 
+@remembered
 def build_instances(
     given: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
@@ -213,7 +214,7 @@ class Document(Section):
 
     version: Annotated[str, choice("1")] = "1"
     """The version of the format of scenarios; default: 1."""
-    job: dict[str, Vertex] = Field(min_length=1)
+    job: Annotated[dict[str, Vertex], READ_ONCE] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint
     run: Run

@@ -33,7 +33,7 @@ from sim.model.faults import Restart as FaultsRestart
 from sim.model.schema.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
 from sim.model.schema.options import Options, built
 from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Section, Texts
-from sim.model.schema.text import DocumentPath, Reading, did_you_mean
+from sim.model.schema.text import DocumentPath, Reading, did_you_mean, remembered
 from sim.model.schema.trace import TraceError, columns_and_rows, detect_clock, file_stamp, moment, must_have
 from sim.model.units import SECOND, UnitError, parse_number
 
@@ -448,6 +448,7 @@ def _law(given: FaultTimes | int | None, here: DocumentPath, reading: Reading) -
     return law
 
 
+@remembered
 def build_restart(given: Restart | None, reading: Reading) -> FaultsRestart:
     return built(FaultsRestart, given, ("restart",), reading)
 

@@ -33,7 +33,7 @@ from sim.model.schema.flink_keys import (
     modelled_keys,
     similar_key,
 )
-from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, did_you_mean, dotted, value_at
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, copied, did_you_mean, dotted, value_at
 from sim.model.state import BACKENDS, backend_named
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
@@ -61,8 +61,9 @@ _OF_VERTICES: dict[str, tuple[str, ...]] = {
 
 def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
     """Move every key of `flink:` and of the file of `flink-file:` to its place in `plain`; both stay, and are checked as they are."""
-    if not isinstance(plain, Mapping):
+    if not isinstance(plain, Mapping) or not {"flink", FILE} & set(plain):
         return
+    plain.update(copied(plain, deep=True))
     move = _Move(plain, reading)
     if isinstance(block := plain.get("flink"), Mapping):
         for key, place, value in flat(block, ("flink",)):

@@ -34,7 +34,7 @@ from sim.model.schema.checkpoint import build_commit, build_connector, build_flu
 from sim.model.schema.job import build_window, upstream_of
 from sim.model.schema.options import built
 from sim.model.schema.sections import Law, law
-from sim.model.schema.text import DocumentPath, Reading
+from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.trace import TraceError, rates_of_trace, series_of
 from sim.model.units import MS, format_duration, format_number, format_share
 
@@ -124,8 +124,12 @@ def _hot(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
 def check_graph(plain: Any, reading: Reading) -> None:
     """Vertices have sources or inputs, inputs exist, no cycles, everything hangs on a source."""
     job = plain.get("job") if isinstance(plain, dict) else None
-    if not isinstance(job, dict) or not job:
-        return
+    if isinstance(job, dict) and job:
+        _check_graph(job, reading)
+
+
+@remembered
+def _check_graph(job: dict[str, Any], reading: Reading) -> None:
     inputs: dict[str, list[str]] = {}
     named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> where it stands
     for name, vertex in job.items():
@@ -205,6 +209,7 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
 
+@remembered
 def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """The job, its traces cut at the end of the run; mistakes go to `reading`."""
     order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
@@ -464,6 +469,7 @@ def _rates(
     if isinstance(given, Fraction):
         return (Rate(0, given / shared),)
     if isinstance(given, doc.Trace):
+        reading.reads_files = True
         try:
             rates = rates_of_trace(given, folder, until_ns=duration_ns, shared=shared)
             if assumed := series_of(given, folder).assumed:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, count, pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -18,8 +18,11 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    ModelWrapValidatorHandler,
     Tag,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     model_validator,
 )
@@ -140,6 +143,7 @@ def _texts_below_keys(section: ast.ClassDef) -> dict[str, str]:
 
 
 Texts = dict[str, str]
+T = TypeVar("T")
 _NUMBERS = count(1)
 REBUILDS = [0]
 """How often sections were given other keys: what is read off them is kept until then."""
@@ -172,30 +176,58 @@ class Section(BaseModel):
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.MADE = next(_NUMBERS)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _only_known_keys(cls, data: Any, info: ValidationInfo) -> Any:
+    def _of_mapping(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """A mapping without mistakes is read once, however many combinations of a sweep have it."""
         if not isinstance(data, Mapping) or not isinstance(info.context, Reading):
-            return data
+            return handler(data)
+        reading = info.context
+        return _read_once(data, reading, cls, lambda: handler(cls._known_keys(data, reading)))
+
+    @classmethod
+    def _known_keys(cls, data: Mapping, reading: Reading) -> dict[str, Any]:
+        """The keys with values; mistakes go to `reading`."""
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key, value in data.items():
             here = (*data.path, key)
             if key in cls.LATER:
-                info.context.wrong(here, f"known but not modelled yet ({cls.LATER[key]}): remove it")
+                reading.wrong(here, f"known but not modelled yet ({cls.LATER[key]}): remove it")
             elif key not in known:
                 hint = did_you_mean(key, known) or f"; known keys are {', '.join(sorted(known))}"
                 hint = f": {cls.HINTS[key]}" if key in cls.HINTS else hint
-                info.context.wrong(here, f"unknown key '{key}'{hint}")
+                reading.wrong(here, f"unknown key '{key}'{hint}")
             elif value is None:
-                info.context.wrong(here, "has no value: write one or remove the key")
+                reading.wrong(here, "has no value: write one or remove the key")
         written = {key: value for key, value in data.items() if key in known and value is not None}
         for group in cls.ONE_OF:
             if mistake := group.mistake(written):
-                info.context.wrong(data.path, mistake)
+                reading.wrong(data.path, mistake)
         for needed in cls.ONLY_WITH:
             for key, mistake in needed.mistakes(written):
-                info.context.wrong((*data.path, key), mistake)
+                reading.wrong((*data.path, key), mistake)
         return written
+
+
+def _read_once(data: Mapping, reading: Reading, kind: object, read: Callable[[], T]) -> T:
+    found: T | None = data.read.get((kind, REBUILDS[0]))
+    if found is None:
+        found = read()
+        if not reading.problems:
+            data.read[kind, REBUILDS[0]] = found
+    return found
+
+
+def _named(data: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    return (
+        _read_once(data, info.context, "named", lambda: handler(data))
+        if isinstance(data, Mapping) and isinstance(info.context, Reading)
+        else handler(data)
+    )
+
+
+READ_ONCE = WrapValidator(_named)
+"""Of a mapping of names to sections: see `Section`."""
 
 
 def _map_or_text(value: object) -> str:

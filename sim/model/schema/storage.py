@@ -19,7 +19,7 @@ from sim.model.job import Distribution
 from sim.model.schema.fields import Axis, Duration, OnOff, Positive, Share
 from sim.model.schema.options import Options, built
 from sim.model.schema.sections import MAP_OR_TEXT, Section, Texts, add_key, law
-from sim.model.schema.text import DocumentPath, Reading
+from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
@@ -185,6 +185,7 @@ def build_slow(
     if given is None:
         return None
     if isinstance(given, SlowSeries):
+        reading.reads_files = True
         try:
             return storage.SlowPlaces(trace=read_slowness(given, folder))
         except TraceError as error:
@@ -309,6 +310,7 @@ class Storage(Options, of=(storage.Storage,)):
 _HERE = "storage"
 
 
+@remembered
 def build_storage(given: Storage, reading: Reading, folder: Path) -> StorageStorage:
     """Mistakes go to `reading`."""
     slow, page = given.slow, _page(given, reading)

@@ -35,6 +35,7 @@ from sim.model.schema.text import (
     Reading,
     ScenarioError,
     compose,
+    compose_document,
     did_you_mean,
     first_comment,
     read_text,
@@ -125,6 +126,8 @@ def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Over
 #
 # Each section has a builder, which applies Flink's defaults.
 
+_CLUSTER, _STORAGE = Cluster(), Storage()
+
 
 def build(
     document: doc.Document,
@@ -144,7 +147,7 @@ def build(
     document = _as_of_version(document, reading)
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
-    cluster = build_cluster(document.cluster or Cluster(), reading)
+    cluster = build_cluster(document.cluster or _CLUSTER, reading)
     sinks = [vertex.name for vertex in job.vertices if vertex.commit is not None]
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
@@ -157,7 +160,7 @@ def build(
         cluster=cluster,
         checkpoint=build_checkpoint(document.checkpoint, document.job, reading, profile=cluster.profile),
         run=_run(document.run, reading),
-        storage=build_storage(document.storage or Storage(), reading, folder),
+        storage=build_storage(document.storage or _STORAGE, reading, folder),
         overheads=built(
             Overheads, document.overheads, ("overheads",), reading, chosen(document.environment, reading, folder)
         ),
@@ -241,7 +244,7 @@ def loads(
 
 def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> ScenarioFile:
     reading = Reading(file)
-    plain = compose(text, reading)
+    plain = compose_document(text, reading)
     if plain is None:
         reading.stop_if_wrong()
     if is_configuration(plain):

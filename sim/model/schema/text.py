@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
@@ -79,6 +79,7 @@ class Reading:
     warnings: dict[Problem, None] = field(default_factory=dict)
     # of Flink and its operator that are not modelled, and their values
     written_keys: dict[str, str] = field(default_factory=dict)
+    reads_files: bool = False  # traces beside the document, which may change
 
     def wrong(self, path: DocumentPath, message: str) -> None:
         self.problems[self._at(path, message)] = None
@@ -102,6 +103,41 @@ class Reading:
         mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
         named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
         return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+MAX_REMEMBERED = 64
+
+
+def remembered(build: Callable[P, T]) -> Callable[P, T]:
+    """A builder that returns what it made of the same objects before: combinations of a sweep share what they leave as it is."""
+    kept: dict[tuple[Any, ...], tuple[tuple[Any, ...], T, dict[Problem, None]]] = {}
+
+    @wraps(build)
+    def result(*args: P.args, **kwargs: P.kwargs) -> T:
+        given = (*args, *kwargs.values())
+        (reading,) = (value for value in given if isinstance(value, Reading))
+        key = tuple(
+            value if isinstance(value, Path | str | int | tuple | None) else 0 if value is reading else id(value)
+            for value in given
+        )
+        if key not in kept:
+            own = Reading(reading.file, reading.marks, written_keys=reading.written_keys)
+            made = build(*(own if value is reading else value for value in args), **kwargs)  # type: ignore[arg-type]
+            reading.problems.update(own.problems)
+            reading.warnings.update(own.warnings)
+            reading.reads_files |= own.reads_files
+            if own.problems or own.reads_files:
+                return made
+            if len(kept) == MAX_REMEMBERED:
+                kept.clear()
+            kept[key] = (given, made, own.warnings)  # the objects live as long as their ids
+        _, made, told = kept[key]
+        reading.warnings.update(told)
+        return made
+
+    return result
 
 
 def dotted(path: DocumentPath) -> str:
@@ -132,13 +168,26 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class Mapping(dict[str, Any]):
-    """A mapping of the document, with the place of each key."""
+    """A mapping of the document, with its place, and what was read from it: it is not changed after that, but copied."""
 
-    path: DocumentPath = ()
+    __slots__ = ("path", "read")
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.path: DocumentPath = ()
+        self.read: dict[Any, Any] = {}
 
     def at(self, path: DocumentPath) -> Mapping:
         self.path = path
         return self
+
+
+def copied(node: Any, *, deep: bool = False) -> Any:
+    """A mapping or a list that may be changed; `deep`: and so may all that is in it."""
+    inner = copied if deep else lambda value, **_: value
+    if isinstance(node, Mapping):
+        return Mapping((key, inner(value, deep=True)) for key, value in node.items()).at(node.path)
+    return [inner(item, deep=True) for item in node] if isinstance(node, list) else node
 
 
 def read_text(file: Path) -> str:
@@ -197,6 +246,20 @@ def first_comment(text: str) -> str:
         elif lines or (line and not line.startswith(("#", "---", "%"))):
             break
     return " ".join(filter(None, lines))
+
+
+def compose_document(text: str, reading: Reading) -> Any:
+    """`compose` of a whole file.  The combinations of a sweep share what they leave as it is: only the top level may be changed."""
+    plain, source = _composed(text, reading.file)
+    reading.marks.update(source.marks)
+    reading.problems.update(source.problems)
+    return copied(plain)
+
+
+@lru_cache(8)
+def _composed(text: str, file: str) -> tuple[Any, Reading]:
+    reading = Reading(file)
+    return compose(text, reading), reading
 
 
 def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:

@@ -14,7 +14,7 @@ from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import MAX_CELLS, MAX_RUNS
 from sim.model.schema.job import Trace
-from sim.model.schema.study import ScenarioFile, load
+from sim.model.schema.study import ScenarioFile, load, loads
 from sim.model.schema.text import (
     DocumentPath,
     Mapping,
@@ -448,7 +448,8 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         len(trace_windows) * len(points) * len(seeds or [0]), given, reading, f" ({load_text})" if load_text else ""
     )
     reading.stop_if_wrong()
-    read = partial(_scenarios, file.parent / given.scenario, given, overrides, reading)
+    named = file.parent / given.scenario
+    read = partial(_scenarios, named, read_text(named), given, overrides, reading)
     combinations_read = [list(read(window, point)) for window in trace_windows for point in points]
     name = file.name.removesuffix(file.suffix)
     scenarios = _seeded(name, [[scenario for scenario, _ in own] for own in combinations_read], seeds, block)
@@ -599,13 +600,20 @@ def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
 
 
 def _scenarios(
-    file: Path, given: SweepDocument, overrides: tuple[str, ...], reading: Reading, window: TraceWindow, point: Point
+    file: Path,
+    text: str,
+    given: SweepDocument,
+    overrides: tuple[str, ...],
+    reading: Reading,
+    window: TraceWindow,
+    point: Point,
 ) -> Iterator[tuple[Scenario, ScenarioFile]]:
     written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
     if given.replications:
         written[override("run.replications", given.replications)] = "replications"
     try:
-        study = load(file, [*written, *overrides])
+        name = file.name.removesuffix(file.suffix)
+        study = loads(text, name, overrides=[*written, *overrides], folder=file.parent, file=str(file))
     except ScenarioError as error:
         keys = {f"--set {text}": key for text, key in written.items()}
         raise ScenarioError(_placed(problem, keys.get(problem.file), reading) for problem in error.problems) from None
