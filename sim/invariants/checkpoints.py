@@ -284,30 +284,17 @@ _ITS_DOING = frozenset(
 _COMES_AND_GOES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED})
 
 
-def without_job_manager(
-    journal: Iterable[Entry], announced_ns: Iterable[int], teller: JournalFormatter
-) -> Iterator[Violation]:
-    """`announced_ns`: when sources were told how far they may read.  What happens in the instant of a loss or an election is let pass."""
-    outages: list[tuple[int, int | None]] = []
+def without_job_manager(journal: Iterable[Entry], teller: JournalFormatter) -> Iterator[Violation]:
+    """What happens in the instant of a loss or an election is let pass."""
     lost_ns: int | None = None
     for row in journal:
         if row.happening is Happening.JOB_MANAGER_LOST:
             lost_ns = row.time_ns if lost_ns is None else lost_ns
-        elif row.happening is Happening.JOB_MANAGER_ELECTED and lost_ns is not None:
-            outages.append((lost_ns, row.time_ns))
+        elif row.happening is Happening.JOB_MANAGER_ELECTED:
             lost_ns = None
         elif lost_ns is not None and lost_ns < row.time_ns and row.happening in _ITS_DOING:
             frame = teller.story(lambda other, row=row: other == row or other.happening in _COMES_AND_GOES)  # type: ignore[misc]
             yield Violation(NO_ACTION_WITHOUT_JOB_MANAGER, row.time_ns, "the job", teller.sentence(row), frame)
-    if lost_ns is not None:
-        outages.append((lost_ns, None))
-    for at_ns in announced_ns:
-        if any(begin_ns < at_ns and (end_ns is None or at_ns < end_ns) for begin_ns, end_ns in outages):
-            frame = teller.story(lambda other: other.happening in _COMES_AND_GOES)
-            yield Violation(
-                NO_ACTION_WITHOUT_JOB_MANAGER, at_ns, "the job", "sources are told how far they may read", frame
-            )
-            return
 
 
 def restarts_counted_across_leaders(

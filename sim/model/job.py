@@ -150,29 +150,6 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
-    """Watermark alignment: subtasks of a group that are ahead of the others stop reading (withWatermarkAlignment, FLIP-182)."""
-
-    group: str = option(Kind.OWN, MISSING, "Name of the group; sources of several vertices may be in one.")
-    drift_ns: int = option(
-        Kind.DURATION, MISSING, "So far a watermark may be ahead of the least one of the group.", key="max-drift"
-    )
-    every_ns: int = option(
-        Kind.DURATION,
-        1_000_000_000,
-        "From one report and announcement to the next; default: 1 s, as in Flink.",
-        key="update-interval",
-    )
-    buffer: int = option(  # a limit judges the watermark that many intervals ago; 0: the latest
-        Kind.COUNT,
-        3,
-        "Update intervals by which a pause is late (pipeline.watermark-alignment.buffer-size); default: 3.  0: as before Flink 2.3.",
-        key="buffer-size",
-        flink="pipeline.watermark-alignment.buffer-size",
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class Watermark:
     """The watermarks of a source."""
 
@@ -194,8 +171,8 @@ class Watermark:
         usually="never",
         flink="table.exec.source.idle-timeout",
     )
-    alignment: Alignment | None = option(
-        Kind.OWN, None, "The group of sources that it keeps in step with; default: none."
+    alignment: bool = option(
+        Kind.OWN, False, "Watermark alignment (FLIP-182) is accepted and not simulated: only known defects look at it."
     )
 
 

@@ -145,7 +145,6 @@ class DataPlane(Protocol):
     def release_late_outputs(self, task: int, until: int) -> None: ...  # L5
     def wait_for_late(self, task: int) -> None: ...  # L6
     def report_written(self, task: int) -> None: ...  # L9
-    def pause(self, task: int, on: bool) -> None: ...  # T6
     def halt(self, tasks: Iterable[int]) -> None: ...  # P1
     def position(self, task: int) -> Position: ...  # P2
     def bare_position(self, task: int) -> Position: ...  # P2 without captures: `captured` and `overtaken` are 0

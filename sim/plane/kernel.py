@@ -519,9 +519,6 @@ class KernelPlane:
     def report_written(self, task: int) -> None:
         self._do(basics.REPORT_WRITTEN, task)
 
-    def pause(self, task: int, on: bool) -> None:
-        self._do(basics.PAUSE, task, int(on))
-
     def halt(self, tasks: Iterable[int]) -> None:
         halted = set(tasks)
         for task in halted:

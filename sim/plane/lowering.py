@@ -75,7 +75,6 @@ COLD = frozenset(
         "open_gates",
         "open_shared",
         "outputs",
-        "pause",
         "pin_for",
         "pin_output",
         "poll_local",

@@ -216,7 +216,6 @@ class Task:
     lock_wins: int = 0
     total: int = -1
     exhausted: int = 0  # reported
-    paused: int = 0  # T6
     service_table: int = 0
     service_n: int = 0
     due: int = 0  # of record `served`

@@ -117,7 +117,6 @@ class JobInstance:
         """All tasks run: periodic checkpoints begin."""
         schedule(self.context, self.job.coordinator)
         report_backlogs(self.context, self.job.coordinator)
-        self.job.alignment.start()
         for contention in self.tasks.contentions:
             contention.start()
         if self.beginning is not None:

@@ -44,9 +44,6 @@ class JobManagerPort(Protocol):
     def finished_in(self, task: int, checkpoint: int) -> None:
         """The task takes part in a checkpoint, and its operators have finished."""
 
-    def report_watermark(self, task: int, watermark_ns: int) -> None:
-        """A source that keeps in step with others says how far its event time has come."""
-
     def data_ended(self, task: int) -> None: ...
 
     def task_finished(self, task: int) -> None: ...
@@ -123,9 +120,6 @@ class TasksPort(Protocol):
 
     def __len__(self) -> int: ...
 
-    def limit(self, task: int, watermark_ns: int) -> None:
-        """A source hears how far its watermark may come."""
-
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""
 
@@ -156,18 +150,6 @@ class Checks:
 
     def deadline_heard(self, checkpoint: int, task: int) -> None:
         """The thread of the task hears of the deadline at which a barrier in an output is converted."""
-
-    def watermark_reported(self, leader: int, group: str, task: int, watermark_ns: int) -> None:
-        """A JobManager hears the watermark of a source that keeps in step with a group."""
-
-    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
-        """Sources of the group are told how far they may read."""
-
-    def watermark_sampled(self, task: int, watermark_ns: int) -> None:
-        """A source that keeps in step takes a sample of its watermark."""
-
-    def on_watermark_limit(self, task: int, limit_ns: int) -> None:
-        """Such a source hears how far it may read."""
 
     def restarting(self, restart: int) -> None:
         """The tasks of a restart are cancelled."""

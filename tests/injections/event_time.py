@@ -1,11 +1,8 @@
-"""Bugs of watermarks, windows and their timers, and of sources that are idle or keep in step."""
+"""Bugs of watermarks, windows and their timers, and of sources that are idle."""
 
 from __future__ import annotations
 
 from sim.protocol.event_time import (
-    NO_LIMIT,
-    AlignedReading,
-    Group,
     Idleness,
     Slices,
     StatusWatermarkValve,
@@ -40,15 +37,6 @@ SLIDING = world(
 BUNDLES = world(chain(s=source() | {"window": {"mini-batch": "100 ms", "time": "processing"}}), faults=(KILL,))
 IDLE = source(2, 6, watermark=WATERMARK | {"idle-timeout": "300 ms"})
 ONE_IDLE = world(TWO_STREAMS["job"] | {"t": IDLE})
-GROUP = {"group": "a", "max-drift": "50 ms", "update-interval": "20 ms"}
-IN_STEP = world(
-    TWO_STREAMS["job"]
-    | {
-        "s": source(100, 200, watermark=WATERMARK | {"alignment": GROUP}),
-        "t": LATER
-        | {"source": LATER["source"] | {"watermark": {"interval": "20 ms", "lateness": "800 ms", "alignment": GROUP}}},
-    }
-)
 
 
 @add(StatusWatermarkValve, "_rise", TWO_STREAMS, "The watermark of a task is the largest of its inputs, not the least.")
@@ -157,13 +145,3 @@ def slices_are_not_kept(_):
 @add(OperatorWindows, "leaves", BUNDLES, "A bundle is held back behind the barrier.")
 def bundles_stay_behind_the_barrier(_):
     return lambda self: False
-
-
-@add(AlignedReading, "waits", IN_STEP, "A source reads on beyond the limit of its group.")
-def a_source_reads_beyond_its_limit(_):
-    return lambda self, watermark_ns: False
-
-
-@add(Group, "limit", IN_STEP, "The limit of a group follows the source that is ahead.")
-def the_limit_follows_the_first(_):
-    return lambda self, drift_ns: min(NO_LIMIT, max(self.reported.values(), default=NO_LIMIT) + drift_ns)

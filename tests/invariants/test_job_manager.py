@@ -19,9 +19,9 @@ def journal(*rows) -> Journal:
     return written
 
 
-def violations(*rows, announced=()):
+def violations(*rows):
     written = journal(*rows)
-    return list(without_job_manager(written, announced, JournalFormatter(written, [("source", 0)])))
+    return list(without_job_manager(written, JournalFormatter(written, [("source", 0)])))
 
 
 def counted(*rows, attempts=1, tolerable=1):
@@ -71,15 +71,7 @@ def test_what_happens_in_the_instant_of_the_loss_is_let_pass():
     """What was pending is aborted then."""
     written = Journal([row._replace(time_ns=5) for row in journal(LOST, (H.TRIGGERED, 1))])
 
-    assert list(without_job_manager(written, (), JournalFormatter(written, []))) == []
-
-
-def test_limits_of_watermarks_are_told():
-    assert violations((H.TRIGGERED, 1), LOST, ELECTED, announced=(0, 2_000_001)) == []
-    (found,) = violations((H.TRIGGERED, 1), LOST, ELECTED, announced=(0, 1_500_000, 1_700_000))
-
-    assert (found.time_ns, found.fact) == (1_500_000, "sources are told how far they may read")
-    assert list(found.story) == ["0.001000 s  the JobManager is lost", "0.002000 s  another JobManager takes over"]
+    assert list(without_job_manager(written, JournalFormatter(written, []))) == []
 
 
 def test_giving_up_for_what_another_one_saw_is_told():

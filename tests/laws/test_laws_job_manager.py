@@ -11,9 +11,7 @@ from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
-from sim.runtime.jobmanager.coordinator_host import WatermarkAlignment
 from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
-from tests.laws.test_laws_aligned_sources import job as aligned_sources
 
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 HEARTBEAT = 700 * MS
@@ -97,15 +95,3 @@ def test_law_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):
 
     assert found
     assert {"what only a JobManager can do does not happen while there is none"} == {row.law for row in found}
-
-
-def test_law_82_is_broken_by_limits_of_nobody(monkeypatch):
-    def announce(self, alignment, tasks):
-        limit_ns = self._group(alignment.group).limit(alignment.drift_ns)
-        self.checks.limits_announced(self._leader, alignment.group, alignment.drift_ns, limit_ns)
-        self._announce_later(alignment, tasks)
-
-    monkeypatch.setattr(WatermarkAlignment, "_announce", announce)
-    found = lost_for_a_second(aligned_sources(200 * MS, 0)).violations()
-
-    assert [row.fact for row in found] == ["sources are told how far they may read"]

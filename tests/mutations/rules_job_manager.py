@@ -45,13 +45,6 @@ JOB_MANAGER = (
         f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
     ),
     Rule(
-        "limits of watermarks are the JobManager's to announce",
-        "runtime/jobmanager/coordinator_host.py",
-        "if leader != self._leader:",
-        "if False:",
-        f"{_WORLDS}limits_of_watermarks_are_not_announced_without_a_job_manager",
-    ),
-    Rule(
         "a lost JobManager deletes nothing",
         "protocol/snapshot_store.py",
         "registry = self.registry.read_again(self.retained.values())",

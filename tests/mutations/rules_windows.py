@@ -11,8 +11,6 @@ _FIRING = "tests/plane/test_rules_late.py::test_"
 _TIME = "tests/protocol/test_event_time.py::test_"
 _KINDS = "tests/runtime/task/test_window_kinds.py::test_"
 _IDLE = "tests/runtime/task/test_idle_sources.py::test_"
-_ALIGNED = "tests/runtime/task/test_aligned_sources.py::test_"
-_LIMIT = "tests/protocol/test_alignment.py::test_"
 _IMPORT = "tests/jobs/infer/test_windows.py::test_"
 
 WINDOWS = (
@@ -197,42 +195,6 @@ WINDOWS = (
         "        if not self.drops:\n",
         "        if True:\n",
         f"{_IDLE}a_drain_while_all_sources_are_idle_fires_nothing[idle]",
-    ),
-    Rule(
-        "the limit is the least watermark and the drift",
-        "protocol/event_time.py",
-        "min(self.reported.values(), default=NO_LIMIT) + drift_ns",
-        "max(self.reported.values(), default=NO_LIMIT) + drift_ns",
-        f"{_LIMIT}the_limit_is_the_least_watermark_and_the_drift",
-    ),
-    Rule(
-        "an early sample is judged by a limit",
-        "protocol/event_time.py",
-        "self._samples[0] > self.limit_ns",
-        "self._samples[-1] > self.limit_ns",
-        f"{_LIMIT}the_sample_of_three_intervals_ago_is_judged[samples1-False]",
-    ),
-    Rule(
-        "a source that is paused begins no record",
-        "tests/oracle/thread.py",
-        "        if task.paused:\n",
-        "        if task.paused and at > self.plane.now:\n",
-        "tests/plane/test_rules_thread.py::test_T6_a_paused_source_begins_no_record_and_is_idle[oracle]",
-    ),
-    Rule(
-        "nobody waits for a source that is idle",
-        "runtime/task/watermarks.py",
-        "NO_LIMIT if self.idle() else watermark_ns",
-        "watermark_ns",
-        f"{_ALIGNED}nobody_waits_for_a_source_that_is_idle",
-    ),
-    Rule(
-        "nobody waits for a source that has ended",
-        "runtime/task/watermarks.py",
-        "        self._ended = True\n",
-        "        self._ended = False\n",
-        f"{_ALIGNED}nobody_waits_for_a_source_that_has_ended",
-        inside="AlignedSource.end",
     ),
     Rule(
         "a full bundle leaves at once",

@@ -268,7 +268,6 @@ class Task:
     behind: bool = False  # one element comes before SAFE (T3)
     passed_over: bool = False  # the lock went back to the source while a mail waited for it (W3)
     exhausted: bool = False  # EXHAUSTED is reported (T6)
-    paused: bool = False  # T6
     alarm: Event | None = None  # its one pending event: end of service, or a wake-up
     priority: deque[tuple[Channel, Marker]] = field(default_factory=deque)
     ready_gates: deque[Gate] = field(default_factory=deque)  # R4

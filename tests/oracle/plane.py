@@ -259,10 +259,6 @@ class ReferencePlane(Agenda):
         self.all_tasks[task].reports_written = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
 
-    def pause(self, task: int, on: bool) -> None:
-        self.all_tasks[task].paused = on
-        self.wake_if_idle_or_soft(self.all_tasks[task])
-
     def position(self, task: int) -> Position:
         return self.restarts.position(self.all_tasks[task])
 

@@ -98,10 +98,7 @@ class Thread:
                 self.enter(task, ThreadState.IDLE)
             return
         at = due(task, task.served)
-        if task.paused:
-            task.passed_over = False
-            self.enter(task, ThreadState.IDLE)
-        elif at <= self.plane.now or waits(task) == Wait.POLL:
+        if at <= self.plane.now or waits(task) == Wait.POLL:
             if self.plane.identities:
                 task.serving = (task.number, task.served)
             self.begin_service(task, 0, max(at, self.plane.now))
@@ -112,11 +109,7 @@ class Thread:
 
     def has_due(self, task: Task) -> bool:
         """Whether a source has a record to emit at once."""
-        return (
-            not task.paused
-            and (task.log is None or task.log.total != task.served)
-            and due(task, task.served) <= self.plane.now
-        )
+        return (task.log is None or task.log.total != task.served) and due(task, task.served) <= self.plane.now
 
     def is_passed_over(self, task: Task) -> bool:
         """W3: a mail waits, and the source takes the lock again before the mail has it."""

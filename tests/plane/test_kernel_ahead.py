@@ -101,7 +101,6 @@ def test_verbs_stop_and_scale_a_task_where_it_is_now():
             plane.interrupt(task)
             yield from run(plane, 201 + 100 * task)
             plane.scale(task, 3, 2)
-            plane.pause(0, task % 2 == 0)
             yield [np.asarray(value).tolist() for value in (*plane.position(task), *plane.counted(task))]
 
     assert compared(small_records(), act) == []

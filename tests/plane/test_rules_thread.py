@@ -243,29 +243,6 @@ def test_T6_a_silent_subtask_is_exhausted_from_the_beginning(build):
     assert task(plane, 2, "state", "idle_ns") == (ThreadState.IDLE, 1000)
 
 
-def test_T6_a_paused_source_begins_no_record_and_is_idle(build):
-    """Due every 100 ns: three at 250, and those that have become due meanwhile when it goes on."""
-    plane = build(world([source(every=100), vertex()], [edge()]))
-    run(plane, 250)
-    plane.pause(0, True)
-    run(plane, 600)
-
-    assert task(plane, 0, "state", "served") == (ThreadState.IDLE, 3)
-    plane.pause(0, False)
-    run(plane, 640)
-    assert task(plane, 0, "served") == 6
-
-
-def test_T6_a_paused_source_takes_mails_and_reports_its_end(build):
-    plane = build(pipe(total=1))
-    run(plane, 5)
-    plane.pause(0, True)
-
-    assert plane.advance(100).kind == NoticeKind.EXHAUSTED
-    plane.interrupt(0)
-    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
-
-
 def test_T7_records_of_one_buffer_are_served_one_by_one(build):
     """Five records of 20 bytes in the buffer that leaves at 50."""
     plane = build(pipe(size=20, total=5))

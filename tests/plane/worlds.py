@@ -168,7 +168,6 @@ class Script:
     ] = ()  # (at, task modulo tasks, how many of the records served stay late)
     waits: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it waits for its late outputs
     written: tuple[tuple[int, int], ...] = ()  # (at, task modulo tasks): it reports what was let go
-    pauses: tuple[tuple[int, int, int], ...] = ()  # (at, source modulo sources, length)
 
 
 TRAITS = [Trait(i) for i in range(8)]  # every combination without FINAL, which sources send when they are exhausted
@@ -203,7 +202,6 @@ def scripts(draw: st.DrawFn) -> Script:
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11), st.integers(0, 2)), max_size=6))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
         tuple(draw(st.lists(st.tuples(st.integers(0, 1800), st.integers(0, 11)), max_size=3))),
-        tuple(draw(st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 11), st.integers(1, 400)), max_size=2))),
     )
 
 
@@ -252,10 +250,6 @@ class Driver:
             self.call(at, lambda task=task: self.plane.wait_for_late(task % len(self.tasks)))
         for at, task in self.script.written:
             self.call(at, lambda task=task: self.plane.report_written(task % len(self.tasks)))
-        for at, source, length in self.script.pauses:
-            task = self.sources[source % len(self.sources)]
-            self.call(at, lambda task=task: self.plane.pause(task, True))
-            self.call(at + length, lambda task=task: self.plane.pause(task, False))
 
     def release_late_outputs(self, task: int, kept: int) -> None:
         self.plane.release_late_outputs(task, self.plane.position(task).served - kept)

@@ -12,6 +12,7 @@ from tests.worlds.draw import Document
 __all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
 
 EXCEPTIONS = {
+    "Watermark.alignment": "is accepted and has no effect",
     "expect": "judges results, changes none",
     "Run.until": "ends a run sooner; what worlds are held to is their end",
     "Run.replications": "more runs of the same world; every world is one run",

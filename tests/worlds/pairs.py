@@ -76,7 +76,6 @@ FEATURES: dict[str, World] = {
     "mini-batches": _window_with("mini-batch"),
     "first stages": _windows(stage="local"),
     "idle sources": _watermark_with("idle-timeout"),
-    "watermark alignment": _watermark_with("alignment"),
     "time to live": _state_with("ttl"),
     "growing state": _state_with("growth"),
     "changelog": _state_with("changelog"),

@@ -203,17 +203,6 @@ def test_a_new_job_manager_counts_failures_anew(world):
     assert result.job_status == "RUNNING"
 
 
-def test_limits_of_watermarks_are_not_announced_without_a_job_manager():
-    """Sources stop at the last one, 200 ms on, and read on when the next JobManager has restarted the job."""
-    result = ran("alignment-without-a-job-manager")
-    read = result.series[result.series["vertex"] == "a"].set_index("time")["numRecordsInPerSecond"]
-
-    assert result.violations == ()
-    assert 30 > read[4.0] > 0, "200 ms of 100/s"
-    assert {0.0} == set(read[5.0:9.0])
-    assert read[10.0] > 50
-
-
 def test_what_windows_held_when_their_operator_finished_stays_lost():
     """Both restarts begin with snapshots of finished operators: no timer fires, and the two records of open windows stay away."""
     result = ran("timers-of-finished-windows")

@@ -47,13 +47,11 @@ CHANGELOG = "state.changelog.enabled"
 MERGING = "execution.checkpointing.file-merging.enabled"
 _SLOTS = "taskmanager.numberOfTaskSlots"
 
-_ALIGNMENT = ("source", "watermark", "alignment")
 _OF_VERTICES: dict[str, tuple[str, ...]] = {
     "parallelism.default": (),
     "pipeline.max-parallelism": (),
     "table.exec.source.idle-timeout": ("source",),
     "pipeline.auto-watermark-interval": ("source",),
-    "pipeline.watermark-alignment.buffer-size": _ALIGNMENT,
     "state.backend.type": ("state",),
 }
 """Key of Flink -> the section of a vertex for which it is a default."""
@@ -352,8 +350,6 @@ class _Move:
             return
         inside = self.keys[key].path[2 + len(section) :]
         known = list(self._having(section))
-        if section == _ALIGNMENT and not known:
-            self.reading.warn(self.places[key], f"has no effect: no vertex has {'.'.join(section)}")
         replaces = key == "state.backend.type" and self._rank(self.places[key])
         own = [vertex for vertex, body in known if value_at(body, inside) is not None]
         for vertex, _ in known:

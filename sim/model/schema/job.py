@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
@@ -68,16 +68,10 @@ RateField = Annotated[
 ]
 
 
-class Alignment(Options, of=(job.Alignment,)):
-    """Sources of one group wait for each other (withWatermarkAlignment): a subtask too far ahead reads no record."""
-
-    group: str = Field(min_length=1)
-
-
 class Watermark(Options, of=(job.Watermark,)):
     """The watermarks of a source.  A record's timestamp is when it is due."""
 
-    alignment: Alignment | None = None
+    alignment: dict[str, Any] | None = None
 
 
 class Backlog(Section):

@@ -12,7 +12,6 @@ from typing import Any
 
 from sim.model.job import (
     SHIPPING,
-    Alignment,
     AsyncIO,
     Backlog,
     Distribution,
@@ -444,21 +443,13 @@ def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Water
         reading.wrong(
             (*here, "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default"
         )
-    alignment = given.watermark.alignment
-    if alignment is not None and alignment.update_interval == 0:
-        reading.wrong(
-            (*here, "alignment", "update-interval"), "is 0 s: limits are announced now and then, 1 s is Flink's default"
-        )
-    between = {
-        ("interval",): given.watermark.interval,
-        ("alignment", "update-interval"): alignment and alignment.update_interval,
-    }
-    for place, time_ns in between.items():
-        if time_ns is not None and 0 < time_ns < MS:
-            reading.wrong(
-                (*here, *place), f"is {format_duration(time_ns)}: Flink counts milliseconds, write 1 ms or more"
-            )
-    aligned = None if alignment is None else built(Alignment, alignment, here, reading, group=alignment.group)
+    time_ns = given.watermark.interval
+    if time_ns is not None and 0 < time_ns < MS:
+        text = f"is {format_duration(time_ns)}: Flink counts milliseconds, write 1 ms or more"
+        reading.wrong((*here, "interval"), text)
+    aligned = given.watermark.alignment is not None
+    if aligned:
+        reading.warn((*here, "alignment"), "has no effect: watermark alignment (FLIP-182) is not simulated")
     return built(Watermark, given.watermark, here, reading, alignment=aligned)
 
 

@@ -21,7 +21,6 @@ from sim.plane.text.basics import (
     LOCK,
     LOOK,
     NEVER,
-    PAUSE,
     POLLED,
     POSITION,
     PRIORITISE,
@@ -307,8 +306,6 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
         wait_for_late(w, t)
     elif op == REPORT_WRITTEN:
         report_written(w, t)
-    elif op == PAUSE:
-        pause(w, t, a)
     elif op == HALT:
         halt(w, t)
     elif op == SWEEP:
@@ -335,12 +332,6 @@ def scale(w: PlaneState, t: int, num: int, den: int) -> None:
     """Services that begin later take num / den of their time (E4)."""
     w.tasks[t].slow_num = num
     w.tasks[t].slow_den = den
-
-
-def pause(w: PlaneState, t: int, on: int) -> None:
-    """A source begins no record before it is paused no more (T6)."""
-    w.tasks[t].paused = on
-    wake_between_records(w, t)
 
 
 def polled(w: PlaneState, t: int) -> int:

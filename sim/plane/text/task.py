@@ -150,9 +150,6 @@ def read_source(w: PlaneState, t: int) -> None:
             report(w, NOTE_EXHAUSTED, t, -1, -1, -1, -1, 0, 0)
         else:
             become(w, t, IDLE)
-    elif task.paused == 1:
-        task.passed_over = 0
-        become(w, t, IDLE)
     elif task.due <= w.g.now:
         begin_service(w, t, task.service_table, task.service_n, w.g.now)
     elif task.source == POLL:
@@ -166,7 +163,7 @@ def read_source(w: PlaneState, t: int) -> None:
 def has_due(w: PlaneState, t: int) -> bool:
     """Whether a source has a record to emit at once."""
     task = w.tasks[t]
-    return task.paused == 0 and task.served != task.total and task.due <= w.g.now
+    return task.served != task.total and task.due <= w.g.now
 
 
 def pass_over(w: PlaneState, t: int) -> None:

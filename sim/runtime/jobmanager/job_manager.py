@@ -10,7 +10,7 @@ from sim.protocol.options import FailureReason
 from sim.protocol.task_finishing import FINISHING, Finishing
 from sim.runtime.context import Contents, Context, Counters
 from sim.runtime.host_loop import Speed
-from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd, WatermarkAlignment
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost, JobEnd
 from sim.runtime.jobmanager.faults import Faults
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from sim.runtime.jobmanager.restore import RestoreContext
@@ -46,7 +46,6 @@ class JobManager:
         self.coordinator = CoordinatorHost(
             context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
         )
-        self.alignment = WatermarkAlignment(context, tasks, self.coordinator, checks)
         self.warm_up = WarmUp(context.env, scenario.restart, speed)
         self.task_managers = TaskManagers(context)
         usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
@@ -96,9 +95,6 @@ class JobManager:
 
     def finished_in(self, task: int, checkpoint: int) -> None:
         self.job_end.finished_in(task, checkpoint)
-
-    def report_watermark(self, task: int, watermark_ns: int) -> None:
-        self.alignment.hear(task, watermark_ns)
 
     def data_ended(self, task: int) -> None:
         self.job_end.data_ended(task)

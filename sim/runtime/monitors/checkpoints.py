@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
@@ -14,7 +13,6 @@ from sim.invariants.checkpoints import (
     too_many_retained,
     without_job_manager,
 )
-from sim.invariants.event_time import LIMITED, WITHIN_LIMIT, LimitedReading, wrong_limit
 from sim.invariants.pace import Pace, checkpoint_timing_errors, excess_triggers_in_backlog
 from sim.invariants.recovery import Allowance, Deployed, LocalCopy, Waits
 from sim.invariants.state import RestoredState
@@ -94,25 +92,18 @@ def _histories(context: Context) -> Iterator[tuple[int, int]]:
             yield task, source.backlog.records if total is None else min(source.backlog.records, total)
 
 
-# ---- The account of what only a JobManager does: checkpoints that it numbers, completes and retains, and what it tells sources.
+# ---- The account of what only a JobManager does: checkpoints that it numbers, completes and retains.
 
 
 class JobManagerMonitor(InvariantMonitor):
-    """Knows when sources were told how far they may read; everything else stands in the journal."""
-
-    def __init__(self, watched: WatchedRun) -> None:
-        super().__init__(watched)
-        self._announced_ns = array("q")
-
-    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
-        self._announced_ns.append(self.now_ns)
+    """Reads the journal."""
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, teller, scenario = self.context, self.teller, self.context.scenario
         yield from broken_promises(context.journal.only(WATCHED), context.stats, teller)
         # else there is one, and a journal is long
         if any(isinstance(fault.what, JobManagerDown) for fault in scenario.faults):
-            yield from without_job_manager(context.journal, self._announced_ns, teller)
+            yield from without_job_manager(context.journal, teller)
             yield from restarts_counted_across_leaders(
                 context.journal, scenario.restart.most_restarts, scenario.checkpoint.tolerable_failed, teller
             )
@@ -125,55 +116,6 @@ class JobManagerMonitor(InvariantMonitor):
         )
         if too_many is not None:
             yield too_many
-
-
-# ---- The account of sources that keep in step: what each has reported and heard, and how much it has read since.
-
-
-class AlignmentMonitor(InvariantMonitor):
-    """Knows the watermarks that the present JobManager has heard, and the limits that each source has."""
-
-    turns = frozenset({Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.JOB_MANAGER_LOST})
-
-    def __init__(self, watched: WatchedRun) -> None:
-        super().__init__(watched)
-        self._watermarks: dict[str, dict[int, int]] = {}  # group -> source task -> watermark [ns]
-        self._leader = 0
-        self._readings: dict[int, LimitedReading] = {}  # by source task, since its attempt began
-
-    def watermark_reported(self, leader: int, group: str, task: int, watermark_ns: int) -> None:
-        self._known_to(leader).setdefault(group, {})[task] = watermark_ns
-
-    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
-        fact = wrong_limit(limit_ns, self._known_to(leader).get(group, {}), drift_ns)
-        if fact is not None and self.is_first(LIMITED, group):
-            self.found.append(Violation(LIMITED, self.now_ns, f"the sources of group {group}", fact, self.turns_of(-1)))
-
-    def watermark_sampled(self, task: int, watermark_ns: int) -> None:
-        self.report_once_of_task(WITHIN_LIMIT, task, self._of(task).sample(watermark_ns, self._served(task)))
-
-    def on_watermark_limit(self, task: int, limit_ns: int) -> None:
-        self.report_once_of_task(WITHIN_LIMIT, task, self._of(task).limit(limit_ns, self._served(task)))
-
-    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """Limits are no state."""
-        for task in tasks:
-            self._readings.pop(task, None)
-
-    def _known_to(self, leader: int) -> dict[str, dict[int, int]]:
-        if leader != self._leader:
-            self._leader, self._watermarks = leader, {}
-        return self._watermarks
-
-    def _of(self, task: int) -> LimitedReading:
-        if task not in self._readings:
-            source = self.context.scenario.job.vertices[self.context.layout.vertex[task]].source
-            alignment = None if source is None else source.watermark.alignment
-            self._readings[task] = LimitedReading.of(0 if alignment is None else alignment.buffer)
-        return self._readings[task]
-
-    def _served(self, task: int) -> int:
-        return int(self.context.plane.served()[task])
 
 
 # ---- The account of restarts: which tasks were deployed together, and what each had done when it was cancelled.

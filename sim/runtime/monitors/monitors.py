@@ -11,7 +11,7 @@ from sim.invariants.files import KeptSnapshot
 from sim.invariants.violation import Violation
 from sim.protocol.coordinator import Coordinator
 from sim.runtime.context import CommittedOutput, Contents, Context
-from sim.runtime.monitors.checkpoints import AlignmentMonitor, JobManagerMonitor, PaceMonitor, RestartMonitor
+from sim.runtime.monitors.checkpoints import JobManagerMonitor, PaceMonitor, RestartMonitor
 from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 from sim.runtime.monitors.output import CommitMonitor, EndOfTaskMonitor
@@ -47,7 +47,6 @@ class InvariantMonitors(Checks):
             CommitMonitor(watched),
             FileMonitor(watched),
             ConversionMonitor(watched),
-            AlignmentMonitor(watched),
             RouteMonitor(watched),
         )
         for moment in _MOMENTS:

@@ -158,11 +158,6 @@ class TaskHost:
             self._note(Happening.TRIGGER_RECEIVED, checkpoint)
             self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 
-    def on_watermark_limit(self, watermark_ns: int) -> None:
-        """The JobManager announces how far the watermark of a source may come."""
-        for part in self.parts:
-            part.on_watermark_limit(watermark_ns)
-
     def suspend(self, for_ns: int) -> None:
         """The thread does nothing for so long, from its next mail on."""
         self.thread.suspend(for_ns, self.env.call_in)

@@ -138,9 +138,6 @@ class TaskPart:
     def channel_ended(self, channel: int) -> None:
         """The last record of a channel was processed."""
 
-    def on_watermark_limit(self, watermark_ns: int) -> None:
-        """The JobManager announces how far the watermark of a source may come."""
-
     def outputs_written(self, *, at_end: bool) -> None:
         """Outputs that were let go are written.  `at_end`: the data of the task had ended before."""
 

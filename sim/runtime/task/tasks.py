@@ -83,10 +83,6 @@ class Tasks:
             if manager.staging.used_bytes:
                 yield f"task manager {manager.number} keeps room for {manager.staging.used_bytes} staged bytes"
 
-    def limit(self, task: int, watermark_ns: int) -> None:
-        host = self._hosts[task]
-        host.thread.post(lambda: host.on_watermark_limit(watermark_ns))
-
     def renew(self, task: int) -> None:
         """Replace a restarted task by a new one, which has only the content given here."""
         self._hosts[task].ending.replaced = True

@@ -112,7 +112,6 @@ CANNOT_BIND = {
     "job.VERTEX.max-parallelism": "key groups: state cannot be moved to another number of them",
     "job.VERTEX.source.watermark.interval": "event time: results change with it, no checkpoint does",
     "job.VERTEX.source.watermark.idle-timeout": "event time, as well",
-    "job.VERTEX.source.watermark.alignment.buffer-size": "event time, as well",
     "job.VERTEX.state.ttl": "which keys there are: results change with it",
     "job.VERTEX.state.lsm.managed-memory": "memory of the slot: a machine",
     "cluster.network.starting-segment-size": "the first seconds of a run with debloating, which trials leave out",

@@ -256,7 +256,7 @@ def test_a_misspelt_name_of_a_modelled_key_stops_the_run(key):
 
 def test_a_key_that_this_version_does_not_have_has_no_effect():
     """It came later, or under another name; an older name that a version still reads is as good as the new one."""
-    later = study("pipeline.watermark-alignment.buffer-size: 100", profile="1.20")
+    later = study("execution.checkpointing.unaligned.recover-output-on-downstream.enabled: true", profile="1.20")
     renamed = study("state.backend.type: rocksdb", profile="1.15")
     older = [
         scenario("state.backend: rocksdb", profile=profile).job.vertex("b").state.backend

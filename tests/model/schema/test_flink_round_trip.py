@@ -11,7 +11,7 @@ from sim.model.schema.study import loads
 
 BASE = """\
 job:
-  a: {{source: {{rate: 1k/s, record: 100 B, watermark: {{alignment: {{group: g, max-drift: 1 s}}}}}}}}
+  a: {{source: {{rate: 1k/s, record: 100 B}}}}
   b: {{input: {{a: hash}}, service: 10 us, state: {{size: 1 GB, growth: 10 B}}}}
 cluster: {{profile: {profile}}}
 run: {{duration: 60 s}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.job import Alignment, AsyncIO, Distribution, Watermark, Window
+from sim.model.job import AsyncIO, Distribution, Watermark, Window
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 
@@ -164,24 +164,15 @@ def test_a_source_may_be_idle_and_some_of_its_subtasks_silent():
         loads(text.replace("SOURCE", given.replace("silent: 1", "silent: 4")), name="x")
 
 
-def test_a_source_keeps_in_step_with_its_group():
-    """Also by Flink's own key for the buffer; without such a source it is told that nothing comes of it."""
+def test_watermark_alignment_is_accepted_and_has_no_effect():
+    """Known defects look at it."""
     text = TEXT.format(what="service: 1 ms")
     aligned = text.replace("record: 1 kB}", "record: 1 kB, watermark: {alignment: {group: g, max-drift: 20 s}}}")
-    flink = "flink: {pipeline.watermark-alignment.buffer-size: 0}\n"
-    read_in = loads(aligned + flink, name="x")
+    study, plain = loads(aligned, name="x"), loads(text, name="x")
 
-    assert (
-        Alignment("g", 20 * 10**9, 10**9, 3)
-        == loads(aligned, name="x").scenarios[0].job.vertices[0].source.watermark.alignment
-    )
-    assert Alignment("g", 20 * 10**9, 10**9, 0) == read_in.scenarios[0].job.vertices[0].source.watermark.alignment
-    assert tuple(read_in.warnings) == ()
-    assert "has no effect: no vertex has source.watermark.alignment" in str(loads(text + flink, name="x").warnings[0])
-    with pytest.raises(ScenarioError, match="is 0 s: limits are announced now and then"):
-        loads(aligned.replace("20 s", "20 s, update-interval: 0 s"), name="x")
-    with pytest.raises(ScenarioError, match="update-interval: is 10 us: Flink counts milliseconds, write 1 ms or more"):
-        loads(aligned.replace("20 s", "20 s, update-interval: 10 us"), name="x")
+    assert "alignment: has no effect: watermark alignment (FLIP-182) is not simulated" in str(study.warnings[0])
+    assert study.scenarios[0].job.vertices[0].source.watermark == Watermark(alignment=True)
+    assert plain.scenarios[0].job.vertices[0].source.watermark == Watermark()
 
 
 def test_timers_are_interruptible_if_barriers_overtake():

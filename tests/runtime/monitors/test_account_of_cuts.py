@@ -8,11 +8,9 @@ from sim.invariants.recovery import LATEST as GOES_BACK
 from sim.invariants.recovery import ONCE, Surplus
 from sim.model.checkpoint import Barriers
 from sim.model.faults import Fault, JobManagerDown, Kill, When
-from sim.model.job import Alignment, Watermark
-from sim.protocol.event_time import NO_LIMIT
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Origin
-from sim.runtime.monitors.checkpoints import AlignmentMonitor, JobManagerMonitor
+from sim.runtime.monitors.checkpoints import JobManagerMonitor
 from sim.runtime.monitors.monitor import EndOfRun
 from sim.runtime.monitors.records import CutMonitor
 from tests.runtime.monitors.watched import (
@@ -132,75 +130,6 @@ class TestCuts:
         assert end_facts(account, RESTORED) == []
 
 
-class TestSourcesInStep:
-    @pytest.fixture
-    def account(self):
-        """Both sources are in a group; limits judge the latest watermark."""
-        account = account_of(AlignmentMonitor, stateful())
-        job = account.context.scenario.job
-        source = replace(job.vertices[0].source, watermark=Watermark(alignment=Alignment("g", 0, SECOND, 2)))
-        return with_scenario(
-            account, job=replace(job, vertices=(replace(job.vertices[0], source=source), *job.vertices[1:]))
-        )
-
-    def announced(self, account, limit_ns, leader=0, group="g"):
-        account.limits_announced(leader, group, 10, limit_ns)
-        return facts(account)
-
-    def test_the_limit_is_the_least_watermark_and_the_drift(self, account):
-        for task, watermark_ns in ((0, 50), (1, 70)):
-            account.watermark_reported(0, "g", task, watermark_ns)
-        assert self.announced(account, 60) == []
-        assert self.announced(account, 61) == [
-            "it announces a limit of 6.1e-08 s, the least watermark and the drift are 6e-08 s"
-        ]
-
-    def test_groups_are_kept_apart_and_told_of_once_each(self, account):
-        account.watermark_reported(0, "g", 0, 50)
-        account.watermark_reported(0, "h", 1, 70)
-        assert self.announced(account, 80, group="h") == []
-        for group in ("g", "h", "g"):
-            account.limits_announced(0, group, 10, 7)
-        assert [row.where for row in account.found] == ["the sources of group g", "the sources of group h"]
-
-    def test_another_job_manager_knows_no_watermark(self, account):
-        account.watermark_reported(0, "g", 0, 50)
-        assert self.announced(account, NO_LIMIT, leader=1) == []
-        assert len(self.announced(account, 60, leader=1)) == 1
-
-    def samples(self, account, monkeypatch, *rows):
-        """What is found at each sample: the watermark, and the records served by then."""
-        found = []
-        for watermark_ns, served in rows:
-            monkeypatch.setattr(account, "_served", lambda _, served=served: served)
-            account.watermark_sampled(0, watermark_ns)
-            found.append(facts(account))
-        return found
-
-    def test_a_source_beyond_its_limit_reads_no_more(self, account, monkeypatch):
-        """The limit judges the sample before the last; one record may be under way."""
-        account.on_watermark_limit(0, 60)
-        quiet = self.samples(account, monkeypatch, (61, 100), (80, 200), (80, 201))
-        assert quiet == [[], [], []]
-        ((fact,),) = self.samples(account, monkeypatch, (80, 202))
-        assert fact == "its watermark 8e-08 s is beyond its limit 6e-08 s, and it reads 2 records"
-
-    def test_limits_are_no_state(self, account, monkeypatch):
-        account.on_watermark_limit(0, 60)
-        self.samples(account, monkeypatch, (61, 100), (80, 200))
-        account.restarted(LATEST, [0, 1])
-        assert self.samples(account, monkeypatch, (61, 300), (80, 400), (80, 500)) == [[], [], []]
-
-    def test_it_counts_the_records_of_the_plane(self, account):
-        assert [int(account.context.plane.served()[task]) for task in (0, 1)] == [
-            account._served(task) for task in (0, 1)
-        ]
-
-    def test_a_source_without_a_group_judges_its_latest_watermark(self):
-        account = account_of(AlignmentMonitor, stateful())
-        assert account._of(0).samples.maxlen == 1
-
-
 class TestWhatOnlyAJobManagerDoes:
     @pytest.fixture
     def account(self):
@@ -210,11 +139,10 @@ class TestWhatOnlyAJobManagerDoes:
         assert end_facts(account) == []
 
     @pytest.mark.parametrize(("fault", "facts_found"), [(JobManagerDown(1), 1), (Kill(), 0)])
-    def test_without_it_no_limit_is_announced(self, account, fault, facts_found):
+    def test_without_it_no_checkpoint_is_triggered(self, account, fault, facts_found):
         """The run is read for it only if there may be none at times."""
-        account.limits_announced(0, "g", 0, 0)
         with_scenario(account, faults=(Fault(fault, When((1,))),))
-        with_journal(account, Entry(1, Happening.JOB_MANAGER_LOST))
+        with_journal(account, Entry(1, Happening.JOB_MANAGER_LOST), Entry(2, Happening.TRIGGERED, 1))
         assert facts_found == len(end_facts(account))
 
     def test_more_is_retained_than_may_be(self, account):
