@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -64,13 +64,11 @@ def _renamed(text: Any, names: Mapping[str, str]) -> Any:
     return f"{names[name]}{rest}" if name in names else text
 
 
-# ---- The inputs of two scenarios, option by option, and the steps that lead from one to the other.
+# ---- The inputs of two scenarios, option by option.
 #
-# A value that is written otherwise and means the same is no difference: a change counts if it changes what would run.
-# A step is the least that can be changed alone: options that need each other change together.
+# A value that is written otherwise and means the same is no difference: a change counts if A runs otherwise with it, or
+# B without it.
 
-MAX_STEPS = 8
-"""With more steps than these, those of one kind become one."""
 _ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
 """Mappings with these keys are one value, and so are the values of these keys."""
 
@@ -96,29 +94,16 @@ class InputChange:
 
 
 @dataclass(frozen=True, slots=True)
-class InputStep:
-    """Options that change together."""
-
-    name: str
-    changes: tuple[InputChange, ...]
-    scenario: Scenario  # A with these changes alone
-
-
-@dataclass(frozen=True, slots=True)
 class InputDifferences:
     """Two scenarios that run alike, and what differs between them."""
 
     before: Scenario
     after: Scenario
-    steps: tuple[InputStep, ...]
+    changes: tuple[InputChange, ...]
     renamed: tuple[tuple[str, str], ...]  # vertices: (before, after)
     added: tuple[str, ...]
     removed: tuple[str, ...]
     runs: str  # how long both run, where their scenarios differ in it
-
-    @property
-    def changes(self) -> tuple[InputChange, ...]:
-        return tuple(change for step in self.steps for change in step.changes)
 
 
 def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
@@ -134,14 +119,17 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     )
     runs = "; ".join(_run_notes(first.run, last.run, run))
     start["run"] = end["run"] = deepcopy(start["run"])  # like with like: they get one `run`
-    made = _Made(start, run)
-    found = [replace(change, kind=_kind(made, change)) for change in _changes(a, b, start, end)]
-    steps = _steps(made, found)
-    after = replace(last, run=run)
+    before, after = replace(first, run=run), replace(last, run=run)
+    found = []
+    for change in _changes(a, b, start, end):
+        with_it, without_it = _with(start, change.path, change.after), _with(end, change.path, change.before)
+        if _differs(with_it, first) or _differs(without_it, last):
+            kinds = () if with_it is None else kinds_of(before, with_it)
+            found.append(replace(change, kind=kinds[0] if kinds else "other"))
     return InputDifferences(
-        made.plain_scenario,
+        before,
         after,
-        tuple(_few(made, steps)),
+        tuple(found),
         tuple(names.items()),
         added=tuple(name for name in end["job"] if name not in start["job"]),
         removed=tuple(name for name in start["job"] if name not in end["job"]),
@@ -149,26 +137,18 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     )
 
 
-class _Made:
-    """The scenarios that A becomes by some changes."""
+def _with(plain: Plain, path: DocumentPath, value: Any) -> Scenario | None:
+    """The scenario with one value changed.  None: it is not a scenario."""
+    changed = deepcopy(plain)
+    try:
+        put(changed, path, value)
+        return scenario_of(changed)
+    except ScenarioError:
+        return None
 
-    def __init__(self, plain: Plain, run: Any) -> None:
-        self._plain, self._run = plain, run
-        self.plain_scenario = replace(scenario_of(plain), run=run)
-        self.same = content(self.plain_scenario)
 
-    def by(self, changes: Iterable[InputChange]) -> Scenario | None:
-        """A with these changes.  None: it is not a scenario."""
-        plain = deepcopy(self._plain)
-        try:
-            for change in changes:
-                put(plain, change.path, change.after)
-            return replace(scenario_of(plain), run=self._run)
-        except ScenarioError:
-            return None
-
-    def differs(self, scenario: Scenario) -> bool:
-        return content(scenario) != self.same
+def _differs(scenario: Scenario | None, other: Scenario) -> bool:
+    return scenario is None or content(scenario) != content(other)
 
 
 def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]:
@@ -189,79 +169,6 @@ def _apart(before: Any, after: Any, path: DocumentPath) -> Iterator[tuple[Docume
             yield from _apart(before.get(key), after.get(key), (*path, key))
     elif before != after:
         yield path, before, after
-
-
-def _kind(made: _Made, change: InputChange) -> Kind:
-    scenario = made.by([change])
-    kinds = () if scenario is None else kinds_of(made.plain_scenario, scenario)
-    return kinds[0] if kinds else "other"
-
-
-def _steps(made: _Made, changes: Sequence[InputChange]) -> list[InputStep]:
-    """The steps: single changes where one alone is a scenario, else those of its section, else all that are left."""
-    steps: list[InputStep] = []
-    idle: list[InputChange] = []
-    left: list[InputChange] = []
-    for change in changes:
-        scenario = made.by([change])
-        if scenario is None:
-            left.append(change)
-        elif made.differs(scenario):
-            steps.append(InputStep(change.key, (change,), scenario))
-        else:
-            idle.append(change)
-    for section in dict.fromkeys(change.path[0] for change in left):
-        own = [change for change in left if change.path[0] == section]
-        if (scenario := made.by(own)) is not None:
-            steps.append(_step(own, scenario))
-            left = [change for change in left if change not in own]
-    if left:  # some need what changes alone as well
-        together = [*(change for step in steps for change in step.changes), *left]
-        if (scenario := made.by(together)) is None:
-            together = [*together, *idle]
-            scenario, idle = made.by(together), []
-        assert scenario is not None
-        steps = [_step(together, scenario)]
-    return _with_needed(made, steps, idle)
-
-
-def _with_needed(made: _Made, steps: list[InputStep], idle: Sequence[InputChange]) -> list[InputStep]:
-    """Changes that alone mean nothing count if they do beside the others: they go with the step of their section."""
-    for change in idle:
-        others = [other for step in steps for other in step.changes]
-        now, then = made.by(others), made.by([*others, change])
-        if now is None or then is None or content(now) == content(then) or not steps:
-            continue
-        places = [i for i, step in enumerate(steps) if step.changes[0].path[:1] == change.path[:1]]
-        place = places[0] if places else len(steps) - 1
-        both = (*steps[place].changes, change)
-        if (scenario := made.by(both)) is not None:
-            steps[place] = _step(both, scenario)
-    return steps
-
-
-def _step(changes: Sequence[InputChange], scenario: Scenario) -> InputStep:
-    if len(changes) == 1:
-        return InputStep(changes[0].key, tuple(changes), scenario)
-    sections = list(dict.fromkeys(change.path[0] for change in changes))
-    return InputStep(f"{' and '.join(map(str, sections[:3]))} ({len(changes)} options)", tuple(changes), scenario)
-
-
-def _few(made: _Made, steps: list[InputStep]) -> list[InputStep]:
-    """The steps, or one for each kind where there are many."""
-    if len(steps) <= MAX_STEPS:
-        return steps
-    by_kind: dict[Kind, list[InputChange]] = {}
-    for step in steps:
-        by_kind.setdefault(step.changes[0].kind, []).extend(step.changes)
-    joined = []
-    for kind, changes in by_kind.items():
-        scenario = made.by(changes)
-        if scenario is None:
-            return steps
-        name = changes[0].key if len(changes) == 1 else f"{kind} ({len(changes)} options)"
-        joined.append(InputStep(name, tuple(changes), scenario))
-    return joined
 
 
 def _run_notes(before: Run, after: Run, used: Run) -> Iterator[str]:

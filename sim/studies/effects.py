@@ -1,4 +1,4 @@
-"""Effects of the differences of two sides, in numbers and sentences."""
+"""Two sides side by side: what surely changes between them, in numbers and sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sim.results.formats import MISSING, TextTable, change_text, json_ready
 from sim.results.sweep_answers import text as value_text
 from sim.results.sweep_effects import DEAD
 from sim.studies.cells import OUTCOME, Row, outcome
-from sim.studies.differences import InputChange, InputDifferences
+from sim.studies.differences import InputDifferences
 from sim.studies.local import run_each
 from sim.studies.plan import cells
 from sim.studies.progress import Watch, no_watch
@@ -32,15 +32,14 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- What differences of inputs do to an answer: both sides and every step between them, under the same random numbers.
+# ---- What differences of inputs do to an answer: both sides under the same random numbers.
 #
-# A step is A with its options changed alone.  What all changes together do beyond the sum of the steps is their
-# interaction.  Differences are run by run: each replication meets the same load on all sides (common random numbers).
+# Differences are run by run: each replication meets the same load on both sides (common random numbers).
 
 Values: TypeAlias = NDArray[np.float64]
 A, B = "A", "B"
 SIDE = "side"
-"""The column that says of what a row is: A, B, or the name of a step."""
+"""The column that says of what a row is: A or B."""
 LEADING = (
     "end_to_end_p50_ms",
     "end_to_end_max_ms",
@@ -57,14 +56,13 @@ WORTH_NAMING = 0.1
 
 @dataclass(frozen=True, slots=True)
 class QuantityDifference:
-    """A quantity of the catalogue on both sides.  `steps`: what each change alone does to it, by name."""
+    """A quantity of the catalogue on both sides."""
 
     column: str
     before: float
     after: float
     change: PairedChange
-    bounds: frozenset[str]  # sides and steps of which a run did not see the end: their values are lower bounds
-    steps: Mapping[str, PairedChange]
+    bounds: frozenset[str]  # sides of which a run did not see the end: their values are lower bounds
 
     @property
     def title(self) -> str:
@@ -78,7 +76,7 @@ class QuantityDifference:
             before == after
             and not self.bounds & {A, B}
             and math.isfinite(self.change.value)
-            and not self.is_shown(self.change)
+            and value_text(self.column, abs(self.change.value)) == value_text(self.column, 0.0)
         )
 
     @property
@@ -96,25 +94,6 @@ class QuantityDifference:
         """Whether one side has a value and the other has none."""
         return math.isfinite(self.before) != math.isfinite(self.after)
 
-    def is_shown(self, change: PairedChange) -> bool:
-        """Whether a change is more than nothing in the digits of a text."""
-        return value_text(self.column, abs(change.value)) != value_text(self.column, 0.0)
-
-    @property
-    def interaction(self) -> float:
-        """What all changes do together beyond what each does alone; nan: a step has no value, or a bound."""
-        return math.nan if self.bounds else self.change.value - sum(step.value for step in self.steps.values())
-
-    @property
-    def largest(self) -> str:
-        """The step that does most; empty: none does anything."""
-        known = {
-            name: abs(step.value)
-            for name, step in self.steps.items()
-            if math.isfinite(step.value) and self.is_shown(step)
-        }
-        return max(known, key=lambda name: known[name]) if known else ""
-
     @property
     def share(self) -> float:
         """The change as a share of the value before."""
@@ -125,9 +104,9 @@ class QuantityDifference:
         before, after = (f"> {text}" if side in self.bounds and text != MISSING else text for side, text in texts)
         return before, after
 
-    def effect_text(self, side: str = B) -> str:
-        """The change from A to B or to a step, with its sign; of a bound the side that is known."""
-        change, ends = self.change if side == B else self.steps[side], self.bounds & {A, side}
+    def effect_text(self) -> str:
+        """The change from A to B, with its sign; of a bound the side that is known."""
+        change, ends = self.change, self.bounds
         if len(ends) > 1 or not math.isfinite(change.value):
             return MISSING
         known = PairedChange(change.value, math.inf) if ends else change
@@ -150,10 +129,6 @@ class QuantityDifference:
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready; null: no value."""
-        steps = {
-            name: {"change": json_ready(step.value), "half_width": json_ready(step.half_width)}
-            for name, step in self.steps.items()
-        }
         return {
             "quantity": self.column,
             "title": self.title,
@@ -163,8 +138,6 @@ class QuantityDifference:
             "change": json_ready(self.change.value),
             "half_width": json_ready(self.change.half_width),
             "bounds": "".join(side for side in (A, B) if side in self.bounds),
-            "steps": steps,
-            "interaction": json_ready(self.interaction),
         }
 
 
@@ -176,11 +149,8 @@ def runs(
     jobs: int | None = None,
     watch: Watch = no_watch,
 ) -> pd.DataFrame:
-    """A row per side or step and replication: columns of `sim.studies.cells`, and the cost of an object store."""
-    named = [(A, found.before), *((step.name, step.scenario) for step in found.steps), (B, found.after)]
-    if len(found.steps) == 1:
-        named = [named[0], named[-1]]  # the step is B
-    planned = [(name, cell) for name, scenario in named for cell in cells([scenario])]
+    """A row per side and replication: columns of `sim.studies.cells`, and the cost of an object store."""
+    planned = [(side, cell) for side, scenario in ((A, found.before), (B, found.after)) for cell in cells([scenario])]
     rows = dict(run_each(partial(_row, engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
     made = [
         {SIDE: name, "replication": cell.replication, **rows[i], **_cost(rows[i], prices)}
@@ -199,19 +169,14 @@ def _row(engine: Engine, cell: Any, progress: Any) -> Row:
 
 def simulated_ns(found: InputDifferences) -> tuple[int, int]:
     """(cells, simulated time of all) that `runs` will run."""
-    sides = 2 + (len(found.steps) if len(found.steps) > 1 else 0)
-    count = sides * found.before.run.replications
+    count = 2 * found.before.run.replications
     return count, count * found.before.run.duration_ns
 
 
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     """Every quantity of the catalogue that either side has."""
-    sides = {
-        name: rows[rows[SIDE] == name].sort_values("replication").to_dict("records")
-        for name in dict.fromkeys(rows[SIDE])
-    }
+    sides = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
     before, after = sides[A], sides[B]
-    steps = {name: own for name, own in sides.items() if name not in (A, B)}
     columns = [column for column in STATISTICS if column in rows]
     found = []
     for column in columns:
@@ -219,8 +184,7 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
         if np.isnan(old).all() and np.isnan(new).all():
             continue
         bounds = frozenset(name for name, own in sides.items() if any(_is_bound(column, row) for row in own))
-        alone = {name: paired_change(old, _values(column, own)) for name, own in steps.items()}
-        found.append(QuantityDifference(column, _mean(old), _mean(new), paired_change(old, new), bounds, alone))
+        found.append(QuantityDifference(column, _mean(old), _mean(new), paired_change(old, new), bounds))
     return found
 
 
@@ -280,7 +244,7 @@ def _mean(values: Values) -> float:
 # ---- Differences as texts: a screen of at most fifteen lines of eighty characters, and the tables below it.
 
 WIDTH, LINES, LABEL = 80, 15, 8
-MAX_INPUTS, MAX_QUANTITIES, MAX_STEPS = 4, 3, 3
+MAX_INPUTS, MAX_QUANTITIES = 6, 3
 """So many lines of each stand on the screen; all stand in the tables."""
 MAX_VALUE_CHARS = 60
 """Characters of a value in a table; JSON has all of it."""
@@ -298,37 +262,28 @@ def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, ha
     if first is None:
         return f"{_count_inputs(found)}, and no quantity surely changes."
     text = capitalised(first.text)
-    if len(found.steps) == 1:
-        return f"{text}, from {found.steps[0].name}."
-    if largest := first.largest:
-        return f"{text}; {largest} alone: {first.effect_text(largest)}."
-    if not all(math.isfinite(step.value) for step in first.steps.values()):
-        return f"{text}; what each input does alone has no value."
-    return f"{text}: no input alone changes it, only all together."
+    return f"{text}, from {found.changes[0].key}." if len(found.changes) == 1 else f"{text}; {_count_inputs(found)}."
 
 
 def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: str, runs: str) -> str:
-    """The verdict, the inputs that matter most, the quantities that lead, and what accounts for the first of them."""
-    first = leading(answer)
+    """The verdict, the inputs, and the quantities that lead."""
     lines = wrap(said, WIDTH)
     if not found.changes:
         return "\n".join([*lines, *_labelled("inputs", list(_vertices(found)))])
     below = _labelled("answer", list(_leading_lines(answer)))
-    if first is not None and len(found.steps) > 1 and math.isfinite(first.change.value):
-        below += _labelled("because", list(_parts(first)))
     below += _labelled("runs", [runs])
     vertices = list(_vertices(found))
     room = LINES - len(lines) - len(below) - len(vertices) - 2
-    listed = _by_effect(found, first)[: min(max(room, 0), MAX_INPUTS)]
+    listed = found.changes[: min(max(room, 0), MAX_INPUTS)]
     left = len(found.changes) - len(listed)
-    heading = _count_inputs(found) + (", those that matter first" if left and listed and first is not None else "")
     inputs = [change.sentence() for change in listed]
-    lines += _labelled("inputs", [heading, *vertices, *inputs, *([f"... and {left} more below"] if left else [])])
+    more = [f"... and {left} more below"] if left else []
+    lines += _labelled("inputs", [_count_inputs(found), *vertices, *inputs, *more])
     return "\n".join([*lines[: LINES - len(below)], *below][:LINES])
 
 
 def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> list[TextTable]:
-    """Inputs, quantities, and the part of each step in them."""
+    """Inputs that differ, and quantities that do."""
     made = []
     if found.changes:
         rows = [
@@ -346,17 +301,6 @@ def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> lis
     if apart:
         rows = [[own.title, *own.sides_text(), own.effect_text(), own.relative_text()] for own in apart]
         made.append(TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], rows))
-    if apart and len(found.steps) > 1:
-        rows = [
-            [own.title, name, text]
-            for own in apart
-            for name, text in (
-                *((name, own.effect_text(name)) for name in own.steps if own.is_shown(own.steps[name])),
-                ("all beyond their sum", _beyond(own)),
-            )
-            if text
-        ]
-        made.append(TextTable("What each change alone does to A", ["quantity", "change", "effect"], rows))
     return made
 
 
@@ -379,41 +323,12 @@ def _vertices(found: InputDifferences) -> Iterator[str]:
             yield f"{what}: {', '.join(names)}"
 
 
-def _by_effect(found: InputDifferences, first: QuantityDifference | None) -> list[InputChange]:
-    """The inputs, those of the step that does most to the leading quantity first."""
-
-    def size(name: str) -> float:
-        step = None if first is None else first.steps.get(name)
-        return abs(step.value) if step is not None and math.isfinite(step.value) else 0.0
-
-    return [change for step in sorted(found.steps, key=lambda step: -size(step.name)) for change in step.changes]
-
-
 def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
     first = leading(answer)
     known = [own for column in LEADING for own in answer if own.column == column and own is not first]
     listed = [*([first] if first is not None else []), *known][:MAX_QUANTITIES]
     for own in listed:
         yield own.text
-
-
-def _parts(first: QuantityDifference) -> Iterator[str]:
-    """``load (3 options) +3.1 s``, the largest first, and what all do together."""
-    known = sorted(first.steps.items(), key=lambda item: -abs(item[1].value) if math.isfinite(item[1].value) else 0.0)
-    for name, step in known[:MAX_STEPS]:
-        yield f"{name} alone: {'nothing' if step.value == 0 and name not in first.bounds else first.effect_text(name)}"
-    if others := len(known[MAX_STEPS:]):
-        yield f"... and {others} more below"
-    if not math.isfinite(first.interaction):
-        yield "not all parts have a value: see the tables"
-    elif abs(first.interaction) >= 0.01 * abs(first.change.value) and (beyond := _beyond(first)):
-        yield f"all together beyond the sum: {beyond}"
-
-
-def _beyond(own: QuantityDifference) -> str:
-    """What all changes do together beyond the sum; empty: nothing that is shown, or not known."""
-    change = PairedChange(own.interaction, math.inf)
-    return change.text(partial(value_text, own.column)) if math.isfinite(change.value) and own.is_shown(change) else ""
 
 
 def _labelled(label: str, texts: Sequence[str]) -> list[str]:

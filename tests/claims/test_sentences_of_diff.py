@@ -79,12 +79,12 @@ DEFAULTS = {
     "storage.bandwidth": "unlimited",
 }
 """Of Flink."""
-KEY = r"[a-z][\w.-]*(?: and [a-z][\w.-]*)*(?: \(\d+ options\))?"
+KEY = r"[a-z][\w.-]*"
 
 
 @dataclass
 class ToldDiff:
-    """The files of both sides, the rows of all runs by side or step, and the names of the steps."""
+    """The files of both sides, and the rows of all runs by side."""
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
     a: str = JOB
@@ -265,47 +265,8 @@ def leads(told, match):
     )
 
 
-def only_step(told, match):
-    """All keys that differ belong to it."""
-    name, _, number = match["step"].partition(" (")
-    if told.count >= 0:
-        return told.count == int(number.split()[0] if number else 1)
-    is_all = len(told.differing) == int(number.split()[0]) if number else told.differing == [name]
-    return is_all and all(key.startswith(tuple(name.split(" and "))) for key in told.differing)
-
-
-def alone(told, match):
-    return match["step"] in told.sides and (told.effect(match["step"], told.column) or "-") == match["effect"]
-
-
-def most_alone(told, match):
-    """No other step does more."""
-    own = abs(told.change(match["step"], told.column)[0])
-    others = [abs(told.change(side, told.column)[0]) for side in told.sides if side not in "AB"]
-    return alone(told, match) and own == max(value for value in others if math.isfinite(value))
-
-
-def nothing_alone(told, match):
-    return all(is_nothing(told.column, told.change(step, told.column)[0]) for step in told.sides if step not in "AB")
-
-
-def does_nothing(told, match):
-    return told.change(match["step"], told.column)[0] == 0
-
-
-def no_value_alone(told, match):
-    return any(not math.isfinite(told.change(step, told.column)[0]) for step in told.sides if step not in "AB")
-
-
-def parts_without_value(told, match):
-    return no_value_alone(told, match) or any(told.is_bound(side, told.column) for side in told.sides)
-
-
-def beyond(told, match):
-    """The whole change without the sum of the steps."""
-    steps = sum(told.change(step, told.column)[0] for step in told.sides if step not in "AB")
-    value = told.change("B", told.column)[0] - steps
-    return match["effect"] == f"{'+' if value > 0 else '-'}{value_text(told.column, abs(value)).lstrip('+±')}"
+def only_input(told, match):
+    return told.count == 1 if told.count >= 0 else told.differing == [match["key"]]
 
 
 def input_is(told, match):
@@ -381,11 +342,8 @@ TEMPLATES = tuple(
         ("failed runs", r"(?P<n>\d+) inputs? differs?; runs failed, so what that changes is not known\.$", runs_failed),
         ("no change", r"(?P<n>\d+) inputs? differs?, and no quantity surely changes\.$", nothing_changes),
         ("leads", r"TITLE: CHANGE(?=[,;:.] )", leads),
-        ("from one", rf", from (?P<step>{KEY})\.$", only_step),
-        ("most alone", rf"(?P<step>{KEY}) alone: (?P<effect>.*?)\.$", most_alone),
-        ("nothing alone", r"no input alone changes it, only all together\.$", nothing_alone),
-        ("no value alone", r"what each input does alone has no value\.$", no_value_alone),
-        ("inputs", r"(?P<n>\d+) inputs? differs?(?:, those that matter first)?$", counts_inputs),
+        ("from one", rf", from (?P<key>{KEY})\.$", only_input),
+        ("inputs", r"(?P<n>\d+) inputs? differs?\.?$", counts_inputs),
         (
             "input",
             r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$",
@@ -395,10 +353,6 @@ TEMPLATES = tuple(
         ("more", r"\.\.\. and (?P<n>\d+) more below$", always),
         ("changes", r"TITLE: CHANGE(?!,)$", changes),
         ("the same", r"TITLE: (?P<before>.*), the same$", stays),
-        ("alone", rf"(?P<step>{KEY}) alone: (?P<effect>(?!nothing).*)$", alone),
-        ("does nothing", rf"(?P<step>{KEY}) alone: nothing$", does_nothing),
-        ("no value", r"not all parts have a value: see the tables$", parts_without_value),
-        ("beyond", r"all together beyond the sum: (?P<effect>.*)$", beyond),
         ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
         (
             "alike",
@@ -407,9 +361,10 @@ TEMPLATES = tuple(
         ),
         ("defaults", r"at their defaults on both sides, which decide in many jobs: (?P<names>.*)$", names_defaults),
         ("same", r"The same on both sides: (?P<titles>.*)\.$", same_on_both),
-        ("died", rf"(?P<side>{KEY}|[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
-        ("cells failed", rf"(?P<side>{KEY}|[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
+        ("died", r"(?P<side>[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
+        ("cells failed", r"(?P<side>[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
         ("issues", r"known defects that may apply to [AB] alone: .*$", always),
+        ("one alone", r"What one of them does alone: ckptsim diff .*$", always),
         ("costs", r"costs in USD per month; prices: .*$", always),
     )
 )
@@ -419,9 +374,7 @@ def sentences(parts):
     """The verdict and each line of the screen, and the lines below it; a line that is cut has lost what it says."""
     screen, *others = [part for part in parts if isinstance(part, str)]
     lines = screen.splitlines()
-    labelled = next(
-        (i for i, line in enumerate(lines) if re.match(r"(?:inputs|answer|because|runs)  ", line)), len(lines)
-    )
+    labelled = next((i for i, line in enumerate(lines) if re.match(r"(?:inputs|answer|runs)  ", line)), len(lines))
     found = [" ".join(lines[:labelled]), *(line[8:] for line in lines[labelled:]), *others]
     return [line for line in found if not line.endswith("...")]
 
@@ -437,15 +390,13 @@ def ran(name, folder):
 
 
 def made_up(seed):
-    """Rows of random sides and steps: equal, noisy, without values, bounds, or failed."""
+    """Rows of random sides: equal, noisy, without values, bounds, or failed."""
     draw = random.Random(seed)
-    steps = ["job.x", "storage (2 options)", "checkpoint.interval", "cluster.slots", "restart.delay"][
-        : draw.choice([1, 2, 3, 5])
-    ]
+    keys = ["job.x", "storage.bandwidth", "checkpoint.interval", "cluster.slots"][: draw.choice([1, 2, 4])]
     columns = draw.sample(["completed", *LEADING[:-1], "failed", "downtime_ms", "sync_ms"], draw.choice([1, 3, 6]))
     number, rows = draw.choice([1, 2, 4]), []
     same = {column: draw.random() < 0.3 for column in columns}
-    for side in ["A", *(steps if len(steps) > 1 else []), "B"]:
+    for side in "AB":
         nothing, ends = ([column for column in columns if draw.random() < share] for share in (0.1, 0.15))
         level = {column: draw.choice([0.0, 40.0, 40.0, 44.0, 700.0]) for column in columns}
         for i in range(number):
@@ -469,12 +420,8 @@ def made_up(seed):
                 }
             )
     change = partial(InputChange, flink=(), kind="other", before="1", after="2", before_text="1", after_text="2")
-    made = [
-        SimpleNamespace(name=name, changes=[change(path=tuple(name.split(".")))] * (2 if "(" in name else 1))
-        for name in steps
-    ]
-    changes_ = [own for step in made for own in step.changes]
-    found = SimpleNamespace(steps=made, changes=changes_, renamed=(), added=(), removed=(), runs="")
+    changes_ = [change(path=tuple(key.split("."))) for key in keys]
+    found = SimpleNamespace(changes=changes_, renamed=(), added=(), removed=(), runs="")
     told = ToldDiff(pd.DataFrame(rows), count=len(changes_))
     answer = quantities(told.rows)
     said = effects.verdict(found, answer, has_failed=bool((told.rows["status"] != "ok").any()))
@@ -507,7 +454,7 @@ def weak_claims(told_sentences, *, least):
     for told, lines in told_sentences:
         for line in lines:
             for template, match in split(line, ["-"], TEMPLATES):
-                if template.name in ("more", "issues", "costs", "same") or not template.holds(told, match):
+                if template.name in ("more", "issues", "costs", "same", "one alone") or not template.holds(told, match):
                     continue
                 for wrong in changed(match[0]):
                     count += 1

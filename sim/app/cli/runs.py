@@ -171,10 +171,9 @@ def diff_of(
     as_json: JsonOption = False,
     **options: Unpack[DiffOptions],
 ) -> Code:
-    """Compare the inputs of A and B, the effect on the answer, and the share of each change in it.
+    """Compare the inputs of A and B, and their answers side by side.
 
-    Scenarios and jobs run under the same random numbers, with each change alone and with all. Results of sweep and
-    advise are read, not run again.
+    Scenarios and jobs run under the same random numbers. Results of sweep and advise are read, not run again.
     """
     from sim.app.verbs.diff import diff
 

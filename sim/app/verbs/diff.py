@@ -140,6 +140,9 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
     at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
     seeds = f"{given['replications']} seed{'' if given['replications'] == 1 else 's'} on each side"
     runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"
+    if len(found.changes) > 1:
+        alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
+        notes.append(f"What one of them does alone: {alone} --set-b KEY=VALUE")
     notes += different_issues({"A": found.before, "B": found.after})
     if defaults := deciding_defaults([found.before, found.after]):
         notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")
@@ -170,10 +173,8 @@ def _result(
             "after": own.after_text,
             "flink": list(own.flink),
             "about": own.kind,
-            "step": step.name,
         }
-        for step in found.steps
-        for own in step.changes
+        for own in found.changes
     ]
     data = {
         "a": portable(place_a),
@@ -268,7 +269,7 @@ def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
         verdict=found.verdict,
         parts=[found.parts[0], *others],
         findings=[],
-        assumptions=["Simulated; both sides and all changes meet the same random numbers."] if len(found.table) else [],
+        assumptions=["Simulated; both sides meet the same random numbers."] if len(found.table) else [],
         command=request.command(folder),
         data=found.facts,
     )

@@ -476,7 +476,7 @@ class DiffOptions(TypedDict, total=False):
         Option("Override a key of B only: diff job.yaml job.yaml --set-b ...", (), "--set-b", "KEY=VALUE"),
     ]
     strategy: StrategyOption
-    replications: Annotated[int, Option("Runs per side and per change, with the same seeds.", 5, min=1)]
+    replications: Annotated[int, Option("Runs per side, with the same seeds.", 5, min=1)]
     prices: PricesOption
     folder: Annotated[FilePath | None, Option("Output folder. (Default: nothing is written.)", flag="--out")]
     engine: EngineOption

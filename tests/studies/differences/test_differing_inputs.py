@@ -1,4 +1,4 @@
-"""What differs between two scenarios: options that would run otherwise, and the least that can be changed alone."""
+"""What differs between two scenarios: options with which they would run otherwise."""
 
 from pathlib import Path
 
@@ -40,15 +40,13 @@ def test_an_option_has_both_values_and_flinks_key():
         ("job.src.source.rate", "200/s", "300/s", (), "load"),
         ("checkpoint.min-pause", "(0 s)", "500 ms", ("execution.checkpointing.min-pause",), "interval"),
     ]
-    assert [step.name for step in found.steps] == ["job.src.source.rate", "checkpoint.min-pause"]
 
 
-def test_options_that_need_each_other_change_together():
-    """An object store and a bandwidth of flat storage exclude each other: no step has one of them alone."""
+def test_options_that_exclude_each_other_both_differ():
+    """With an object store and a bandwidth of flat storage neither side is a scenario."""
     found = differences(b=JOB.replace("{bandwidth: 100 MB/s}", "{object-store: {latency: 50 ms}}"))
 
-    assert [(step.name, len(step.changes)) for step in found.steps] == [("storage (2 options)", 2)]
-    assert found.steps[0].scenario.storage == found.after.storage
+    assert [own.key for own in found.changes] == ["storage.bandwidth", "storage.object-store"]
 
 
 def test_an_option_that_only_counts_beside_another_is_a_difference():
@@ -68,7 +66,7 @@ def test_a_renamed_vertex_is_the_same_vertex():
 
 
 def test_a_vertex_that_is_new_comes_with_the_edges_to_it():
-    """A vertex between others is added, and the vertex behind it reads it, in one step."""
+    """A vertex between others is added, and the vertex behind it reads it."""
     after = JOB.replace(
         "sink: {input: {map: hash}",
         "out: {input: {map: hash}, service: 1 ms, parallelism: 2}\n  sink: {input: {out: hash}",
@@ -76,7 +74,6 @@ def test_a_vertex_that_is_new_comes_with_the_edges_to_it():
     found = differences(b=after)
 
     assert found.added == ("out",)
-    assert all(step.scenario.job.vertices for step in found.steps)
     assert {"job.out", "job.sink.input.map", "job.sink.input.out"} == {own.key for own in found.changes}
 
 
@@ -105,21 +102,3 @@ def test_files_of_both_folders_are_read(tmp_path):
     assert [(own.key, own.after_text) for own in other.changes] == [
         ("job.src.source.rate", "{trace: day.csv, column: rate}")
     ]
-
-
-def test_many_steps_become_one_of_each_kind():
-    """Nine options of load, storage and checkpoints are three steps that together hold all nine."""
-    found = differences(
-        "job.src.source.rate=300/s",
-        "job.src.source.record=500 B",
-        "job.map.service=2 ms",
-        "job.sink.service=2 ms",
-        "job.map.state.size=2 MB",
-        "storage.bandwidth=50 MB/s",
-        "storage.file-latency=9 ms",
-        "checkpoint.interval=2 s",
-        "checkpoint.min-pause=1 s",
-    )
-
-    assert [step.name for step in found.steps] == ["load (4 options)", "storage (3 options)", "interval (2 options)"]
-    assert len(found.changes) == 9

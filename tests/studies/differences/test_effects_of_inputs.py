@@ -1,4 +1,4 @@
-"""Effects of differences: pairs of runs, what each change does alone, and what all do beyond the sum."""
+"""Effects of differences: pairs of runs, bounds, and what leads."""
 
 import math
 
@@ -31,17 +31,6 @@ def test_differences_are_of_pairs():
     assert (found.before, found.after, found.change.value) == (500.0, 520.0, 20.0)
     assert pytest.approx(12.706 * 10, rel=1e-3) == found.change.half_width
     assert not found.change.is_sure
-
-
-def test_the_remainder_is_what_no_change_does_alone():
-    """+60 together, +10 and +20 alone: +30 is the interaction."""
-    found = of(
-        quantities(rows({"A": [100.0, 200.0], "load": [110.0, 210.0], "interval": [120.0, 220.0], "B": [160.0, 260.0]}))
-    )
-
-    assert {name: step.value for name, step in found.steps.items()} == {"load": 10.0, "interval": 20.0}
-    assert found.interaction == 30.0
-    assert found.largest == "interval"
 
 
 def test_a_run_that_did_not_end_gives_a_bound():
