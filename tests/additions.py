@@ -2,10 +2,11 @@
 
 from contextlib import ExitStack, contextmanager
 
-from sim.model.catalog import ADDITIONS, options_of
-from sim.model.schema.options import annotation_of, attribute_of
+from sim.model.catalog import ADDITIONS, attribute_of, options_of
+from sim.model.schema.options import annotation_of, section_of
 from sim.model.schema.sections import add_key, rebuild
-from sim.model.schema.storage import STORAGE_PAGES, Storage
+from sim.model.schema.storage import Storage
+from sim.model.storage import STORAGES
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def with_options(section, model):
 
 
 @contextmanager
-def with_storage(page):
+def with_storage(kind):
     """Scenarios may have this kind of storage, too."""
-    with added(STORAGE_PAGES, page), with_key(Storage, page.name, page.section):
+    with added(STORAGES, kind), with_key(Storage, kind.name, section_of(kind.options)):
         yield

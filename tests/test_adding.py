@@ -3,7 +3,7 @@
 import re
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import Annotated, TypedDict, Unpack
 
@@ -29,17 +29,16 @@ from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, Che
 from sim.model.faults import RESTARTS, RestartKind
 from sim.model.job import SHIPPING, Distribution, Shipping
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
-from sim.model.schema.fields import ByteRate, Duration
+from sim.model.schema.fields import Duration
 from sim.model.schema.flink_text import flink_lines, flink_text
 from sim.model.schema.reference import explain_key, json_schema
-from sim.model.schema.sections import DurationLaw, OneOf, Section
-from sim.model.schema.storage import StorageSchema
+from sim.model.schema.sections import DurationLaw, OneOf
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.vertex import Checkpoint, DeadlineBarriers
 from sim.model.sinks import SINKS
 from sim.model.state import BACKENDS, BackendKind
-from sim.model.storage import STORAGES, Storage, StorageKind
+from sim.model.storage import Storage, StorageKind
 from sim.protocol import barrier_modes, restart_strategy
 from sim.protocol.barrier_modes import STRATEGIES
 from sim.results import schema
@@ -177,17 +176,13 @@ def test_a_distribution():
 
 @dataclass(frozen=True)
 class Tape:
-    bytes_per_second: int
-
-
-class TapeSection(Section):
     """A tape drive for every file."""
 
-    speed: ByteRate
+    bytes_per_second: int = option(Kind.BYTE_RATE, MISSING, "Of all files together.", key="speed")
 
 
 def test_a_kind_of_storage():
-    """Options and a record, a medium, a section."""
+    """Options and a record, a medium: the section follows from the options."""
     kind = StorageKind("tape", Tape, "tape", appends=False)
     medium = MediumPlugin(
         "tape",
@@ -195,8 +190,7 @@ def test_a_kind_of_storage():
             attempts, Storage(bytes_per_second=tape.bytes_per_second), seed
         ),
     )
-    page = StorageSchema("tape", TapeSection, lambda given, *_: Tape(given.speed))
-    with added(STORAGES, kind), added(MEDIA, medium), with_storage(page):
+    with added(MEDIA, medium), with_storage(kind):
         assert Tape(10**8) == scenario(storage="{tape: {speed: 100 MB/s}}").storage.options
         flat_ms = scenario().overheads.file_ns / 10**6  # what a file of flat storage takes beside its bytes
 
@@ -204,12 +198,12 @@ def test_a_kind_of_storage():
             [pytest.approx(ms - flat_ms) for ms in durations()] == durations(storage="{tape: {speed: 100 MB/s}}") != []
         )
         assert features(scenario(storage="{tape: {speed: 100 MB/s}}"))["storage"] == ("tape",)
-        assert "TapeSection" in json_schema()["$defs"]
+        assert "Tape" in json_schema()["$defs"]
         with pytest.raises(ScenarioError, match="storage is a dfs already: write one of the two"):
             scenario(storage="{dfs: {nodes: 3}, tape: {speed: 100 MB/s}}")
         with pytest.raises(ScenarioError, match="a tape has none"):
             scenario(storage="{tape: {speed: 100 MB/s}, file-merging: on}")
-    assert "TapeSection" not in json_schema()["$defs"]
+    assert "Tape" not in json_schema()["$defs"]
 
 
 BUNDLES = """

@@ -37,11 +37,6 @@ ONLY_IN = {
     "simpy": ("runtime/", "storage/"),
     "pyspark": ("studies/sweeps/", "studies/traces/"),
 }
-# Private names of libraries that are still used, each until a public one takes its place.
-PRIVATE = {
-    ("sim/model/schema/options.py", "_internal"),
-    ("sim/model/schema/options.py", "_model_construction"),
-}
 
 
 @cache
@@ -184,7 +179,7 @@ def is_private(name: str) -> bool:
 
 def test_only_public_names_of_libraries_are_used():
     """pydantic and SimPy may change the others in any release."""
-    assert sorted(private_uses()) == sorted(PRIVATE)
+    assert list(private_uses()) == []
 
 
 def test_public_names_are_there_and_lazy():

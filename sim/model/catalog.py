@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
+from keyword import iskeyword
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
@@ -93,8 +95,12 @@ class Kind(Enum):
     SWITCH = auto()  # bool, written true or false
     ON_OFF = auto()  # bool, written on, off, true or false
     WORD = auto()  # one of the words of its type, or of a catalog
+    VERSION = auto()  # of Flink or a connector
+    NAME = auto()  # a text that is not an axis
     DURATION_LAW = auto()  # Distribution of ns
     SIZE_LAW = auto()  # Distribution of bytes
+    PART = auto()  # a mapping: a section of its own, with the options of the dataclass of its type
+    SWITCHED = auto()  # on, off, or such a mapping; None: off
     OWN = auto()  # the section says how it is written, the builder what is made of it
 
 
@@ -124,6 +130,7 @@ class Option:
     sentence: str
     key: str  # in its section
     field: str  # of the model
+    part: Any  # the dataclass whose options are written there; None: it is a value
     default: Any  # of the model; MISSING: it has to be written
     is_optional: bool  # whether the model may hold None
     flink: tuple[Flink, ...]
@@ -134,6 +141,38 @@ class Option:
     needs: tuple[str, tuple[str, ...]] | None
     excludes: tuple[str, ...]  # keys of a scenario that cannot stand beside it
     usually: str  # the default in words, where it is no single value of the model
+    is_required: bool  # whether it has to be written
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where the options of a dataclass are written: what its method `completed` checks them by, and what it reports to.
+
+    `completed(at)` of a dataclass returns what is simulated; it is called for each that is written, parts before what they are in.
+    """
+
+    here: tuple[str | int, ...]
+    reading: Any  # sim.model.schema.text.Reading
+    folder: Path = Path()
+    given: Any = None  # its section
+
+    def written(self, key: str) -> Any:
+        """The value of a key, as its section has it.  None: it is not written."""
+        return getattr(self.given, attribute_of(key), None)
+
+    def wrong(self, message: str, *keys: str | int) -> None:
+        self.reading.wrong((*self.here, *keys), message)
+
+    def warn(self, message: str, *keys: str | int) -> None:
+        self.reading.warn((*self.here, *keys), message)
+
+    def below(self, key: str, given: Any = None) -> At:
+        return replace(self, here=(*self.here, key), given=given)
+
+
+def attribute_of(key: str) -> str:
+    """The attribute of a key: `async` is a word of Python."""
+    return key.replace("-", "_") + "_" * iskeyword(key)
 
 
 def option(
@@ -150,11 +189,27 @@ def option(
     excludes: tuple[str, ...] = (),
     usually: str = "",
     keyword: bool = False,
+    is_required: bool = False,
 ) -> Any:
     """A field of a dataclass of the model that is an option.  `default`: MISSING, it has to be written; `keyword`: it takes no position."""
     keys = (Flink(flink),) if isinstance(flink, str) else (flink,) if isinstance(flink, Flink) else flink
+    required = is_required or default is MISSING
     record = Option(
-        kind, sentence, key, "", MISSING, False, keys, choices, zero_is_none, above_zero, needs, excludes, usually
+        kind,
+        sentence,
+        key,
+        "",
+        None,
+        MISSING,
+        False,
+        keys,
+        choices,
+        zero_is_none,
+        above_zero,
+        needs,
+        excludes,
+        usually,
+        required,
     )
     return field(default=default, kw_only=keyword, metadata={Option: record})
 
@@ -176,5 +231,8 @@ def _of_field(at: Any, record: Option, hint: Any) -> Option:
         field=at.name,
         default=at.default,
         is_optional=type(None) in get_args(hint),
+        part=next(filter(is_dataclass, (hint, *get_args(hint))), None)
+        if record.kind in (Kind.PART, Kind.SWITCHED)
+        else None,
         choices=choices,
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
-from sim.model.catalog import Flink, Kind, option
-from sim.model.units import MS
+from sim.model.catalog import At, Flink, Kind, option, options_of
+from sim.model.units import MS, format_duration
 
 # ---- Versions of Flink and of its connectors, in their order.
 #
@@ -16,6 +16,8 @@ from sim.model.units import MS
 # (1.15.2-csa1), who may have patched it.
 
 OLDEST_PROFILE: Final = "1.15"
+Profile = Literal["1.15", "1.20", "2.x"]
+"""Whose constants and defaults hold."""
 
 _Key = tuple[int, ...]
 """Four numbers, then 1 for a release, or 0 and a number for what came before it (1.1.0-rc2)."""
@@ -65,7 +67,7 @@ def _behind(branch: _Key) -> _Key:
     return (*branch[:-1], branch[-1] + 1)
 
 
-def profile_of(version: str) -> str:
+def profile_of(version: str) -> Profile:
     """The profile of `cluster:` whose constants hold in a version of Flink."""
     low = version_span(version).low
     return "2.x" if low >= (2,) else "1.20" if low >= (1, 16) else OLDEST_PROFILE
@@ -176,13 +178,56 @@ class NetworkMemory:
         ),
     )
     debloat: Debloating | None = option(
-        Kind.OWN,
+        Kind.SWITCHED,
         None,
         "on: buffers shrink to what is processed in the target time.",
         usually="off",
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean"),
     )
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
+
+    def of_profile(self, profile: str, at: At) -> NetworkMemory:
+        """With the defaults of a profile; what contradicts is reported."""
+        usual = {
+            "starting-segment-size": 1024 if profile == "2.x" else self.segment_bytes,
+            "overdraft": 0 if profile == OLDEST_PROFILE else 5,
+        }
+        changes: dict[str, Any] = {"stretching": profile != OLDEST_PROFILE}
+        for key, record in options_of(NetworkMemory).items():
+            written = at.written(key)
+            if key in usual and written is None:
+                changes[record.field] = usual[key]
+            if profile == "2.x" and all(flink.last for flink in record.flink):
+                changes[record.field] = record.default
+                if written not in (None, record.default):
+                    gone = f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)"
+                    at.warn(gone, key)
+        found = replace(self, **changes)
+        found.check(at)
+        return found
+
+    def check(self, at: At) -> None:
+        """Report what Flink refuses."""
+        segment_bytes, timeout_ns, debloat = self.segment_bytes, self.buffer_timeout_ns, self.debloat
+        if segment_bytes < 4096 or segment_bytes & (segment_bytes - 1):
+            at.wrong(f"{segment_bytes} B: Flink wants a power of two, 4 KiB or more", "segment-size")
+        if not 0 < self.starting_segment_bytes <= segment_bytes:
+            between = f"must lie between 1 B and the segment size, {segment_bytes} B"
+            at.wrong(between, "starting-segment-size")
+        if self.exclusive_per_channel == 0:  # FLINK-16641 has the sender announce its backlog then
+            none = "is 0: a channel that begins without a buffer is not modelled, write 1 or more"
+            at.wrong(none, "buffers-per-channel")
+        if 0 < timeout_ns < MS:
+            less = f"is {format_duration(timeout_ns)}: Flink counts milliseconds, write 1 ms or more, or 0 s"
+            at.wrong(less, "buffer-timeout")
+        if self.max_per_channel == 1:
+            one = "is 1: as in Flink, a task stands still while a buffer it began is not full"
+            at.warn(one, "max-buffers-per-channel")
+        if debloat is not None and 0 < debloat.period_ns < MS:
+            less = f"is {format_duration(debloat.period_ns)}: Flink counts milliseconds, write 1 ms or more"
+            at.wrong(less, "debloat", "period")
+        if debloat is not None and debloat.min_bytes > segment_bytes:
+            at.wrong(f"is larger than the segment size, {segment_bytes} B", "debloat", "min")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,26 +272,54 @@ class Cluster:
         needs=("cores", ()),
     )
     tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
-        Kind.OWN,
+        Kind.WORD,
         None,
         "How services were measured.  idle-core: task threads that want more than `cores` slow each other down.\n"
         "side-by-side (the default): they have done so already.",
         key="services",
         usually="side-by-side",
+        choices=lambda: ("side-by-side", "idle-core"),
     )
-    profile: Literal["1.15", "1.20", "2.x"] = option(
+    profile: Profile = option(
         Kind.WORD,
         "2.x",
         "Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues.",
     )
     version: str = option(  # empty: neither it nor a profile is written
-        Kind.OWN,
+        Kind.VERSION,
         "",
         "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
         usually="the profile, if that is written",
         keyword=True,
     )
-    network: NetworkMemory = option(Kind.OWN, NetworkMemory(), "Buffers between tasks.")
+    network: NetworkMemory = option(Kind.PART, NetworkMemory(), "Buffers between tasks.")
+
+    HINTS: ClassVar = {
+        **dict.fromkeys(
+            ("task-managers", "taskmanagers"),
+            "their number follows from the job: each slot holds a subtask of every vertex, slots: 2 has two slots in each",
+        ),
+        "nodes": "write hosts, how many machines, and cores, what each has",
+        "task-slots": "write slots",
+    }
+
+    def completed(self, at: At) -> Cluster:
+        profile, version, services = at.written("profile"), at.written("version"), at.written("services")
+        if self.slots is not None and self.placement != "spread":
+            at.wrong(f"has no effect with placement: {self.placement}: remove one of the two", "slots")
+        if services is not None and self.cores is None:
+            at.warn("has no effect: write cores", "services")
+        if version is not None and profile not in (None, usual := profile_of(version)):
+            both = f"is {profile}, but version {version} has profile {usual}: leave one of the two out"
+            at.wrong(both, "profile")
+        chosen: Profile = profile or (profile_of(version) if version else self.profile)
+        return replace(
+            self,
+            network=self.network.of_profile(chosen, at.below("network", at.written("network"))),
+            tasks_contend=None if services is None or self.cores is None else services == "idle-core",
+            profile=chosen,
+            version=version or profile or "",
+        )
 
     def host(self, task_manager: int) -> int:
         """Where a task manager runs."""

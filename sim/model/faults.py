@@ -9,10 +9,10 @@ from math import exp, gamma, log, sqrt
 from statistics import NormalDist
 from typing import Literal
 
-from sim.model.catalog import Catalog, Flink, Kind, option
+from sim.model.catalog import At, Catalog, Flink, Kind, option
 from sim.model.job import Distribution
 from sim.model.randomness import Stream, draw
-from sim.model.units import MS, SECOND
+from sim.model.units import MS, SECOND, format_duration
 
 # ---- The restart strategies of Flink: one record each, with the facts that other packages need.
 #
@@ -138,6 +138,9 @@ class Fault:
 
     what: Target
     when: When
+
+
+MAX_WARM_UP_FACTOR = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +374,23 @@ class Restart:
         keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
     )
+
+    def completed(self, at: At) -> Restart:
+        interval_ns, timeout_ns = self.heartbeat_interval_ns, self.heartbeat_timeout_ns
+        if self.multiplier < 1:
+            at.wrong("must be at least 1, as in Flink: delays do not shrink", "multiplier")
+        if self.max_ns < self.initial_ns and None not in (at.written("initial"), at.written("max")):
+            at.wrong(f"is less than initial, {format_duration(self.initial_ns)}", "max")
+        if not 1 <= self.warm_up_factor <= MAX_WARM_UP_FACTOR:
+            between = f"must lie between 1 and {MAX_WARM_UP_FACTOR}: a cold task is slower, not stopped"
+            at.wrong(between, "warm-up-factor")
+        if interval_ns > timeout_ns > 0 and at.written("heartbeat-interval") is not None:
+            more = f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start"
+            at.wrong(more, "heartbeat-interval")
+        elif interval_ns > timeout_ns > 0:
+            less = f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both"
+            at.wrong(less, "heartbeat-timeout")
+        return self
 
     @property
     def most_restarts(self) -> int | None:

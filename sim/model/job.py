@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from sim.model.catalog import Catalog, Kind, option
+from sim.model.catalog import At, Catalog, Kind, option
 from sim.model.sinks import SINKS, Commit, Flush, recognised
 from sim.model.state import State
+from sim.model.units import MS, format_duration
 
 # ---- The ways to ship records over an edge, Flink's ship strategies: one record each.
 #
@@ -175,6 +176,17 @@ class Watermark:
         Kind.OWN, False, "Watermark alignment (FLIP-182) is accepted and not simulated: only known defects look at it."
     )
 
+    def completed(self, at: At) -> Watermark:
+        if self.interval_ns == 0:
+            at.wrong("is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default", "interval")
+        if 0 < self.interval_ns < MS:
+            less = f"is {format_duration(self.interval_ns)}: Flink counts milliseconds, write 1 ms or more"
+            at.wrong(less, "interval")
+        if at.written("alignment") is None:
+            return self
+        at.warn("has no effect: watermark alignment (FLIP-182) is not simulated", "alignment")
+        return replace(self, alignment=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
@@ -214,7 +226,7 @@ class Source:
         "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output.",
         keyword=True,
     )
-    watermark: Watermark = option(Kind.OWN, Watermark(), "Watermarks that the source emits.")
+    watermark: Watermark = option(Kind.PART, Watermark(), "Watermarks that the source emits.")
     backlog: Backlog | None = option(Kind.OWN, None, "A backlog that the source reads first.")  # None: it reports none
 
 
@@ -382,19 +394,19 @@ class Vertex:
     fan_out: Fraction = option(
         Kind.NUMBER, Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True
     )
-    async_io: AsyncIO | None = option(Kind.OWN, None, "Requests under way beside the task thread.", keyword=True)
+    async_io: AsyncIO | None = option(Kind.PART, None, "Requests under way beside the task thread.", keyword=True)
     window: Window | None = option(Kind.OWN, None, "Records are held and fired at the end of a window.", keyword=True)
     state: State | None = option(Kind.OWN, None, "Keyed state of the vertex.", keyword=True)
     union_state: UnionState | None = option(
-        Kind.OWN,
+        Kind.SWITCHED,
         None,
         "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
         "checkpoint completes while some of its tasks have finished and others have not.",
         usually="false",
         keyword=True,
     )
-    snapshot: Snapshot = option(Kind.OWN, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
-    flush: Flush | None = option(Kind.OWN, None, "Files that the operator writes for a snapshot.", keyword=True)
+    snapshot: Snapshot = option(Kind.PART, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
+    flush: Flush | None = option(Kind.PART, None, "Files that the operator writes for a snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
         Kind.OWN, None, "two-phase, as-connector, or its details.", usually="none", keyword=True
     )
@@ -408,6 +420,18 @@ class Vertex:
     )
     connector_version: str = ""
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
+
+    def completed(self, at: At) -> Vertex:
+        if self.max_parallelism < self.parallelism:
+            less = f"is {self.max_parallelism}, less than the parallelism, {self.parallelism}"
+            at.wrong(less, "max-parallelism")
+        if self.flush is not None and not self.inputs:
+            at.wrong("a source writes no files: flush stands in a vertex with an input", "flush")
+        if self.async_io is not None and self.source is not None:
+            at.wrong("a source waits for no answers: async-io stands in a vertex with an input", "async-io")
+        if self.async_io is not None and at.written("commit") not in (None, "none"):
+            at.wrong("requests and transactions are two vertices: write commit in the next one", "async-io")
+        return self
 
     @property
     def known_connector(self) -> str:

@@ -6,13 +6,14 @@ import math
 from dataclasses import MISSING, dataclass
 from typing import Literal
 
-from sim.model.catalog import Kind, option
+from sim.model.catalog import At, Kind, option
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
 from sim.model.job import Job
 from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
+from sim.model.units import format_duration
 
 # ---- Requests to a running job: savepoints, and its end.  Frozen.
 
@@ -113,6 +114,14 @@ class Run:
         "duration",
         "What ends it: its duration, or caught-up: the job has caught up after a failure. It then lasts for its duration at most.",
     )
+
+    def completed(self, at: At) -> Run:
+        if self.duration_ns == 0:
+            at.wrong("is 0: nothing would happen", "duration")
+        elif self.warmup_ns >= self.duration_ns:
+            less = f"leaves nothing of the run: it must be shorter than {format_duration(self.duration_ns)}"
+            at.wrong(less, "warmup")
+        return self
 
     @property
     def finds_warm_up(self) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
-from sim.model.catalog import Catalog, Kind, option
+from sim.model.catalog import At, Catalog, Kind, option
 
 # ---- What jobs write to: one record per sink, with what it does at a checkpoint and whether barriers may overtake data in front of it.
 #
@@ -236,6 +236,13 @@ class Flush:
     bytes: int = option(Kind.SIZE, 0, "Bytes of one subtask and snapshot, all files together.")
     share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the bytes read since the last flush.")
     files: int = option(Kind.POSITIVE, 1, "Files that hold it.")
+
+    HINTS: ClassVar = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
+
+    def completed(self, at: At) -> Flush:
+        if at.written("bytes") is None and at.written("share") is None:
+            at.wrong("write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
-from sim.model.catalog import Catalog, Flink, Kind, option
+from sim.model.catalog import At, Catalog, Flink, Kind, option
 from sim.model.units import MS, SECOND
 
 # ---- The state backends: one record each, with the facts that other packages need.
@@ -156,12 +156,19 @@ class Lsm:
         keyword=True,
     )
     link_ns: int = option(Kind.DURATION, 100_000, "Hard link of one file, on the task thread.")
+    HINTS: ClassVar = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
+
     wait: Fraction = option(
         Kind.SHARE,
         Fraction(0),
         "Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %).",
         keyword=True,
     )
+
+    def completed(self, at: At) -> Lsm:
+        if self.multiplier == 1:
+            at.wrong("is 1: a level must be larger than the one above it", "multiplier")
+        return self
 
     @property
     def memtable_limit_bytes(self) -> int:
@@ -301,9 +308,9 @@ class State:
         Kind.SHARE, Fraction(0), "Share of the records that rewrite an entry.", key="update"
     )
     value_bytes: int = option(Kind.SIZE, 1000, "Size of the entry rewritten.")
-    lsm: Lsm = option(Kind.OWN, Lsm(), "rocksdb only.")
+    lsm: Lsm = option(Kind.PART, Lsm(), "rocksdb only.")
     changelog: Changelog | None = option(
-        Kind.OWN,
+        Kind.SWITCHED,
         None,
         "on: changes are logged and uploaded as they happen.",
         usually="off",
@@ -329,6 +336,22 @@ class State:
         usually="new keys never cease to come",
     )
     ttl: Ttl | None = None  # keys go some time after they were last written
+
+    HINTS: ClassVar = {
+        "incremental": "incremental stands in checkpoint:",
+        "memtable": "write lsm: {memtable: ...}",
+    }
+
+    def completed(self, at: At) -> State:
+        lsm = at.written("lsm")
+        if self.value_bytes == 0:
+            at.wrong("an entry has at least 1 B", "value")
+        if lsm is not None and "lsm" not in self.kind.sections:
+            backends = [kind.name for kind in BACKENDS.values() if "lsm" in kind.sections]
+            at.warn(f"has no effect: only {' or '.join(backends)} has one", "lsm")
+        # `freeze` is all that its author knows of: the backend adds nothing
+        is_all = self.kind.keeps_files and at.written("freeze") is not None and (lsm is None or lsm.freeze is None)
+        return replace(self, lsm=replace(self.lsm, freeze_ns=0)) if is_all else self
 
     @property
     def backend_name(self) -> str:

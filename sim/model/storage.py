@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import MISSING, dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from hashlib import blake2b
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from sim.model.catalog import Catalog, Flink, Kind, option
+from sim.model.catalog import At, Catalog, Flink, Kind, option, options_of
 from sim.model.job import Distribution
-from sim.model.units import MS, SECOND
+from sim.model.units import MS, SECOND, format_duration
 
 # ---- Checkpoint storage as a scenario describes it: what kind, how fast, what is slow, how often a request is tried.  Frozen.
 #
@@ -34,6 +35,11 @@ class Retry:
         usually="it waits for ever",
     )
 
+    def completed(self, at: At) -> Retry:
+        if self.timeout_ns == 0:
+            at.wrong("of 0 fails every attempt: write at least '1 ms'", "timeout")
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class SlowTrace:
@@ -52,9 +58,14 @@ class SlowPlaces:
     Limpware (Do and Gunawi, SoCC 2013): such a node keeps heart-beating, and clients are sent to it.
     """
 
-    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the time that each is slow; 100 %: always.")
+    share: Fraction = option(
+        Kind.SHARE, Fraction(0), "Share of the time that each is slow; 100 %: always.", is_required=True
+    )
     factor: int = option(
-        Kind.POSITIVE, 1, "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too."
+        Kind.POSITIVE,
+        1,
+        "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too.",
+        is_required=True,
     )
     lasts: Distribution = option(  # healthy episodes are exponential
         Kind.DURATION_LAW,
@@ -68,6 +79,14 @@ class SlowPlaces:
         usually="any",
     )
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
+
+    def completed(self, at: At) -> SlowPlaces:
+        if self.lasts.mean < MS:
+            less = f"is {format_duration(self.lasts.mean)}: write an episode of 1 ms or more"
+            at.wrong(less if self.lasts.mean else "must be more than 0", "lasts")
+        return (
+            replace(self, lasts=Distribution(self.lasts.mean, "exponential")) if self.lasts.kind == "constant" else self
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,12 @@ class Dfs:
         Kind.WORD, "exponential", "How long a request keeps the metadata server: always the same, or exponential."
     )
     local_first: bool = option(Kind.ON_OFF, False, "A node on each task manager's machine gets the first replica.")
-    slow: SlowPlaces | None = option(Kind.OWN, None, "Some nodes are slow, for a while.")
+    slow: SlowPlaces | None = option(Kind.PART, None, "Some nodes are slow, for a while.")
+
+    def completed(self, at: At) -> Dfs:
+        if self.replication > self.nodes and at.written("replication") is not None:
+            at.wrong(f"is {self.replication}, but there are {self.nodes} nodes", "replication")
+        return replace(self, replication=min(self.replication, self.nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +151,7 @@ class ObjectStore:
         keyword=True,
     )
     prefixes: int = option(Kind.POSITIVE, 1, "Files are spread over so many (s3.entropy.key).")
-    slow: SlowPlaces | None = option(Kind.OWN, None, "Some prefixes are slow, for a while.")
+    slow: SlowPlaces | None = option(Kind.PART, None, "Some prefixes are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +160,12 @@ class Disk:
 
     bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Shared by all that read and write.", key="bandwidth")
     space_bytes: int | None = option(Kind.SIZE, None, "Full is a failure.")
-    slow: SlowPlaces | None = option(Kind.OWN, None, "The disks of some task managers are slow, for a while.")
+    slow: SlowPlaces | None = option(Kind.PART, None, "The disks of some task managers are slow, for a while.")
+
+    def completed(self, at: At) -> Disk:
+        if self.slow is not None and at.written("bandwidth") is None:
+            at.wrong("has no effect on a disk that takes no time: write its bandwidth", "slow")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +231,14 @@ class Storage:
         keyword=True,
     )
     dfs: Dfs | None = option(
-        Kind.OWN,
+        Kind.PART,
         None,
         "A distributed file system instead of flat storage.",
         excludes=("storage.object-store",),
         keyword=True,
     )
     object_store: ObjectStore | None = option(
-        Kind.OWN,
+        Kind.PART,
         None,
         "An object store instead of flat storage.",
         excludes=("storage.dfs", "storage.file-merging"),
@@ -223,10 +252,10 @@ class Storage:
         usually="as other files",
         keyword=True,
     )
-    disk: Disk = option(Kind.OWN, Disk(), "The local disk of a task manager.", keyword=True)
-    retry: Retry = option(Kind.OWN, Retry(), "How long a client insists.", keyword=True)
+    disk: Disk = option(Kind.PART, Disk(), "The local disk of a task manager.", keyword=True)
+    retry: Retry = option(Kind.PART, Retry(), "How long a client insists.", keyword=True)
     merging: FileMerging | None = option(
-        Kind.OWN,
+        Kind.SWITCHED,
         None,
         "Small files of a checkpoint share a physical one.",
         key="file-merging",
@@ -236,6 +265,32 @@ class Storage:
         flink=Flink(f"{_MERGING}.enabled", form="boolean"),
     )
     other: object | None = None  # options of a kind that has no field here
+
+    HINTS: ClassVar = {
+        "slow-share": "write slow: {share: 2 %, factor: 20}",
+        "nodes": "nodes stand in dfs: {nodes: 50}",
+        "s3": "write object-store: {}",
+        "hdfs": "write dfs: {nodes: 50}",
+        "replication": "replication stands in dfs:",
+    }
+
+    def completed(self, at: At) -> Storage:
+        kinds = [kind for kind in STORAGES.values() if at.written(kind.name) is not None]
+        for other in kinds[1:]:
+            at.wrong(f"storage is a {kinds[0].name} already: write one of the two", other.name)
+        for kind in kinds[:1]:
+            for key, record in options_of(Storage).items():
+                if record.excludes == NOT_FLAT and at.written(key) is not None:
+                    has = f": write {kind.name}: {{{kind.instead[key]}: ...}}" if key in kind.instead else ""
+                    at.wrong(f"is a key of flat storage, which has no {kind.name}{has}", key)
+            if self.merging is not None and not kind.appends:
+                article = "an" if kind.title[0] in "aeiou" else "a"
+                at.wrong(f"needs files that can be appended to: {article} {kind.title} has none", "file-merging")
+        if not kinds and at.written("nic") is not None:
+            named = " or ".join(f"{name}:" for name in STORAGES)
+            at.wrong(f"has no effect: the streams of flat storage share nothing; write {named}", "nic")
+        slow = at.written("slow")
+        return self if slow is None else replace(self, slow_probability=float(slow.share), slow_factor=slow.factor)
 
     @property
     def options(self) -> object | None:
@@ -252,18 +307,21 @@ class Storage:
 class StorageKind:
     """A kind of storage that is not flat.
 
-    How it works is a file of `sim.storage`, how it is written a file of `sim.model.schema.storage`.
+    How it works is a file of `sim.storage`; it is written as its options say.
     """
 
     name: str  # its key in `storage:`
     options: type
     title: str  # in sentences
     appends: bool = True  # to files: small ones can be merged
+    # key of flat storage -> its own key for the same
+    instead: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
+_INSTEAD = {"bandwidth": "bandwidth", "file-latency": "latency", "slow": "slow"}
 STORAGES: Catalog[StorageKind] = Catalog(
-    StorageKind("dfs", Dfs, "dfs"),
-    StorageKind("object-store", ObjectStore, "object store", appends=False),
+    StorageKind("dfs", Dfs, "dfs", instead=_INSTEAD),
+    StorageKind("object-store", ObjectStore, "object store", appends=False, instead=_INSTEAD),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sim.model.catalog import At, attribute_of
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.job import SOURCES, Distribution, Input, Snapshot
 from sim.model.job import Vertex as JobVertex
@@ -16,8 +17,8 @@ from sim.model.schema.job import Vertex
 from sim.model.schema.options import Options, built
 from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.vertex import Checkpoint, Deadline
-from sim.model.sinks import SINKS, Commit, Flush, commit_of
-from sim.model.state import BACKENDS, Changelog, Lsm, State, StateOptions, Ttl
+from sim.model.sinks import SINKS, Commit, commit_of
+from sim.model.state import BACKENDS, State, StateOptions, Ttl
 from sim.model.units import format_duration
 
 # ---- `state:` and the keys about it in `checkpoint:` -> the model, with every check that needs values.
@@ -28,27 +29,8 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
     if given is None:
         return None
     here: DocumentPath = ("job", vertex, "state")
-    if given.value == 0:
-        reading.wrong((*here, "value"), "an entry has at least 1 B")
-    kind = BACKENDS[given.backend or next(iter(BACKENDS))]
-    says_freeze = given.freeze is not None and (given.lsm is None or given.lsm.freeze is None)
-    lsm = _without_freeze(given.lsm) if kind.keeps_files and says_freeze else given.lsm
-    if given.lsm is not None and "lsm" not in kind.sections:
-        reading.warn((*here, "lsm"), f"has no effect: only {_either('lsm')} has one")
-    return built(
-        State,
-        given,
-        here,
-        reading,
-        lsm=None if lsm is None else _lsm(lsm, (*here, "lsm"), reading),
-        changelog=_changelog(given.changelog, (*here, "changelog"), reading),
-        ttl=None if given.limit else _ttl(given, here, reading),
-    )
-
-
-def _without_freeze(given: doc.Lsm | None) -> doc.Lsm:
-    """`freeze` of the state is all that its author knows of: the backend adds nothing."""
-    return (given or doc.Lsm()).model_copy(update={"freeze": 0})
+    at = At(here, reading)
+    return built(State, given, at, ttl=None if given.limit else _ttl(given, at))
 
 
 def build_state_options(given: Options, job: Mapping[str, Vertex], reading: Reading) -> StateOptions:
@@ -64,50 +46,22 @@ def build_state_options(given: Options, job: Mapping[str, Vertex], reading: Read
         )
     if given.savepoint_cpu == 1:
         reading.wrong(("checkpoint", "savepoint-cpu"), "leaves the task nothing to work with: write less than 100 %")
-    return built(StateOptions, given, ("checkpoint",), reading)
+    return built(StateOptions, given, At(("checkpoint",), reading))
 
 
-def _either(section: str) -> str:
-    return either([kind.name for kind in BACKENDS.values() if section in kind.sections])
-
-
-def _ttl(given: doc.State, here: DocumentPath, reading: Reading) -> Ttl | None:
+def _ttl(given: doc.State, at: At) -> Ttl | None:
     kind = BACKENDS[given.backend or next(iter(BACKENDS))]
     for key in ("ttl-checks", "ttl-filter"):
-        if getattr(given, key.replace("-", "_")) is None:
+        if getattr(given, attribute_of(key)) is None:
             continue
         if not given.ttl:
-            reading.warn((*here, key), "has no effect: write ttl, how long after its last write a key leaves")
+            at.warn("has no effect: write ttl, how long after its last write a key leaves", key)
         elif key not in kind.sections:
-            reading.warn((*here, key), f"has no effect: in {kind.name} expired keys leave when files are merged")
-    if not given.ttl:
-        return None
-    return built(Ttl, given, here, reading, after_ns=given.ttl)
+            at.warn(f"has no effect: in {kind.name} expired keys leave when files are merged", key)
+    return built(Ttl, given, at, after_ns=given.ttl) if given.ttl else None
 
 
-def _lsm(given: doc.Lsm, here: DocumentPath, reading: Reading) -> Lsm:
-    if given.multiplier == 1:
-        reading.wrong((*here, "multiplier"), "is 1: a level must be larger than the one above it")
-    return built(Lsm, given, here, reading)
-
-
-def _changelog(given: doc.Changelog | str | None, here: DocumentPath, reading: Reading) -> Changelog | None:
-    if isinstance(given, doc.Changelog):
-        return built(Changelog, given, here, reading)
-    return Changelog() if given in ("on", "true") else None
-
-
-# ---- `flush:` and `commit:` of a vertex -> the model; a global committer becomes a vertex of its own.
-
-
-def build_flush(given: doc.Flush | None, here: DocumentPath, *, has_input: bool, reading: Reading) -> Flush | None:
-    if given is None:
-        return None
-    if not has_input:
-        reading.wrong(here, "a source writes no files: flush stands in a vertex with an input")
-    if given.bytes is None and given.share is None:
-        reading.wrong(here, "write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
-    return built(Flush, given, here, reading)
+# ---- `commit:` of a vertex -> the model; a global committer becomes a vertex of its own.
 
 
 def build_commit(
@@ -133,7 +87,7 @@ def build_commit(
         return usual
     if given.transaction_timeout == 0:
         reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
-    commit = built(Commit, given, here, reading, usual)
+    commit = built(Commit, given, At(here, reading), usual)
     if commit.emits == "on-commit" and commit.committer == "global":
         reading.wrong(
             (*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go"
@@ -197,8 +151,7 @@ def build_checkpoint(
     options = built(
         CheckpointOptions,
         given,
-        (here,),
-        reading,
+        At((here,), reading),
         barriers=barriers,
         # FLINK-26803 shares them
         subtasks_per_channel_state_file=given.subtasks_per_channel_state_file or (1 if old else None),

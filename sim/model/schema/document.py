@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
-from sim.model import scenario
+from sim.model import cluster, scenario
 from sim.model import storage as model_storage
+from sim.model.catalog import At
 from sim.model.job import SHIPPING
-from sim.model.schema.cluster import Cluster
 from sim.model.schema.faults import Fault, RescaleField, Restart
 from sim.model.schema.fields import Axis, Condition, Duration, Natural, Positive, choice
 from sim.model.schema.history import Backtest, Residuals
@@ -44,7 +44,7 @@ def build_instances(
     given: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
     """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism, a changelog."""
-    jobs = built(scenario.Instances, given, ("instances",), reading)
+    jobs = built(scenario.Instances, given, At(("instances",), reading))
     if jobs.count == 1:
         return jobs
     if rescaled:
@@ -187,6 +187,10 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
 #
 # Says what may be written where and what it means; `sim.model.schema.study` makes the model of it.  Defaults live in
 # the model: a key that is not given is None here.
+
+
+class Cluster(Options, of=(cluster.Cluster,)):
+    """Where the job runs."""
 
 
 class Run(Options, of=(scenario.Run,), axes=False):

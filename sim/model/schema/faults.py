@@ -29,11 +29,10 @@ from sim.model.faults import (
 )
 from sim.model.faults import Fault as FaultsFault
 from sim.model.faults import Rescale as FaultsRescale
-from sim.model.faults import Restart as FaultsRestart
 from sim.model.schema.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
-from sim.model.schema.options import Options, built
+from sim.model.schema.options import Options
 from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Section, Texts
-from sim.model.schema.text import DocumentPath, Reading, did_you_mean, remembered
+from sim.model.schema.text import DocumentPath, Reading, did_you_mean
 from sim.model.schema.trace import TraceError, columns_and_rows, detect_clock, file_stamp, moment, must_have
 from sim.model.units import SECOND, UnitError, parse_number
 
@@ -446,11 +445,6 @@ def _law(given: FaultTimes | int | None, here: DocumentPath, reading: Reading) -
             "must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]",
         )
     return law
-
-
-@remembered
-def build_restart(given: Restart | None, reading: Reading) -> FaultsRestart:
-    return built(FaultsRestart, given, ("restart",), reading)
 
 
 def build_rescale(given: Rescale | list[Rescale] | None, job: Job, reading: Reading) -> tuple[FaultsRescale, ...]:

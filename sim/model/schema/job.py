@@ -8,13 +8,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.model import job
+from sim.model.catalog import At
 from sim.model.job import SHIPPING
 from sim.model.job import Window as JobWindow
 from sim.model.schema.fields import Axis, Count, Duration, Number, RecordRate, Share, Switch, Weight, choice, choice_of
 from sim.model.schema.options import Options, built
 from sim.model.schema.sections import MAP_OR_TEXT, DurationField, OneOf, OnlyWith, Section, SizeField, Texts
 from sim.model.schema.text import DocumentPath, Reading
-from sim.model.schema.vertex import CommitField, ConnectorField, Flush, State
+from sim.model.schema.vertex import CommitField, ConnectorField, State
 from sim.model.units import format_duration
 
 # ---- The `job:` section as it is written: vertices, sources, inputs, distributions.
@@ -160,14 +161,6 @@ class Output(Section):
     """Size of a record; default: that of the main output."""
 
 
-class Snapshot(Options, of=(job.Snapshot,)):
-    """An operator's own work per snapshot, beside its state."""
-
-
-class AsyncIO(Options, of=(job.AsyncIO,)):
-    """Asynchronous I/O (AsyncDataStream): each record is a request, and outputs leave with the answers, in the order of the records."""
-
-
 class Window(Options, of=(job.Window,)):
     """A window: records are held as keyed state until its end, then its outputs leave.  One of tumbling, sliding, session, mini-batch."""
 
@@ -232,14 +225,11 @@ class Vertex(Options, of=(job.Vertex,)):
     """Size of the records it emits; default: that of its inputs."""
     outputs: dict[str, Output] | None = Field(None, min_length=1)
     """Tag -> a side output.  Inputs of other vertices name it; default: there is the main output only."""
-    async_io: AsyncIO | None = None
     window: Window | None = None
     state: State | None = None
     union_state: (
         Axis[Annotated[Annotated[Switch, Tag("text")] | Annotated[UnionState, Tag("map")], MAP_OR_TEXT]] | None
     ) = None
-    snapshot: Snapshot | None = None
-    flush: Flush | None = None
     commit: Axis[CommitField] | None = None
     connector: Axis[ConnectorField] | None = None
 
@@ -279,7 +269,7 @@ def build_window(given: Vertex, name: str, reading: Reading) -> JobWindow | None
     (kind,) = (kind for kind in KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
     _judge(window, kind, size_ns, here, reading)
-    made = built(JobWindow, window, here, reading, size_ns=max(1, size_ns))
+    made = built(JobWindow, window, At(here, reading), size_ns=max(1, size_ns))
     # every watermark ends the sessions whose gap it passes; their records have waited so long on average
     if kind == "session":
         step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)

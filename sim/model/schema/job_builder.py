@@ -10,32 +10,29 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
+from sim.model.catalog import At
 from sim.model.job import (
     SHIPPING,
-    AsyncIO,
     Backlog,
     Distribution,
     Excess,
     Input,
     Job,
     Rate,
-    Snapshot,
     Source,
-    UnionState,
     Vertex,
-    Watermark,
     default_max_parallelism,
     key_groups,
     redistribute_shares,
 )
 from sim.model.schema import job as doc
-from sim.model.schema.checkpoint import build_commit, build_connector, build_flush, build_state, with_committers
+from sim.model.schema.checkpoint import build_commit, build_connector, build_state, with_committers
 from sim.model.schema.job import build_window, upstream_of
 from sim.model.schema.options import built
 from sim.model.schema.sections import Law, law
 from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.trace import TraceError, rates_of_trace, series_of
-from sim.model.units import MS, format_duration, format_number, format_share
+from sim.model.units import format_number, format_share
 
 # ---- `weights:` of an input -> shares of the reader's subtasks, as they were counted or said.
 
@@ -262,32 +259,23 @@ def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
 def _vertex(
     name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: Path, duration_ns: int
 ) -> Vertex:
-    parallelism = given.parallelism or 1
-    groups = groups_of(given)
-    if groups < parallelism:
-        reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     connector = build_connector(
         given.connector, ("job", name, "connector"), is_source=given.source is not None, reading=reading
     )
     return built(
         Vertex,
         given,
-        ("job", name),
-        reading,
+        At(("job", name), reading),
         name=name,
-        max_parallelism=groups,
+        max_parallelism=groups_of(given),
         inputs=inputs,
         joined=given.combine == "join",
         source=None
         if given.source is None
-        else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
+        else _source(given.source, ("job", name, "source"), given.parallelism or 1, reading, folder, duration_ns),
         service_factors=_service_factors(given, name, reading),
-        async_io=_async_io(given, name, reading),
         window=build_window(given, name, reading),
         state=build_state(given.state, name, reading),
-        union_state=_union_state(given, name, reading),
-        snapshot=built(Snapshot, given.snapshot, ("job", name, "snapshot"), reading),
-        flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(
             given.commit, connector["connector"], ("job", name, "commit"), has_input=bool(inputs), reading=reading
         ),
@@ -408,11 +396,9 @@ def _source(
     return built(
         Source,
         given,
-        here,
-        reading,
+        At(here, reading),
         rates=rates,
         total=total,
-        watermark=_watermark(given, here, reading),
         backlog=backlog,
     )
 
@@ -433,24 +419,6 @@ def _backlog(
             (*here, "records"), f"is {given.backlog.records}, more than the source emits: {total * parallelism}"
         )
     return Backlog(records)
-
-
-def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Watermark:
-    here = (*here, "watermark")
-    if given.watermark is None:
-        return Watermark()
-    if given.watermark.interval == 0:
-        reading.wrong(
-            (*here, "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default"
-        )
-    time_ns = given.watermark.interval
-    if time_ns is not None and 0 < time_ns < MS:
-        text = f"is {format_duration(time_ns)}: Flink counts milliseconds, write 1 ms or more"
-        reading.wrong((*here, "interval"), text)
-    aligned = given.watermark.alignment is not None
-    if aligned:
-        reading.warn((*here, "alignment"), "has no effect: watermark alignment (FLIP-182) is not simulated")
-    return built(Watermark, given.watermark, here, reading, alignment=aligned)
 
 
 def _rates(
@@ -479,27 +447,6 @@ def _rates(
                 reading.wrong((*here, i, "at"), "is not after the step before it")
         return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
     return ()
-
-
-def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
-    if given.async_io is None:
-        return None
-    here: DocumentPath = ("job", name, "async-io")
-    if given.source is not None:
-        reading.wrong(here, "a source waits for no answers: async-io stands in a vertex with an input")
-    if given.commit not in (None, "none"):
-        reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
-    return built(AsyncIO, given.async_io, here, reading)
-
-
-def _union_state(given: doc.Vertex, name: str, reading: Reading) -> UnionState | None:
-    if isinstance(given.union_state, str):
-        return UnionState() if given.union_state == "true" else None
-    return (
-        None
-        if given.union_state is None
-        else built(UnionState, given.union_state, ("job", name, "union-state"), reading)
-    )
 
 
 def _law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import MISSING, replace
 from fractions import Fraction
-from keyword import iskeyword
+from functools import cache
+from types import new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel
+from pydantic import Field, Tag
 
-from sim.model.catalog import Kind, Option, options_of
+from sim.model.catalog import At, Kind, Option, attribute_of, options_of
 from sim.model.job import Distribution
 from sim.model.schema import fields
 from sim.model.schema.fields import Axis, choice_of
-from sim.model.schema.sections import DurationField, Section, SizeField, law
+from sim.model.schema.sections import MAP_OR_TEXT, DurationField, Section, SizeField, field_of, law
 from sim.model.schema.text import DocumentPath, Reading
 
 T = TypeVar("T")
@@ -35,71 +36,58 @@ _LEAVES: dict[Kind, Any] = {
     Kind.PARALLELISM: fields.Parallelism,
     Kind.SWITCH: fields.Switch,
     Kind.ON_OFF: fields.OnOff,
+    Kind.VERSION: fields.Version,
+    Kind.NAME: Annotated[str, Field(min_length=1)],
     Kind.DURATION_LAW: DurationField,
     Kind.SIZE_LAW: SizeField,
 }
 
 
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass
-else:
-    ModelMetaclass = type(BaseModel)  # it has no public name
-
-
-class _Made(ModelMetaclass):
-    """The metaclass of `Options`: it adds a key for each option of the model.
-
-    An option that the class body declares, too, is written as it says there.
-    """
-
-    def __new__(
-        mcs,
-        name: str,
-        bases: tuple[type, ...],
-        namespace: dict[str, Any],
-        of: tuple[type, ...] = (),
-        *,
-        axes: bool = True,
-        **others: Any,
-    ) -> type:
-        found = {model: {attribute_of(record.key): record for record in options_of(model).values()} for model in of}
-        declared = dict(namespace.get("__annotations__", {}))
-        order, before = list(declared), -1
-        for attribute, record in (pair for records in found.values() for pair in records.items()):
-            if attribute not in declared:  # it stands behind the option before it
-                order.insert(before + 1, attribute)
-                declared[attribute] = annotation_of(record, axes=axes)
-                namespace |= {} if record.default is MISSING else {attribute: None}
-            before = order.index(attribute)
-        namespace |= {"__annotations__": {attribute: declared[attribute] for attribute in order}, "OPTIONS": found}
-        section: type = super().__new__(mcs, name, bases, namespace, **others)
-        return section
-
-
-class Options(Section, metaclass=_Made):
+class Options(Section):
     """A mapping with a key for each option of dataclasses of the model: ``class Retry(Options, of=(storage.Retry,))``.
 
-    ``axes=False``: none of its values may be a list.
+    An option that the class body declares, too, is written as it says there.  ``axes=False``: none of its values may be a list.
     """
 
     OPTIONS: ClassVar[dict[type, dict[str, Option]]] = {}
     """Dataclass of the model -> attribute -> record."""
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        super().__init_subclass__()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, of: tuple[type, ...] = (), *, axes: bool = True, **_: Any) -> None:
+        super().__pydantic_init_subclass__()
+        cls.OPTIONS = {
+            model: {attribute_of(record.key): record for record in options_of(model).values()} for model in of
+        }
+        cls.HINTS = {key: hint for model in of for key, hint in getattr(model, "HINTS", {}).items()} | cls.HINTS
+        own, in_order = cls.__pydantic_fields__, dict[str, Any]()
+        for attribute, record in (pair for records in cls.OPTIONS.values() for pair in records.items()):
+            derived = own.pop(attribute, None) or field_of(
+                record.key, annotation_of(record, axes=axes), record.is_required
+            )
+            in_order[attribute] = derived
+        own.update(in_order)
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
 
-def built(
-    model: type[T],
-    given: Options | None,
-    here: DocumentPath,
-    reading: Reading,
-    usual: T | None = None,
-    /,
-    **others: object,
-) -> T:
-    """Build the model from the written options, each checked by itself; mistakes go to `reading`.
+FORMS: dict[type, Any] = {}
+"""Dataclass of the model -> how it is written, where that is not a section with its options alone."""
+
+
+@cache
+def section_of(model: type) -> Any:
+    """How a dataclass of the model is written: as a section with a key for each of its options, or in its own form."""
+    names = {"__doc__": (model.__doc__ or "").partition("\n")[0], "__module__": __name__}
+    return FORMS.get(model) or new_class(model.__name__, (Options,), {"of": (model,)}, lambda body: body.update(names))
+
+
+def built(model: type[T], given: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
+    """Build the model from the written options, each checked by itself, and complete it.
 
     `usual`: a model whose values stand for keys that are not written.  `others`: fields that do not come from one key; None: the default.
     """
@@ -108,14 +96,24 @@ def built(
         return model(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]  # a dataclass
     made, records = next((made, records) for made, records in given.OPTIONS.items() if issubclass(made, model))
     for attribute, record in records.items():
-        written = getattr(given, attribute)
+        written, below = getattr(given, attribute), at.below(record.key)
         if written is not None and record.kind is not Kind.OWN and record.field not in others:
-            values[record.field] = _value(record, written, (*here, record.key), reading)
+            values[record.field] = _value(record, written, below)
         if written is not None and record.needs is not None:
             other = attribute_of(record.needs[0])
             default = records[other].default if usual is None else getattr(usual, records[other].field)
-            _check_need(record.needs, getattr(given, other) or default, (*here, record.key), reading)
-    return made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
+            _check_need(record.needs, getattr(given, other) or default, below.here, at.reading)
+    found = made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
+    return found.completed(replace(at, given=given)) if hasattr(found, "completed") else found
+
+
+def built_part(record: Option, written: Any, at: At) -> Any:
+    """What a section, or a word for one, stands for."""
+    if isinstance(written, Options):
+        return built(record.part, written, at)
+    if isinstance(written, Section):
+        return written.built(at)  # type: ignore[attr-defined]  # a form of its own
+    return record.part() if written in ("on", "true") else None
 
 
 def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: DocumentPath, reading: Reading) -> None:
@@ -129,38 +127,33 @@ def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: Documen
         )
 
 
-def _value(record: Option, written: Any, here: DocumentPath, reading: Reading) -> Any:
+def _value(record: Option, written: Any, at: At) -> Any:
     """The value that the model takes."""
+    if record.part is not None:
+        return built_part(record, written, at)
     if record.kind in (Kind.SWITCH, Kind.ON_OFF):
         return written in ("on", "true")
     if record.kind in (Kind.DURATION_LAW, Kind.SIZE_LAW):
-        return law(written, Distribution(0) if record.default is MISSING else record.default, here, reading)
+        return law(written, Distribution(0) if record.default is MISSING else record.default, at.here, at.reading)
     if record.kind is Kind.RECORD_RATE:
-        return per_second(written, here, reading)
+        if isinstance(written, Fraction) and written < 1:
+            at.wrong("must be at least 1/s")
+        return round(written) if isinstance(written, Fraction) else None
     if written == 0 and record.above_zero:
-        reading.wrong(here, "must be more than 0")
+        at.wrong("must be more than 0")
     if written == 0 and record.kind is Kind.BYTE_RATE and not record.is_optional:
-        reading.wrong(here, "cannot be unlimited: write a rate")
+        at.wrong("cannot be unlimited: write a rate")
     return None if written == 0 and (record.zero_is_none or record.kind is Kind.BYTE_RATE) else written
-
-
-def per_second(given: Fraction | str | None, here: DocumentPath, reading: Reading) -> int | None:
-    """Whole records or requests per second; None: unlimited."""
-    if given is None or isinstance(given, str):
-        return None
-    if given < 1:
-        reading.wrong(here, "must be at least 1/s")
-    return round(given)
 
 
 def annotation_of(record: Option, *, axes: bool = True) -> Any:
     """The type of its key in a section, as a class body would say it."""
-    leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
     one_or_axis: Any = Axis
-    written = one_or_axis[leaf] if axes else leaf
-    return written if record.default is MISSING else written | None
-
-
-def attribute_of(key: str) -> str:
-    """The attribute of a key: `async` is a word of Python."""
-    return key.replace("-", "_") + "_" * iskeyword(key)
+    if record.part is not None:
+        mapping = section_of(record.part)
+        if record.kind is Kind.PART:
+            return mapping
+        leaf: Any = Annotated[Annotated[fields.OnOff, Tag("text")] | Annotated[mapping, Tag("map")], MAP_OR_TEXT]
+    else:
+        leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
+    return one_or_axis[leaf] if axes and record.kind is not Kind.NAME else leaf

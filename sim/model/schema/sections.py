@@ -174,6 +174,7 @@ class Section(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        super().__pydantic_init_subclass__()
         cls.MADE = next(_NUMBERS)
 
     @model_validator(mode="wrap")
@@ -240,12 +241,22 @@ MAP_OR_TEXT = Discriminator(_map_or_text)
 
 def add_key(section: type[Section], key: str, annotation: Any) -> None:
     """`section` may have one more key from now on, and so may every section around it.  `annotation`: as a class body would say it."""
-    field = FieldInfo.from_annotated_attribute(annotation | None, None)
-    field.alias = field.validation_alias = field.serialization_alias = key
+    field = field_of(key, annotation)
     if isinstance(annotation, type):
         field.description = (annotation.__doc__ or "").partition("\n")[0]
     section.__pydantic_fields__[key.replace("-", "_")] = field
     rebuild(section)
+
+
+def field_of(key: str, annotation: Any, is_required: bool = False) -> FieldInfo:
+    """The field of a section for a key."""
+    field = (
+        FieldInfo.from_annotation(annotation)
+        if is_required
+        else FieldInfo.from_annotated_attribute(annotation | None, None)
+    )
+    field.alias = field.validation_alias = field.serialization_alias = key
+    return field
 
 
 def rebuild(section: type[Section]) -> None:

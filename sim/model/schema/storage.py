@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -14,12 +12,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim.model import storage
-from sim.model.catalog import Catalog, find_plugins, options_of
-from sim.model.job import Distribution
-from sim.model.schema.fields import Axis, Duration, OnOff, Positive, Share
-from sim.model.schema.options import Options, built
-from sim.model.schema.sections import MAP_OR_TEXT, Section, Texts, add_key, law
-from sim.model.schema.text import DocumentPath, Reading, remembered
+from sim.model.catalog import At, attribute_of, options_of
+from sim.model.schema.fields import Axis, Duration, Positive, Share
+from sim.model.schema.options import FORMS, Options, built, section_of
+from sim.model.schema.sections import Section, Texts, add_key
+from sim.model.schema.text import Reading, remembered
 from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
@@ -30,36 +27,8 @@ from sim.model.schema.trace import (
     not_increasing,
     time_column,
 )
-from sim.model.storage import NOT_FLAT, STORAGES, SlowTrace
-from sim.model.storage import Disk as StorageDisk
-from sim.model.storage import FileMerging as StorageFileMerging
-from sim.model.storage import Retry as StorageRetry
-from sim.model.storage import Storage as StorageStorage
-from sim.model.units import MS, SECOND, UnitError, format_duration, parse_number
-
-# ---- The page of a kind of storage: its key, its section, and the function that builds the model's options.
-
-
-@dataclass(frozen=True, slots=True)
-class StorageSchema:
-    """A kind of storage, as scenarios write it.  One is defined here for each kind of `STORAGES`."""
-
-    name: str  # its key in `storage:`
-    section: type[Section]
-    # section, where mistakes go, folder of the scenario -> options of the model
-    build: Callable[[Any, Reading, Path], Any]
-    # key of flat storage -> its own key for the same
-    instead: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    @property
-    def key(self) -> str:
-        """The field of the section."""
-        return self.name.replace("-", "_")
-
-
-STORAGE_PAGES: Catalog[StorageSchema] = Catalog()
-"""Filled by `sim.model.schema.storage`, and from outside."""
-
+from sim.model.storage import STORAGES, SlowTrace
+from sim.model.units import SECOND, UnitError, format_duration, parse_number
 
 # ---- Measured speeds from a CSV file -> how slow a node is through time, one series per machine.
 
@@ -78,6 +47,15 @@ class SlowSeries(Section):
     from_: Axis[Duration] | None = Field(None, alias="from")
     """How far into the trace the run begins: nodes are its machines in turn, all at that moment.  Default: each node is one of them, from a
     moment of its own on."""
+
+    def built(self, at: At) -> storage.SlowPlaces | None:
+        """The slowness of the file; mistakes go to the reading."""
+        at.reading.reads_files = True
+        try:
+            return storage.SlowPlaces(trace=read_slowness(self, at.folder))
+        except TraceError as error:
+            at.wrong(str(error), "trace")
+            return None
 
 
 def read_slowness(series: SlowSeries, folder: Path) -> SlowTrace:
@@ -158,103 +136,18 @@ def _speed(text: str, file: Path, line: int) -> Fraction:
     return speed
 
 
-# ---- `slow:` of nodes, prefixes and disks, as it is written and as the model has it: episodes, or a measured series.
-
-
-class SlowPlaces(Options, of=(storage.SlowPlaces,)):
-    """Each node, prefix or disk is slow for a share of its time, in episodes: bandwidth divided by the factor."""
-
-    share: Axis[Share]
-    factor: Axis[Positive]
+# ---- The `storage:` section as it is written: the options of the model, and what is no single value there.
 
 
 def _slow_kind(value: object) -> str:
     return "trace" if isinstance(value, SlowSeries) or (isinstance(value, dict) and "trace" in value) else "episodes"
 
 
-SlowPlacesField = Annotated[
-    Annotated[SlowPlaces, Tag("episodes")] | Annotated[SlowSeries, Tag("trace")],
+FORMS[storage.SlowPlaces] = Annotated[
+    Annotated[section_of(storage.SlowPlaces), Tag("episodes")] | Annotated[SlowSeries, Tag("trace")],
     Discriminator(_slow_kind),
 ]
-
-
-def build_slow(
-    given: SlowPlaces | SlowSeries | None, here: DocumentPath, reading: Reading, folder: Path
-) -> storage.SlowPlaces | None:
-    """Mistakes go to `reading`."""
-    if given is None:
-        return None
-    if isinstance(given, SlowSeries):
-        reading.reads_files = True
-        try:
-            return storage.SlowPlaces(trace=read_slowness(given, folder))
-        except TraceError as error:
-            reading.wrong((*here, "trace"), str(error))
-            return None
-    lasts = law(given.lasts, storage.SlowPlaces().lasts, (*here, "lasts"), reading)
-    if isinstance(given.lasts, int):
-        lasts = Distribution(given.lasts, "exponential")
-    if lasts.mean == 0:
-        reading.wrong((*here, "lasts"), "must be more than 0")
-    elif lasts.mean < MS:
-        reading.wrong((*here, "lasts"), f"is {format_duration(int(lasts.mean))}: write an episode of 1 ms or more")
-    return storage.SlowPlaces(given.share, given.factor, lasts, given.first)
-
-
-# ---- `dfs:` of `storage:`, a distributed file system, as it is written and as the model has it.
-
-
-class Dfs(Options, of=(storage.Dfs,)):
-    """A distributed file system: blocks are written through a pipeline of replicas, the slowest sets the pace."""
-
-    slow: SlowPlacesField | None = None
-
-
-def build_dfs(given: Dfs, reading: Reading, folder: Path) -> storage.Dfs:
-    """Mistakes go to `reading`."""
-    here: DocumentPath = ("storage", "dfs")
-    default = storage.Dfs(given.nodes).replication
-    if given.replication is not None and given.replication > given.nodes:
-        reading.wrong((*here, "replication"), f"is {given.replication}, but there are {given.nodes} nodes")
-    return built(
-        storage.Dfs,
-        given,
-        here,
-        reading,
-        replication=min(given.replication or default, given.nodes),
-        slow=build_slow(given.slow, (*here, "slow"), reading, folder),
-    )
-
-
-DFS = StorageSchema("dfs", Dfs, build_dfs, {"bandwidth": "bandwidth", "file-latency": "latency", "slow": "slow"})
-
-
-# ---- `object-store:` of `storage:` as it is written and as the model has it.
-
-
-class ObjectStore(Options, of=(storage.ObjectStore,)):
-    """S3 and its kin: an object is there when it is closed, large ones go in parts, requests are limited."""
-
-    slow: SlowPlacesField | None = None
-
-
-def build_object_store(given: ObjectStore, reading: Reading, folder: Path) -> storage.ObjectStore:
-    """Mistakes go to `reading`."""
-    here: DocumentPath = ("storage", "object-store")
-    return built(
-        storage.ObjectStore, given, here, reading, slow=build_slow(given.slow, (*here, "slow"), reading, folder)
-    )
-
-
-OBJECT_STORE = StorageSchema(
-    "object-store",
-    ObjectStore,
-    build_object_store,
-    {"bandwidth": "bandwidth", "file-latency": "latency", "slow": "slow"},
-)
-
-
-# ---- The `storage:` section as it is written: flat, a distributed file system or an object store, and local disks.
+section_of.cache_clear()
 
 
 class Slow(Section):
@@ -270,113 +163,24 @@ class Slow(Section):
     """Bandwidth of a slow file is divided by this, latency multiplied."""
 
 
-class Disk(Options, of=(storage.Disk,)):
-    """The local disk of each task manager."""
-
-    slow: SlowPlacesField | None = None
-
-
-class Retry(Options, of=(storage.Retry,)):
-    """How long a client of storage insists."""
-
-
-class FileMerging(Options, of=(storage.FileMerging,)):
-    """execution.checkpointing.file-merging.*: small files of a checkpoint share a physical one."""
-
-
 class Storage(Options, of=(storage.Storage,)):
     """Checkpoint storage: every open file is one stream, unless dfs or object-store says otherwise."""
 
-    HINTS: ClassVar[Texts] = {
-        "slow-share": "write slow: {share: 2 %, factor: 20}",
-        "nodes": "nodes stand in dfs: {nodes: 50}",
-        "s3": "write object-store: {}",
-        "hdfs": "write dfs: {nodes: 50}",
-        "replication": "replication stands in dfs:",
-    }
-
     slow: Slow | None = None
-    dfs: Dfs | None = None
-    object_store: ObjectStore | None = None
-    disk: Disk | None = None
-    retry: Retry | None = None
-    file_merging: (
-        Axis[Annotated[Annotated[OnOff, Tag("text")] | Annotated[FileMerging, Tag("map")], MAP_OR_TEXT]] | None
-    ) = None
-
-
-# ---- The `storage:` section -> the model, and every check that needs values.
-
-_HERE = "storage"
 
 
 @remembered
-def build_storage(given: Storage, reading: Reading, folder: Path) -> StorageStorage:
+def build_storage(given: Storage, reading: Reading, folder: Path) -> storage.Storage:
     """Mistakes go to `reading`."""
-    slow, page = given.slow, _page(given, reading)
-    if given.retry is not None and given.retry.timeout == 0:
-        reading.wrong((_HERE, "retry", "timeout"), "of 0 fails every attempt: write at least '1 ms'")
-    return built(
-        StorageStorage,
-        given,
-        (_HERE,),
-        reading,
-        slow_probability=None if slow is None else float(slow.share),
-        slow_factor=None if slow is None else slow.factor,
-        **({} if page is None else {_place(page): page.build(getattr(given, page.key), reading, folder)}),
-        disk=_disk(given.disk, reading, folder),
-        retry=built(StorageRetry, given.retry, (_HERE, "retry"), reading),
-        merging=_merging(given, page, reading),
+    at = At(("storage",), reading, folder)
+    others: Iterator[Any] = (
+        built(kind.options, written, at.below(kind.name))
+        for kind in STORAGES.values()
+        if kind.name not in options_of(storage.Storage) and (written := getattr(given, attribute_of(kind.name)))
     )
+    return built(storage.Storage, given, at, other=next(others, None))
 
 
-def _disk(given: Disk | None, reading: Reading, folder: Path) -> StorageDisk:
-    here: DocumentPath = (_HERE, "disk")
-    if given is None:
-        return StorageDisk()
-    if given.slow is not None and given.bandwidth is None:
-        reading.wrong((*here, "slow"), "has no effect on a disk that takes no time: write its bandwidth")
-    return built(StorageDisk, given, here, reading, slow=build_slow(given.slow, (*here, "slow"), reading, folder))
-
-
-def _place(page: StorageSchema) -> str:
-    """The field of the model that holds the options of a kind."""
-    return page.key if page.key in {field.name for field in fields(StorageStorage)} else "other"
-
-
-def _page(given: Storage, reading: Reading) -> StorageSchema | None:
-    """The kind of storage; None: it is flat."""
-    written = [page for page in STORAGE_PAGES.values() if getattr(given, page.key) is not None]
-    page = written[0] if written else None
-    for other in written[1:]:
-        reading.wrong((_HERE, other.name), f"storage is a {written[0].name} already: write one of the two")
-    for key, record in options_of(StorageStorage).items():
-        if page is not None and record.excludes == NOT_FLAT and getattr(given, key.replace("-", "_")) is not None:
-            has = f": write {page.name}: {{{page.instead[key]}: ...}}" if key in page.instead else ""
-            reading.wrong((_HERE, key), f"is a key of flat storage, which has no {page.name}{has}")
-    if page is None and given.nic is not None:
-        kinds = " or ".join(f"{name}:" for name in STORAGE_PAGES)
-        reading.wrong((_HERE, "nic"), f"has no effect: the streams of flat storage share nothing; write {kinds}")
-    return page
-
-
-def _merging(given: Storage, page: StorageSchema | None, reading: Reading) -> StorageFileMerging | None:
-    merging, here = given.file_merging, (_HERE, "file-merging")
-    if isinstance(merging, FileMerging):
-        options: StorageFileMerging | None = built(StorageFileMerging, merging, here, reading)
-    else:
-        options = StorageFileMerging() if merging in ("on", "true") else None
-    if options is not None and page is not None and not (kind := STORAGES[page.name]).appends:
-        article = "an" if kind.title[0] in "aeiou" else "a"
-        reading.wrong(here, f"needs files that can be appended to: {article} {kind.title} has none")
-    return options
-
-
-# ---- `storage:`: flat, a distributed file system or an object store, as it is written, as the model has it, as Flink writes it.
-#
-# `sim.model.schema.study` calls the builder.  It knows no job.
-
-for _storage_page in find_plugins(sys.modules[__name__], StorageSchema):
-    STORAGE_PAGES.add(_storage_page)
-    if _storage_page.key not in Storage.model_fields:
-        add_key(Storage, _storage_page.name, _storage_page.section)
+for _kind in STORAGES.values():
+    if _kind.name not in options_of(storage.Storage):
+        add_key(Storage, _kind.name, section_of(_kind.options))

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from os import PathLike
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, create_model
 
 from sim.model.backtest import Backtest
+from sim.model.catalog import At, attribute_of
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span
+from sim.model.cluster import Cluster as ClusterModel
+from sim.model.faults import Restart
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.schema import document as doc
 from sim.model.schema.axes import Axis, apply, find_axes, variants
 from sim.model.schema.checkpoint import build_checkpoint
-from sim.model.schema.cluster import Cluster, build_cluster
-from sim.model.schema.document import build_actions, build_instances
-from sim.model.schema.faults import Restart, build_faults, build_rescale, build_restart, parallelisms
+from sim.model.schema.document import Cluster, build_actions, build_instances
+from sim.model.schema.faults import Restart as RestartSection
+from sim.model.schema.faults import build_faults, build_rescale, parallelisms
 from sim.model.schema.fields import Duration, Natural, choice
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.history import build_backtest, build_residuals
 from sim.model.schema.history_file import put_history
 from sim.model.schema.job_builder import build_job, check_graph
-from sim.model.schema.options import attribute_of, built
+from sim.model.schema.options import built
 from sim.model.schema.sections import Section, Texts
 from sim.model.schema.storage import Storage, build_storage
 from sim.model.schema.text import (
@@ -39,11 +42,11 @@ from sim.model.schema.text import (
     did_you_mean,
     first_comment,
     read_text,
+    remembered,
 )
 from sim.model.schema.trace import file_stamp
 from sim.model.schema.validation import check, validate, validate_as
 from sim.model.storage import Directories
-from sim.model.units import format_duration
 
 # ---- The constants of an environment in a file: what no configuration of Flink says, written by `python -m benchmarks.lab calibrate`.
 #
@@ -126,7 +129,18 @@ def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Over
 #
 # Each section has a builder, which applies Flink's defaults.
 
-_CLUSTER, _STORAGE = Cluster(), Storage()
+T = TypeVar("T")
+
+
+@cache
+def _empty(section: type[T]) -> T:
+    """A section that says nothing.  One for all, so that what is built of it is remembered."""
+    return section()
+
+
+@remembered
+def _build_cluster(given: Cluster, reading: Reading) -> ClusterModel:
+    return built(ClusterModel, given, At(("cluster",), reading))
 
 
 def build(
@@ -147,7 +161,7 @@ def build(
     document = _as_of_version(document, reading)
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
-    cluster = build_cluster(document.cluster or _CLUSTER, reading)
+    cluster = _build_cluster(document.cluster or _empty(Cluster), reading)
     sinks = [vertex.name for vertex in job.vertices if vertex.commit is not None]
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
@@ -159,14 +173,14 @@ def build(
         job=job,
         cluster=cluster,
         checkpoint=build_checkpoint(document.checkpoint, document.job, reading, profile=cluster.profile),
-        run=_run(document.run, reading),
-        storage=build_storage(document.storage or _STORAGE, reading, folder),
+        run=built(Run, document.run, At(("run",), reading)),
+        storage=build_storage(document.storage or _empty(Storage), reading, folder),
         overheads=built(
-            Overheads, document.overheads, ("overheads",), reading, chosen(document.environment, reading, folder)
+            Overheads, document.overheads, At(("overheads",), reading), chosen(document.environment, reading, folder)
         ),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),
-        restart=build_restart(document.restart, reading),
+        restart=built(Restart, document.restart, At(("restart",), reading)),
         rescale=rescale,
         instances=build_instances(
             document.instances,
@@ -176,7 +190,7 @@ def build(
             rescaled=bool(document.rescale),
             changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
         ),
-        directories=built(Directories, document.directories, ("directories",), reading),
+        directories=built(Directories, document.directories, At(("directories",), reading)),
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
 
@@ -188,7 +202,7 @@ def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
         return document
     differing = []
     for older in older_defaults(version):
-        given = getattr(document, older.section) or Restart()
+        given = getattr(document, older.section) or RestartSection()
         if getattr(given, attribute_of(older.key)) is None:
             given = given.model_copy(update={attribute_of(older.key): older.value})
             document = document.model_copy(update={older.section: given})
@@ -196,17 +210,6 @@ def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
     but = f", but for {' and '.join(differing)}" if differing else ""
     reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
     return document
-
-
-def _run(given: doc.Run, reading: Reading) -> Run:
-    run = built(Run, given, ("run",), reading)
-    if run.duration_ns == 0:
-        reading.wrong(("run", "duration"), "is 0: nothing would happen")
-    elif run.warmup_ns >= run.duration_ns:
-        reading.wrong(
-            ("run", "warmup"), f"leaves nothing of the run: it must be shorter than {format_duration(run.duration_ns)}"
-        )
-    return run
 
 
 # ---- From the text of a scenario file to concrete scenarios: the order of the steps, and nothing else.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from sim.model import faults
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.schema.document import Document, check_sizes
 from sim.model.schema.fields import Number
@@ -19,21 +18,20 @@ from sim.model.state import BACKENDS
 from sim.model.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.model.schema.faults import Rescale, Restart
+    from sim.model.schema.faults import Rescale
     from sim.model.schema.vertex import State
 
 
 # Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice
 # makes void, counts no machine has room for.
 
-_MAX_NODES, _MAX_FILES, _MAX_JOBS, _MAX_SLOWER = 100_000, 10_000, 1_000, 1_000
+_MAX_NODES, _MAX_FILES, _MAX_JOBS = 100_000, 10_000, 1_000
 
 
 def check(document: Document, reading: Reading) -> None:
     """Mistakes and warnings about a document without axes go to `reading`."""
     _check_times(document, reading)
     _check_rescale(document, reading)
-    _check_restart(document.restart, reading)
     check_sizes(document, reading)
     dfs, jobs = document.storage.dfs if document.storage else None, document.instances
     if dfs is not None and dfs.nodes > _MAX_NODES:
@@ -112,32 +110,6 @@ def _check_rescale(document: Document, reading: Reading) -> None:
                 (*here, "from"),
                 "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint",
             )
-
-
-def _check_restart(given: Restart | None, reading: Reading) -> None:
-    if given is None:
-        return
-    if given.multiplier is not None and given.multiplier < 1:
-        reading.wrong(("restart", "multiplier"), "must be at least 1, as in Flink: delays do not shrink")
-    if given.initial is not None and given.max is not None and given.max < given.initial:
-        reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
-    if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MAX_SLOWER:
-        reading.wrong(
-            ("restart", "warm-up-factor"), f"must lie between 1 and {_MAX_SLOWER}: a cold task is slower, not stopped"
-        )
-    usual = faults.Restart()
-    interval_ns, timeout_ns = (
-        given.heartbeat_interval or usual.heartbeat_interval_ns,
-        given.heartbeat_timeout or usual.heartbeat_timeout_ns,
-    )
-    if interval_ns > timeout_ns and given.heartbeat_interval is not None:
-        reading.wrong(
-            ("restart", "heartbeat-interval"),
-            f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start",
-        )
-    elif interval_ns > timeout_ns:
-        more = f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both"
-        reading.wrong(("restart", "heartbeat-timeout"), more)
 
 
 def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:

@@ -9,47 +9,22 @@ from pydantic import Field, Tag, create_model
 from sim.model import sinks, state
 from sim.model.checkpoint import BARRIERS, CheckpointOptions
 from sim.model.job import SOURCES
-from sim.model.schema.fields import Axis, Duration, EdgeName, OnOff, Size, Version, choice, choice_of
+from sim.model.schema.fields import Axis, Duration, EdgeName, Size, Version, choice, choice_of
 from sim.model.schema.options import Options
-from sim.model.schema.sections import MAP_OR_TEXT, OneOf, Section, Texts
+from sim.model.schema.sections import MAP_OR_TEXT, OneOf, Section
 from sim.model.sinks import SINKS
 from sim.model.state import StateOptions
 
 # ---- `state:` of a vertex as it is written: the options of the model, and what is no single value there.
 
 
-class Lsm(Options, of=(state.Lsm,)):
-    """The log-structured merge tree of one subtask; defaults are those of RocksDB."""
-
-    HINTS: ClassVar[Texts] = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
-
-
-class Changelog(Options, of=(state.Changelog,)):
-    """state.changelog.*: changes are logged and uploaded as they happen."""
-
-
 class State(Options, of=(state.State, state.Ttl)):
     """Keyed state of the whole vertex, spread over its subtasks."""
 
-    HINTS: ClassVar[Texts] = {
-        "incremental": "incremental stands in checkpoint:",
-        "memtable": "write lsm: {memtable: ...}",
-    }
-
-    lsm: Lsm | None = None
-    changelog: Axis[Annotated[Annotated[OnOff, Tag("text")] | Annotated[Changelog, Tag("map")], MAP_OR_TEXT]] | None = (
-        None
-    )
     ttl: Axis[Duration] | None = None
 
 
 # ---- `flush:` and `commit:` of a vertex as they are written: what it writes outside of its state, and when that becomes visible.
-
-
-class Flush(Options, of=(sinks.Flush,)):
-    """Files each subtask writes per snapshot.  One of bytes, share, or both."""
-
-    HINTS: ClassVar[Texts] = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
 
 
 class Commit(Options, of=(sinks.Commit,)):
