@@ -140,7 +140,9 @@ def changes(before: Measured, after: Measured) -> Iterator[tuple[str, float]]:
 
 def decide(files: Sequence[Path]) -> list[dict[str, object]]:
     """A row per option that decides in some file."""
-    options = {".".join(path): record for path, _, record, _ in document_options() if path[0] not in NO_JOB}
+    options = {
+        key.dotted: key.record for key in document_options() if key.record is not None and key.path[0] not in NO_JOB
+    }
     found: dict[str, dict[str, object]] = {}
     counts: dict[str, list[int]] = {}
     measured(files[0], [])  # the plane is compiled

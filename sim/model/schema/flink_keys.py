@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
 
 from sim.model.catalog import Flink, Kind, Option
 from sim.model.schema.document import Document
-from sim.model.schema.options import Options
-from sim.model.schema.sections import REBUILDS, Section
+from sim.model.schema.options import SectionKey, keys_of
+from sim.model.schema.sections import REBUILDS
 
 _FORMS = {
     Kind.DURATION: "duration",
@@ -56,9 +55,10 @@ def modelled_keys() -> dict[str, FlinkKey]:
 @lru_cache(maxsize=1)
 def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # other keys after each of them
     return {
-        key.name: FlinkKey(key, record, model, path, _is_alone(path, record, inside))
-        for path, model, record, inside in document_options()
-        for key in record.flink
+        flink.name: FlinkKey(flink, record, key.model, key.path, _is_alone(key.path, record, key.inside))
+        for key in keys_of(Document)
+        if (record := key.record) is not None
+        for flink in record.flink
     }
 
 
@@ -79,25 +79,9 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
     )
 
 
-def document_options(
-    section: type[Section] = Document, path: tuple[str, ...] = (), *, inside: Option | None = None
-) -> Iterator[tuple[tuple[str, ...], type, Option, Option | None]]:
-    """(path, dataclass, option, option whose section holds it) of all that a scenario, or a section of it, may say."""
-    made = section.OPTIONS if issubclass(section, Options) else {}
-    records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
-    for attribute, field in section.model_fields.items():
-        here = (*path, field.alias or attribute)
-        model, record = records.get(attribute, (object, None))
-        if record is not None:
-            yield here, model, record, inside
-        for inner in _sections_of(field.annotation):
-            yield from document_options(inner, (*here, "VERTEX") if here == ("job",) else here, inside=record)
-
-
-def _sections_of(annotation: Any) -> set[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return {annotation}
-    return {found for part in get_args(annotation) for found in _sections_of(part)}
+def document_options() -> Iterator[SectionKey]:
+    """Of a scenario."""
+    return (key for key in keys_of(Document) if key.record is not None)
 
 
 INTERVAL = "execution.checkpointing.interval"

@@ -252,11 +252,12 @@ def _deciding() -> tuple[str, ...]:
 
 def deciding_defaults(scenarios: Sequence[Scenario]) -> list[str]:
     """``cluster.slots``: options at their defaults in all of these scenarios, of those that decide in many jobs."""
-    options = {".".join(path): (model, record) for path, model, record, _ in document_options()}
+    options = {key.dotted: key for key in document_options()}
     parts = [part for scenario in scenarios for part in records_of(scenario)]
     found = []
     for path in _deciding():
-        model, record = options[path]
+        record, model = options[path].record, options[path].model
+        assert record is not None
         values = {str(getattr(part, record.field)) for part in parts if isinstance(part, model)}
         decides = {"cluster.slots": _has_several_slots, "cluster.profile": _has_no_version}.get(path)
         if values == {str(record.default)} and (decides is None or any(map(decides, scenarios))):

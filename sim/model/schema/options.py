@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import MISSING, replace
 from fractions import Fraction
 from functools import cache
 from types import new_class
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 
 from pydantic import Field, Tag
 
@@ -157,3 +158,38 @@ def annotation_of(record: Option, *, axes: bool = True) -> Any:
     else:
         leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
     return one_or_axis[leaf] if axes and record.kind is not Kind.NAME else leaf
+
+
+class SectionKey(NamedTuple):
+    """A key of a section."""
+
+    path: tuple[str, ...]  # VERTEX stands for every vertex
+    section: type[Section]
+    record: Option | None
+    model: type  # the dataclass whose option it is
+    inside: Option | None  # the option whose section holds it
+    parts: list[type[Section]]  # that may be written there
+
+    @property
+    def dotted(self) -> str:
+        return ".".join(self.path)
+
+
+def keys_of(section: type[Section], path: tuple[str, ...] = (), inside: Option | None = None) -> Iterator[SectionKey]:
+    """All that a section may say, sections before what is in them."""
+    made = section.OPTIONS if issubclass(section, Options) else {}
+    records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
+    for attribute, field in section.model_fields.items():
+        here = (*path, field.alias or attribute)
+        model, record = records.get(attribute, (object, None))
+        parts = list(dict.fromkeys(_sections_in(field.annotation)))
+        yield SectionKey(here, section, record, model, inside, parts)
+        for part in parts:
+            yield from keys_of(part, (*here, "VERTEX") if here == ("job",) else here, record)
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections_in(part)

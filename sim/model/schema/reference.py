@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import MISSING, dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from sim.model.catalog import ADDITIONS, Kind, Option
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
-from sim.model.schema.options import Options
-from sim.model.schema.sections import REBUILDS, Section, below
+from sim.model.schema.options import SectionKey, keys_of
+from sim.model.schema.sections import REBUILDS, Section
 from sim.model.schema.text import did_you_mean
 from sim.model.text import PrintableError
 from sim.model.units import format_duration, format_share, format_size
@@ -131,57 +131,40 @@ def all_keys() -> tuple[KeyReference, ...]:
 def _all_keys(state: tuple[int, int]) -> tuple[KeyReference, ...]:  # other keys and values after a change
     schema = json_schema()
     found: dict[str, KeyReference] = {}
-    for reference in _section("", schema, schema["$defs"], "", ()):
-        found.setdefault(reference.key, reference)  # a section that may stand there in two forms
+    for key in keys_of(Document):
+        found.setdefault(key.dotted, _reference(key, schema))  # a section that may be written in two forms
     return tuple(found.values())
 
 
-def _section(
-    prefix: str, node: dict[str, Any], definitions: dict[str, Any], title: str, around: tuple[str, ...]
-) -> Iterator[KeyReference]:
-    together, known = _together(), records()
-    for name, field in node.get("properties", {}).items():
-        key = f"{prefix}{name}"
-        inner = list(_sections_of(field, definitions))
-        entries = [
-            entry for section in inner if section not in around for entry in definitions[section].get("properties", {})
-        ]
-        meaning = _sentence(field, inner, definitions)
-        record = known.get((title, name))
-        default = default_text(field, record, is_required=name in node.get("required", ()))
-        names, older, needs, excludes = _said_of_flink(record, key) if record is not None else ((), (), "", ())
-        needed, excluded = together.get((title, name), ((), ()))
-        needs = " and ".join(
-            [*filter(None, [needs]), *(" | ".join(f"{prefix}{other}" for other in others) for others in needed)]
-        )
-        excludes = (*excludes, *(f"{prefix}{other}" for other in excluded))
-        yield KeyReference(
-            key,
-            meaning,
-            _values(field, definitions),
-            default,
-            names,
-            older,
-            needs,
-            excludes,
-            tuple(dict.fromkeys(entries)),
-        )
-        start = f"{key}.VERTEX." if key == "job" else f"{key}."
-        for section in (section for section in inner if section not in around):
-            yield from _section(start, definitions[section], definitions, section, (*around, section))
-
-
-def _sections_of(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
-    """The sections that may stand there, lists and mappings of them included."""
-    if isinstance(field, list):
-        for item in field:
-            yield from _sections_of(item, definitions)
-    elif isinstance(field, dict):
-        if "$ref" in field:
-            name = str(field["$ref"]).rpartition("/")[2]
-            yield from [name] if "properties" in definitions[name] else _sections_of(definitions[name], definitions)
-        for inner in ("anyOf", "oneOf", "allOf", "items", "additionalProperties"):
-            yield from _sections_of(field.get(inner), definitions)
+def _reference(key: SectionKey, schema: dict[str, Any]) -> KeyReference:
+    definitions, name, record, section = schema["$defs"], key.path[-1], key.record, key.section
+    prefix, node = key.dotted.removesuffix(name), definitions.get(section.__name__, schema)
+    field = node["properties"][name]
+    needs = [
+        " | ".join(f"{prefix}{other}" for other in needed.others) for needed in section.ONLY_WITH if name in needed.keys
+    ]
+    excludes = [
+        f"{prefix}{other}" for group in section.ONE_OF if name in group.keys for other in group.keys if other != name
+    ]
+    older = [] if record is None else [pair for flink in record.flink for pair in flink.older.items()]
+    if record is not None and record.needs is not None:
+        other, values = record.needs
+        needs = [f"{prefix}{other}{': ' if values else ''}{' | '.join(values)}", *needs]
+    return KeyReference(
+        key.dotted,
+        _sentence(field, [part.__name__ for part in key.parts], definitions),
+        _values(field, definitions),
+        default_text(field, record, is_required=name in node.get("required", ())),
+        () if record is None else tuple(flink.name for flink in record.flink),
+        tuple(f"{name} (until {last})" if last else name for name, last in older),
+        " and ".join(needs),
+        (*(() if record is None else record.excludes), *excludes),
+        tuple(
+            dict.fromkeys(
+                inner.alias or attribute for part in key.parts for attribute, inner in part.model_fields.items()
+            )
+        ),
+    )
 
 
 def _sentence(field: dict[str, Any], inner: list[str], definitions: dict[str, Any]) -> str:
@@ -225,41 +208,6 @@ def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
                 yield "a list of them is an axis"
             else:
                 yield from _forms(branch, definitions)
-
-
-def records() -> dict[tuple[str, str], Option]:
-    """(section, key) -> option."""
-    sections = [section for section in below(Options) if issubclass(section, Options)]
-    return {
-        (made.__name__, record.key): record
-        for made in sections
-        for found in made.OPTIONS.values()
-        for record in found.values()
-    }
-
-
-@cache
-def _together() -> dict[tuple[str, str], tuple[list[tuple[str, ...]], list[str]]]:
-    """(section, key) -> groups of keys, of each of which it needs one; and the keys that cannot stand beside it."""
-    found: dict[tuple[str, str], tuple[list[tuple[str, ...]], list[str]]] = {}
-    for section in below(Section):
-        for needed in section.ONLY_WITH:
-            for key in needed.keys:
-                found.setdefault((section.__name__, key), ([], []))[0].append(needed.others)
-        for group in section.ONE_OF:
-            for key in group.keys:
-                found.setdefault((section.__name__, key), ([], []))[1].extend(
-                    other for other in group.keys if other != key
-                )
-    return found
-
-
-def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str, ...], str, tuple[str, ...]]:
-    """Names, older names, what it needs, what it excludes."""
-    older = [f"{name} (until {last})" if last else name for flink in record.flink for name, last in flink.older.items()]
-    other, values = record.needs or ("", ())
-    needs = f"{key.rpartition('.')[0]}.{other}{': ' if values else ''}{' | '.join(values)}" if other else ""
-    return tuple(flink.name for flink in record.flink), tuple(older), needs, record.excludes
 
 
 def default_text(field: Mapping[str, Any], record: Option | None, *, is_required: bool) -> str:

@@ -58,7 +58,7 @@ def test_a_job_without_state_has_no_backend():
 
 
 def test_the_list_is_of_options_that_there_are_and_that_decided():
-    paths = {".".join(path) for path, *_ in document_options()}
+    paths = {key.dotted for key in document_options()}
     with FILE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
 
@@ -73,7 +73,7 @@ def test_the_list_is_of_options_that_there_are_and_that_decided():
 
 def test_what_a_file_leaves_out_and_what_is_tried_instead():
     plain = Mapping({"job": Mapping({"a": Mapping({"service": "1 ms"}), "b": Mapping({"state": Mapping({})})})})
-    records = {".".join(path): record for path, _, record, _ in document_options()}
+    records = {key.dotted: key.record for key in document_options()}
 
     assert (left_out(plain, ["job.VERTEX.service", "job.VERTEX.state.size", "cluster.slots"])) == {
         "job.VERTEX.service": ["job.b.service"],
