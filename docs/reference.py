@@ -34,11 +34,12 @@ EXCERPTS = ROOT / "tests" / "data" / "excerpts"
 
 def scenario_page() -> str:
     """Every key of a scenario file."""
-    from sim.model.schema.reference import json_schema, records
+    from sim.model.schema.flink_keys import document_options
+    from sim.model.schema.reference import json_schema
 
-    return keys_page(
-        "Keys of a scenario", "A list of values is a sweep axis, where the table says *axis*.", json_schema(), records()
-    )
+    options = {(key.section.__name__, key.path[-1]): key.record for key in document_options() if key.record is not None}
+    text = "A list of values is a sweep axis, where the table says *axis*."
+    return keys_page("Keys of a scenario", text, json_schema(), options)
 
 
 def sweep_page() -> str:

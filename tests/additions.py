@@ -3,8 +3,7 @@
 from contextlib import ExitStack, contextmanager
 
 from sim.model.catalog import ADDITIONS, attribute_of, options_of
-from sim.model.schema.options import annotation_of, section_of
-from sim.model.schema.sections import add_key, rebuild
+from sim.model.schema.sections import add_key, annotation_of, rebuild, section_of
 from sim.model.schema.storage import Storage
 from sim.model.storage import STORAGES
 

@@ -31,11 +31,11 @@ from sim.model.job import SHIPPING, Distribution, Shipping
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
 from sim.model.schema.fields import Duration
 from sim.model.schema.flink_text import flink_lines, flink_text
+from sim.model.schema.job import Checkpoint, DeadlineBarriers
 from sim.model.schema.reference import explain_key, json_schema
 from sim.model.schema.sections import DurationLaw, OneOf
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.vertex import Checkpoint, DeadlineBarriers
 from sim.model.sinks import SINKS
 from sim.model.state import BACKENDS, BackendKind
 from sim.model.storage import Storage, StorageKind

@@ -72,7 +72,7 @@ class Catalog(Mapping[str, R]):
 # ---- An option of a scenario: one record, at the field of the model that holds its value.  Flink's ConfigOption is its model.
 #
 # Sections of documents and what is built from them, the JSON Schema, the reference and Flink's configuration in both
-# directions are made from these records.  `sim.model.schema.options` makes them.
+# directions are made from these records.  `sim.model.schema.sections` makes them.
 
 
 class Kind(Enum):

@@ -9,14 +9,12 @@ from sim.model.catalog import At, attribute_of
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.job import SOURCES, Distribution, Input, Snapshot
 from sim.model.job import Vertex as JobVertex
-from sim.model.schema import job as document_job
-from sim.model.schema import vertex as doc
+from sim.model.schema import job as doc
 from sim.model.schema.document import MIN_INTERVAL_NS
 from sim.model.schema.fields import either
-from sim.model.schema.job import Vertex
-from sim.model.schema.options import Options, built
+from sim.model.schema.job import Checkpoint, Deadline, Vertex
+from sim.model.schema.sections import Options, built
 from sim.model.schema.text import DocumentPath, Reading, remembered
-from sim.model.schema.vertex import Checkpoint, Deadline
 from sim.model.sinks import SINKS, Commit, commit_of
 from sim.model.state import BACKENDS, State, StateOptions, Ttl
 from sim.model.units import format_duration
@@ -108,9 +106,7 @@ def build_connector(
     return {"connector": name or "", "connector_version": version or ""}
 
 
-def build_staging(
-    given: doc.Staging | None, job: Mapping[str, document_job.Vertex], reading: Reading
-) -> dict[str, object]:
+def build_staging(given: doc.Staging | None, job: Mapping[str, doc.Vertex], reading: Reading) -> dict[str, object]:
     """The fields of the checkpoint options; a file that never fits would wait for ever."""
     if given is None:
         return {}

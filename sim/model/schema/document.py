@@ -14,12 +14,10 @@ from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart
 from sim.model.schema.fields import Axis, Condition, Duration, Natural, Positive, choice
 from sim.model.schema.history import Backtest, Residuals
-from sim.model.schema.job import Vertex
-from sim.model.schema.options import Options, built
-from sim.model.schema.sections import READ_ONCE, OneOf, OnlyWith, Section, Texts
+from sim.model.schema.job import Checkpoint, Vertex
+from sim.model.schema.sections import READ_ONCE, OneOf, OnlyWith, Options, Section, Texts, built
 from sim.model.schema.storage import Storage
 from sim.model.schema.text import Reading, remembered
-from sim.model.schema.vertex import Checkpoint
 from sim.model.state import BACKENDS, Lsm
 
 if TYPE_CHECKING:

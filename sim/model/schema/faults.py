@@ -30,8 +30,7 @@ from sim.model.faults import (
 from sim.model.faults import Fault as FaultsFault
 from sim.model.faults import Rescale as FaultsRescale
 from sim.model.schema.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
-from sim.model.schema.options import Options
-from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Section, Texts
+from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Options, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, did_you_mean
 from sim.model.schema.trace import TraceError, columns_and_rows, detect_clock, file_stamp, moment, must_have
 from sim.model.units import SECOND, UnitError, parse_number

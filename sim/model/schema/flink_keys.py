@@ -15,8 +15,7 @@ from pathlib import Path
 
 from sim.model.catalog import Flink, Kind, Option
 from sim.model.schema.document import Document
-from sim.model.schema.options import SectionKey, keys_of
-from sim.model.schema.sections import REBUILDS
+from sim.model.schema.sections import REBUILDS, SectionKey, keys_of
 
 _FORMS = {
     Kind.DURATION: "duration",

@@ -28,8 +28,7 @@ from sim.model.job import (
 from sim.model.schema import job as doc
 from sim.model.schema.checkpoint import build_commit, build_connector, build_state, with_committers
 from sim.model.schema.job import build_window, upstream_of
-from sim.model.schema.options import built
-from sim.model.schema.sections import Law, law
+from sim.model.schema.sections import Law, built, law
 from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.trace import TraceError, rates_of_trace, series_of
 from sim.model.units import format_number, format_share

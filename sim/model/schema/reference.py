@@ -14,8 +14,7 @@ from sim.model.catalog import ADDITIONS, Kind, Option
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
-from sim.model.schema.options import SectionKey, keys_of
-from sim.model.schema.sections import REBUILDS, Section
+from sim.model.schema.sections import REBUILDS, Section, SectionKey, keys_of
 from sim.model.schema.text import did_you_mean
 from sim.model.text import PrintableError
 from sim.model.units import format_duration, format_share, format_size

@@ -29,8 +29,7 @@ from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.history import build_backtest, build_residuals
 from sim.model.schema.history_file import put_history
 from sim.model.schema.job_builder import build_job, check_graph
-from sim.model.schema.options import built
-from sim.model.schema.sections import Section, Texts
+from sim.model.schema.sections import Section, Texts, built
 from sim.model.schema.storage import Storage, build_storage
 from sim.model.schema.text import (
     Mapping,

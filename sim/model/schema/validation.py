@@ -19,7 +19,7 @@ from sim.model.units import format_duration
 
 if TYPE_CHECKING:
     from sim.model.schema.faults import Rescale
-    from sim.model.schema.vertex import State
+    from sim.model.schema.job import State
 
 
 # Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice
