@@ -20,6 +20,7 @@ _MIN_BACKLOG_SECONDS = 8
 """Seconds that tell whether a backlog grows, at least."""
 WORKED_OFF = 0.1
 """A backlog that grew has been worked off when so small a share of it is left."""
+_HARDLY_EVER = 0.1
 _MIN_TRIGGERS = 3
 """Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
 
@@ -30,6 +31,9 @@ class KeepingUp(NamedTuple):
     emitted_per_second: float
     due_per_second: float
     until_s: float  # the first failure or fault; NaN: there was none
+    never_idle: tuple[str, float, float] | None = (
+        None  # the last vertex that hardly ever is: its busy and back-pressured share
+    )
 
     @property
     def falls_short(self) -> bool:
@@ -125,4 +129,20 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
     sources = ~calm["vertex"].isin([down for _, down in edges]) & (calm["time"] > warmup_s)
     emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
     due = emitted + backlog_per_second(calm, warmup_s)
-    return KeepingUp(emitted, due, fault_s if fault_s < float(series["time"].max()) else np.nan)
+    until_s = fault_s if fault_s < float(series["time"].max()) else np.nan
+    return KeepingUp(emitted, due, until_s, _never_idle(calm[(calm["time"] > warmup_s).to_numpy()], edges))
+
+
+def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple[str, float, float] | None:
+    """The vertex that limits a job although none is always busy: those before it wait for it, those behind it are idle at times.
+
+    As a window that is busy between its ends, and then waits for the readers of all that leaves at once.
+    """
+    load = series.groupby("vertex")[["busy", "backPressured", "idle"]].mean()
+    never = {str(name) for name in load.index[(load["idle"] <= _HARDLY_EVER) & (load["busy"] > _HARDLY_EVER)]}
+    last = [name for name in never if not any(up == name and down in never for up, down in edges)]
+    if not last:
+        return None
+    busy, waits = load["busy"].to_dict(), load["backPressured"].to_dict()
+    name = max(last, key=lambda name: float(busy[name]))
+    return name, float(busy[name]), float(waits[name])

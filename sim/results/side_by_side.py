@@ -215,7 +215,9 @@ def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
             "until_s": line.until_s,
         }
         | {"last_trigger_s": line.last_trigger_s, **_finish(line.finish)}
-        | dict(zip(_OVERLOAD, (math.nan, math.nan, math.nan) if line.overload is None else line.overload, strict=True))
+        | dict(
+            zip(_OVERLOAD, (math.nan, math.nan, math.nan) if line.overload is None else line.overload[:3], strict=True)
+        )
         for line in strategies
     ]
     return pd.DataFrame(rows)

@@ -109,6 +109,8 @@ def _names(lines: Sequence[StrategyRow]) -> str:
 
 _MAX_LABELS = 3
 """So many strategies are named; of more the number is told."""
+_ALWAYS_BUSY = 0.9
+"""A vertex that is busy for less is not what limits a job."""
 
 
 def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
@@ -127,6 +129,9 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     others = [line.label for _, line, _ in found if line is not worst]
     also = f" So are {_few(others)}." if len(others) > 1 else f" So is {others[0]}." if others else ""
     load = f"'{name}' is busy {share_text(share)}"
+    if overload.never_idle is not None and share < _ALWAYS_BUSY:
+        name, busy, waits = overload.never_idle
+        load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(waits)}"
     return f"Overloaded: {worst.label}: sources emit {rates}, and their backlog grows; {load} over the whole run.{also}"
 
 

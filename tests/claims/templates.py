@@ -262,10 +262,12 @@ def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
 
 def load_is(told: Printed, match: re.Match[str]) -> bool:
     """Mean shares over the seconds after the warm-up, or of one subtask over the run, under some strategy."""
+    last = ""
     for named, kind, printed in re.findall(
-        r"(?:'([^']+)' )?(?:is )?(busy|back-pressured) (?:(\d+)|<1) %", match["load"]
+        r"(?:'([^']+)' )?(?:is )?(?:never idle: )?(busy|back-pressured) (?:(\d+)|<1) %", match["load"]
     ):
-        vertex, _, index = (named or match["at"]).partition("[")
+        last = named or last or match["at"]
+        vertex, _, index = last.partition("[")
         shares = []
         for runs in told.all_runs:
             of_runs = []
@@ -899,7 +901,8 @@ TEMPLATES = (
     template(
         "overloaded",
         r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
-        r"anything fails \(until (?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is busy \d+ %) over the whole run"
+        r"anything fails \(until (?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is (?:never idle: )?busy \d+ %"
+        r"(?: and back-pressured \d+ %)?) over the whole run"
         r"(?:\. So (?:is|are) [^.]+)?",
         falls_short,
     ),

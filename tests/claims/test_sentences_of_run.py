@@ -110,6 +110,13 @@ SCENARIOS = {
         "backoff: 10 ms, timeout: 400 ms}}\nfaults: [{storage: outage, at: 4 s, lasts: 5 s}]",
     ),
     "overloaded": job(rate="300/s", service="5 ms", duration="30 s"),
+    "a window waits for the readers of all that it held": job(
+        more="w: {input: {a: hash}, service: 3 ms, window: {tumbling: 5 s, time: processing}}, ",
+        inputs="w: hash",
+        rate="280/s",
+        service="2 ms",
+        duration="60 s",
+    ),
     "overloaded until it fails": job(
         rate="300/s", service="5 ms", duration="30 s", rest="faults: [{kill: b, at: 20 s}]"
     ),

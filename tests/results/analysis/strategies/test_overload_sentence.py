@@ -46,3 +46,13 @@ def test_others_are_named_up_to_three_and_counted_beyond(row):
 
     assert overload_sentence(rows[:4]).endswith(" So are b and c and d.")
     assert overload_sentence(rows).endswith(" So are 5 others.")
+
+
+def test_what_is_never_idle_limits_a_job_in_which_nothing_is_always_busy(row):
+    """A window is busy between its ends, and then waits for the readers of all that leaves at once."""
+    always = row("a", 80.0)
+    held_up = replace(always, overload=always.overload._replace(never_idle=("window", 0.6, 0.37)))
+    at_times = replace(held_up, summary=replace(held_up.summary, busy_share=0.64, busiest_subtask_share=0.64))
+
+    assert "'sink' is busy 99 % over" in overload_sentence([held_up])
+    assert "'window' is never idle: busy 60 % and back-pressured 37 % over" in overload_sentence([at_times])

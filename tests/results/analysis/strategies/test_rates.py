@@ -30,7 +30,11 @@ def test_a_backlog_that_grows_is_overload(made, edges):
     after = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 50 * max(0, second - 12)).tables()
 
     assert pytest.approx(keeping_up([growing], edges)[:2]) == (100, 150)
-    assert pytest.approx(keeping_up([growing | {"recoveries": restarts((12_000.0, 0, 0))}], edges)) == (100, 150, 12)
+    assert pytest.approx(keeping_up([growing | {"recoveries": restarts((12_000.0, 0, 0))}], edges)[:3]) == (
+        100,
+        150,
+        12,
+    )
     assert keeping_up([after | {"recoveries": restarts((12_000.0, 0, 0))}], edges) is None
     assert keeping_up([after], edges, faults_s=[12.0]) is None
 
@@ -70,9 +74,9 @@ def test_the_second_of_the_failure_itself_counts(made, edges):
     growing = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 10 * second**2).tables()
     failing = growing | {"recoveries": restarts((12_000.0, 0, 0), (15_000.0, 0, 0))}
 
-    assert pytest.approx(keeping_up([failing], edges)) == (100, 220, 12)
-    assert pytest.approx(keeping_up([failing], edges, warmup_s=3.0)) == (100, 100 + (1440 - 90) / 9, 12)
-    assert pytest.approx(keeping_up([failing], edges, faults_s=[11.0])) == (100, 100 + 10 * 11, 11)
+    assert pytest.approx(keeping_up([failing], edges)[:3]) == (100, 220, 12)
+    assert pytest.approx(keeping_up([failing], edges, warmup_s=3.0)[:3]) == (100, 100 + (1440 - 90) / 9, 12)
+    assert pytest.approx(keeping_up([failing], edges, faults_s=[11.0])[:3]) == (100, 100 + 10 * 11, 11)
 
 
 def test_of_several_runs_the_one_that_falls_short_most_is_told(made, edges):
