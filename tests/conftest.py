@@ -47,8 +47,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results have a date: here all have the same
 
 
-ONCE = tuple(f"tests/{folder}/" for folder in ("benchmarks", "evidence", "mutations", "worlds"))
-"""Folders whose tests are all marked `once`: of tools of this repository, of recordings, and of worlds that come out alike everywhere."""
+ONCE = tuple(
+    f"tests/{folder}/"
+    for folder in ("advice", "benchmarks", "claims", "injections", "jobs/evidence", "laws", "mutations", "worlds")
+)
+"""Folders whose tests are all marked `once`: of this repository's tools, of recordings, and of runs that come out alike everywhere.
+
+What they run, the quick tests of `runtime`, `plane` and `studies` run on each Python.
+"""
 
 
 @pytest.hookimpl(tryfirst=True)

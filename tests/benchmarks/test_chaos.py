@@ -19,6 +19,7 @@ replications: 30
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # `test_kills.py` and `test_sweep_of_a_study.py` show it of single processes
 @pytest.mark.xdist_group("spark")
 def test_not_a_byte_differs_when_everything_is_killed_once(tmp_path):
     """An executor, a Python worker and the driver, one after the other; called again, the sweep runs what is missing and no more."""

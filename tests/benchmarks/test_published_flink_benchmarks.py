@@ -96,6 +96,7 @@ def errors():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @one_process
 @pytest.mark.parametrize("name", ["ALIGNED 200 us", "ALIGNED 1 ms", "ALIGNED 10 ms", "UNALIGNED 10 ms"])
 def test_cells_where_records_decide(errors, name):
@@ -105,6 +106,7 @@ def test_cells_where_records_decide(errors, name):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @one_process
 @pytest.mark.parametrize("name", ["UNALIGNED 200 us", "UNALIGNED 1 ms"])
 def test_cells_where_the_control_path_decides(errors, name):
@@ -114,6 +116,7 @@ def test_cells_where_the_control_path_decides(errors, name):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @one_process
 def test_the_cell_where_queues_stay_unequal(errors):
     """Misses its bar: sender queues that are unequal from the start level out here within ten checkpoints, and do not on a real Flink."""
@@ -122,6 +125,7 @@ def test_the_cell_where_queues_stay_unequal(errors):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @one_process
 def test_what_flink_27251_and_overdraft_buffers_change():
     """The last column comes down to tens of milliseconds with the first, and to the sink's record with both."""

@@ -87,7 +87,7 @@ class WatermarkGenerator(TaskPart):
     def _advance(self, reached_ns: int) -> None:
         """A watermark that ends a window leaves, behind what it ends in its own chain."""
         self._watermark_ns = max(self._watermark_ns, reached_ns)
-        end_ns = max((last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows), default=0)
+        end_ns = max(last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
             if self.chained is None or not self.chained.fire(end_ns):
@@ -107,9 +107,8 @@ class WatermarkGenerator(TaskPart):
         self._send(self._sent_ns)
 
     def _send(self, number: int) -> None:
-        if self.windows:
-            self.slot.checks.watermark_sent(self.slot.task, number)
-            self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
+        self.slot.checks.watermark_sent(self.slot.task, number)
+        self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
     def _event_time(self) -> int:
         """How far the records emitted have come; 0: there is none.  Without a rate they come as far as the look that finds them."""

@@ -90,6 +90,7 @@ def test_the_modes_are_there():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_requests_and_memory_are_bounded(hour):
     """No look asks more than it may, and the second half of the hour takes no more memory than the first."""
     fake, heard, _, per_look, peaks = hour
@@ -105,6 +106,7 @@ def test_requests_and_memory_are_bounded(hour):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_paints_and_no_secret_is_kept(hour):
     """In what is said, in the folder, on the page."""
     _, heard, folder, _, _ = hour
@@ -115,6 +117,7 @@ def test_nothing_paints_and_no_secret_is_kept(hour):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_it_watches_on(hour):
     """The job is known, its good looks are kept, and the file of metrics is whole."""
     fake, heard, folder, _, _ = hour

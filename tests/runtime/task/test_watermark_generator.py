@@ -1,10 +1,10 @@
-"""The watermarks of a source, look by look: when it looks, what it sends, when it is idle, when it waits for other sources."""
+"""The watermarks of a source, look by look: when it looks, what it sends, when it is idle."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from sim.model.job import Alignment, Source, Watermark, Window
+from sim.model.job import Source, Watermark, Window
 from sim.runtime.context import ACTIVE, IDLE, WATERMARKS
 from sim.runtime.task.watermarks import WatermarkGenerator
 from tests.runtime.task.fake_slots import FakeSlot
@@ -104,15 +104,6 @@ def test_a_watermark_stays_behind_the_records_by_its_lateness():
 
     assert reading.run(5490 * MS) == {}
     assert list(reading.run(5720 * MS).values()) == [[5 * SECOND]]
-
-
-def test_without_a_window_no_marker_leaves():
-    """A source that is aligned only."""
-    reading = Reading(windows=(), alignment=Alignment("g", 0, 100 * MS, 0))
-    reading.generator.begin()
-
-    assert reading.run(2 * SECOND) == {}
-    assert reading.generator._watermark_ns > SECOND
 
 
 def test_before_the_first_record_there_is_no_event_time():
