@@ -155,6 +155,8 @@ class At:
     reading: Any  # sim.model.schema.text.Reading
     folder: Path = Path()
     given: Any = None  # its section
+    job: Any = None  # sim.model.job.Job, where checks need it
+    profile: str = ""  # of the cluster
 
     def written(self, key: str) -> Any:
         """The value of a key, as its section has it.  None: it is not written."""
@@ -167,7 +169,7 @@ class At:
         self.reading.warn((*self.here, *keys), message)
 
     def below(self, key: str, given: Any = None) -> At:
-        return replace(self, here=(*self.here, key), given=given)
+        return At((*self.here, key), self.reading, self.folder, given, self.job, self.profile)
 
 
 def attribute_of(key: str) -> str:

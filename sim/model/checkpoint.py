@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalog import Catalog, Flink, Kind, option
+from sim.model.catalog import At, Catalog, Flink, Kind, attribute_of, option
+from sim.model.cluster import OLDEST_PROFILE
 from sim.model.state import StateOptions
+from sim.model.units import format_duration
 
 # ---- Barrier modes: one record each, with the facts that other packages read.
 #
@@ -80,6 +82,10 @@ class Barriers:
 # ---- Checkpoint options: one concrete strategy.  Names and defaults are Flink's (execution.checkpointing.*).
 
 _E, _SECOND = "execution.checkpointing", 1_000_000_000
+MIN_CHECKPOINT_NS = 10_000_000
+"""CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
+MIN_INTERVAL_NS = 1_000_000
+"""Between two checkpoints: less is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +197,82 @@ class CheckpointOptions:
         Kind.OWN, (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
     )
     state: StateOptions = StateOptions()
+
+    def completed(self, at: At) -> CheckpointOptions:
+        found = replace(self, barriers=_barriers(at), forced_aligned=tuple(at.written("forced-aligned") or ()))
+        if at.profile == OLDEST_PROFILE and at.written("subtasks-per-channel-state-file") is None:
+            found = replace(found, subtasks_per_channel_state_file=1)  # FLINK-26803 shares them
+        found = found.with_staging(at).with_recovery(at).with_backlog(at)
+        if found.interruptible_timers and not at.job.event_time_windows:
+            at.warn("has no effect: no vertex has windows of event time", "interruptible-timers")
+        for key, value_ns in (("interval", found.interval_ns), ("timeout", found.timeout_ns)):
+            if value_ns is not None and value_ns < MIN_CHECKPOINT_NS:
+                few = f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more"
+                # snapshots taken one after the other by hand, as benchmarks do
+                if key == "interval" and value_ns >= MIN_INTERVAL_NS:
+                    at.warn(f"{few}; simulated as written all the same", key)
+                else:
+                    at.wrong(few, key)
+        edges = {
+            (inlet.upstream, reader.name)
+            for reader in at.job.vertices
+            if not reader.committer_of
+            for inlet in reader.inputs
+        }
+        for i, (upstream, downstream) in enumerate(found.forced_aligned):
+            if (upstream, downstream) not in edges:
+                at.wrong(f"there is no edge {upstream} -> {downstream} in the job", "forced-aligned", i)
+        if found.max_concurrent > 1 and found.barriers.record.overtakes:
+            one = f"is {found.max_concurrent}, but Flink runs {found.barriers} checkpoints one by one: write 1"
+            at.wrong(one, "max-concurrent")
+        if found.max_concurrent > 1 and found.min_pause_ns > 0:
+            at.warn("has no effect: with a min-pause Flink runs one checkpoint at a time", "max-concurrent")
+            return replace(found, max_concurrent=1)
+        return found
+
+    def with_staging(self, at: At) -> CheckpointOptions:
+        """A file that never fits would wait for ever."""
+        if (staging := at.written("staging")) is None:
+            return self
+        for vertex in at.job.vertices:
+            if vertex.flush is not None and vertex.flush.bytes > staging.space * vertex.flush.files:
+                at.wrong(f"is less than one file of {vertex.name}", "staging", "space")
+        return replace(self, staging_bytes=staging.space, staging_full=staging.when_full or self.staging_full)
+
+    def with_recovery(self, at: At) -> CheckpointOptions:
+        """How tasks come back to their in-flight data: switches of Flink 2.3, the second with the first only."""
+        on_downstream, during = self.recover_output_on_downstream, self.during_recovery
+        if during and not on_downstream:
+            at.warn("has no effect without recover-output-on-downstream: true, as in Flink 2.3", "during-recovery")
+        if (during or on_downstream) and at.profile != "2.x":
+            key = "recover-output-on-downstream" if on_downstream else "during-recovery"
+            at.warn(f"has no effect with Flink {at.profile}: it came with 2.3", key)
+            on_downstream = False
+        return replace(self, recover_output_on_downstream=on_downstream, during_recovery=during and on_downstream)
+
+    def with_backlog(self, at: At) -> CheckpointOptions:
+        key, interval_ns = "interval-during-backlog", self.interval_during_backlog_ns
+        if interval_ns is None:
+            return self
+        if 0 < interval_ns < (self.interval_ns or 0):
+            usual = format_duration(self.interval_ns or 0)
+            at.wrong(f"is {format_duration(interval_ns)}, less than the interval, {usual}: write more, or off", key)
+        if at.profile == OLDEST_PROFILE or self.interval_ns is None:
+            why = "without an interval" if self.interval_ns is None else "with Flink 1.15: FLIP-309 came later"
+            at.warn(f"has no effect {why}", key)
+            return replace(self, interval_during_backlog_ns=None)
+        if not any(vertex.source is not None and vertex.source.backlog is not None for vertex in at.job.vertices):
+            at.warn("has no effect: no source says source: {backlog: ...}", key)
+        return self
+
+
+def _barriers(at: At) -> Barriers:
+    written = at.written("barriers")
+    if written is None or isinstance(written, str):
+        return Barriers(written or "aligned")
+    kinds = ((kind, getattr(written, attribute_of(kind.name))) for kind in BARRIERS.values() if kind.has_deadline)
+    kind, timeout_ns = next((kind, timeout_ns) for kind, timeout_ns in kinds if timeout_ns is not None)
+    if timeout_ns == 0:
+        at.wrong(f"an {kind.name} of 0 is unaligned from the start: write unaligned", "barriers")
+    # before 1.16 the deadline does not reach barriers in outputs
+    return Barriers(kind.name, timeout_ns, reaches_output=at.profile != OLDEST_PROFILE)

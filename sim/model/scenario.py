@@ -35,6 +35,9 @@ class Action:
 # ---- Job instances that follow one another: each begins from a snapshot of the one before it.  Frozen.
 
 
+MAX_JOBS = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Instances:
     """The job instances of a run, which share its duration."""
@@ -51,6 +54,11 @@ class Instances:
         "nothing",
         "Only a copy of this is left, elsewhere: the snapshot's own directory, its job's, or all of them.  nothing: all is where it was.",
     )
+
+    def completed(self, at: At) -> Instances:
+        if self.count > MAX_JOBS:
+            at.wrong(f"is {self.count}: at most {MAX_JOBS} jobs follow one another", "count")
+        return self
 
 
 # ---- One concrete run: a job on a cluster with one checkpoint strategy.  What `simulate` takes.

@@ -229,6 +229,9 @@ def recognised(vertex: str) -> SinkKind | None:
 # ---- Output of operators beside their state: files per snapshot, and their transactions.  Frozen.
 
 
+MAX_FILES = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Flush:
     """The files that a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink).  None without a record since the last."""
@@ -242,6 +245,8 @@ class Flush:
     def completed(self, at: At) -> Flush:
         if at.written("bytes") is None and at.written("share") is None:
             at.wrong("write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
+        if self.files > MAX_FILES:
+            at.wrong(f"is {self.files}: at most {MAX_FILES} per subtask and snapshot", "files")
         return self
 
 

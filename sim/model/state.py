@@ -432,3 +432,13 @@ class StateOptions:
     load_bytes_per_second: int | None = option(
         Kind.BYTE_RATE, None, "Entries deserialised per subtask, beside reading the files.", key="restore-rate"
     )
+
+    def completed(self, at: At) -> StateOptions:
+        kinds = {vertex.state.kind for vertex in at.job.vertices if vertex.state is not None}
+        if self.incremental and not any(kind.keeps_files for kind in kinds):
+            kept = " or ".join(kind.name for kind in BACKENDS.values() if kind.keeps_files)
+            none = f"has no effect: no state is kept in {kept}, and the heap is always written in full"
+            at.warn(none, "incremental")
+        if self.savepoint_cpu == 1:
+            at.wrong("leaves the task nothing to work with: write less than 100 %", "savepoint-cpu")
+        return self

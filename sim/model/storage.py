@@ -18,6 +18,7 @@ from sim.model.units import MS, SECOND, format_duration
 # Flat unless `dfs` or `object_store` is given.  Latencies are distributions of ns, drawn by the names of files.
 
 _MIB = 1 << 20
+MAX_NODES = 100_000
 _MERGING = "execution.checkpointing.file-merging"
 
 
@@ -116,6 +117,8 @@ class Dfs:
     def completed(self, at: At) -> Dfs:
         if self.replication > self.nodes and at.written("replication") is not None:
             at.wrong(f"is {self.replication}, but there are {self.nodes} nodes", "replication")
+        if self.nodes > MAX_NODES:
+            at.wrong(f"is {self.nodes}: at most {MAX_NODES} are simulated", "nodes")
         return replace(self, replication=min(self.replication, self.nodes))
 
 

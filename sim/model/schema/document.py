@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from sim.model import cluster, scenario
 from sim.model import storage as model_storage
 from sim.model.catalog import At
+from sim.model.checkpoint import MIN_INTERVAL_NS
 from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart
 from sim.model.schema.fields import Axis, Condition, Duration, Natural, Positive, choice
@@ -107,8 +108,6 @@ MAX_ROWS = 100_000_000
 """Rows of subtasks per checkpoint, and of vertices per second."""
 MAX_TABLES = 1_000_000
 """Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
-MIN_INTERVAL_NS = 1_000_000
-"""Between two checkpoints: less is refused."""
 
 
 def check_sizes(document: Document, reading: Reading) -> None:

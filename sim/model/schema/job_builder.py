@@ -10,9 +10,10 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
-from sim.model.catalog import At
+from sim.model.catalog import At, attribute_of
 from sim.model.job import (
     SHIPPING,
+    SOURCES,
     Backlog,
     Distribution,
     Excess,
@@ -26,11 +27,13 @@ from sim.model.job import (
     redistribute_shares,
 )
 from sim.model.schema import job as doc
-from sim.model.schema.checkpoint import build_commit, build_connector, build_state, with_committers
+from sim.model.schema.fields import either
 from sim.model.schema.job import build_window, upstream_of
 from sim.model.schema.sections import Law, built, law
 from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.schema.trace import TraceError, rates_of_trace, series_of
+from sim.model.sinks import SINKS, Commit, commit_of
+from sim.model.state import BACKENDS, State, Ttl
 from sim.model.units import format_number, format_share
 
 # ---- `weights:` of an input -> shares of the reader's subtasks, as they were counted or said.
@@ -193,6 +196,91 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
         first = cycle.index(min(cycle, key=list(inputs).index))
         return cycle[first:] + cycle[:first]
     return None
+
+
+# ---- `state:` of a vertex -> the model.
+
+
+def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State | None:
+    """Mistakes go to `reading`."""
+    if given is None:
+        return None
+    here: DocumentPath = ("job", vertex, "state")
+    at = At(here, reading)
+    return built(State, given, at, ttl=None if given.limit else _ttl(given, at))
+
+
+def _ttl(given: doc.State, at: At) -> Ttl | None:
+    kind = BACKENDS[given.backend or next(iter(BACKENDS))]
+    for key in ("ttl-checks", "ttl-filter"):
+        if getattr(given, attribute_of(key)) is None:
+            continue
+        if not given.ttl:
+            at.warn("has no effect: write ttl, how long after its last write a key leaves", key)
+        elif key not in kind.sections:
+            at.warn(f"has no effect: in {kind.name} expired keys leave when files are merged", key)
+    return built(Ttl, given, at, after_ns=given.ttl) if given.ttl else None
+
+
+# ---- `commit:` of a vertex -> the model; a global committer becomes a vertex of its own.
+
+
+def build_commit(
+    given: doc.Commit | str | None, connector: str, here: DocumentPath, *, has_input: bool, reading: Reading
+) -> Commit | None:
+    """What is not written is as the connector has it."""
+    if given is None or given == "none":
+        return None
+    kind = SINKS.get(connector)
+    usual = Commit() if kind is None else commit_of(kind)
+    if given == "as-connector" and kind is None:
+        reading.wrong(here, "names no connector: write connector: beside it, or commit: two-phase")
+    if usual is None:
+        if given != "as-connector":
+            reading.wrong(
+                here,
+                f"'{connector}' commits nothing, its output is visible at once: leave commit out, or write as-connector",
+            )
+        return None
+    if not has_input:
+        reading.wrong(here, "a source commits nothing: commit stands in a vertex with an input")
+    if isinstance(given, str):
+        return usual
+    if given.transaction_timeout == 0:
+        reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
+    commit = built(Commit, given, At(here, reading), usual)
+    if commit.emits == "on-commit" and commit.committer == "global":
+        reading.wrong(
+            (*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go"
+        )
+    return commit
+
+
+def build_connector(
+    given: doc.Connector | str | None, here: DocumentPath, *, is_source: bool, reading: Reading
+) -> dict[str, str]:
+    """The fields of a vertex about its connector."""
+    name, version = (given.name, given.version) if isinstance(given, doc.Connector) else (given, None)
+    if name is not None and (name in SOURCES) is not is_source:
+        reading.wrong(
+            here,
+            f"'{name}' is {'written to' if is_source else 'read'}: expected {either([*(SOURCES if is_source else SINKS)])}",
+        )
+    return {"connector": name or "", "connector_version": version or ""}
+
+
+def with_committers(vertices: tuple[Vertex, ...], reading: Reading) -> tuple[Vertex, ...]:
+    """The vertices, and behind each with a global committer that committer: it reads committables, which take no room."""
+    names, committers = {vertex.name for vertex in vertices}, list[Vertex]()
+    for vertex in vertices:
+        if vertex.commit is None or vertex.commit.committer != "global":
+            continue
+        name = f"{vertex.name}: committer"
+        if name in names:
+            reading.wrong(("job", name), f"is the name of the global committer of {vertex.name}: choose another")
+        behind = Input(vertex.name, "global", service=Distribution(0), record_bytes=Distribution(1))
+        committers.append(Vertex(name, inputs=(behind,), committer_of=vertex.name))
+    return (*vertices, *committers)
 
 
 # ---- The `job:` section -> the model's job: vertices in topological order, rates per subtask, weights as shares.

@@ -448,10 +448,12 @@ def built(model: type[T], given: Options | None, at: At, usual: T | None = None,
         return model(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]  # a dataclass
     made, records = next((made, records) for made, records in given.OPTIONS.items() if issubclass(made, model))
     for attribute, record in records.items():
-        written, below = getattr(given, attribute), at.below(record.key)
-        if written is not None and record.kind is not Kind.OWN and record.field not in others:
+        if (written := getattr(given, attribute)) is None:
+            continue
+        below = at.below(record.key)
+        if record.kind is not Kind.OWN and record.field not in others:
             values[record.field] = _value(record, written, below)
-        if written is not None and record.needs is not None:
+        if record.needs is not None:
             other = attribute_of(record.needs[0])
             default = records[other].default if usual is None else getattr(usual, records[other].field)
             _check_need(record.needs, getattr(given, other) or default, below.here, at.reading)

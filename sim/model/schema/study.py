@@ -13,13 +13,14 @@ from pydantic import Field, create_model
 
 from sim.model.backtest import Backtest
 from sim.model.catalog import At, attribute_of
+from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
+from sim.model.job import Job
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.schema import document as doc
 from sim.model.schema.axes import Axis, apply, find_axes, variants
-from sim.model.schema.checkpoint import build_checkpoint
 from sim.model.schema.document import Cluster, build_actions, build_instances
 from sim.model.schema.faults import Restart as RestartSection
 from sim.model.schema.faults import build_faults, build_rescale, parallelisms
@@ -28,8 +29,9 @@ from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.history import build_backtest, build_residuals
 from sim.model.schema.history_file import put_history
+from sim.model.schema.job import Checkpoint
 from sim.model.schema.job_builder import build_job, check_graph
-from sim.model.schema.sections import Section, Texts, built
+from sim.model.schema.sections import Options, Section, Texts, built
 from sim.model.schema.storage import Storage, build_storage
 from sim.model.schema.text import (
     Mapping,
@@ -45,6 +47,7 @@ from sim.model.schema.text import (
 )
 from sim.model.schema.trace import file_stamp
 from sim.model.schema.validation import check, validate, validate_as
+from sim.model.state import StateOptions
 from sim.model.storage import Directories
 
 # ---- The constants of an environment in a file: what no configuration of Flink says, written by `python -m benchmarks.lab calibrate`.
@@ -138,8 +141,14 @@ def _empty(section: type[T]) -> T:
 
 
 @remembered
-def _build_cluster(given: Cluster, reading: Reading) -> ClusterModel:
-    return built(ClusterModel, given, At(("cluster",), reading))
+def _built(model: type[T], given: Options | None, here: str, reading: Reading) -> T:
+    return built(model, given, At((here,), reading))
+
+
+@remembered
+def _build_checkpoint(given: Checkpoint, job: Job, profile: str, reading: Reading) -> CheckpointOptions:
+    at = At(("checkpoint",), reading, job=job, profile=profile)
+    return built(CheckpointOptions, given, at, state=built(StateOptions, given, at))
 
 
 def build(
@@ -160,7 +169,7 @@ def build(
     document = _as_of_version(document, reading)
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
-    cluster = _build_cluster(document.cluster or _empty(Cluster), reading)
+    cluster = _built(ClusterModel, document.cluster or _empty(Cluster), "cluster", reading)
     sinks = [vertex.name for vertex in job.vertices if vertex.commit is not None]
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
@@ -171,15 +180,15 @@ def build(
         expect=tuple(expect),
         job=job,
         cluster=cluster,
-        checkpoint=build_checkpoint(document.checkpoint, document.job, reading, profile=cluster.profile),
-        run=built(Run, document.run, At(("run",), reading)),
+        checkpoint=_build_checkpoint(document.checkpoint, job, cluster.profile, reading),
+        run=_built(Run, document.run, "run", reading),
         storage=build_storage(document.storage or _empty(Storage), reading, folder),
         overheads=built(
             Overheads, document.overheads, At(("overheads",), reading), chosen(document.environment, reading, folder)
         ),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),
-        restart=built(Restart, document.restart, At(("restart",), reading)),
+        restart=_built(Restart, document.restart, "restart", reading),
         rescale=rescale,
         instances=build_instances(
             document.instances,
@@ -189,7 +198,7 @@ def build(
             rescaled=bool(document.rescale),
             changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
         ),
-        directories=built(Directories, document.directories, At(("directories",), reading)),
+        directories=_built(Directories, document.directories, "directories", reading),
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
 

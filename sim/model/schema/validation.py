@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 # Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice
-# makes void, counts no machine has room for.
-
-_MAX_NODES, _MAX_FILES, _MAX_JOBS = 100_000, 10_000, 1_000
+# makes void.
 
 
 def check(document: Document, reading: Reading) -> None:
@@ -33,11 +31,6 @@ def check(document: Document, reading: Reading) -> None:
     _check_times(document, reading)
     _check_rescale(document, reading)
     check_sizes(document, reading)
-    dfs, jobs = document.storage.dfs if document.storage else None, document.instances
-    if dfs is not None and dfs.nodes > _MAX_NODES:
-        reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MAX_NODES} are simulated")
-    if jobs is not None and jobs.count > _MAX_JOBS:
-        reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MAX_JOBS} jobs follow one another")
     cluster = document.cluster
     is_of_manifest = any(path == ("cluster", "cores") and mark.path for path, mark in reading.marks.items())
     if (
@@ -49,11 +42,6 @@ def check(document: Document, reading: Reading) -> None:
         advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():
-        if vertex.flush is not None and (vertex.flush.files or 1) > _MAX_FILES:
-            reading.wrong(
-                ("job", name, "flush", "files"),
-                f"is {vertex.flush.files}: at most {_MAX_FILES} per subtask and snapshot",
-            )
         if _never_changes(vertex.state, document.checkpoint.incremental):
             advice = (
                 "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
