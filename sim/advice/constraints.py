@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
 from sim.advice.settings import sinks_of
@@ -37,98 +37,87 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """The values of an option that bind nothing.  All None: those that are not `instead`."""
+    """The values of an option that bind nothing: those at most `value`, at least `value`, or `value` alone."""
 
-    at_most: Any = None
-    at_least: Any = None
-    instead: Any = None  # the only one
-    costs: str = "what it was set for"
+    bound: Literal["at most", "at least", "instead"]
+    value: Any
+    costs: str
 
     def relaxed(self, option: OptionValue) -> Any:
         """The value that binds nothing; None: the present one does not bind."""
-        value, default = option.value, option.option.record.default
-        least, most, only = (
-            default if bound == DEFAULT else bound for bound in (self.at_least, self.at_most, self.instead)
-        )
-        if only is not None:
-            return only if value != only else None
-        if value is None:
+        value, record = option.value, option.option.record
+        free = record.default if self.value == DEFAULT else self.value
+        if value is None and self.bound != "instead":
             return None  # there is no limit, or the option follows another one
-        number = math.inf if option.option.record.kind is Kind.BUFFER_TIMEOUT and value < 0 else value
-        if least is not None:
-            return least if number < least else None
-        return most if number > most else None
+        if self.bound == "instead":
+            return free if value != free else None
+        number = math.inf if record.kind is Kind.BUFFER_TIMEOUT and value < 0 else value
+        return free if (number < free if self.bound == "at least" else number > free) else None
 
 
-CONSTRAINTS: dict[str, Constraint] = {
-    "checkpoint.min-pause": Constraint(at_most=0, costs="checkpoints may follow each other without a pause"),
-    "checkpoint.max-concurrent": Constraint(at_most=1, costs="a checkpoint begins when the one before it has ended"),
-    "checkpoint.timeout": Constraint(at_least=3600 * SECOND, costs="a checkpoint that hangs is noticed later"),
-    "checkpoint.tolerable-failed": Constraint(
-        at_least=TOLERABLE_FAILURES, costs="a job whose checkpoints fail goes on for longer"
-    ),
-    "checkpoint.transfer-threads": Constraint(at_least=MORE_THREADS, costs="more requests to storage at a time"),
-    "checkpoint.subtasks-per-channel-state-file": Constraint(at_most=1, costs="more files for data in flight"),
-    "checkpoint.local-recovery": Constraint(
-        instead=True, costs="a second copy of state on the disk of each TaskManager"
-    ),
-    "checkpoint.incremental": Constraint(instead=True, costs="more files in storage; a restore reads more of them"),
-    "checkpoint.interruptible-timers": Constraint(instead=True, costs="records come between the timers of a watermark"),
-    "job.VERTEX.state.lsm.memtable": Constraint(at_most=DEFAULT, costs="more files of level 0"),
-    "job.VERTEX.state.lsm.table": Constraint(at_least=DEFAULT, costs="larger files are merged"),
-    "job.VERTEX.state.lsm.base": Constraint(at_least=DEFAULT, costs="larger files are merged"),
-    "job.VERTEX.state.changelog.materialize": Constraint(at_most=DEFAULT, costs="state is written in full more often"),
-    "job.VERTEX.state.changelog.threshold": Constraint(at_most=DEFAULT, costs="more uploads"),
-    "job.VERTEX.state.changelog.batch-delay": Constraint(at_most=DEFAULT, costs="more uploads"),
-    "job.VERTEX.state.changelog.batch-size": Constraint(at_most=DEFAULT, costs="more uploads"),
-    "job.VERTEX.state.changelog.upload-threads": Constraint(
-        at_least=DEFAULT, costs="more requests to storage at a time"
-    ),
-    "job.VERTEX.state.changelog.upload-timeout": Constraint(
-        at_least=DEFAULT, costs="an upload that hangs is noticed later"
-    ),
-    "job.VERTEX.state.changelog.upload-attempts": Constraint(
-        at_least=DEFAULT, costs="an upload that fails is noticed later"
-    ),
-    "job.VERTEX.state.changelog.storage": Constraint(
-        instead="filesystem", costs="the log is written to checkpoint storage"
-    ),
-    "cluster.network.segment-size": Constraint(at_most=DEFAULT, costs="more buffers to handle, and less in flight"),
-    "cluster.network.buffers-per-channel": Constraint(at_most=DEFAULT, costs="less in flight"),
-    "cluster.network.floating-buffers-per-gate": Constraint(at_most=DEFAULT, costs="less in flight"),
-    "cluster.network.max-buffers-per-channel": Constraint(at_most=DEFAULT, costs="less in flight"),
-    "cluster.network.buffer-timeout": Constraint(at_most=100 * MS, costs="more and smaller buffers"),
-    "cluster.network.debloat.target": Constraint(at_most=DEFAULT, costs="smaller buffers"),
-    "cluster.network.debloat.period": Constraint(at_most=DEFAULT, costs="buffer sizes change more often"),
-    "cluster.network.debloat.samples": Constraint(at_most=DEFAULT, costs="buffer sizes follow short bursts"),
-    "cluster.network.debloat.threshold": Constraint(at_most=DEFAULT, costs="buffer sizes change more often"),
-    "cluster.network.debloat.min": Constraint(at_most=DEFAULT, costs="smaller buffers"),
-    "storage.inline-threshold": Constraint(at_least=DEFAULT, costs="a larger _metadata"),
-    "storage.object-store.part": Constraint(at_most=DEFAULT, costs="more requests"),
-    "storage.object-store.parallel-parts": Constraint(at_least=DEFAULT, costs="more requests at a time"),
-    "restart.strategy": Constraint(
-        instead="exponential-delay", costs="a job that fails again and again restarts more often"
-    ),
-    "restart.delay": Constraint(at_most=SOON_NS, costs="a job that fails again and again restarts more often"),
-    "restart.attempts": Constraint(at_least=WITHOUT_END, costs="a job that fails again and again does not end"),
-    "restart.initial": Constraint(at_most=SOON_NS, costs="a job that fails again and again restarts more often"),
-    "restart.multiplier": Constraint(at_most=DEFAULT, costs="a job that fails again and again restarts more often"),
-    "restart.max": Constraint(at_most=SOON_NS, costs="a job that fails again and again restarts more often"),
-    "restart.rate": Constraint(at_least=100, costs="a job that fails again and again does not end"),
-    "restart.within": Constraint(at_most=DEFAULT, costs="a job that fails again and again does not end"),
-    "restart.failover": Constraint(instead="region", costs="regions restart alone"),
-    "restart.heartbeat-timeout": Constraint(
-        at_most=DEFAULT, costs="a TaskManager that pauses for as long is taken for lost"
-    ),
-    "restart.heartbeat-interval": Constraint(at_most=SOON_NS, costs="more messages"),
-    "restart.heartbeat-failures": Constraint(instead=2, costs="two heartbeats that fail in a row lose a TaskManager"),
-    "restart.slot-check": Constraint(at_most=DEFAULT, costs="slots are looked for more often"),
-    "restart.scheduler": Constraint(instead="default", costs="the job waits for all of its slots"),
-    "restart.stabilization": Constraint(at_most=SECOND, costs="the job may start with fewer slots"),
-    "restart.cooldown": Constraint(at_most=SECOND, costs="more restarts while slots come"),
-    "restart.rescale-stabilization": Constraint(at_most=SECOND, costs="more restarts while slots come"),
-    "restart.rescale-delay": Constraint(at_most=SECOND, costs="a rescaled job processes more records again"),
-    "restart.resource-wait": Constraint(at_least=DEFAULT, costs="a job without slots fails later"),
+_VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, str]]] = {
+    "at most": {
+        "checkpoint.min-pause": (0, "checkpoints may follow each other without a pause"),
+        "checkpoint.max-concurrent": (1, "a checkpoint begins when the one before it has ended"),
+        "checkpoint.subtasks-per-channel-state-file": (1, "more files for data in flight"),
+        "job.VERTEX.state.lsm.memtable": (DEFAULT, "more files of level 0"),
+        "job.VERTEX.state.changelog.materialize": (DEFAULT, "state is written in full more often"),
+        "job.VERTEX.state.changelog.threshold": (DEFAULT, "more uploads"),
+        "job.VERTEX.state.changelog.batch-delay": (DEFAULT, "more uploads"),
+        "job.VERTEX.state.changelog.batch-size": (DEFAULT, "more uploads"),
+        "cluster.network.segment-size": (DEFAULT, "more buffers to handle, and less in flight"),
+        "cluster.network.buffers-per-channel": (DEFAULT, "less in flight"),
+        "cluster.network.floating-buffers-per-gate": (DEFAULT, "less in flight"),
+        "cluster.network.max-buffers-per-channel": (DEFAULT, "less in flight"),
+        "cluster.network.buffer-timeout": (100 * MS, "more and smaller buffers"),
+        "cluster.network.debloat.target": (DEFAULT, "smaller buffers"),
+        "cluster.network.debloat.period": (DEFAULT, "buffer sizes change more often"),
+        "cluster.network.debloat.samples": (DEFAULT, "buffer sizes follow short bursts"),
+        "cluster.network.debloat.threshold": (DEFAULT, "buffer sizes change more often"),
+        "cluster.network.debloat.min": (DEFAULT, "smaller buffers"),
+        "storage.object-store.part": (DEFAULT, "more requests"),
+        "restart.delay": (SOON_NS, "a job that fails again and again restarts more often"),
+        "restart.initial": (SOON_NS, "a job that fails again and again restarts more often"),
+        "restart.multiplier": (DEFAULT, "a job that fails again and again restarts more often"),
+        "restart.max": (SOON_NS, "a job that fails again and again restarts more often"),
+        "restart.within": (DEFAULT, "a job that fails again and again does not end"),
+        "restart.heartbeat-timeout": (DEFAULT, "a TaskManager that pauses for as long is taken for lost"),
+        "restart.heartbeat-interval": (SOON_NS, "more messages"),
+        "restart.slot-check": (DEFAULT, "slots are looked for more often"),
+        "restart.stabilization": (SECOND, "the job may start with fewer slots"),
+        "restart.cooldown": (SECOND, "more restarts while slots come"),
+        "restart.rescale-stabilization": (SECOND, "more restarts while slots come"),
+        "restart.rescale-delay": (SECOND, "a rescaled job processes more records again"),
+    },
+    "at least": {
+        "checkpoint.timeout": (3600 * SECOND, "a checkpoint that hangs is noticed later"),
+        "checkpoint.tolerable-failed": (TOLERABLE_FAILURES, "a job whose checkpoints fail goes on for longer"),
+        "checkpoint.transfer-threads": (MORE_THREADS, "more requests to storage at a time"),
+        "job.VERTEX.state.lsm.table": (DEFAULT, "larger files are merged"),
+        "job.VERTEX.state.lsm.base": (DEFAULT, "larger files are merged"),
+        "job.VERTEX.state.changelog.upload-threads": (DEFAULT, "more requests to storage at a time"),
+        "job.VERTEX.state.changelog.upload-timeout": (DEFAULT, "an upload that hangs is noticed later"),
+        "job.VERTEX.state.changelog.upload-attempts": (DEFAULT, "an upload that fails is noticed later"),
+        "storage.inline-threshold": (DEFAULT, "a larger _metadata"),
+        "storage.object-store.parallel-parts": (DEFAULT, "more requests at a time"),
+        "restart.attempts": (WITHOUT_END, "a job that fails again and again does not end"),
+        "restart.rate": (100, "a job that fails again and again does not end"),
+        "restart.resource-wait": (DEFAULT, "a job without slots fails later"),
+    },
+    "instead": {
+        "checkpoint.local-recovery": (True, "a second copy of state on the disk of each TaskManager"),
+        "checkpoint.incremental": (True, "more files in storage; a restore reads more of them"),
+        "checkpoint.interruptible-timers": (True, "records come between the timers of a watermark"),
+        "job.VERTEX.state.changelog.storage": ("filesystem", "the log is written to checkpoint storage"),
+        "restart.strategy": ("exponential-delay", "a job that fails again and again restarts more often"),
+        "restart.failover": ("region", "regions restart alone"),
+        "restart.heartbeat-failures": (2, "two heartbeats that fail in a row lose a TaskManager"),
+        "restart.scheduler": ("default", "the job waits for all of its slots"),
+    },
+}
+"""How the value bounds -> option -> (a value that binds nothing, what it costs)."""
+CONSTRAINTS = {
+    option: Constraint(bound, value, costs) for bound, own in _VALUES.items() for option, (value, costs) in own.items()
 }
 """Option -> the values of it that bind nothing.  Levers and candidates change the others that may bind (docs/adding.md)."""
 _OF_FAILURES = ("checkpoint.timeout", "checkpoint.tolerable-failed")

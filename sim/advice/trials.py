@@ -382,45 +382,37 @@ class Bench:
         """How long an undisturbed run of a candidate is observed after it has settled."""
         return _observed_ns(self.period_ns(candidate)) / 1e9
 
-    def trials(
-        self, candidate: Candidate, extra: Point | None = None, world: str | None = None, ahead_s: float | None = None
-    ) -> Iterator[Trial]:
-        """Both kinds of trial, in all worlds or in one; `extra` overrides the changes of the world.
+    def trials(self, candidate: Candidate, extra: Point | None = None, ahead_s: float | None = None) -> Iterator[Trial]:
+        """Both kinds of trial, in all worlds; `extra` overrides the changes of the world.
 
         State is that of the horizon, or of `ahead_s` from now.  ScenarioError: `extra` makes no scenario.
         """
-        extra = extra or {}
-        aged = self._state(extra, ahead_s)
         lengths = {UNDISTURBED: self._undisturbed(self.period_ns(candidate)), FAILURE: self._failure(candidate)}
-        for name in self.worlds if world is None else [world]:
-            for kind, length in lengths.items():
-                point = {**self.common, **self.worlds.get(name, {}), **extra, **aged, **candidate.point}
-                yield Trial(name, candidate, kind, point | length)
+        return self._in_all_worlds(candidate, lengths, extra or {}, ahead_s)
 
     def long_trials(self, candidate: Candidate, extra: Point | None = None) -> Iterator[Trial]:
         """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by.
 
         `extra` overrides the changes of the world.
         """
-        extra = extra or {}
-        for name, changes in self.worlds.items():
-            period_ns = self.period_ns(candidate)
-            observed_ns = max(min(LONG_PERIODS * period_ns, LONGEST_NS), _observed_ns(period_ns))
-            length_ns = SETTLED_NS + observed_ns
-            length = self._undisturbed(period_ns) | {"run.duration": format_duration(length_ns)}
-            point = {**self.common, **changes, **extra, **self._state(extra), **candidate.point}
-            yield Trial(name, candidate, LONG, point | length)
+        period_ns = self.period_ns(candidate)
+        length_ns = SETTLED_NS + max(min(LONG_PERIODS * period_ns, LONGEST_NS), _observed_ns(period_ns))
+        length = self._undisturbed(period_ns) | {"run.duration": format_duration(length_ns)}
+        return self._in_all_worlds(candidate, {LONG: length}, extra or {})
 
     def failing_task(self, candidate: Candidate) -> Iterator[Trial]:
         """The run in which a task fails, and keeps its slot, in each world."""
+        return self._in_all_worlds(candidate, {FAILING_TASK: self._failure(candidate, TASK)}, {})
+
+    def _in_all_worlds(
+        self, candidate: Candidate, lengths: Mapping[str, Point], extra: Point, ahead_s: float | None = None
+    ) -> Iterator[Trial]:
+        """`lengths`: kind of trial -> how long it is, and what fails."""
+        aged = self._state(extra, ahead_s)
         for name, changes in self.worlds.items():
-            length = self._failure(candidate, TASK)
-            yield Trial(
-                name,
-                candidate,
-                FAILING_TASK,
-                {**self.common, **changes, **self._state({}), **candidate.point, **length},
-            )
+            for kind, length in lengths.items():
+                point = {**self.common, **changes, **extra, **aged, **candidate.point, **length}
+                yield Trial(name, candidate, kind, point)
 
     def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
         """The change that keeps state at its size in trials.  A job with other keys or another rate has another state by then."""
@@ -433,12 +425,6 @@ class Bench:
             jobs = [self.load({**self.common, **changes, **extra}) for changes in self.worlds.values()]
             self._states[key] = horizon(jobs, self.backtest, self.horizon.ahead_ns).change(ahead_s)
         return self._states[key]
-
-    def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
-        return [
-            replace(scenario, run=replace(scenario.run, replications=replications))
-            for scenario in map(self.scenario, trials)
-        ]
 
     def scenario(self, trial: Trial) -> Scenario:
         """ScenarioError: the change makes no scenario."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sim.advice.trials import TASK, TASK_MANAGER
 from sim.jobs.evidence.what_ifs import factors_of
@@ -27,27 +27,6 @@ if TYPE_CHECKING:
 JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task failing"}
 """Failure -> what recovery is called where there is room for it."""
 _GIVES_UP = "the restart strategy gives up before there are slots"
-
-
-class OtherFailure(Protocol):
-    """The failure that is not judged, as the screen mentions it."""
-
-    @property
-    def breaks(self) -> bool:
-        """Whether the limit on recovery is broken by the other failure."""
-        ...
-
-    def short(self) -> str:
-        """A line of the screen."""
-        ...
-
-    def sentence(self) -> str:
-        """The same in full."""
-        ...
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +107,10 @@ class LostTaskManager:
 
     def plain(self) -> dict[str, Any]:
         return asdict(self) | {"breaks_limit": self.breaks}
+
+
+OtherFailure = FailingTask | LostTaskManager
+"""The failure that is not judged, as the screen mentions it."""
 
 
 def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None:

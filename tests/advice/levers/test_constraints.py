@@ -142,8 +142,8 @@ def binding_value(path):
     own, option = CONSTRAINTS[path], OPTIONS[path].record
     if path in BINDS:
         return BINDS[path]
-    bound = option.default if DEFAULT in (own.at_most, own.at_least) else own.at_most or own.at_least
-    value = bound * 100 if own.at_most is not None else 1
+    bound = option.default if own.value == DEFAULT else own.value
+    value = bound * 100 if own.bound == "at most" else 1
     return {Kind.DURATION: f"{value} ns", Kind.BUFFER_TIMEOUT: f"{value} ns", Kind.SIZE: f"{value} B"}.get(
         option.kind, value
     )
