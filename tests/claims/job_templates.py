@@ -269,6 +269,18 @@ def not_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
+def some_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
+    """The counts that Flink reports of the checkpoint, and the time of the last acknowledgement."""
+    point = told.point
+    after_ms = point.latest_ack_timestamp - point.trigger_timestamp
+    return (
+        not point.tasks
+        and (int(match["count"]), int(match["of"])) == (point.num_acknowledged_subtasks, point.num_subtasks)
+        and int(match["n"]) == point.id
+        and (match["ms"] is None or same_ms(match["ms"], after_ms))
+    )
+
+
 def had_first_barrier(told: ToldJob, match: re.Match[str]) -> bool:
     return all(
         told.key(name) in late(told) and told.of(name).start_delay >= 0 for name in re.findall(SUB, match["names"])
@@ -635,6 +647,12 @@ TEMPLATES = (
     ),
     template("nothing more", r"Flink tells nothing more of them: how far they were follows from those before them"),
     template("all had", r"All subtasks of the statistics had acknowledged", lambda told, _: not late(told)),
+    template(
+        "some acknowledged",
+        r"(?P<count>\d+) of (?P<of>\d+) subtasks had acknowledged(?:, the last (?P<ms>MS) after the trigger)?; which had not, "
+        r"/jobs/JOB/checkpoints/details/(?P<n>\d+)/subtasks/VERTEX tells",
+        some_acknowledged,
+    ),
     template(
         "untold",
         r"Nothing tells of its subtasks(?:, so not where it spent its time)?",

@@ -372,9 +372,22 @@ def untold(explained: Account, point: RecordedCheckpoint) -> str:
     size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
     if point.status == "FAILED":
         why = one_line(point.failure_message, 200) or "no reason is known"
-        return f"{name} was given up after {took} ({why}). Nothing tells of its subtasks."
+        return f"{name} was given up after {took} ({why}). {_acknowledged_of(point)}"
     fate = f"took {took}{size}" if point.status == "COMPLETED" else "has no end in what was read"
     return f"{name} {fate}. Nothing tells of its subtasks, so not where it spent its time."
+
+
+def _acknowledged_of(point: RecordedCheckpoint) -> str:
+    """How many subtasks had acknowledged a checkpoint, where that is all that is known of them."""
+    count, total = point.num_acknowledged_subtasks, point.num_subtasks
+    if not 0 < count < total:
+        return "Nothing tells of its subtasks."
+    after_ms = point.latest_ack_timestamp - point.trigger_timestamp
+    last = f", the last {ms_text(after_ms)} after the trigger" if after_ms >= 0 else ""
+    return (
+        f"{count} of {total} subtasks had acknowledged{last}; which had not, "
+        f"/jobs/JOB/checkpoints/details/{point.id}/subtasks/VERTEX tells."
+    )
 
 
 def not_told(history: History) -> Iterator[str]:

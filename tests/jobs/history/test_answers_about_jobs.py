@@ -59,6 +59,21 @@ def test_a_log_says_what_it_knows(recorded):
     assert "took 5 s, 4.2 MB. Nothing tells of its\nsubtasks" in text
 
 
+@pytest.mark.parametrize(
+    ("count", "latest_ms", "said"),
+    [
+        (95, 30_000, "95 of 96 subtasks had acknowledged, the last 10 s after the trigger; which had not,"),
+        (95, -1, "95 of 96 subtasks had acknowledged; which had not,"),
+        (0, -1, "Nothing tells of its subtasks."),
+    ],
+)
+def test_without_statistics_the_count_of_acknowledgements_is_told(count, latest_ms, said):
+    told = {"num_subtasks": 96, "num_acknowledged_subtasks": count, "latest_ack_timestamp": latest_ms}
+    one = point(2, 600_000, [], [], "FAILED", **told).model_copy(update={"tasks": {}})
+
+    assert said in " ".join(answer_text(answer(history(one))).split())
+
+
 def test_back_pressure_is_followed_to_its_source():
     """The thread behind that is full is named, not the one that waits for it."""
     threads = {
