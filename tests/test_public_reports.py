@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from sim.app.cli import app
 from sim.app.verbs.findings import job_findings
 from sim.model.schema.study import loads
+from sim.studies.compare import compare
 
 REPORTS = Path(__file__).parent / "data" / "public-reports"
 CASES = {
@@ -186,3 +187,19 @@ def test_each_report_of_the_page_has_its_input():
     ]
 
     assert len(rows) == len([folder for folder in REPORTS.iterdir() if any(folder.iterdir())])
+
+
+@pytest.mark.parametrize(
+    ("commit", "said"),
+    [("as-connector", ["'out' asks for transactions of 60 min"]), ("{transaction-timeout: 15 min}", [])],
+)
+def test_transactions_that_brokers_refuse_by_default_are_named(commit, said):
+    """KafkaSink asks for 1 h, brokers allow 15 min: such a job does not start."""
+    study = loads(
+        "version: 1\njob: {a: {source: {rate: 10/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, "
+        f"connector: kafka-exactly-once, commit: {commit}}}}}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}\n"
+    )
+
+    found = compare(study, jobs=1, check=False).long_transactions
+
+    assert [text.partition(" (")[0] for text in found] == said

@@ -36,6 +36,7 @@ class SinkKind:
     exchange: Literal["aligned", "as-job", "aligns-job"] = "aligned"  # these are options of Commit
     late: Literal["commits", "replaces"] = "commits"
     transaction_timeout_ns: int | None = None
+    broker_allows_ns: int | None = None  # by default; a sink that asks for more does not start
     retries: int = 0
     gives_up: Literal["restart", "drop"] = "restart"
     failed_commit: str = ""  # source of these two
@@ -69,6 +70,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         timeout="transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min",
         committer="chained",
         transaction_timeout_ns=_HOUR_NS,
+        broker_allows_ns=_HOUR_NS // 4,
         component="flink-connector-kafka",
         retries=10,
         readers="readers need isolation.level=read_committed: by default they also see records of transactions that were aborted",

@@ -443,6 +443,22 @@ class Comparison:
         return [*twice, *(f"'{name}': {readers}" for name in committed if (readers := kinds[name].readers))]
 
     @cached_property
+    def long_transactions(self) -> list[str]:
+        """Sinks whose transactions may stay open for longer than a broker allows by default."""
+        found = {
+            vertex.name: (vertex.commit.transaction_timeout_ns, kind)
+            for results in self.results.values()
+            for vertex in results[0].scenario.job.vertices
+            if vertex.commit is not None and (kind := SINKS.get(vertex.known_connector)) is not None
+        }
+        return [
+            f"'{name}' asks for transactions of {ms_text(timeout_ns / 1e6)} ({kind.timeout}): the job does not start unless the broker "
+            f"allows it; commit.transaction-timeout: {ms_text(kind.broker_allows_ns / 1e6)} shows what a shorter one loses"
+            for name, (timeout_ns, kind) in found.items()
+            if timeout_ns is not None and kind.broker_allows_ns is not None and timeout_ns > kind.broker_allows_ns
+        ]
+
+    @cached_property
     def tables_left_out(self) -> list[str]:
         """What table formats do with storage that no number has: their own metadata, and commits without data."""
         vertices = {

@@ -118,7 +118,10 @@ class RunOutcome:
             f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()
         ]
         lines += [f"{what}." for what in (*comparison.rollbacks, *comparison.replays, *comparison.committed_files)]
-        lines += [f"{what}." for what in (*comparison.tables_left_out, *comparison.axes_without_effect)]
+        lines += [
+            f"{what}."
+            for what in (*comparison.long_transactions, *comparison.tables_left_out, *comparison.axes_without_effect)
+        ]
         lines += filter(None, [comparison.longest_downtime])
         if drained := comparison.continued_after_drain:
             lines.append(
