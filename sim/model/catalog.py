@@ -96,7 +96,6 @@ class Kind(Enum):
     ON_OFF = auto()  # bool, written on, off, true or false
     WORD = auto()  # one of the words of its type, or of a catalog
     VERSION = auto()  # of Flink or a connector
-    NAME = auto()  # a text that is not an axis
     DURATION_LAW = auto()  # Distribution of ns
     SIZE_LAW = auto()  # Distribution of bytes
     PART = auto()  # a mapping: a section of its own, with the options of the dataclass of its type

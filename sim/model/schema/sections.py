@@ -389,7 +389,6 @@ _LEAVES: dict[Kind, Any] = {
     Kind.SWITCH: fields.Switch,
     Kind.ON_OFF: fields.OnOff,
     Kind.VERSION: fields.Version,
-    Kind.NAME: Annotated[str, Field(min_length=1)],
     Kind.DURATION_LAW: DurationField,
     Kind.SIZE_LAW: SizeField,
 }
@@ -510,7 +509,7 @@ def annotation_of(record: Option, *, axes: bool = True) -> Any:
         leaf: Any = Annotated[Annotated[fields.OnOff, Tag("text")] | Annotated[mapping, Tag("map")], MAP_OR_TEXT]
     else:
         leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
-    return one_or_axis[leaf] if axes and record.kind is not Kind.NAME else leaf
+    return one_or_axis[leaf] if axes else leaf
 
 
 class SectionKey(NamedTuple):
