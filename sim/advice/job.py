@@ -10,7 +10,6 @@ from typing import Any
 
 from sim.advice.horizon import AHEAD_NS, arriving, horizon
 from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial
-from sim.model.catalog import Kind
 from sim.model.files import replace_text
 from sim.model.scenario import Instances, Scenario
 from sim.model.schema.axes import apply, key_of, path_of
@@ -180,7 +179,7 @@ def _todays(scenario: Scenario) -> dict[str, Any]:
     """The present values of the keys that a trial may leave unchanged."""
     options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
     values = option_values(scenario, without_effect=True)
-    present = {own.key: own.written(own.value) for own in values if own.option.record.kind is not Kind.OWN}
+    present = {own.key: own.written(own.value) for own in values if own.option.record.is_value}
     interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
     barriers: Any = options.barriers.kind
     if options.barriers.record.has_deadline:

@@ -142,6 +142,11 @@ class Option:
     usually: str  # the default in words, where it is no single value of the model
     is_required: bool  # whether it has to be written
 
+    @property
+    def is_value(self) -> bool:
+        """Whether it is written as one value, as its kind says."""
+        return self.kind not in (Kind.PART, Kind.SWITCHED, Kind.OWN)
+
 
 @dataclass(frozen=True, slots=True)
 class At:

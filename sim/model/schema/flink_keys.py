@@ -71,8 +71,7 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
     in_optional_section = inside is not None and inside.default is None
     return (
         len(record.flink) == 1
-        and record.kind is not Kind.OWN
-        and record.part is None
+        and record.is_value
         and record.key not in ("strategy", "slots")
         and not ("VERTEX" in path or in_optional_section)
     )

@@ -230,7 +230,7 @@ def default_of(record: Option) -> str:
         return record.usually
     if (record.kind is Kind.BYTE_RATE and value is None) or record.kind is Kind.RECORD_RATE:
         return "unlimited"
-    if value is MISSING or value is None or record.kind is Kind.OWN or record.part is not None:
+    if value is MISSING or value is None or not record.is_value:
         return ""
     if isinstance(value, Distribution):
         mean = format_duration(value.mean) if record.kind is Kind.DURATION_LAW else format_size(value.mean)
