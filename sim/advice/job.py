@@ -16,7 +16,7 @@ from sim.model.schema.axes import apply, key_of, path_of
 from sim.model.schema.flink_text import option_values
 from sim.model.schema.history_file import write_scenario_and_history
 from sim.model.schema.study import load
-from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose, read_text
+from sim.model.schema.text import Reading, ScenarioError, compose, read_text
 from sim.model.units import format_duration, format_size
 from sim.studies.sweeps.design import Point
 
@@ -62,7 +62,9 @@ def prepared(
     patience_ns = round((recovery_ms or 0) * 1.25 * 1e6)
     plain = _plain(file, overrides)
     unasked = _unasked_updates(scenario, plain)
-    common = {**unasked, **_override_values(overrides), **_left_out(scenario, plain)}
+    split = (override.partition("=") for override in overrides)
+    given = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # the sweep file repeats them
+    common = {**unasked, **given, **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
     bench = Bench(
         file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure
@@ -102,12 +104,6 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     return point
 
 
-def _override_values(overrides: Sequence[str]) -> Point:
-    """The overrides as changes of the scenario: the sweep file repeats them."""
-    split = (override.partition("=") for override in overrides)
-    return {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}
-
-
 def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
     if scenario.run.cold_start_ns:
@@ -129,50 +125,33 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
     """Write the file.  `trials`: the replications of each; `assumed`: present values of further keys that trials vary."""
-    text = "".join(f"{line}\n" for line in _lines(file, bench, trials, assumed))
-    replace_text(file, text)
-
-
-def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> list[str]:
     rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    now = _Present(bench, {**_todays(bench.load(bench.common)), **assumed})
-    head = [
+    scenario, plain = bench.load(bench.common), compose(read_text(bench.file), Reading(str(bench.file)))
+    now = {**_todays(scenario), **assumed}
+    lines = [
         "# What was tried to advise on this job: every setting undisturbed, and with a failure late in an interval.",
         f"# Again: ckptsim sweep {file.name} --out .",
         f"scenario: {json.dumps(relpath(bench.file, file.parent))}",
         "together:",
     ]
-    columns = []
-    for i, key in enumerate(keys):
-        values = ", ".join(json.dumps(row[key] if key in row else now.value(key), default=str) for row in rows)
-        columns.append(f"  {'- ' if not i else '  '}{json.dumps(key)}: [{values}]")
-    return [*head, *columns]
+    for i, key in enumerate(dict.fromkeys(key for row in rows for key in row)):
+        present = (
+            now[key] if key in now else None if all(key in row for row in rows) else _present(key, scenario, plain)
+        )
+        values = ", ".join(json.dumps(row.get(key, present), default=str) for row in rows)
+        lines.append(f"  {'- ' if not i else '  '}{json.dumps(key)}: [{values}]")
+    replace_text(file, "".join(f"{line}\n" for line in lines))
 
 
-class _Present:
-    """The present values of keys: of the setting, of the job's file, or the defaults."""
-
-    def __init__(self, bench: Bench, settings: Mapping[str, Any]) -> None:
-        self.settings = settings
-        self.plain = compose(read_text(bench.file), Reading(str(bench.file)))
-        self.scenario = bench.load(bench.common)
-
-    def value(self, key: str) -> Any:
-        if key in self.settings:
-            return self.settings[key]
-        path = path_of(key)
-        node = self.plain
-        for step in path:
-            node = node.get(step) if isinstance(node, Mapping) else None
-        return self._default(path) if node is None else node
-
-    def _default(self, path: DocumentPath) -> Any:
-        if path[0] == "job":
-            vertex = self.scenario.job.vertex(str(path[1]))
-            defaults: dict[str, Any] = {"changelog": "off", "service": f"{vertex.service.mean} ns", "update": "0 %"}
-            return defaults[str(path[-1])]
-        raise KeyError(".".join(map(str, path)))
+def _present(key: str, scenario: Scenario, plain: Any) -> Any:
+    """The value of a key in the document of the job, or its default."""
+    path = path_of(key)
+    for step in path:
+        plain = plain.get(step) if isinstance(plain, Mapping) else None
+    if plain is not None:
+        return plain
+    service_ns = scenario.job.vertex(str(path[1])).service.mean if path[0] == "job" else 0
+    return {"changelog": "off", "service": f"{service_ns} ns", "update": "0 %"}[str(path[-1])]
 
 
 def _todays(scenario: Scenario) -> dict[str, Any]:
