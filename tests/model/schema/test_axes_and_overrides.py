@@ -154,3 +154,24 @@ def test_mistakes_of_file_and_overrides_come_together():
         loads(TEXT.replace("60 s", "60"), "s", overrides=["checkpoint.interval=30"])
 
     assert [problem.file for problem in refused.value.problems] == ["--set checkpoint.interval=30", "s"]
+
+
+def test_combinations_share_what_they_leave_unchanged(tmp_path):
+    """A part is read and built once, with its warnings; a value that is set stays where it was set, and traces are read again."""
+    text = "job: {a: {source: {rate: 1/s, record: 1 B}}}\ncheckpoint: {interval: 10 s, max-concurrent: 2, min-pause: 1 s}\nrun: {duration: 20 s}\n"
+    first, other, again = (
+        loads(text, overrides=overrides) for overrides in (["run.seed=2"], ["checkpoint.interval=5 s"], [])
+    )
+
+    assert other.scenarios[0].job is first.scenarios[0].job
+    assert again.scenarios[0].checkpoint is first.scenarios[0].checkpoint
+    assert [file.scenarios[0].checkpoint.interval_ns for file in (other, again)] == [5 * 10**9, 10 * 10**9]
+    assert [file.scenarios[0].run.seed for file in (first, again)] == [2, 1]
+    assert again.warnings == first.warnings != ()
+
+    rates = []
+    for rate in (1, 2):
+        (tmp_path / "rates.csv").write_text(f"time,rate\n0,{rate}\n1000,{rate}\n" + "\n" * rate)
+        (read,) = loads(text.replace("rate: 1/s", "rate: {trace: rates.csv, column: rate}"), folder=tmp_path).scenarios
+        rates += [step.per_second for step in read.job.vertices[0].source.rates]
+    assert rates == [1, 2]
