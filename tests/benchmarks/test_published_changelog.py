@@ -6,30 +6,6 @@ import pytest
 from benchmarks.published.changelog import BARS, SCENARIOS, compared, published, run
 from sim.model.schema.study import load
 
-OFF = pd.DataFrame(
-    {
-        "trigger_timestamp": [0, 7000, 14_000],
-        "end_to_end_duration": [5500] * 3,
-        "checkpointed_size": [3.05e9] * 3,
-        "state_size": [37e9] * 3,
-    }
-)
-
-
-def test_a_cell_that_was_cut_off_is_an_interval():
-    """5.5 s is "5 s" and half a second short of "6 s"; twice the full size is 100 % off; a checkpoint every 7 s makes 10,800 in 21 h."""
-    rows = compared("value-state", "off", OFF).set_index(["quantity", "quantile"])
-
-    assert [0, pytest.approx(5.5 / 6 - 1)] == [rows.error["end_to_end_duration", q] for q in (0.5, 0.9)]
-    assert pytest.approx([rows.error["checkpointed_size", 0.5], rows.error["state_size", 0.5]]) == [0, 1]
-    assert pytest.approx(10_800 / 10_023 - 1) == rows.error["checkpoints"].item()
-
-
-def test_a_run_without_a_completed_checkpoint_is_infinitely_wrong():
-    rows = compared("windows", "on", OFF.iloc[:0])
-
-    assert {float("inf")} == set(rows.error)
-
 
 @pytest.mark.parametrize("job", ["value-state", "windows"])
 def test_the_scenarios_differ_in_the_changelog_only(job):

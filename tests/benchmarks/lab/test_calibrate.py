@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from pathlib import Path
 
@@ -38,50 +36,6 @@ def test_a_file_is_written_and_runs_take_it(folder):
     assert "fail: kept at" in outcome.stderr
     assert "close: kept at" in outcome.stderr, "one recording tells it"
     assert 3_000_000 <= load_environment(str(folder / "mine.yaml")).complete_ns <= 7_000_000
-
-
-def test_as_json(folder):
-    data = json.loads(calibrate(folder, "--json").stdout)
-
-    assert (data["trigger"]["recordings"], data["trigger"]["kept"]) == (3, False)
-    assert (data["fail"]["recordings"], data["fail"]["kept"], data["fail"]["low_ms"]) == (0, True, None)
-
-
-def test_foreign_files_are_named_and_skipped(folder):
-    (folder / "foreign.json").write_text("{}")
-    (folder / "cut.json.gz").write_bytes((folder / "p2-severe-aligned.json.gz").read_bytes()[:500])
-    outcome = calibrate(folder)
-
-    assert outcome.exit_code == 4
-    assert "foreign.json: is JSON, but no recording" in outcome.stderr
-    assert "cut.json.gz" in outcome.stderr
-    assert outcome.stdout.startswith("# What no configuration says, of the environment of 3 recordings of Flink 2.3.0.")
-
-
-@pytest.mark.parametrize("verb", ["calibrate", "validate"])
-def test_a_pipe_in_a_folder_is_skipped(tmp_path, verb):
-    """It would never end."""
-    os.mkfifo(tmp_path / "pipe.json")
-
-    outcome = CliRunner().invoke(app, [verb, str(tmp_path)])
-
-    assert outcome.exit_code == 3
-    assert f"skipped: {tmp_path / 'pipe.json'}: is not a regular file" in outcome.stderr
-
-
-@pytest.mark.parametrize("arguments", [(), ("--cross-validate",)])
-def test_a_folder_without_recordings(tmp_path, arguments):
-    outcome = calibrate(tmp_path, *arguments)
-
-    assert (3, f"no recordings (.json, .json.gz) in {tmp_path}") == (outcome.exit_code, outcome.stderr.strip())
-
-
-def test_cross_validation_needs_others(folder):
-    outcome = calibrate(folder / "p2-severe-aligned.json.gz", "--cross-validate")
-
-    assert outcome.exit_code == 3
-    assert "at least two recordings" in outcome.stderr
-    assert calibrate(folder, "--cross-validate", "--out", folder / "x.yaml").exit_code == 2
 
 
 def test_cross_validation_shows_errors_and_where_constants_come_from(folder):

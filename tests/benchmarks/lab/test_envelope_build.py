@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.lab.envelope import FOLDERS, PAGE, made
-from benchmarks.lab.envelope_build import Judged, block, document, envelope_text, replaced
+from benchmarks.lab.envelope_build import Judged, block, document, envelope_text
 from sim.jobs.evidence.envelope import FILE, envelope, features, read_envelope
 from sim.jobs.evidence.prediction import scenario_of
 from sim.jobs.reading import read_any
@@ -53,12 +53,6 @@ def test_what_is_written_is_what_is_read():
     assert {value: seen.recordings for value, seen in read_envelope(text).features["parallelism"].items()} == {2: 1}
     assert "| shuffle (1) | – |" in block(read_envelope(text))
     assert "* parallelism: 2\n" in block(read_envelope(text))
-
-
-def test_only_the_block_is_replaced():
-    text = f"before\n{block(envelope())}\nafter\n"
-
-    assert text == replaced(text.replace("| --- |", "| old |"), block(envelope()))
 
 
 def test_the_readme_shows_the_file():

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from pathlib import Path
 
 import pytest
-
-from sim.jobs.source import recorded_job
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 NAMES = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned")
@@ -55,16 +52,6 @@ def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(lab, tmp_path):
     assert all({"p10", "p50", "p90"} == set(row[side]) for row in rows for side in ("observed", "predicted"))
 
 
-def test_two_files_of_one_name_are_told_apart(lab, tmp_path):
-    copy = tmp_path / "copy.json"
-    copy.write_text(json.dumps(document()))
-    done = lab("validate", RECORDINGS / "p2-severe-aligned.json.gz", copy, "--seeds", "1", "--json")
-
-    assert {"recordings/p2-severe-aligned", f"{tmp_path.name}/p2-severe-aligned"} == {
-        row["recording"] for row in json.loads(done.stdout)
-    }
-
-
 def without(path, value):
     """The document with one value replaced."""
     changed = document()
@@ -74,60 +61,6 @@ def without(path, value):
         place = place[key]
     place[last] = value
     return json.dumps(changed).encode()
-
-
-HOSTILE = {
-    "of zeros": (gzip.compress(b" " * 6_000_000, 1), "holds more than 5000000 bytes"),
-    "of something else": (b'{"a": 1}', "no recording of a Flink job"),
-    "nested without end": (b"[" * 100_000, "is nested more than 100 levels deep"),
-    "a negative duration": (
-        without(["checkpoints", "list", 2, "end_to_end_duration"], -5),
-        "greater than or equal to -1",
-    ),
-    "a size in words": (without(["checkpoints", "list", 2, "checkpointed_size"], "many"), "valid integer"),
-    "a number of 400 digits": (
-        without(["checkpoints", "list", 2, "end_to_end_duration"], 10**400),
-        "less than or equal to",
-    ),
-    "events without columns": (
-        without(["events", "sink_second"], {"cols": ["node"], "rows": [["sink"]]}),
-        "cannot be understood",
-    ),
-    "more subtasks than keys": (without(["config", "nodes", 1, "parallelism"], 32768), "cannot be simulated"),
-}
-
-
-def test_a_duration_that_is_none_counts_as_unknown(lab, tmp_path):
-    """`sim.model.series.tables` tells it from a number: no figure is made of it."""
-    path = tmp_path / "odd.json"
-    path.write_bytes(without(["checkpoints", "list", 2, "end_to_end_duration"], float("nan")))
-    done = lab("validate", path, "--seeds", "1")
-
-    assert done.exit_code == 0
-    assert not re.search(r"\d{30}|\bnan\b|\binf\b", done.output, re.IGNORECASE)
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_no_recording_is_named_and_skipped(lab, tmp_path, monkeypatch, kind):
-    monkeypatch.setitem(recorded_job.parse.__kwdefaults__, "largest_bytes", 5_000_000)
-    content, reason = HOSTILE[kind]
-    path = tmp_path / "hostile.json"
-    path.write_bytes(content)
-    done = lab("validate", path, "--seeds", "1", "--json")
-
-    assert done.exit_code == 4
-    assert f"skipped: {path}: " in done.stderr
-    assert reason in done.stderr
-    assert done.stdout.strip() == "[]"
-
-
-def test_a_run_without_end_is_given_up(lab, tmp_path):
-    path = tmp_path / "long.json"
-    path.write_bytes(without(["config", "duration_s"], 1e7))
-    done = lab("validate", path, "--seeds", "1", "--time-limit", "1")
-
-    assert done.exit_code == 4
-    assert "took longer than 1 s" in done.stderr
 
 
 def test_what_is_not_modelled_is_shown_and_not_counted(lab, tmp_path):

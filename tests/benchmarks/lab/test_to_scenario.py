@@ -123,15 +123,6 @@ def test_the_scenario_is_one(path, compare):
         assert scenario.checkpoint.tolerable_failed == 1000
 
 
-def test_the_first_scenario_is_an_import():
-    """`make run` plays the comparison that `ckptsim import --compare` writes today."""
-    written = to_document(read(DATA / "p4-severe-aligned.json.gz"), compare=True)
-
-    assert (DATA.parents[2] / "scenarios" / "p4-severe.yaml").read_text() == write(
-        written.document, written.question, written.comments
-    )
-
-
 def test_the_recorded_barriers_are_the_scenarios():
     """Aligned unless the options say otherwise."""
     loaded = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)) for path in FILES}
@@ -296,48 +287,6 @@ def test_two_edges_from_one_node_have_names_of_their_own():
     ]
 
 
-@pytest.mark.parametrize(
-    ("index", "changes", "phrase"),
-    [
-        (0, {"startDelayMs": 5}, "'src': key 'startDelayMs'"),
-        (1, {"failTimes": 2}, "'map': key 'failTimes'"),
-        (1, {"outWeights": [1, 2, 3, 4], "inputs": [{"from": "src", "salt": 1}]}, "'map': key 'salt' of an input"),
-        (2, {"commitMs": 30}, "'sink': 30 ms of work per commit"),
-    ],
-    ids=range(4),
-)
-def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
-    """In the returned list and in a comment of the scenario."""
-    _, _, comments, lost = with_node(index, **changes)
-
-    assert any(what.startswith(phrase) for what in lost)
-    assert any(comment.startswith(f"Not modelled: {phrase}") for comment in comments)
-
-
-def test_what_the_run_did_beside_its_job_is_named():
-    """Requests and keys nobody knows; the recorder's own settings are no loss, nor is RocksDB."""
-    recorded = document()
-    recorded["config"] |= {
-        "sample_s": 1,
-        "heap": "3g",
-        "wind": "strong",
-        "actions": [{"at_s": 22, "do": "rescale"}, {"do": "stop"}],
-    }
-    recorded["config"]["flink"]["state.backend.type"] = "rocksdb"
-    scenario, _, _, lost = imported(recorded)
-
-    assert lost == [
-        "configuration key 'wind'",
-        "request during the run: rescale at 22 s",
-        "request during the run: stop at ? s",
-    ]
-    assert "actions" not in scenario
-    assert tuple(scenario["job"]["map"]["state"][key] for key in ("backend", "lsm")) == (
-        "rocksdb",
-        {"managed-memory": "64 MiB"},
-    )
-
-
 def test_an_injected_failure_is_a_fault():
     """Its time counts from the submission, a run's from all tasks running; how it restarts is the recorder's choice, or the recording's."""
     recorded = document()
@@ -375,16 +324,3 @@ def test_a_source_that_ends_is_told_how_many_records_it_has():
     source = with_node(0, rate=300, total=6900).document["job"]["src"]["source"]
 
     assert source == {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900}
-
-
-def test_deep_and_wide_graphs_are_no_burden():
-    """Hostile: a hundred joins in a row, each reading the same node twice over, would be 2**100 paths."""
-    recorded = document()
-    nodes = [{"id": "n0", "kind": "source"}]
-    nodes += [
-        {"id": f"n{i}", "kind": "join", "inputs": [{"from": f"n{i - 1}"}, {"from": f"n{max(0, i - 2)}"}]}
-        for i in range(1, 100)
-    ]
-    recorded["config"]["nodes"] = nodes
-
-    assert len(imported(recorded).document["job"]) == 100

@@ -8,19 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from benchmarks.lab import read
-from sim.app.cli import app
 from sim.jobs.evidence.prediction import (
-    PER_FAMILY,
     covered,
-    join_observed_predicted,
     judged,
     predicted,
     relative_errors,
     scenario_of,
-    summary,
     truth,
 )
 from sim.jobs.observations import observed, table_of
@@ -180,45 +175,3 @@ def test_what_was_observed_is_covered_by_the_predicted_range():
 def observations(*rows):
     """(quantity, vertex, checkpoint, value); the first checkpoint has the number 1."""
     return table_of([(quantity, vertex, number, number == 1, value) for quantity, vertex, number, value in rows])
-
-
-def test_percentiles_are_over_checkpoints_and_the_first_stands_apart():
-    """Observed: three checkpoints; predicted: those of all seeds; None is the whole job."""
-    seen = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 5)], ("completed", "", -1, 4.0))
-    predicted_rows = observations(*[("start_delay", "map", i, 100.0 * i) for i in range(1, 12)])
-    rows = join_observed_predicted(seen, predicted_rows).set_index("quantity")
-
-    assert rows.loc["start_delay (first)", ["observed_p10", "observed_p50", "observed_p90"]].tolist() == [100, 100, 100]
-    assert rows.loc["start_delay", ["observed_p10", "observed_p50", "observed_p90"]].tolist() == [220, 300, 380]
-    assert rows.loc["start_delay", ["predicted_p10", "predicted_p50", "predicted_p90"]].tolist() == [290, 650, 1010]
-    assert rows["vertex"].tolist() == ["map", "map", None]
-    assert rows.loc["completed", ["predicted_p50", "relative_error"]].isna().all()
-
-
-def test_summary_takes_absolute_errors_of_recordings():
-    """Vertices first, recordings then: a vertex of many is no more than one of few; first checkpoints and silence do not count."""
-    rows = pd.DataFrame(
-        [
-            ("a", "f", "x", 5, -0.2, True),
-            ("a", "f", "x", 5, 0.4, False),
-            ("b", "g", "x", 5, 0.1, True),
-            ("b", "g", "y", 0, NAN, False),
-            ("b", "g", "x (first)", 5, 9.0, False),
-            ("b", "g", "z", 0, 0.0, True),
-        ],
-        columns=["recording", "family", "quantity", "observed_p50", "relative_error", "covered"],
-    ).assign(predicted_p50=[5, 5, 5, 5, 5, 0])
-    found = summary(rows).set_index("quantity")
-    families = summary(rows, PER_FAMILY).set_index("family")
-
-    assert [2, 3, pytest.approx(2 / 3), pytest.approx(0.2), pytest.approx(0.28)] == found.loc["x"].tolist()
-    assert found.loc["y", ["median", "p90"]].isna().all()
-    assert {"x", "y"} == set(found.index)
-    assert [pytest.approx(0.3), pytest.approx(0.1)] == families["median"].tolist()
-
-
-def test_validate_of_an_empty_folder_says_so(tmp_path):
-    result = CliRunner().invoke(app, ["validate", str(tmp_path)])
-
-    assert result.exit_code == 3
-    assert "no recordings" in result.stderr
