@@ -1,44 +1,19 @@
 """Whatever a user points at is told apart by what it is, not by its name."""
 
-import gzip
-import shutil
 from pathlib import Path
 
 import pytest
 
-from benchmarks.lab import Recording
 from sim.app.verbs.explain import explain_job, is_real
 from sim.app.verbs.importing import JobPlace, draft_of
 from sim.jobs.observations import Measured
 from sim.jobs.reading import read_any, read_source, to_document
-from sim.jobs.source.job_log import JobLog
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import RestSnapshot
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
 
 DATA = Path(__file__).parent.parent / "data"
 LOG = DATA / "rest" / "jobmanager.log"
-
-
-@pytest.mark.parametrize(
-    ("file", "kind"),
-    [
-        ("recordings/p2-severe-aligned.json.gz", Recording),
-        ("rest/pressed.zip", RestSnapshot),
-        ("rest/archive.json.gz", RestSnapshot),
-        ("rest/jobmanager.log", JobLog),
-    ],
-)
-def test_each_under_another_name(tmp_path, file, kind):
-    """As it is, compressed, and with a name that says nothing."""
-    path = tmp_path / "something.txt"
-    shutil.copy(DATA / file, path)
-    assert isinstance(read_source([path]), kind)
-    packed = tmp_path / "packed"
-    packed.write_bytes(gzip.compress(LOG.read_bytes()))
-
-    assert isinstance(read_source([packed]), JobLog)
 
 
 def test_a_folder_of_logs(tmp_path):

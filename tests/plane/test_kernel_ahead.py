@@ -10,7 +10,7 @@ import pytest
 from sim.plane import assembly, build
 from sim.plane.assembly import runs_ahead
 from sim.plane.interface import Marker, Trait
-from sim.plane.spec import EdgeSpec, Lag, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
+from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 from tests.oracle import oracle
 from tests.plane.difference import differences
 from tests.plane.lab import edge, run, source, vertex, world
@@ -43,24 +43,6 @@ def test_a_table_shows_this_moment():
     assert ahead > 1
     assert list(differences([], [], reference, plane)) == []
     assert plane._state.tasks[0].ahead == 0
-
-
-def test_a_position_takes_back_only_what_its_own_task_has_ahead():
-    """A checkpoint of n tasks asks for n positions: with a look at all tasks for each it cost n times n."""
-    plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
-    for until in range(0, 400, 3):
-        plane.advance(until)
-        reference.advance(until)
-    first, second = plane._state.tasks[0].ahead, plane._state.tasks[1].ahead
-    assert first > 0
-    assert second > 0
-
-    for task in (1, 0):
-        looked_at = plane.position(task), plane.bare_position(task).served, plane.counted(task).served
-        known = reference.position(task)
-        assert [np.array_equal(a, b) for a, b in zip(looked_at[0], known, strict=True)] == [True] * 8
-        assert (known.served, known.served) == looked_at[1:]
-        assert [first * (task > 0), 0] == [plane._state.tasks[t].ahead for t in (0, 1)]
 
 
 def test_looks_see_nothing_that_is_ahead():
@@ -132,25 +114,6 @@ def ahead(*vertices, edges, **options):
     """Which tasks may run ahead."""
     spec = world(list(vertices), list(edges), **options)
     return runs_ahead(spec, layout(spec))
-
-
-def test_only_tasks_whose_records_pass_unseen_run_ahead():
-    """Not where a record fills a buffer, is copied, is flushed at once, leaves late, or may be passed over."""
-    small = edge(size=10)
-
-    assert ahead(source(), vertex(), edges=[small]) == [True, True]
-    assert ahead(source(), vertex(), edges=[edge(size=60)]) == [False, False]
-    assert ahead(source(), vertex(), edges=[small], buffer_timeout_ns=0) == [False, True]
-    assert ahead(source(), vertex(parallelism=2), edges=[edge(size=10, ship=Ship.BROADCAST)]) == [False, True, True]
-    assert ahead(source(), vertex(), edges=[edge(size=10, fan_out=(3, 2))]) == [False, True]
-    assert ahead(source(), VertexSpec("b", 1, ((10,),), lag=Lag(times=(5,), capacity=3)), edges=[small]) == [
-        True,
-        False,
-    ]
-    assert ahead(VertexSpec("a", 1, ((10,),), SourceSpec(waits=Wait.LOCK)), vertex(), edges=[small]) == [False, True]
-    assert ahead(source(), vertex(), vertex("c"), edges=[small, edge(0, 2, size=10)]) == [False, True, True]
-    joined = VertexSpec("c", 1, ((10,), (10,)), joined=True)
-    assert ahead(source(), source("b"), joined, edges=[edge(0, 2, size=10), edge(1, 2, size=10)]) == [True, True, False]
 
 
 @pytest.mark.parametrize(("buffer_bytes", "far"), [(100, True), (40, False)])

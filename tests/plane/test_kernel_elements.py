@@ -48,13 +48,3 @@ def test_a_start_gives_every_element_back(local):
 
         for t in tasks:
             plane.release(t)
-
-
-def test_what_was_given_back_is_used_first():
-    """Markers one after the other need one element together."""
-    plane = build(world([source(total=0), vertex()], [edge()]), "interpreted")
-    for number in range(1, 6):
-        plane.forward(0, Marker(number))
-        run(plane, plane.now + 10)
-
-    assert (plane._state.g.fresh, plane._state.g.markers) == (1, 0)

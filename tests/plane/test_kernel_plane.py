@@ -6,11 +6,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import sim.plane
-from sim.plane import build, lowering, machine_code, warm
+from sim.plane import build
 from sim.plane.assembly import assign, picked
 from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
 from sim.plane.kernel import MARKER_ROOM
@@ -76,50 +74,6 @@ def test_verbs_at_the_wrong_moment_are_refused(engine):
         plane.forward(1, Marker(1), edge=0)
     with pytest.raises(ValueError, match="scale"):
         plane.scale(0, 0, 1)
-
-
-@pytest.mark.parametrize("engine", [oracle, *ENGINES])
-def test_an_obsolete_marker_does_not_resume_what_another_holds_back(engine):
-    """Found by generated worlds: a blocking marker overtakes an ordinary one that has become obsolete (M4)."""
-    plane = build(pipe(total=0), engine)
-    plane.hold(1)
-    plane.forward(0, Marker(1))
-    assert [plane.advance(10).kind, plane.advance(10).kind] == [NoticeKind.EXHAUSTED, NoticeKind.QUIET]
-    plane.forward(0, Marker(2, Trait.PRIORITY | Trait.BLOCKING, series=1))
-    plane.settle(1, 1)
-    plane.release(1)
-
-    assert plane.advance(20).number == 2
-    assert plane.advance(20).kind == NoticeKind.QUIET
-    assert plane.channels()["blocked"][0] == 1
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_tables_are_copies_with_the_named_columns(engine):
-    """A table keeps what it showed."""
-    plane = build(pipe(), engine)
-    before = plane.channels()
-    plane.advance(1000)
-
-    assert before["written"][0] == 0
-    assert plane.channels()["written"][0] == 9900
-    assert plane.tasks().dtype.names == (
-        "state",
-        "served",
-        "records_out",
-        "bytes_in",
-        "bytes_out",
-        "buffers_in",
-        "buffers_out",
-        "busy_ns",
-        "idle_ns",
-        "soft_ns",
-        "hard_ns",
-        "digest",
-    )
-    assert all(
-        np.int64 == column for table in (plane.tasks(), plane.gates()) for column, _ in table.dtype.fields.values()
-    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -218,23 +172,6 @@ print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].mess
     assert (
         done.stdout == "interpreted 9900 1 the plane runs interpreted, llvmlite cannot be imported: no compiler here\n"
     )
-
-
-def test_what_is_called_cold_exists():
-    """A renamed function would silently become hot."""
-    files = {module.__name__.rpartition(".")[2] for module in machine_code.texts()}
-    functions = {name for module in machine_code.texts() for name in vars(module)}
-
-    assert files | functions >= lowering.COLD
-
-
-def test_warm_compiles_once():
-    """Planes share one compiled door."""
-    warm()
-    dispatch_operation = machine_code.load_compiled_entry_point()
-
-    assert dispatch_operation is machine_code.load_compiled_entry_point()
-    assert sim.plane.build(pipe())._enter is (dispatch_operation or sim.plane.kernel.dispatch_operation)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import re
 import pytest
 
 from sim.plane import text
-from sim.plane.machine_code import texts
 
 FILES = [name.replace("/", ".") for name in re.findall(r"^    ([\w/]+) ", text.__doc__, re.MULTILINE)]
 TEXTS = {name: inspect.getsource(importlib.import_module(f"{text.__name__}.{name}")) for name in FILES}
@@ -112,13 +111,6 @@ def is_text(node: ast.stmt) -> bool:
 
 def functions(source: str) -> set[str]:
     return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-
-
-def test_the_package_lists_its_files():
-    """The order of reading names every file once."""
-    files = [module.__name__.removeprefix(f"{text.__name__}.") for module in texts()]
-
-    assert sorted(files) == sorted(FILES)
 
 
 @pytest.mark.parametrize("name", FILES[1:])  # the first holds the constants

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.plane import compiled_kernel, machine_code, warm
+from sim.plane import compiled_kernel, machine_code
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,18 +20,6 @@ def folder(tmp_path, monkeypatch):
     """Where machine code is kept meanwhile."""
     monkeypatch.setenv("CKPTSIM_CACHE_DIR", str(tmp_path))
     return tmp_path
-
-
-def test_what_is_compiled_already_runs_without_loading_the_compiler():
-    """LLVM's loader is enough."""
-    warm()
-    program = (
-        "import sys; from sim.plane import warm; warm(); print([name for name in sys.modules if 'lowering' in name])"
-    )
-
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-
-    assert done.stdout == "[]\n"
 
 
 def test_a_damaged_file_counts_as_none(folder):

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution
-from sim.model.randomness import draw, quantile_table, stream
+from sim.model.randomness import quantile_table
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.job_instance import JobInstance
 from tests.oracle import oracle
-from tests.plane.recount import due_times, key_group_shares, quantiles, recount, uniform
+from tests.plane.recount import due_times, key_group_shares, quantiles, recount
 
 LAWS = [
     ("exponential", 1.0),
@@ -153,12 +153,6 @@ def test_quantile_tables_are_those_of_the_law(kind, cv):
 
     assert abs(table[1:-1] - expected[1:-1]).max() <= 1
     assert table[[0, -1]] == pytest.approx(expected[[0, -1]], rel=1e-3), "the quantile function is steep at both ends"
-
-
-def test_draws_are_those_of_the_prose():
-    key = stream(11, "route", "a->b#0", 2)
-
-    assert uniform(11, "route", "a->b#0", 2, count=500).tolist() == [draw(key, k) for k in range(500)]
 
 
 STEPS = [(0, 40), (0.3, 0), (0.71, 130), (1.3, 7), (2.5, 90)]

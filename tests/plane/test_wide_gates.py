@@ -18,42 +18,6 @@ def arrived(time, number, channel, *, first=False, last=False, series=BARRIERS, 
     return Notice(time, NoticeKind.ARRIVED, WRITERS * gates, gate, series, number, channel, first, last)
 
 
-def test_every_channel_counts_once(build):
-    """Channels 8, 40 and 69 have the same place in different words, or stand in the last one; 8 is the last to deliver."""
-    plane = build(union())
-    for t in (40, *(t for t in range(WRITERS) if t not in (8, 40))):
-        plane.forward(t, Marker(1))
-
-    assert [arrived(0, 1, 40, first=True)] == run(plane, 1)
-
-    plane.forward(8, Marker(1))
-
-    assert [arrived(1, 1, 8, last=True)] == run(plane, 2)
-
-
-def test_a_closed_channel_counts_in_its_own_word(build):
-    """41 and 69 end.  What begins later waits for 9 and 5, which have the same places in the first word, and not for those that ended."""
-    plane = build(union())
-    for t in (41, 69):
-        plane.forward(t, Marker(9, Trait.FINAL, series=1))
-
-    assert [arrived(0, 9, 41, first=True, series=1)] == run(plane, 1)
-
-    for t in range(WRITERS):
-        if t not in (9, 5, 41, 69):
-            plane.forward(t, Marker(1))
-
-    assert [arrived(1, 1, 0, first=True)] == run(plane, 2)
-
-    plane.forward(9, Marker(1))
-
-    assert run(plane, 3) == []
-
-    plane.forward(5, Marker(1))
-
-    assert [arrived(3, 1, 5, last=True)] == run(plane, 4)
-
-
 def test_the_end_that_opens_a_count_counts_once(build):
     """Channel 40 ends first, channel 8 last: the end of the gate is that of 8."""
     plane = build(union())
@@ -106,29 +70,3 @@ def test_gates_side_by_side_keep_counts_of_their_own(build):
         arrived(1, 1, 0, first=True, gate=0, gates=3),
         arrived(1, 1, 2 * WRITERS, first=True, gate=2, gates=3),
     ] == run(plane, 2)
-
-
-def test_a_start_opens_closed_channels_in_every_word(build):
-    """P3: after a start all channels count again, also those that had ended."""
-    plane = build(union())
-    for t in (3, 35, 69):
-        plane.forward(t, Marker(9, Trait.FINAL, series=1))
-    run(plane, 1)
-    positions = {t: plane.position(t) for t in range(WRITERS + 1)}
-    plane.halt(range(WRITERS + 1))
-    plane.start(positions)
-    for t in range(WRITERS + 1):
-        plane.release(t)
-    run(plane, 2)
-    for t in range(WRITERS):
-        if t not in (3, 35, 69):
-            plane.forward(t, Marker(1))
-    run(plane, 3)
-    for t in (3, 35):
-        plane.forward(t, Marker(1))
-
-    assert run(plane, 4) == []
-
-    plane.forward(69, Marker(1))
-
-    assert [arrived(4, 1, 69, last=True)] == run(plane, 5)

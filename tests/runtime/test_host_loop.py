@@ -8,25 +8,6 @@ def counting(seen, event):
     return (*seen, event), (f"{event}a", f"{event}b")
 
 
-def test_what_a_command_brings_about_is_heard_after_its_commands():
-    """Event 2 is told while the first command of event 1 is carried out."""
-    done = []
-
-    def carry_out(command):
-        done.append(command)
-        if command == "1a":
-            loop.dispatch(2)
-            assert loop.busy
-            assert loop.machine == (1,), "it has not been heard yet"
-
-    loop = HostLoop((), counting, carry_out)
-    loop.dispatch(1)
-
-    assert done == ["1a", "1b", "2a", "2b"]
-    assert loop.machine == (1, 2)
-    assert not loop.busy
-
-
 def test_nothing_is_carried_out_when_all_is_over():
     """Neither the commands that are left nor the events that wait; what comes later is heard elsewhere."""
     done, late = [], []

@@ -34,12 +34,3 @@ def test_causes_multiply_within_what_the_plane_takes(factors):
     assert 1 <= num <= 1 << 20
     assert 1 <= den <= 1 << 20
     assert Fraction(num, den) == pytest.approx(float(min(product, 1 << 20)), rel=1e-3)
-
-
-def test_a_cause_that_is_gone_counts_no_more():
-    plane = Plane()
-    speed = Speed(plane)
-    for cause, factor in (("a", 2), ("b", 3), ("a", 1)):
-        speed.slow(0, cause, Fraction(factor))
-
-    assert plane.last_scale == (0, 3, 1)

@@ -42,25 +42,6 @@ def taken(source):
     return draft, loads(text_of(draft)).scenarios[0]
 
 
-def test_keys_that_no_answer_tells_are_taken_with_their_place():
-    source = read_saved(REST)
-    draft, scenario = taken(source)
-
-    assert scenario.restart.heartbeat_interval_ns == 3 * 10**9
-    assert (draft.comments["flink.heartbeat.interval"], draft.comments["cluster.cores"]) == ("d.yaml:10", "d.yaml:14")
-    assert (
-        scenario.checkpoint.interval_ns,
-        scenario.checkpoint.min_pause_ns,
-        str(scenario.checkpoint.barriers),
-    ) == (4 * 10**9, 0, "aligned")
-    assert (scenario.cluster.placement, scenario.restart.strategy, scenario.cluster.profile) == (
-        "isolated",
-        "fixed-delay",
-        "2.x",
-    )
-    assert draft.unknown == infer(source).unknown
-
-
 def test_a_file_answers_what_is_asked_where_an_answer_is_missing():
     source = read_saved(REST)
     answers = {path: answer for path, answer in source.answers.items() if not path.endswith("/checkpoints/config")}

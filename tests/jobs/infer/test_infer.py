@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import Measured, compared, to_recording
+from sim.jobs.observations import compared
 from sim.jobs.reading import read_any
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-from sim.model.units import parse_byte_rate, parse_duration, parse_rate, parse_size
+from sim.model.units import parse_duration, parse_rate
 
 REST = Path(__file__).parents[2] / "data" / "rest"
 
@@ -26,11 +26,6 @@ def text(inference):
 @pytest.fixture(scope="module")
 def pressed():
     return infer_scenario(read_saved(REST / "pressed.zip"))
-
-
-@pytest.fixture(scope="module")
-def keeping_up():
-    return infer_scenario(read_saved(REST / "keeping-up.zip"))
 
 
 @pytest.fixture
@@ -53,32 +48,6 @@ def close(value, truth, *, within=0.1):
     return math.isclose(value, truth, rel_tol=within)
 
 
-def test_the_pressed_job_is_what_was_configured(pressed):
-    """Graph, sizes, state and storage of the run; times within the noise of a busy machine."""
-    job, storage = pressed.document["job"], pressed.document["storage"]
-
-    assert [(name, v.get("input")) for name, v in job.items()] == [
-        ("src", None),
-        ("map", {"src": "hash"}),
-        ("sink", {"map": "hash"}),
-    ]
-    assert close(parse_duration(job["sink"]["service"]), 3_000_000)
-    assert close(parse_size(job["src"]["source"]["record"]), 1008, within=0.01)
-    assert close(parse_size(job["map"]["record"]), 1000, within=0.01)
-    assert close(parse_size(job["map"]["state"]["size"]), 4_096_000, within=0.02)
-    assert pressed.document["checkpoint"] == {
-        "interval": "4 s",
-        "barriers": "aligned",
-        "timeout": "10 min",
-        "tolerable-failed": 1000,
-    }
-    expected = {"profile": "2.x", "version": "2.3.0", "placement": "isolated", "barrier-wake-up": "12 ms"}
-    assert expected == pressed.document["cluster"]
-    assert close(parse_byte_rate(storage["bandwidth"]), 10_000_000, within=0.15)
-    assert close(parse_duration(storage["file-latency"]), 20_000_000)
-    assert close(parse_duration(storage["metadata-latency"]), 20_000_000, within=0.2)
-
-
 def test_the_offered_rate_of_a_pressed_source_is_asked_for(pressed):
     """Only the least it can be is known."""
     assert pressed.document["job"]["src"]["source"]["rate"] == "unlimited"
@@ -91,38 +60,6 @@ def test_the_offered_rate_of_a_pressed_source_is_asked_for(pressed):
     assert "no upper bound, because it never waited for records" in comment
 
 
-def test_the_job_that_keeps_up_is_what_was_configured(keeping_up):
-    """Rates, service, selectivity, skew, work before the barrier, how much of the state changes."""
-    job = keeping_up.document["job"]
-    customer = job["join-customer"]
-
-    assert close(parse_rate(job["orders"]["source"]["rate"]), 600, within=0.02)
-    assert {"orders": {"ship": "hash", "weights": {"counted": pytest.approx([750, 250], abs=10)}}} == customer["input"]
-    assert close(parse_duration(customer["service"]), 1_000_000)
-    assert close(float(customer["fan-out"]), 0.5, within=0.02)
-    assert close(float(customer["state"]["update"].removesuffix(" %")), 50)
-    assert (customer["state"]["backend"], keeping_up.document["checkpoint"]["incremental"]) == ("rocksdb", True)
-    assert job["format"]["input"] == {"join-customer": "forward"}
-    assert job["write"]["input"] == {"format": "rebalance"}
-    assert close(parse_duration(job["write"]["service"]), 500_000)
-    assert close(parse_duration(job["write"]["snapshot"]["pre-barrier"]), 400_000_000)
-    assert [name for name, vertex in job.items() if "pre-barrier" in vertex.get("snapshot", {})] == ["write"]
-    assert keeping_up.document["checkpoint"]["barriers"] == {"aligned-timeout": "10 s"}
-    assert keeping_up.document["cluster"]["placement"] == "spread"
-
-
-@pytest.mark.parametrize("source", ["pressed.zip", "keeping-up.zip", "archive.json.gz"])
-def test_what_is_written_runs(source):
-    """It loads without a warning; under three kinds of barriers, too."""
-    inference = read_any(REST / source).inference
-    study = loads(text(inference), "imported")
-
-    assert study.warnings == ()
-    assert len(study.scenarios) == 1
-    assert inference.question == study.question
-    assert len(loads(text(compared(inference)), "compared").scenarios) == 3
-
-
 def test_several_checkpoints_at_once_are_not_compared(changed):
     """Flink runs unaligned ones one by one: the comparison says that it leaves them out."""
     inference = changed({"/checkpoints/config": lambda answer: answer | {"max_concurrent": 3}})
@@ -130,39 +67,6 @@ def test_several_checkpoints_at_once_are_not_compared(changed):
     assert inference.document["checkpoint"]["max-concurrent"] == 3
     assert "max-concurrent" not in compared(inference).document["checkpoint"]
     assert any("one by one" in lost for lost in compared(inference).not_modelled)
-
-
-@pytest.mark.parametrize("source", ["pressed.zip", "keeping-up.zip", "archive.json.gz"])
-def test_every_value_has_a_word_on_where_it_is_from(source):
-    """The value or a section above it has a comment, except for keys that only lay out the file."""
-    inference = read_any(REST / source).inference
-    silent = {"version", "run.duration", "flink"}
-
-    def leaves(value, path):
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                yield from leaves(inner, f"{path}.{key}" if path else key)
-        else:
-            yield path
-
-    def origin(path):
-        steps = path.split(".")
-        return any(
-            ".".join(steps[:n]) in inference.comments for n in range(3 if steps[0] == "job" else 1, len(steps) + 1)
-        )
-
-    own = ("parallelism", "max-parallelism")  # the job says so itself
-    assert [
-        path
-        for path in leaves(inference.document, "")
-        if not origin(path) and path not in silent and not path.endswith(own)
-    ] == []
-
-
-def test_unknowns_are_marked_where_they_stand(pressed, keeping_up):
-    """As often in the file as in the list."""
-    for inference in (pressed, keeping_up):
-        assert len(inference.unknown) == text(inference).count("UNKNOWN:")
 
 
 def test_a_backlog_that_is_told_says_what_arrives():
@@ -181,13 +85,6 @@ def test_a_backlog_that_is_told_says_what_arrives():
 
     assert close(parse_rate(inference.document["job"]["src"]["source"]["rate"]), emitted + 400, within=0.06)
     assert [text for text in inference.unknown if "entry" not in text] == []
-
-
-def test_without_metrics_totals_must_do(changed):
-    inference = changed(samples=False)
-
-    assert close(parse_duration(inference.document["job"]["sink"]["service"]), 3_000_000)
-    assert "totals since its start" in inference.comments["job.sink.service"]
 
 
 def test_without_anything_measured_everything_is_asked(changed):
@@ -314,14 +211,6 @@ def test_every_setting_of_checkpoints(changed, config, checkpoint):
     assert loads(text(inference), "imported").warnings == ()
 
 
-def test_a_changelog(changed):
-    inference = changed({"/checkpoints/config": lambda answer: answer | {"state_changelog_enabled": True}})
-
-    assert inference.document["job"]["map"]["state"]["changelog"] == {"materialize": "10 min"}
-    assert "sink: How large is an entry of its state: its size / the number of its keys?" in inference.unknown
-    assert loads(text(inference), "imported").warnings == ()
-
-
 @pytest.mark.parametrize(
     ("strategy", "expected"),
     [
@@ -403,39 +292,6 @@ def test_heartbeats_and_the_provider_of_task_managers(changed, key, provider):
     assert (None, provider) == (restart.heartbeat_failures, restart.provider)
 
 
-def test_an_older_flink(changed):
-    """Its buffers are configurable; it accumulates no busy time."""
-    options = [{"key": "taskmanager.network.memory.floating-buffers-per-gate", "value": "16"}]
-    inference = changed(
-        {"/jobmanager/config": lambda _: options, "@/config": lambda config: config | {"flink-version": "1.17.2"}}
-    )
-
-    assert inference.document["cluster"]["profile"] == "1.20"
-    assert inference.document["flink"]["taskmanager.network.memory.floating-buffers-per-gate"] == "16"
-
-
-def test_task_managers_with_several_slots(changed):
-    """The placement that has about as many local channels."""
-
-    def everywhere(manager):
-        def edit(vertex):
-            for subtask in vertex["subtasks"]:
-                subtask["taskmanager-id"] = manager(subtask["subtask"])
-            return vertex
-
-        return edit
-
-    def placed(manager):
-        snapshot = read_saved(REST / "pressed.zip")
-        details = {p: everywhere(manager)(copy.deepcopy(a)) for p, a in snapshot.answers.items() if "/vertices/" in p}
-        return infer_scenario(RestSnapshot("x", snapshot.job, {**snapshot.answers, **details})).document["cluster"][
-            "placement"
-        ]
-
-    assert placed(lambda _: "one") == "single"
-    assert placed(str) == "spread"
-
-
 def test_a_bounded_job_that_finished_has_so_many_records():
     inference = read_any(REST / "archive.json.gz").inference
     source = inference.document["job"]["src"]["source"]
@@ -474,39 +330,3 @@ def test_a_job_that_goes_in_circles(changed):
 
     with pytest.raises(RecordingError, match="has a cycle"):
         changed({"/plan": edit})
-
-
-def test_names_from_outside_stay_inside_their_comments():
-    """A job may be called anything: no line of the file begins with what somebody else wrote."""
-    snapshot = read_saved(REST / "pressed.zip")
-    answers = copy.deepcopy(dict(snapshot.answers))
-    job = answers[f"/jobs/{snapshot.job}"]
-    job["name"] = job["vertices"][0]["name"] = "x\nrun: {duration: 1 ns}\n\x1b[31m: [{#" + "y" * 500
-    inference = infer_scenario(RestSnapshot("http://h\nevil: 1", snapshot.job, answers, snapshot.samples))
-    written = text(inference)
-
-    assert loads(written, "imported").warnings == ()
-    assert not any(line.startswith(("run: {duration: 1 ns}", "evil")) for line in written.splitlines())
-    assert "\x1b" not in written
-
-
-@pytest.mark.parametrize("name", ["pressed", "keeping-up"])
-def test_the_tables_are_those_of_a_recording(name):
-    """Checkpoints, subtasks and metrics of the vertices by the names of the scenario."""
-    recording = to_recording(read_saved(REST / f"{name}.zip"))
-    vertices = set(recording.inference.document["job"])
-    busy = recording.metric("sink" if name == "pressed" else "write", "accumulateBusyTimeMs")
-
-    assert isinstance(recording, Measured)
-    assert vertices == set(recording.subtasks_table()["vertex"])
-    assert {"COMPLETED"} == set(recording.checkpoints_table()["status"])
-    assert busy.index.is_monotonic_increasing
-    assert 2 <= len(busy) < len(read_saved(REST / f"{name}.zip").samples)
-
-
-@pytest.mark.parametrize(("interval_ms", "lasts_s"), [(1000, 60), (30_000, 360), (600_000, 3600), (10_000_000, 60)])
-def test_a_run_lasts_for_some_checkpoints(changed, interval_ms, lasts_s):
-    """Twelve intervals, a minute at least and an hour at most; an interval beyond an hour is none."""
-    inference = changed({"/checkpoints/config": lambda answer: answer | {"interval": interval_ms}})
-
-    assert lasts_s * 10**9 == parse_duration(inference.document["run"]["duration"])

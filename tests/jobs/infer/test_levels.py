@@ -1,6 +1,5 @@
 """Where a history of sizes stops to rise."""
 
-import math
 import random
 
 import pytest
@@ -25,34 +24,3 @@ def test_a_rise_that_ends_is_a_level(ends_s, noise):
     assert ends_s == pytest.approx(SECONDS[level.first], abs=5)
     assert 2e6 + 1e6 * ends_s == pytest.approx(level.size_bytes, rel=0.02)
     assert pytest.approx(level.per_second, rel=0.1) == 1e6
-
-
-@pytest.mark.parametrize(
-    "rise",
-    [
-        lambda second: 2e6 + 1e6 * second,
-        lambda second: 2e6 + 1e6 * math.sqrt(second),
-        lambda _: 2e6,
-        lambda second: 2e6 + 1e6 * min(second, 80),
-        lambda second: 2e6 + (1e6 * second if second < 50 else 3e5 * second + 35e6),
-        lambda second: 2e6 + 1e6 * (second % 35),
-        lambda second: 50e6 - 1e6 * min(second, 50),
-        lambda second: 2e6 + (1e6 * second if second < 50 else 20e6),
-    ],
-    ids=[
-        "a line",
-        "slower and slower",
-        "constant",
-        "ends too late to tell",
-        "slower",
-        "a saw",
-        "falls",
-        "falls at once",
-    ],
-)
-def test_any_other_history_has_none(rise):
-    assert None is level_of(SECONDS, sizes(rise, 0.01))
-
-
-def test_a_short_history_has_none():
-    assert None is level_of(SECONDS[:9], [min(second, 20.0) for second in SECONDS[:9]])

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.jobs.evidence.backtest import backtest
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.reading import read_any
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.units import parse_duration, parse_number
 
 DATA = Path(__file__).parents[2] / "data"
-USERS = DATA / "users-jobs"
 
 
 @pytest.fixture
@@ -57,13 +54,6 @@ def service_ms(sink):
     return parse_duration(sink["service"]) / 1e6
 
 
-def test_equal_subtasks_have_no_factors(inferred):
-    sink, _ = inferred()
-
-    assert factors(sink) == {}
-    assert service_ms(sink) == pytest.approx(3.06, rel=0.01)
-
-
 def test_full_subtasks_that_differ_have_factors(inferred):
     """One reads 1.5 times as many records in the same time: 2.04 and 3.06 ms, by records 2.45 ms."""
     sink, comments = inferred(records=(1.5, 1))
@@ -73,34 +63,8 @@ def test_full_subtasks_that_differ_have_factors(inferred):
     assert "of subtask 1: 3.07 ms ±" in comments["job.sink.service-factor.1"]
 
 
-def test_a_subtask_that_waits_is_not_slower(inferred):
-    """It reads 0.4 times as many records, and is busy for half of its time: 3.8 ms for a record, of which some are for waking up."""
-    sink, comments = inferred(records=(0.4, 1), idle=(0.5, 0))
-
-    assert factors(sink) == {}
-    assert service_ms(sink) == pytest.approx(3.06, rel=0.01)
-    assert "of subtask 1, which is full and sets the pace; mean 3.28 ms" in comments["job.sink.service"].replace(
-        "\n", " "
-    )
-
-
 def test_a_subtask_that_is_faster_although_it_waits_has_a_factor(inferred):
     sink, comments = inferred(records=(0.75, 1), idle=(0.5, 0))
 
     assert pytest.approx(factors(sink), rel=0.02) == {"0": 0.667}
     assert "busy 50% of its time, so at most" in comments["job.sink.service-factor.0"].replace("\n", " ")
-
-
-def test_what_a_few_samples_say_is_noise(inferred):
-    sink, _ = inferred(records=(1.5, 1), samples=3)
-
-    assert factors(sink) == {}
-
-
-@pytest.mark.parametrize("name", ["J4-pressed-aligned-r1", "J4-pressed-unaligned-r1", "J4-pressed-timeout500-r1"])
-def test_throughput_of_a_job_with_a_hot_key(name):
-    """The mean over subtasks set the bottleneck 9 to 10 % low."""
-    throughput = backtest(read_any(USERS / f"{name}.zip")).of("throughput")
-
-    assert throughput.off == ()
-    assert throughput.observed.p50 == pytest.approx(throughput.predicted.p50, rel=0.027)

@@ -34,17 +34,6 @@ def test_an_archive_is_a_snapshot():
     assert snapshot.samples == {}
 
 
-def test_answers_that_are_json_already(tmp_path):
-    """Not text of it, as a server would send them."""
-    archive = document()
-    for entry in archive["archive"]:
-        entry["json"] = json.loads(entry["json"])
-    path = tmp_path / "archive"
-    path.write_text(json.dumps(archive))
-
-    assert read_source([ARCHIVE]).answers == read_source([path]).answers
-
-
 @pytest.mark.parametrize(
     "entry", [1, {}, {"path": 3, "json": "{}"}, {"path": "jobs", "json": "{}"}, {"path": "/jobs/x"}], ids=str
 )

@@ -32,33 +32,6 @@ def triggered(number, at_ms, kind="CHECKPOINT", job=JOB):
 
 
 @pytest.mark.parametrize(
-    ("trigger", "completion"),
-    [
-        (
-            "Triggering checkpoint 7 @ 1000 for job {job}.",
-            "Completed checkpoint 7 for job {job} (2048 bytes in 350 ms).",
-        ),
-        (
-            "Triggering checkpoint 7 (type=CHECKPOINT) @ 1000 for job {job}.",
-            "Completed checkpoint 7 for job {job} (2048 bytes in 350 ms).",
-        ),
-        (
-            "Triggering checkpoint 7 (type=CheckpointType{{name='Checkpoint', sharingFilesStrategy=FORWARD}}) @ 1000 for job {job}.",
-            "Completed checkpoint 7 for job {job} (2048 bytes, checkpointDuration=350 ms, finalizationTime=-1 ms).",
-        ),
-    ],
-    ids=["1.9", "1.11", "2.x"],
-)
-def test_a_completed_checkpoint(tmp_path, trigger, completion):
-    """In the words of all versions."""
-    path = log(tmp_path, line("10:00:00", trigger.format(job=JOB)), line("10:00:01", completion.format(job=JOB)))
-    point = read_logs([path]).checkpoints[7]
-
-    assert (point.status, point.triggered_ms, point.size_bytes, point.duration_ms) == ("COMPLETED", 1000, 2048, 350)
-    assert not point.is_savepoint
-
-
-@pytest.mark.parametrize(
     ("message", "reason"),
     [
         ("Checkpoint 7 of job {job} expired before completing.", "expired"),
@@ -103,15 +76,6 @@ def test_triggers_that_got_no_id_and_restores_are_counted(tmp_path):
     assert (len(read_logs([path]).refusals), read_logs([path]).restored) == (1, 1)
 
 
-def test_savepoints_are_told_apart(tmp_path):
-    kind = "SavepointType{name='Savepoint', postCheckpointAction=NONE, formatType=CANONICAL}"
-    points = read_logs(
-        [log(tmp_path, line("10:00:00", triggered(1, 1, kind)), line("10:00:00", triggered(2, 1, "SAVEPOINT")))]
-    ).checkpoints
-
-    assert [point.is_savepoint for point in points.values()] == [True, True]
-
-
 @pytest.mark.parametrize(
     "layout",
     [
@@ -147,14 +111,6 @@ def test_parts_of_a_log(tmp_path):
 
     assert {number: point.status for number, point in read.checkpoints.items()} == {6: "IN_PROGRESS", 7: "COMPLETED"}
     assert read.checkpoints[7].triggered_ms == 1
-
-
-def test_what_else_a_log_tells():
-    """Vertices with their parallelism, as they were scheduled."""
-    read = read_logs([LOG])
-
-    assert read.vertices == {"Source: src": 2, "map": 2, "sink": 2}
-    assert len(read.checkpoints) > 20
 
 
 def test_configuration_and_version(tmp_path):

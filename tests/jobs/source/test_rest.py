@@ -189,14 +189,6 @@ def test_many_jobs_are_not_all_named(fake_flink, ask):
     assert "and 92 more" in refusal(ask, fake)
 
 
-def test_a_job_that_ended_is_read_from_what_is_left(fake_flink, ask):
-    """No metrics are watched for."""
-    fake = fake_flink()
-    overview(fake, (fake.job, "orders", "CANCELED"))
-
-    assert ask(fake, fake.job).samples == {}
-
-
 def test_a_job_that_ends_meanwhile_ends_the_window(fake_flink, ask):
     """What was sampled before counts."""
     fake = fake_flink()
@@ -290,11 +282,3 @@ def test_a_server_that_answers_nothing(fake_flink, ask):
 
     assert "/config: HTTP 503" in refusal(ask, fake)
     assert len(fake.requests) == 3
-
-
-def test_an_interrupt_is_an_interrupt(fake_flink, ask):
-    def ctrl_c(_):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ask(fake_flink(), watch=ctrl_c)

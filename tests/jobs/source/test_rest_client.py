@@ -46,14 +46,6 @@ def test_a_passing_trouble_is_waited_out(fake, pauses, fault):
     assert 1.2 < pauses[1] / pauses[0] < 3.4
 
 
-def test_a_lasting_trouble_is_told(fake, pauses):
-    """After so many attempts."""
-    fake.faults["/config"] = [503] * 10
-
-    assert "HTTP 503" in refusal(Client(fake.url, pause=pauses.append))
-    assert ATTEMPTS == len(fake.requests) == len(pauses) + 1
-
-
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -295,14 +287,6 @@ def test_a_redirect_within_the_server_is_followed(fake):
     redirecting(fake, "/jobs/overview")
 
     assert "jobs" in Client(fake.url).get("/config")
-
-
-def test_pauses_are_no_longer_than_what_is_left(fake, pauses):
-    fake.faults["/config"] = [503] * 10
-    refusal(Client(fake.url, total_s=0.3, pause=pauses.append))
-
-    assert pauses
-    assert max(pauses) <= 0.3
 
 
 def test_all_questions_together_have_an_end(fake):

@@ -23,17 +23,6 @@ def test_a_chain_is_taken_apart(vertex, chain):
     assert chain == operators(vertex)
 
 
-def test_names_are_short_and_say_what_it_is():
-    assert short_names(
-        [
-            "Source: src",
-            "Source: Kafka Source -> Map",
-            "Window(TumblingEventTimeWindows(5000), Trigger)",
-            "Calc[2](select=[a]) -> Sink[3]",
-        ]
-    ) == ["src", "kafka-source+map", "window", "calc-2+sink-3"]
-
-
 def test_names_are_unique_and_never_empty():
     """Long chains are cut, whatever is no word is called vertex."""
     long = " -> ".join(f"operator {i}" for i in range(20))

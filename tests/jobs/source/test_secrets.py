@@ -1,17 +1,13 @@
 """What is sent to a colleague holds no secrets, however they are written; everything else stays."""
 
 import time
-from pathlib import Path
 
 import pytest
 
-from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved, save
 from sim.jobs.source.secrets import HIDDEN, is_secret, masked, masked_text
-from sim.model.schema.flink_keys import current_names, modelled_keys
 
-REST = Path(__file__).parents[2] / "data" / "rest"
 JOB = "a" * 32
 
 
@@ -94,31 +90,6 @@ def test_secrets_inside_of_texts(text):
     assert count >= 1
 
 
-@pytest.mark.parametrize(
-    "text", ["AKIAABCDEFGHIJKLMNOP", "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK", "ghp_abcdefghijklmnopqrst0123"]
-)
-def test_secrets_that_are_known_by_their_look(text):
-    assert f"x {HIDDEN}" == masked_text(f"x {text}")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Source: orders -> tokenizer -> Sink: Writer",
-        "s3://bucket/checkpoints",
-        "hdfs://namenode:8020/x",
-        "0.Source__orders.numRecordsIn",
-        "HashJoin(where=[(id = id0)], select=[id, name])",
-        "container@host",
-        "org.apache.flink.x.TokenBucket",
-        "a: b",
-        "1,000,000",
-    ],
-)
-def test_what_is_no_secret_stays(text):
-    assert (text, 0) == hidden(text)
-
-
 def test_a_secret_is_counted_once_and_hidden_once():
     answer = {"user-config": {"password": "hunter2", "rate": "5"}, "x": "password=hunter2"}
     left, count = hidden(answer)
@@ -134,21 +105,6 @@ def test_what_is_saved_is_masked_unless_somebody_says_otherwise(tmp_path):
     assert read_saved(tmp_path / "masked").of_job() == {"password": HIDDEN}
     assert save(snapshot, tmp_path / "whole", keep_secrets=True) == 0
     assert snapshot.answers == read_saved(tmp_path / "whole").answers
-
-
-def test_no_option_of_a_scenario_is_taken_for_a_secret():
-    """Else what was masked would be another job."""
-    assert [key for key in (*modelled_keys(), *current_names()) if is_secret(key)] == []
-
-
-@pytest.mark.parametrize("name", ["pressed", "keeping-up"])
-def test_a_scenario_without_secrets_is_the_same(name):
-    """These answers hold none."""
-    snapshot = read_saved(REST / f"{name}.zip")
-    masked_snapshot, count = masked(snapshot)
-
-    assert count == 0
-    assert infer_scenario(snapshot) == infer_scenario(masked_snapshot)
 
 
 def test_what_is_cut_off_ends_before_a_word():

@@ -48,13 +48,6 @@ def test_a_wide_job_is_asked_with_a_few_requests_at_once(job_manager):
     assert len(infer_scenario(snapshot).document["job"]) == VERTICES
 
 
-def test_a_small_job_is_asked_one_thing_after_the_other(job_manager):
-    manager = job_manager(MAX_SEQUENTIAL_REQUESTS // 4)
-    fetch(manager.url, sample_s=0)
-
-    assert manager.most_at_once == 1
-
-
 def test_metrics_of_a_wide_job_are_sampled_at_once(job_manager, monkeypatch):
     """Every vertex is in each sample, under its own name."""
     monkeypatch.setattr(fetching, "POLL_S", 0.0)

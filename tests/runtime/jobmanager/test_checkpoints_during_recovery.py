@@ -45,22 +45,6 @@ def test_tasks_run_as_soon_as_their_in_flight_data_is_read():
     assert quick.running_ns - quick.deployed_ns < 20 * MS
 
 
-def test_a_checkpoint_during_recovery_holds_what_is_not_processed_yet():
-    """The second failure comes back to it; without the switch it comes back to the checkpoint of the first."""
-    kept = {}
-    for name, options in (("off", OFF), ("both", BOTH)):
-        instance = ended(UNALIGNED, options, 2000, 2700, sink_ns=40 * MS)
-        stats = instance.job.recovery.stats
-        kept[name] = (stats[1].checkpoint, stats[2].checkpoint)
-        if name == "both":
-            during = instance.stats[stats[2].checkpoint]
-            assert during.trigger_ns > stats[1].running_ns
-            assert sum(part.captured_input_bytes for part in during.subtasks.values()) > 1000
-
-    assert kept["off"][0] == kept["off"][1]
-    assert kept["both"][0] < kept["both"][1]
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "placement"),
     [

@@ -11,7 +11,7 @@ from sim.protocol.recovery import JobStatus
 from sim.results.journal import Happening, Journal
 from sim.results.tables import RecoveryStats
 from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartsSoFar
-from tests.laws.small_jobs import MS, SECOND, chain, scenario
+from tests.laws.small_jobs import MS, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
 
 HOSTS = (0, 1, 2, 0)
@@ -108,21 +108,6 @@ def cluster():
 
 
 class TestFailures:
-    def test_an_exception_is_reported_after_a_while(self, cluster):
-        cluster.host.fail_tasks([2], "killed")
-        assert {2} == cluster.stopped()
-        assert ("halt", [2]) in cluster.calls
-        assert cluster.noted(Happening.TASK_FAILED) == [(2, 0)]
-        assert [(FAIL_MS, recovery.TasksFailed, {2})] == cluster.events(99)
-
-    def test_who_does_not_run_cannot_fail(self, cluster):
-        cluster.tasks[1].stopped = True
-        cluster.job_end.finished = frozenset({2})
-        cluster.host.fail_tasks([1, 2, 3], "killed")
-        assert [(FAIL_MS, recovery.TasksFailed, {3})] == cluster.events(99)
-        cluster.host.fail_tasks([1, 2, 3], "killed")
-        assert cluster.events(199) == []
-
     def test_readers_notice_a_lost_task_manager_by_their_connections(self, cluster):
         """Tasks 0 and 3 are on it; what its source wrote is read on another one."""
         cluster.host.lose_host(0, GONE)
@@ -132,72 +117,8 @@ class TestFailures:
         assert cluster.noted(Happening.TASK_MANAGER_LOST) == [(-1, 0)]
         assert [(RESET_MS + FAIL_MS, recovery.TasksFailed, {0, 3})] == cluster.events(900)
 
-    @pytest.mark.parametrize("how", ["silent", "no reader elsewhere", "its readers have stopped"])
-    def test_else_by_its_heartbeats(self, cluster, how):
-        number, what = (2, GONE) if how == "no reader elsewhere" else (0, SILENT if how == "silent" else GONE)
-        if how == "its readers have stopped":
-            cluster.tasks[2].stopped = True
-        cluster.host.lose_host(number, what)
-        ((at_ms, _, _),) = cluster.events(900)
-        assert at_ms == MISSED_MS + FAIL_MS
-
-    def test_what_has_finished_there_is_not_missed(self, cluster):
-        cluster.job_end.finished = frozenset({0})
-        cluster.host.lose_host(0, GONE)
-        assert {3} == cluster.stopped()
-        assert {3} == cluster.events(900)[0][2]
-
-    def test_nobody_misses_one_whose_tasks_have_stopped(self, cluster):
-        for task in (0, 3):
-            cluster.tasks[task].stopped = True
-        cluster.host.lose_host(0, GONE)
-        assert cluster.events(900) == []
-
-    def test_a_task_that_waits_for_its_deployment_is_missed_again(self, cluster):
-        """Though it has stopped, or had finished."""
-        for task in (0, 3):
-            cluster.tasks[task].stopped = True
-        cluster.job_end.finished = frozenset({0})
-        cluster.host.restores[1] = SimpleNamespace(awaits=lambda task: task == 0, give_up=cluster.call("give up"))
-        cluster.host.lose_host(0, GONE)
-        assert [(RESET_MS + FAIL_MS, recovery.TasksFailed, {0})] == cluster.events(900)
-        assert ("give up", [0, 3]) in cluster.calls
-
-    @pytest.mark.parametrize(("task", "tasks"), [(None, set(ALL)), (2, {2})])
-    def test_failed_checkpoints_fail_the_job_or_the_task_that_declined(self, cluster, task, tasks):
-        cluster.host.fail_job("too many", task)
-        assert [(0, recovery.TasksFailed, tasks)] == cluster.events()
-        assert cluster.host._failure == ("checkpoints", "too many", 0)
-
 
 class TestWithoutAJobManager:
-    def test_tasks_stop_when_they_have_heard_no_heartbeat(self, cluster):
-        cluster.tasks[1].stopped = True
-        cluster.job_end.finished = frozenset({2})
-        cluster.host.lose_job_manager(900 * MS)
-        cluster.env.run((MISSED_MS - 1) * MS)
-        assert {1} == cluster.stopped()
-        cluster.env.run(MISSED_MS * MS)
-        assert {0, 1, 3} == cluster.stopped()
-        assert cluster.noted(Happening.TASK_FAILED) == [(0, 0), (3, 0)]
-        cluster.env.run(900 * MS)
-        assert cluster.host._failure == ("job-manager", "job manager lost", MISSED_MS * MS)
-
-    def test_reports_are_lost(self, cluster):
-        cluster.host.lose_job_manager(900 * MS)
-        cluster.host.dispatch("event")
-        assert cluster.heard == []
-
-    def test_another_one_takes_over_in_time(self, cluster):
-        cluster.host.lose_job_manager(100 * MS)
-        assert cluster.host.elected is not None
-        assert [(100, recovery.JobManagerReturned, set())] == cluster.events(100)
-        assert [row[0] for row in cluster.calls] == ["lose leader", "elect leader", "elect", "succeed"]
-        assert cluster.host.elected is None
-        assert cluster.host._failure == ("job-manager", "job manager lost", 100 * MS)
-        cluster.env.run(SECOND)
-        assert set() == cluster.stopped(), "the heartbeats of the other one have come"
-
     def test_one_that_is_lost_before_it_comes(self, cluster):
         cluster.host.lose_job_manager(100 * MS)
         cluster.env.run(50 * MS)
@@ -223,32 +144,6 @@ class TestCancellations:
         cluster.host.carry_out(recovery.CancelTasks(restart, frozenset(tasks)))
         return cluster.host.stats[restart]
 
-    def test_all_tasks_stop_at_once(self, cluster):
-        cluster.env.run(9)
-        stats = self.cancel(cluster)
-        assert (stats.number, stats.kind, stats.what, stats.failed_ns, stats.detected_ns, stats.tasks) == (
-            1,
-            "task",
-            "killed",
-            7,
-            9,
-            4,
-        )
-        assert (set(ALL), 9) == (cluster.stopped(), stats.cancelled_ns)
-        assert ("restarting", 1) in cluster.calls
-        assert [(0, recovery.TasksCancelled, set())] == cluster.events()
-
-    def test_threads_at_work_are_waited_for(self, cluster):
-        for task in (1, 2):
-            cluster.tasks[task].occupied = True
-        stats = self.cancel(cluster)
-        cluster.env.run(10 * MS)
-        cluster.tasks[2].freed()
-        assert cluster.events() == []
-        cluster.tasks[1].freed()
-        assert [(10, recovery.TasksCancelled, set())] == cluster.events()
-        assert stats.cancelled_ns == 10 * MS
-
     def test_a_watchdog_takes_the_task_managers_down_of_those_that_do_not_stop(self, cluster):
         """Those that have stopped meanwhile keep theirs."""
         for task in (1, 2):
@@ -260,23 +155,6 @@ class TestCancellations:
         cluster.env.run(50 * MS)
         assert cluster.noted(Happening.TASK_MANAGER_LOST) == [(-1, 1)]
 
-    def test_without_a_timeout_nobody_watches(self, cluster):
-        cluster.context.scenario = replace(
-            cluster.context.scenario, restart=replace(cluster.context.scenario.restart, cancellation_timeout_ns=0)
-        )
-        cluster.tasks[1].occupied = True
-        self.cancel(cluster)
-        assert cluster.env.next_ns is None
-
-    def test_a_deployment_that_is_tried_again_goes_on_as_the_same_restart(self, cluster):
-        stats = self.cancel(cluster)
-        cluster.host._again = stats
-        again = self.cancel(cluster, tasks={1, 2}, restart=2)
-        assert again is stats
-        assert (again.number, again.tasks, list(cluster.host.stats)) == (2, 2, [2])
-        assert again.cancelled_ns == 0, "the first time counts"
-        assert cluster.host._again is None
-
     def test_a_restart_waits_for_its_delay(self, cluster):
         cluster.host.carry_out(recovery.ArmRestart(1, 40 * MS))
         assert [(43, recovery.RestartDelayElapsed, set())] == cluster.events(99)
@@ -285,30 +163,6 @@ class TestCancellations:
 
 
 class TestTheScheduler:
-    def test_it_starts_with_the_first_task_that_runs(self, cluster):
-        cluster.machine.initializing = frozenset({1, 2})
-        cluster.host.carry_out(recovery.ResumeCheckpoints())
-        assert cluster.calls == []
-        cluster.host.task_runs(2)
-        assert cluster.calls == [("start", 1, True)]
-        assert [(0, recovery.TaskInitialized, set())] == cluster.events()
-        cluster.host.task_runs(1)
-        assert len(cluster.calls) == 1
-
-    def test_of_another_job_manager_with_the_last_one(self, cluster):
-        cluster.machine.initializing, cluster.host._anew = frozenset({2}), True
-        cluster.host.carry_out(recovery.ResumeCheckpoints())
-        cluster.host.task_runs(1)
-        assert cluster.calls == []
-        cluster.machine.initializing = frozenset()
-        cluster.host.task_runs(2)
-        assert cluster.calls == [("start", 1, False)]
-
-    def test_before_two_it_starts_when_the_job_is_running(self):
-        cluster = Cluster(profile="1.20")
-        cluster.host.carry_out(recovery.ResumeCheckpoints())
-        assert cluster.calls == [("start", 1, True)]
-
     def test_a_failure_suspends_it(self, cluster):
         cluster.host.carry_out(recovery.ResumeCheckpoints())
         cluster.host.carry_out(recovery.SuspendCheckpoints())
@@ -327,12 +181,6 @@ class TestAnotherInstance:
     def stats(self, number, deployed_ns):
         return RecoveryStats(number, "task-manager", "lost", 0, 0, 4, deployed_ns=deployed_ns)
 
-    def test_it_goes_on_with_a_restart_that_waits_for_slots(self, cluster):
-        cluster.host.stats = {1: self.stats(1, 5), 2: self.stats(2, -1), 3: self.stats(3, -1)}
-        waiting = cluster.host.stats[3]
-        assert RestartsSoFar("strategy", waiting) == cluster.host.left()
-        assert list(cluster.host.stats) == [1, 2]
-
     def test_a_job_that_ran_leaves_none(self, cluster):
         cluster.host.stats = {1: self.stats(1, 5)}
         assert RestartsSoFar("strategy", None) == cluster.host.left()
@@ -347,14 +195,6 @@ class TestAnotherInstance:
             cluster.host._again,
             cluster.host._inherited,
         )
-
-    @pytest.mark.parametrize(
-        ("restart", "absent", "is_current"), [(1, False, True), (2, False, False), (1, True, False)]
-    )
-    def test_only_the_latest_restart_of_a_job_manager_is_current(self, cluster, restart, absent, is_current):
-        if absent:
-            cluster.host.lose_job_manager(SECOND)
-        assert is_current == cluster.host._is_current(restart)
 
     def test_while_it_restarts_it_is_not_running(self, cluster):
         assert not cluster.host.restarting

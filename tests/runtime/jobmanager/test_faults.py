@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, Kill, Rescale, Restart, SlowTask, StorageOutage, When
+from sim.model.faults import Fault, Rescale, Restart, SlowTask, StorageOutage, When
 from sim.model.scenario import Instances
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
@@ -19,19 +19,6 @@ def run(chained, *faults, seconds=6):
     return simulate(
         replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="compiled"
     )
-
-
-def killed(result):
-    return [entry.task for entry in result.journal if entry.happening is Happening.TASK_FAILED]
-
-
-def test_each_job_loses_tasks_of_its_own():
-    """Victims of the next job are the next ones drawn: those of one job with as many faults."""
-    kills = [Fault(Kill(), When((at * SECOND // 2,))) for at in (2, 3, 4, 8, 9, 10)]
-    chained = killed(run(TWO_JOBS, *kills))
-
-    assert killed(run({}, *kills)) == chained
-    assert chained[:3] != chained[3:]
 
 
 @pytest.mark.parametrize("chained", [RESCALED, TWO_JOBS], ids=["rescaled", "two jobs"])
@@ -54,13 +41,6 @@ def test_an_outage_of_storage_goes_on(chained):
     assert not completed.between(2001, 3499).any()
     assert completed.gt(3500).any(), "then all is well again"
     assert result.violations == ()
-
-
-def test_a_subtask_there_is_only_after_rescaling():
-    """Before it nobody is hit."""
-    result = run(RESCALED, Fault(Kill("sink", 2), When((2 * SECOND,))), Fault(Kill("sink", 2), When((4 * SECOND,))))
-
-    assert killed(result) == [6]
 
 
 def test_a_fault_that_fails_nothing_is_told_all_the_same():

@@ -73,24 +73,6 @@ def completed(result):
     return set(result.checkpoints.id[result.checkpoints.status == "COMPLETED"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_checkpoint_is_the_set_of_its_parts(kind):
-    """Nothing is lost or done twice, though the region comes back where it stood a checkpoint before the other one."""
-    result, region, numbers = run(**KINDS[kind])
-    names = result.tasks
-    even = {number for number in completed(result) if number % 2 == 0}
-    first, second = result.recoveries.sort_values("failed").replayed_records
-
-    assert result.violations == ()
-    assert {(number, task): number - 1 for number in even for task in region} == numbers
-    assert {6} == set(result.recoveries.restored_checkpoint)
-    assert len(names) - len(region) == len(result.subtasks[result.subtasks.id == 6]), "the region does nothing for it"
-    assert second > first + 500, "a second more, at 1k/s and above"
-    assert (kind == "unaligned") == bool(result.recoveries.recovered_bytes.min() > 0), (
-        "in-flight data of the kept part is read again"
-    )
-
-
 @pytest.mark.parametrize(("kind", "files"), [("aligned", 1), ("unaligned", 3)])
 def test_the_files_of_a_kept_part_go_with_the_last_checkpoint_that_names_them(kind, files):
     """State, and in-flight data of two tasks.  The directory of the checkpoint they were written for is gone before."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.model.job import Backlog
-from sim.runtime.jobmanager.coordinator_host import LOOK_NS, _Enumerator
+from sim.runtime.jobmanager.coordinator_host import _Enumerator
 from tests.runtime.task.fake_slots import FakeClock
 
 LOG = SimpleNamespace(total=1000, due=lambda ordinal: ordinal)
@@ -43,35 +43,6 @@ class Looking:
         return [is_behind for _, is_behind in self.reports]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "reports"), [(0, 0, [True]), (99, 100, [True]), (100, 99, [True]), (100, 100, [])]
-)
-def test_a_source_is_behind_while_a_subtask_reads_history(first, second, reports):
-    assert reports == Looking(Backlog(records=100)).report(first, second)
-
-
-def test_it_says_so_once_and_once_that_it_is_over():
-    looking = Looking(Backlog(records=100))
-    assert [looking.report(served, 100) for served in (0, 50, 100, 150)] == [[True], [], [False], []]
-
-
-def test_it_looks_again_after_a_while():
-    looking = Looking(Backlog(records=100))
-    looking.report(0, 0)
-    looking.served[1:3] = 100
-    looking.env.run(LOOK_NS - 1)
-    assert looking.reports == [(1, True)]
-    looking.env.run(LOOK_NS)
-    assert looking.reports == [(1, True), (1, False)]
-    assert looking.env.next_ns == 2 * LOOK_NS
-
-
-def test_a_silent_subtask_is_not_looked_at():
-    looking = Looking(Backlog(records=100))
-    looking.served[3] = 0
-    assert looking.report(100, 100) == []
-
-
 @pytest.mark.parametrize(("now", "reports"), [(109, []), (110, []), (111, [True])])
 def test_a_source_lags_when_a_record_has_waited_for_longer(now, reports):
     assert reports == Looking(Backlog(lag_ns=10)).report(100, 500, now)
@@ -90,10 +61,3 @@ def test_another_job_manager_knows_nothing_until_it_is_told():
     assert looking.report(0, 0) == []
     looking.machine.leader = 2
     assert looking.report(100, 100) == []
-
-
-def test_without_a_job_manager_nothing_is_behind():
-    looking = Looking(Backlog(records=100))
-    looking.report(0, 0)
-    looking.machine.absent = True
-    assert looking.report(0, 0) == [False]

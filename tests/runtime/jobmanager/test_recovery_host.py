@@ -13,19 +13,16 @@ from sim.model.faults import (
     NetworkOutage,
     Rescale,
     Restart,
-    SlowTask,
-    StorageOutage,
     TaskManagerLost,
     When,
 )
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
-from sim.model.state import State, StateOptions
+from sim.model.state import StateOptions
 from sim.plane.interface import ThreadState
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
-from tests.oracle import oracle
 
 ENGINE = "compiled"
 FIXED = Restart(
@@ -80,42 +77,6 @@ def test_the_timeline_of_a_restart():
     assert result.job_status == "RUNNING"
 
 
-def test_the_first_task_that_runs_starts_the_schedule():
-    """Here a sink: sources and stages read 50 kB at 1 MB/s.  With a pause the first trigger comes when that is over."""
-    job = chain(2, rate=100)
-    job = replace(
-        job, vertices=tuple(replace(v, state=State(100_000)) if v.name != "sink" else v for v in job.vertices)
-    )
-    jobs = [failing((Kill("stage0", 1), 1500), job=job, min_pause_ns=pause * MS) for pause in (0, 20, 90)]
-    slow = [replace(job, storage=replace(job.storage, read_bytes_per_second=1_000_000)) for job in jobs]
-    once, refused, paused = (simulate(job, engine=ENGINE) for job in slow)
-
-    assert only(once)["running"] >= only(once)["deployed"] + 50
-    assert only(once)["deployed"] + 400 == pytest.approx(times(once, Happening.TRIGGERED)[4], abs=0.1)
-    assert only(refused)["deployed"] + 20 + 400 == pytest.approx(times(refused, Happening.TRIGGERED)[4], abs=0.1), (
-        "others do not run yet"
-    )
-    assert only(paused)["deployed"] + 90 == pytest.approx(times(paused, Happening.TRIGGERED)[4], abs=0.1)
-
-
-def test_a_restart_goes_back_to_the_latest_completed_checkpoint():
-    """Positions of the sources at the failure minus those in the checkpoint: about 340 ms of 2 x 100 records/s."""
-    row = only(run((Kill("stage0", 1), 1500)))
-
-    assert (row["restored_checkpoint"], row["tasks"], row["restored_bytes"]) == (4, 6, 2 * 1000 + 2 * 50)
-    assert 2 * 32 <= row["replayed_records"] <= 2 * 35, "from 1211 ms to 1550 ms: sources run until they are cancelled"
-    assert row["first_record"] == pytest.approx(1960)
-    assert row["running"] + 100 < row["caught_up"] <= row["running"] + 400, (
-        "what the quick sources emit waits in queues, and counts"
-    )
-
-
-def test_without_a_checkpoint_everything_begins_anew():
-    row = only(run((Kill("stage0", 0), 5)))
-
-    assert (row["restored_checkpoint"], row["restored_bytes"]) == (0, 0)
-
-
 def ends(job):
     """Its sources emit 100 records/s for 3 s."""
     log = Source((Rate(0, Fraction(100)), Rate(3 * SECOND, Fraction(0))))
@@ -141,24 +102,6 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
     assert calm.plane.served().tolist() == hit.plane.served().tolist()
     assert (hit_rows["served"] >= calm_rows["served"]).all()
     assert hit_rows["served"].sum() > calm_rows["served"].sum(), "what was read again is counted again"
-
-
-@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
-def test_engines_agree_on_failures(kind):
-    """The same tables and journal, to the byte."""
-    story = failing(
-        (Kill("stage0", 1), 700),
-        (TaskManagerLost(2), 1800),
-        (StorageOutage(200 * MS), 2500),
-        kind=kind,
-        job=chain(2, sink_ns=8 * MS),
-    )
-    first, other = (simulate(story, engine=engine) for engine in ("compiled", oracle))
-
-    assert len(first.recoveries) == 2
-    assert first.journal == other.journal
-    for name, table in first.tables.items():
-        assert table.equals(other.tables[name]), name
 
 
 @pytest.mark.parametrize("change", ["fails", "is rescaled"])
@@ -192,17 +135,6 @@ def test_a_failure_aborts_what_is_pending():
     assert result.checkpoints.set_index("id").loc[3, "failure_message"] == "CHECKPOINT_COORDINATOR_SUSPEND"
 
 
-def test_in_flight_data_is_read_again():
-    """A slow sink, unaligned checkpoints: what they captured is downloaded, read while initializing, and the task runs only then."""
-    result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(2, sink_ns=8 * MS))
-    row = only(result)
-    persisted = result.checkpoints.set_index("id").loc[row["restored_checkpoint"], "persisted_data"]
-
-    assert persisted == row["recovered_bytes"] > 0
-    assert row["running"] > row["deployed"] + 8
-    assert row["first_record"] < row["running"], "a task reads its recovered input before it runs"
-
-
 def test_no_checkpoint_begins_before_every_task_runs():
     """A sink that takes seconds over its recovered input: triggers are refused meanwhile."""
     result = run((Kill("source", 0), 1500), kind=UNALIGNED, job=chain(1, sink_ns=60 * MS), seconds=6)
@@ -211,14 +143,6 @@ def test_no_checkpoint_begins_before_every_task_runs():
     assert only(result)["running"] > only(result)["deployed"] + 400
     assert refused[0].detail == "NOT_ALL_REQUIRED_TASKS_RUNNING"
     assert all(row.time_ns < only(result)["running"] * MS for row in refused)
-
-
-def test_state_takes_its_time_to_read():
-    """20 kB/s and stream: 1000 bytes of state take 50 ms; the records of the other tasks wait for it."""
-    base = failing((Kill("source", 0), 1500))
-    row = only(simulate(replace(base, storage=replace(base.storage, read_bytes_per_second=20_000)), engine=ENGINE))
-
-    assert row["deployed"] + 50 <= row["running"] <= row["deployed"] + 60
 
 
 def test_a_thread_at_work_delays_its_cancellation():
@@ -272,50 +196,7 @@ def pipelines():
     )
 
 
-def test_other_regions_go_on():
-    """Their records are served once; checkpoints are suspended for all."""
-    result = run((Kill("sink", 1), 1500), job=pipelines())
-    served = result.tasks.set_index(["vertex", "index"])["numRecordsIn"]
-
-    assert only(result)["tasks"] == 2
-    assert served["sink", 0] == pytest.approx(400, abs=3)
-    assert served["source", 1] == pytest.approx(400 + only(result)["replayed_records"], abs=3)
-    assert only(result)["replayed_records"] > 0
-    assert times(result, Happening.TRIGGERED)[4] == 2350
-
-
-def test_full_failover_restarts_all():
-    assert only(run((Kill("sink", 1), 1500), job=pipelines(), restart=replace(FIXED, failover="full")))["tasks"] == 4
-
-
 # ---------------------------------------------------------------------------------------------- other faults
-
-
-def test_a_lost_task_manager_is_noticed_by_its_peers():
-    row = only(run((TaskManagerLost(2), 1500)))
-
-    assert (row["kind"], row["detected"]) == ("task-manager", 1650)
-
-
-def bounded_beside_unbounded():
-    """The slice `log` is read to its end after one second."""
-    log = Vertex("log", 1, source=Source((Rate(0, Fraction(100)),), 100), service=Distribution(MS))
-    return Job((log, *pipelines().vertices))
-
-
-@pytest.mark.parametrize("what", [Kill("log"), TaskManagerLost(0), TaskManagerLost(0, silent=True)])
-def test_what_has_finished_is_not_missed(what):
-    """A finished task has no thread to fail, and its task manager's loss fails nothing (Execution#fail)."""
-    result = run((what, 2500), job=bounded_beside_unbounded())
-
-    assert result.recoveries["restart"].tolist() == []
-    assert {"log", "sink", "source"} == set(result.tasks["vertex"])
-    assert len(times(result, Happening.TASK_FINISHED)) == 1
-
-
-def test_nobody_misses_a_task_manager_without_tasks():
-    """Rescaling leaves such numbers behind."""
-    assert run((TaskManagerLost(40), 1500)).recoveries["restart"].tolist() == []
 
 
 def test_a_silent_one_only_by_its_heartbeat():
@@ -343,24 +224,6 @@ def test_state_on_the_local_disk_is_not_downloaded_again_unless_its_task_manager
         "one of two stages, and the operators' own files"
     )
     assert rows[0]["running"] < rows[0]["deployed"] + 50 <= rows[1]["running"]
-
-
-def test_a_task_manager_lost_while_the_job_restarts_is_met_by_its_deployment():
-    """Nothing runs on it that could fail; the deployment of 1870 finds its slots gone, or others if it is missed by then."""
-    row = only(run((Kill("source", 0), 1500), (TaskManagerLost(0), 1700)))
-
-    assert tuple(row[name] for name in ("kind", "failed", "detected", "restored_checkpoint")) == ("task", 1500, 1550, 4)
-    assert row["deployed"] >= 1870 + 80
-    silent = only(
-        run(
-            (Kill("source", 0), 1500),
-            (TaskManagerLost(0, silent=True), 1700),
-            restart=replace(FIXED, ask_timeout_ns=100 * MS),
-        )
-    )
-    assert silent["deployments"] == 2, (
-        "one is given up after 100 ms, and the machine is missed 400 to 500 ms after its loss"
-    )
 
 
 def test_a_failure_noticed_while_deploying_restarts_again():
@@ -396,21 +259,6 @@ def test_a_failure_while_initializing_restarts_again():
     assert result.violations == ()
 
 
-def test_a_new_job_manager_restarts_the_job():
-    """No checkpoint while there is none; ids and retained checkpoints survive; no restart is counted; its schedule starts as at first."""
-    result = run((JobManagerDown(400 * MS), 1500), restart=Restart("none"))
-    row = only(result)
-
-    assert tuple(row[name] for name in ("kind", "restored_checkpoint", "tasks", "detected")) == (
-        "job-manager",
-        4,
-        6,
-        1900,
-    )
-    assert result.checkpoints["id"].tolist()[4:6] == [5, 6]
-    assert times(result, Happening.TRIGGERED)[4] == 1900 + 20 + 80 + 10
-
-
 def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
     """Acknowledgements of 200 ms that set out before it was lost arrive at none, not even at its successor."""
     base = failing((JobManagerDown(50 * MS), 1800))
@@ -435,25 +283,6 @@ def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stop
     assert {stopped} == {state == ThreadState.HALTED for state in instance.plane.tasks()["state"]}
 
 
-def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():
-    result = run((Kill("sink", 0), 1500), restart=Restart("none"))
-
-    assert result.job_status == "FAILED: killed"
-    assert max(row.time_ns for row in result.journal) == 1550 * MS
-
-
-def test_more_failed_checkpoints_than_tolerated_restart_the_job():
-    """Flink's default strategy: an expired checkpoint is not the end."""
-    base = failing(restart=FIXED, job=chain(1, sink_ns=20 * MS))
-    result = simulate(
-        replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=0, timeout_ns=50 * MS)), engine=ENGINE
-    )
-
-    assert result.job_status.partition(":")[0] == "RESTARTING FOR EVER"
-    assert {"checkpoints"} == set(result.recoveries["kind"])
-    assert result.recoveries["detected"].iloc[0] == 61
-
-
 def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
     """Shorter than the heartbeat's timeout: its acknowledgements arrive when the network is back."""
     long = run((NetworkOutage(800 * MS, 2), 1500))
@@ -474,15 +303,6 @@ def test_an_acknowledgement_waits_for_the_network():
     assert heard[0] < 1740
     assert 1980 <= heard[1] <= 1985
     assert len(cut.recoveries) == 0
-
-
-def test_a_slow_task_is_slow_for_its_time():
-    """Ten times as slow for a second: a sink of 2 ms per record serves 50/s."""
-    result = run((SlowTask("sink", 40, SECOND), 1000), job=chain(1, rate=100))
-    served = result.series[result.series["vertex"] == "sink"].set_index("time")["numRecordsInPerSecond"]
-
-    assert served[2.0] == pytest.approx(1000 / 80, abs=2)
-    assert served[3.0] > 100, "it catches up"
 
 
 # ---------------------------------------------------------------------------------------------- deployments that fail
@@ -511,20 +331,6 @@ def test_deployments_fail_until_the_jobmaster_misses_the_task_manager():
     assert result.violations == ()
 
 
-def test_another_strategy_gives_up_on_a_task_manager_that_is_gone():
-    """Failed deployments count as failures: attempts that would do for the failure itself do not for the machine."""
-    result = run((TaskManagerLost(2), 1500), restart=slow_to_miss(attempts=1), seconds=6)
-
-    assert result.job_status.startswith("FAILED: task manager 2 is not reachable")
-
-
-def test_one_that_ends_in_an_orderly_way_is_missed_at_once():
-    result = run((TaskManagerLost(2, orderly=True), 1500), restart=slow_to_miss())
-
-    assert gone(result) == []
-    assert (only(result)["detected"], only(result)["deployments"]) == (1550, 1)
-
-
 def test_one_that_is_read_by_none_is_missed_by_its_heartbeats_only():
     """A sink: those who write to it see a connection that is closed, and go on."""
     result = run((TaskManagerLost(4), 1500), restart=slow_to_miss(), seconds=6)
@@ -548,27 +354,3 @@ def test_a_provider_tells_the_resource_manager(provider):
 
     assert all(early <= late for early, late in zip(ready[provider], ready["standalone"], strict=True))
     assert sum(ready[provider]) < sum(ready["standalone"])
-
-
-def test_replacements_follow_their_law():
-    law = Distribution(SECOND, "lognormal", 0.5)
-    restart = replace(FIXED, replacement=law)
-    deployed = [
-        only(simulate(replace(job, run=replace(job.run, seed=seed)), engine=ENGINE))["deployed"]
-        for seed in range(4)
-        for job in [failing((TaskManagerLost(2), 1500), restart=restart, seconds=8)]
-    ]
-
-    assert len(set(deployed)) == 4
-    assert all(1500 + 80 < at < 7500 for at in deployed)
-
-
-def test_a_region_whose_slots_are_there_restarts_without_the_other():
-    """Two slices are killed, one of them has lost its machine as well: only that one is tried again."""
-    restart = slow_to_miss(failover="region")
-    result = run((TaskManagerLost(0), 1500), (Kill("sink", 1), 1500), restart=restart, job=pipelines(), seconds=6)
-
-    assert gone(result)
-    assert result.recoveries["deployments"].min() == 1
-    assert result.job_status == "RUNNING"
-    assert result.violations == ()

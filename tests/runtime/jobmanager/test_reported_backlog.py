@@ -34,24 +34,6 @@ def test_no_checkpoint_is_triggered_while_history_is_read():
     assert sum(ms >= 4000 for ms in at) > 15
 
 
-def test_checkpoints_are_rarer_while_history_is_read():
-    at = triggers(Backlog(records=2000), 1 * SECOND)
-
-    assert 5 >= sum(ms < 4000 for ms in at) >= 3
-
-
-def test_without_the_setting_a_report_changes_nothing():
-    assert sum(ms < 4000 for ms in triggers(Backlog(records=2000), None)) > 15
-
-
-def test_a_source_that_lags_reports_until_it_has_caught_up():
-    """Due records wait from about half a second on, and no longer when history and what came meanwhile is read."""
-    at = triggers(Backlog(lag_ns=500 * MS), 0)
-
-    assert not [ms for ms in at if 1500 < ms < 3500]
-    assert sum(ms >= 5000 for ms in at) > 10
-
-
 def test_a_source_that_has_ended_is_not_behind():
     """Its last record was due long ago."""
     job = chain(sink_ns=1 * MS)

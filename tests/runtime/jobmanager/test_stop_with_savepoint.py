@@ -8,11 +8,9 @@ from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job
 from sim.model.scenario import Action
 from sim.model.sinks import Commit
-from sim.model.storage import Storage
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
-from tests.oracle import ENGINES
+from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, scenario
 
 ENGINE = "compiled"
 
@@ -27,31 +25,6 @@ def requested(*actions, kind=ALIGNED, job=None, seconds=4, **options):
 
 def run(base):
     return simulate(base, engine=ENGINE)
-
-
-def kinds(result):
-    return result.checkpoints[["checkpoint_type", "savepointFormat", "status"]].values.tolist()
-
-
-def times(result, happening):
-    return [row.time_ns / MS for row in result.journal if row.happening is happening]
-
-
-@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
-def test_a_savepoint_takes_its_turn_and_commits_nothing(kind):
-    """Aligned under any barriers; checkpoints go on as before."""
-    slow = chain(2, sink_ns=2 * MS)
-    result = run(requested((700, "canonical"), (1500, "native"), kind=kind, job=slow))
-    savepoints = result.checkpoints[result.checkpoints["savepointFormat"] != ""]
-
-    assert [row for row in kinds(result) if row[1]] == [
-        ["SAVEPOINT", "CANONICAL", "COMPLETED"],
-        ["SAVEPOINT", "NATIVE", "COMPLETED"],
-    ]
-    assert {0} == set(savepoints["persisted_data"])
-    assert not set(savepoints["id"]) & set(result.commits["checkpoint"])
-    assert result.job_status == "RUNNING"
-    assert result.violations == ()
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
@@ -94,34 +67,6 @@ def test_no_periodic_checkpoint_beside_the_savepoint_a_job_stops_with(at, aborte
     assert aborted == (result.checkpoints["failure_message"].iloc[-2] == "CHECKPOINT_COORDINATOR_SUSPEND")
 
 
-def test_before_flip_147_the_end_of_the_operators_is_held_by_nothing():
-    """The savepoint commits what was written before it; what the sink held back is written after it, and lost."""
-    result = run(requested((1300, "native", "savepoint-then-finish")))
-
-    assert result.job_status == "FINISHED"
-    assert ["COMPLETED"] * len(result.checkpoints) == result.checkpoints["status"].tolist()
-    assert min(times(result, Happening.END_OF_DATA)) > result.checkpoints["latest_ack_timestamp"].max()
-    assert {"the job has finished and 10 records are lost: never committed"} == {
-        violation.fact for violation in result.violations
-    }
-
-
-def test_a_failed_stop_restarts_the_job():
-    """Its tasks have ended their data; they come back with the latest checkpoint, and nothing is lost."""
-    base = requested((1300, "native", "no-drain"))
-    slow = replace(base, storage=Storage(close_ns=200 * MS, inline_threshold_bytes=0))
-    stuck = replace(
-        slow, faults=(Fault(Kill("stage0", 0), When((1302 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
-    )
-    result = run(stuck)
-
-    assert result.job_status == "RUNNING"
-    assert len(result.recoveries) == 1
-    assert {"FAILED"} == set(result.checkpoints[result.checkpoints["checkpoint_type"] == "SYNC_SAVEPOINT"]["status"])
-    assert (result.checkpoints["trigger_timestamp"] > 2000).any(), "periodic checkpoints go on"
-    assert result.violations == ()
-
-
 def test_a_job_that_is_down_cannot_be_stopped():
     """The request is refused, and the job comes back as if nobody had asked."""
     base = requested((1100, "native", "drain"), seconds=3)
@@ -134,24 +79,3 @@ def test_a_job_that_is_down_cannot_be_stopped():
     assert result.job_status == "RUNNING"
     assert "SYNC_SAVEPOINT" not in set(result.checkpoints["checkpoint_type"])
     assert len(result.recoveries) == 1
-
-
-@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
-def test_engines_agree_on_the_end(kind):
-    """The same tables and journal, to the byte, from all three."""
-    first, *others = [
-        simulate(requested((700, "canonical"), (1300, "native", "drain"), kind=kind), engine=engine)
-        for engine in ENGINES
-    ]
-
-    for other in others:
-        assert first.journal == other.journal
-        assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
-
-
-def test_time_ends_with_the_job():
-    result = run(requested((1300, "native", "drain")))
-    (over,) = times(result, Happening.JOB_FINISHED)
-
-    assert 1300 < over < 1500
-    assert round(over * MS) == result.ended_ns < 4 * SECOND

@@ -34,17 +34,6 @@ def state_of(tables, vertex="writer"):
     return list(dict.fromkeys(rows[rows["vertex"] == vertex].groupby("id")["state_size"].sum()))
 
 
-def test_each_subtask_restores_the_state_of_all():
-    tables = simulated(TWO_FAILURES)
-
-    assert list(tables["recoveries"]["restored_bytes"]) == [3 * 3 * 60] * 2
-    assert state_of(tables) == [3 * 60], "each keeps its own"
-
-
-def test_operator_state_that_is_no_union_is_restored_by_its_own_subtask():
-    assert list(simulated(TWO_FAILURES, "job.writer.union-state=false")["recoveries"]["restored_bytes"]) == [3 * 60] * 2
-
-
 def test_state_that_is_not_cleared_is_multiplied_by_each_failure():
     """apache/paimon#1732: 3, 9 and 27 elements."""
     tables = simulated(TWO_FAILURES, "job.writer.union-state={clears: false}")
@@ -67,28 +56,6 @@ def test_a_job_that_is_rescaled_twice_from_one_checkpoint_restores_each_part_onc
     twice = "rescale=[{at: 2500 ms, parallelism: {writer: 5}}, {at: 2600 ms, parallelism: {writer: 2}}]"
 
     assert simulated(twice)["recoveries"]["restored_bytes"].iloc[-1] == 2 * 3 * 60
-
-
-def test_a_region_that_fails_alone_restores_the_state_of_all():
-    forward = ["job.src.parallelism=3", "job.writer.input.src=forward", "faults=[{kill: 'writer[1]', at: 2500 ms}]"]
-    (restored,) = simulated(*forward)["recoveries"]["restored_bytes"]
-
-    assert restored == 3 * 60
-
-
-def test_files_of_union_list_state_are_read_by_all():
-    """50 kB are beyond what acknowledgements carry: a file of each subtask, which takes three times as long to read."""
-    changes = [
-        "job.writer.snapshot.operator-state=50 kB",
-        "storage={read-bandwidth: 100 kB/s}",
-        "faults=[{kill: writer, at: 2500 ms}]",
-    ]
-    union, own = (
-        simulated(*changes, f"job.writer.union-state={word}")["recoveries"].iloc[0] for word in ("true", "false")
-    )
-
-    assert (union["restored_bytes"], own["restored_bytes"]) == (9 * 50_000, 3 * 50_000)
-    assert pytest.approx(union["downtime"] - own["downtime"], abs=1) == 1000
 
 
 def test_a_part_that_is_left_out_is_noticed(monkeypatch):

@@ -64,37 +64,6 @@ class Job:
 
 
 class TestBeforeItStarts:
-    def test_with_all_slots_it_starts(self):
-        assert not Job().elasticity.waits(SECOND_RESTART)
-
-    def test_other_schedulers_wait_for_all_slots(self):
-        assert not Job({0: 60}, scheduler="default").elasticity.waits(SECOND_RESTART)
-
-    def test_slots_that_are_back_before_they_are_stable_are_waited_for(self):
-        assert not Job({0: 10}).elasticity.waits(SECOND_RESTART)
-        assert Job({0: 11}).elasticity.waits(SECOND_RESTART)
-
-    def test_it_goes_on_without_those_that_are_missing_when_slots_are_stable(self):
-        job = Job({0: 60})
-        assert job.elasticity.waits(SECOND_RESTART)
-        assert [(10, "rescaled", {0})] == job.run(100)
-
-    def test_one_that_is_back_meanwhile_is_used(self):
-        job = Job({0: 5, 1: 60})
-        assert job.elasticity.waits(SECOND_RESTART)
-        assert [(10, "rescaled", {1})] == job.run(100)
-
-    def test_without_any_it_waits_for_the_first_one_and_then_until_slots_are_stable(self):
-        job = Job({0: 40, 1: 90, 2: 95})
-        assert job.elasticity.waits(SECOND_RESTART)
-        assert [(50, "rescaled", {1, 2})] == job.run(100)
-
-    def test_a_job_that_cannot_do_without_them_waits(self):
-        assert not Job({0: 60}, indispensable=True).elasticity.waits(SECOND_RESTART)
-
-    def test_without_a_checkpoint_there_is_nothing_to_begin_from(self):
-        assert not Job({0: 60}, completed=0).elasticity.waits(SECOND_RESTART)
-
     def test_a_later_restart_takes_over(self):
         job = Job({0: 60})
         job.elasticity.waits(SECOND_RESTART)
@@ -118,17 +87,6 @@ class TestWithoutAnySlot:
         failed = [(300 * SECOND, Happening.GIVEN_UP, reason), (300, "failed", reason)]
         assert (failed if fails else []) == job.run(300)
 
-    def test_in_reactive_mode_it_waits_for_ever(self):
-        job = Job({0: 400, 1: 900, 2: 900}, reactive=True)
-        job.elasticity.waits(SECOND_RESTART)
-        assert [(400, "rescaled", {1, 2})] == job.run(500)
-
-    def test_a_later_restart_has_its_own_time(self):
-        job = Job({0: 400, 1: 900, 2: 900})
-        job.elasticity.waits(SECOND_RESTART)
-        job.current += 1
-        assert job.run(350) == []
-
 
 class TestWhileItRuns:
     """Deployed at 3 s without the first task manager, which is back at 50 s."""
@@ -151,45 +109,7 @@ class TestWhileItRuns:
     def test_without_a_checkpoint_it_is_rescaled_when_three_are_overdue(self):
         assert [(65, "rescaled", set())] == self.running().run(200)
 
-    def test_or_after_so_long_as_is_configured(self):
-        assert [(57, "rescaled", set())] == self.running(rescale_delay_ns=7 * SECOND).run(200)
-
-    @pytest.mark.parametrize("options", [{"profile": "1.20"}, {"interval_ns": None}], ids=["before 2.0", "no interval"])
-    def test_others_wait_for_no_checkpoint(self, options):
-        assert [(50, "rescaled", set())] == self.running(**options).run(200)
-
     def test_a_cooldown_comes_first(self):
         job = Job(absent={0: 10}, profile="1.20")
         job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
         assert [(33, "rescaled", set())] == job.run(200)
-
-    def test_some_that_are_back_are_used_when_they_are_stable(self):
-        job = Job({1: 90}, absent={0: 50, 1: 90}, profile="1.20")
-        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
-        assert [(70, "rescaled", {1})] == job.run(200)
-
-    def test_a_job_with_all_slots_is_not_rescaled(self):
-        job = Job()
-        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
-        assert job.env.next_ns is None
-
-    def test_other_schedulers_do_not_rescale(self):
-        assert self.running(scheduler="default").env.next_ns is None
-
-    def test_a_later_restart_waits_anew(self):
-        job = self.running()
-        job.current += 1
-        assert self.complete(job, 52) == []
-        assert job.run(200) == []
-
-    def test_a_deployment_forgets_that_a_checkpoint_was_waited_for(self):
-        job = self.running()
-        job.run(51)
-        job.elasticity.executes(SECOND_RESTART + 1, 51 * SECOND)
-        assert self.complete(job, 52) == []
-
-    def test_a_checkpoint_rescales_no_job_that_cannot_do_without(self):
-        job = self.running(indispensable=True)
-        job.run(51)
-        job.back_ns = {1: 99 * SECOND}
-        assert self.complete(job, 52) == []

@@ -3,13 +3,10 @@
 from dataclasses import replace
 from fractions import Fraction
 
-import pytest
-
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, scenario
-from tests.oracle import oracle
 
 COLD = Restart("fixed-delay", delay_ns=100 * MS, warm_up_ns=800 * MS, warm_up_factor=Fraction(4))
 
@@ -40,20 +37,6 @@ def test_a_restarted_task_is_slow_until_it_is_warm():
     assert 600 <= caught_up_after(cold) <= 800, "105 / (250 - 100) s"
 
 
-def test_a_warm_task_is_as_fast_as_before():
-    """What a short warm-up leaves of the backlog is served at full speed."""
-    result = run(1950, restart=replace(COLD, warm_up_ns=200 * MS))
-
-    assert 250 <= caught_up_after(result) <= 400, "30 of 105 records in 200 ms, the others at 900 records/s"
-
-
-def test_when_a_job_has_caught_up_is_known_to_a_second():
-    """Its backlog stays what it is for 8 s and is gone a tenth later: the pace so far says nothing of that."""
-    result = run(1950, restart=replace(COLD, warm_up_ns=8000 * MS, warm_up_factor=Fraction(10)), seconds=20)
-
-    assert 8000 <= caught_up_after(result) <= 9200
-
-
 def test_who_restarts_while_cold_begins_anew():
     """The end of the first warm-up does not end the second."""
     result = run(1950, 2600)
@@ -64,41 +47,11 @@ def test_who_restarts_while_cold_begins_anew():
     assert len(result.recoveries) == 2
 
 
-def test_nothing_is_slow_before_the_first_failure():
-    result = run(5900)
-
-    assert result.series.loc[lambda rows: rows["time"] <= 5, "busy"].max() < 2 * 0.1 + 1e-9
-
-
 def started_cold(start_ms=1500, warm_up_ms=800):
     """A job that has just been submitted."""
     base = scenario(job(), ALIGNED, seconds=6, interval_ms=1000)
     restart = replace(COLD, warm_up_ns=warm_up_ms * MS)
     return replace(base, restart=restart, run=replace(base.run, cold_start_ns=start_ms * MS))
-
-
-def test_a_job_that_starts_cold_finds_a_backlog_and_is_slow_at_first():
-    """Nothing is read for 1.5 s; of 200 records 125 are served by 2 s at 250/s, all of them at 1000/s."""
-    cold, warm = (
-        simulate(started_cold(warm_up_ms=ms), engine="compiled").series.set_index("time")["lag"] for ms in (800, 0)
-    )
-
-    assert pytest.approx(cold.loc[[1, 2, 3]].tolist(), abs=0.03) == [1.0, 0.75, 0.0]
-    assert pytest.approx(warm.loc[[1, 2]].tolist(), abs=0.03) == [1.0, 0.0]
-
-
-def test_checkpoints_begin_when_the_start_is_over():
-    jobs = (started_cold(start_ms) for start_ms in (1500, 0))
-    cold, warm = (simulate(job, engine="compiled").checkpoints["trigger_timestamp"].iloc[0] for job in jobs)
-
-    assert cold - warm == 1500
-
-
-def test_engines_agree_about_a_cold_start():
-    compiled, reference = (simulate(started_cold(), engine=engine) for engine in ("compiled", oracle))
-
-    assert () == compiled.violations == reference.violations
-    assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())
 
 
 def test_a_failure_during_a_cold_start_restarts_tasks_once():

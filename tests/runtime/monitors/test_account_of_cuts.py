@@ -6,7 +6,6 @@ import pytest
 
 from sim.invariants.recovery import LATEST as GOES_BACK
 from sim.invariants.recovery import ONCE, Surplus
-from sim.model.checkpoint import Barriers
 from sim.model.faults import Fault, JobManagerDown, Kill, When
 from sim.results.journal import Entry, Happening
 from sim.runtime.context import Origin
@@ -20,13 +19,11 @@ from tests.runtime.monitors.watched import (
     end_facts,
     facts,
     stateful,
-    with_checkpoint,
     with_journal,
     with_scenario,
 )
 
 LATEST = 6
-SECOND = 10**9
 COMPLETED = Entry(5, Happening.COMPLETED, LATEST)
 RESTORED = Entry(9, Happening.JOB_RESTORED, LATEST, number=1)
 
@@ -47,10 +44,6 @@ class TestCuts:
         cells[0] += by
         monkeypatch.setattr(part, "position", part.position._replace(**{column: cells}))
 
-    def test_a_real_cut_is_exact(self, account):
-        assert self.completed(account) == []
-        assert account.surpluses == {}
-
     @pytest.mark.parametrize(("column", "by"), [("consumed", -5), ("captured", -5), ("written", 5), ("overtaken", -5)])
     def test_bytes_are_lost(self, account, monkeypatch, column, by):
         self.shifted(account, monkeypatch, column, by)
@@ -67,19 +60,6 @@ class TestCuts:
         account._exactly_once = False
         assert self.completed(account) == []
         assert (account.surpluses[LATEST].twice_bytes, account.surpluses[LATEST].lost_bytes) == (5, 0)
-
-    def test_barriers_that_are_counted_process_at_least_once(self):
-        """Read off the options of the job."""
-        instance = stateful()
-        counting = with_checkpoint(account_of(CutMonitor, instance), barriers=Barriers("at-least-once"))
-        watched = replace(counting.watched, context=counting.context)
-        assert tuple(CutMonitor(row)._exactly_once for row in (counting.watched, watched)) == (True, False)
-
-    def test_cuts_that_are_judged_are_forgotten(self, account):
-        for number in (LATEST - 1, LATEST + 1):
-            account.cuts.of(number)
-        self.completed(account)
-        assert list(account.cuts.of_checkpoint) == [LATEST + 1]
 
     @pytest.fixture
     def restored(self, account):
@@ -134,9 +114,6 @@ class TestWhatOnlyAJobManagerDoes:
     @pytest.fixture
     def account(self):
         return account_of(JobManagerMonitor, stateful())
-
-    def test_nothing_is_wrong_with_a_real_one(self, account):
-        assert end_facts(account) == []
 
     @pytest.mark.parametrize(("fault", "facts_found"), [(JobManagerDown(1), 1), (Kill(), 0)])
     def test_without_it_no_checkpoint_is_triggered(self, account, fault, facts_found):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.model.faults import Fault, Kill, StorageOutage, When
+from sim.model.faults import Fault, Kill, When
 from sim.model.job import Backlog
 from sim.model.scenario import Action
 from sim.results.journal import Entry, Happening
@@ -19,7 +19,6 @@ from tests.runtime.monitors.watched import (
     facts,
     named,
     stateful,
-    with_checkpoint,
     with_journal,
     with_scenario,
 )
@@ -48,15 +47,6 @@ class TestEnds:
             "its snapshot for checkpoint 6 says that its operators go on, and its data has ended"
         ]
         monkeypatch.setattr(self.part(account), "finished", True)
-        assert self.cut(account) == []
-
-    def test_without_a_drain_operators_go_on(self, account):
-        account.data_ended(MAP, "no-drain")
-        assert self.cut(account) == []
-
-    def test_a_restored_task_has_its_data_before_it(self, account):
-        account.data_ended(MAP, "drain")
-        account.restarted(LATEST, [MAP])
         assert self.cut(account) == []
 
     @pytest.mark.parametrize("parts", [True, False])
@@ -89,12 +79,6 @@ class TestEnds:
         with_scenario(account, actions=(Action(1, "native", "drain"), Action(2, "native")))
         assert end_facts(account, self.ended("no-drain")) == ["its data ends without a drain, the stop asked for drain"]
 
-    def test_who_asks_for_two_kinds_of_stops_gets_either(self, account):
-        with_scenario(account, actions=(Action(1, "native", "drain"), Action(2, "native", "savepoint-then-finish")))
-        assert end_facts(account, self.ended("no-drain")) == []
-        with_scenario(account, actions=(Action(2, "native", "savepoint-then-finish"),))
-        assert end_facts(account, self.ended("no-drain")) == []
-
     def test_a_stop_without_a_drain_drains_no_source_that_has_more(self, account, monkeypatch):
         """Only where the job has finished: else a source may be waiting to stop."""
         with_scenario(account, actions=(Action(1, "native", "no-drain"),))
@@ -102,14 +86,6 @@ class TestEnds:
         assert end_facts(account, self.ended("drain"), finished=True) == ["it is drained, the stop was to be without"]
         assert end_facts(account, self.ended("drain")) == []
         assert end_facts(account, self.ended("drain", task=MAP), finished=True) == [], "no source"
-
-    def test_sources_that_have_stopped_have_more_records(self, account):
-        job = account.context.scenario.job
-        served = account.context.plane.served()[:2].tolist()
-        for total, stopped in ((min(served), frozenset()), (max(served) + 1, frozenset({0, 1}))):
-            bounded = replace(job.vertices[0], source=replace(job.vertices[0].source, total=total))
-            with_scenario(account, job=replace(job, vertices=(bounded, *job.vertices[1:])))
-            assert stopped == account._stopped()
 
     def test_no_task_counts_as_finished_that_has_not(self, account):
         triggered = Entry(NOW, Happening.TRIGGERED, LATEST, number=2)
@@ -130,18 +106,6 @@ class TestEnds:
         within_ns = overheads.acknowledge_ns + overheads.trigger_ns + 100 * MS
         assert self.all_ended(account, within_ns) == []
         assert len(self.all_ended(account, within_ns + 1)) == 1
-
-    @pytest.mark.parametrize(
-        "changes",
-        [{"faults": (Fault(StorageOutage(1), When((0,))),)}, {"actions": (Action(1, "native", "drain"),)}],
-        ids=["no storage", "a stop"],
-    )
-    def test_what_keeps_the_last_checkpoint_away(self, account, changes):
-        assert self.all_ended(with_scenario(account, **changes), SECOND) == []
-
-    @pytest.mark.parametrize("options", [{"interval_ns": None}, {"finish": "1.13"}])
-    def test_a_job_without_a_last_checkpoint(self, account, options):
-        assert self.all_ended(with_checkpoint(account, **options), SECOND) == []
 
     def test_a_kill_does_not_keep_it_away(self, account):
         assert len(self.all_ended(with_scenario(account, faults=(Fault(Kill(), When((0,))),)), SECOND)) == 1
@@ -181,13 +145,6 @@ class TestPaceInABacklog:
     def facts_of(self, account, *turns):
         return [fact for fact in end_facts(account, *turns) if "reads a backlog" in fact]
 
-    def test_sources_that_read_history(self):
-        assert self.account(500)._history == {0: 500, 1: 500}
-        assert self.account(500, total=300)._history == {0: 300, 1: 300}
-        assert self.account(500, silent=1)._history == {0: 500}
-        assert self.account(None)._history == {}
-        assert self.account(500, interval_ns=None)._history == {}
-
     def test_a_source_is_behind_until_it_has_read_its_history(self):
         for lack, behind in ((0, {}), (1, {LATEST: NOW})):
             part = stateful().contents.checkpoints[LATEST][0]
@@ -209,13 +166,6 @@ class TestPaceInABacklog:
             account._begun_ns = 0
             account._behind = {last: NOW}
             assert violations == len(self.facts_of(account, *self.triggered(account)))
-
-    def test_savepoints_do_not_count(self, monkeypatch):
-        account = self.account(interval_ns=10 * SECOND)
-        account._begun_ns = 0
-        account._behind = {3: NOW}
-        monkeypatch.setattr(account.context.stats[2], "savepoint_format", "native")
-        assert self.facts_of(account, *self.triggered(account)) == []
 
     def test_each_attempt_is_counted_for_itself(self):
         """The second one may have one more: its source is late to tell that it is behind again."""

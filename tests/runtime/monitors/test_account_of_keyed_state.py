@@ -15,7 +15,7 @@ from sim.runtime.monitors.state import KeyedStateMonitor
 from sim.storage.changelog import Expiry
 from sim.storage.lsm import TreeImage
 from sim.storage.state_files import File, FrozenState, Handle, WriteStep
-from tests.runtime.monitors.watched import MAP, SINK, account_of, facts, stateful, with_journal
+from tests.runtime.monitors.watched import MAP, account_of, facts, stateful, with_journal
 
 LATEST = 6
 SHARE_BYTES, VALUE_BYTES = 200_000, 1000  # of the map's state that a subtask has; of an entry
@@ -53,10 +53,6 @@ class TestSizes:
         account.state_taken(LATEST, MAP, snapshot(*arguments, **options))
         return facts(account)
 
-    def test_each_subtask_has_its_share_of_the_key_groups(self, account):
-        assert list(account._subtasks) == [MAP, MAP + 1]
-        assert [subtask.begun_bytes for subtask in account._subtasks.values()] == [SHARE_BYTES] * 2
-
     def test_a_snapshot_holds_all_state(self, account):
         """Nine tenths, as merged tables are estimates, less two entries that were rounded off."""
         least = SHARE_BYTES * 9 // 10 - 2 * VALUE_BYTES
@@ -64,9 +60,6 @@ class TestSizes:
         assert [f"its files hold {least - 1} bytes for {SHARE_BYTES} of state"] == self.facts_of(
             account, ("1.sst", least - 1)
         )
-
-    def test_files_that_are_reused_count(self, account):
-        assert self.facts_of(account, reused=(Handle("1.sst", SHARE_BYTES, "shared", 7),)) == []
 
     @pytest.mark.parametrize("name", ["meta", "CURRENT", "MANIFEST", "OPTIONS"])
     def test_files_without_entries_do_not_count(self, account, name):
@@ -85,10 +78,6 @@ class TestSizes:
         assert found.where == "snapshot 6 of map[0]"
         assert any("triggers checkpoint 6" in line for line in found.story)
         assert not any("map[1]" in line or "checkpoint 5" in line for line in found.story)
-
-    def test_a_task_without_keyed_state_is_not_looked_at(self, account):
-        account.state_taken(LATEST, SINK, snapshot(("1.sst", 5)))
-        assert facts(account) == []
 
     def test_keys_that_are_added_are_state(self, account):
         """Twice the entries from before after so many records."""
@@ -125,10 +114,6 @@ class TestChangelogs:
             f"1 byte of its changelog are in no file: the positions {end - 1} to {end} (the materialisation holds everything before 0)"
         ] == self.facts_of(account, awaited=self.log(1000, end - 1))
 
-    def test_reused_files_of_the_log_count(self, account, logged):
-        end = self.end(account, logged)
-        assert self.facts_of(account, reused=(Handle(f"log-{end}", end, "shared", 3),)) == []
-
     def test_a_hole_in_the_log(self, account, logged):
         end = self.end(account, logged)
         _, *rest = self.log(1000, end)
@@ -150,11 +135,6 @@ class TestChangelogs:
             f"it does not name 1.sst, and so lacks {SHARE_BYTES} bytes of what its state is made of"
         ] == self.facts_of(account)
 
-    def test_what_it_has_no_state_for_materialises_nothing(self, account):
-        account.materialising(SINK, 1)
-        account.materialised(SINK, 1, [])
-        assert SINK not in account._subtasks
-
     @pytest.mark.parametrize(
         ("type_", "is_log"), [("checkpoint", True), ("full", True), ("native", False), ("canonical", False)]
     )
@@ -173,10 +153,6 @@ class TestCompletion:
         stored = account.contents.checkpoints[LATEST][MAP].parts[0][0]
         account.state_taken(LATEST, MAP, stored)
         return stored
-
-    def test_what_was_frozen_is_named(self, account, stored):
-        assert self.facts_of(account) == []
-        assert tuple(stored.handles) == account._by_checkpoint[LATEST]["map", 0].handles
 
     def test_less_is_named_than_was_frozen(self, account, stored, monkeypatch):
         frozen_bytes, count = stored.keyed.full_bytes, len(stored.handles)
@@ -198,20 +174,6 @@ class TestCompletion:
         monkeypatch.setattr(account.contents.checkpoints[LATEST][MAP], "parts", ())
         assert self.facts_of(account) == []
         assert account._by_checkpoint[LATEST] == {}
-
-    def test_a_part_that_is_kept_holds_what_it_held(self, account, stored):
-        self.facts_of(account)
-        account.part_kept(LATEST + 1, MAP, LATEST)
-        account.part_kept(LATEST + 1, MAP + 1, LATEST)
-        assert {("map", 0): account._by_checkpoint[LATEST]["map", 0]} == account._by_checkpoint[LATEST + 1]
-
-    def test_forgotten_checkpoints_hold_nothing(self, account, stored):
-        account.state_taken(LATEST + 1, MAP, stored)
-        self.facts_of(account)
-        account.forget(lambda number: number == LATEST + 1)
-        assert (list(account._frozen), list(account._by_checkpoint)) == ([], [LATEST])
-        account.forget(lambda number: number == LATEST)
-        assert account._by_checkpoint == {}
 
 
 class TestRestores:
@@ -238,19 +200,6 @@ class TestRestores:
         assert account.ledger.served(LATEST, MAP) == subtask.served
         assert (subtask.log_bytes, subtask.from_bytes) == (0, 0), "none of it is a log"
 
-    def test_its_log_goes_on(self, account, stored, monkeypatch):
-        handle = stored.handles[0]._replace(name="log-7", size_bytes=7)
-        content = account._by_checkpoint[LATEST]["map", 0]
-        account._by_checkpoint[LATEST]["map", 0] = replace(content, handles=(handle, *stored.handles[1:]))
-        subtask = self.restored(account, self.restored_parts(account))
-        assert (subtask.log_bytes, subtask.from_bytes) == (7, 7)
-
-    def test_what_others_have_read_is_none_of_its_business(self, account, stored):
-        """Operator state, and state without a stamp."""
-        own = self.restored_parts(account)
-        subtask = self.restored(account, own._replace(kind="operator"), own._replace(stamp=None))
-        assert subtask.base == ()
-
     def test_when_all_keys_have_expired_its_log_is_empty(self, account, stored, monkeypatch):
         assert self.restored(account).log_bytes == SHARE_BYTES, "nothing was brought: its share"
         monkeypatch.setattr(stored, "handles", [])
@@ -267,33 +216,6 @@ class TestRestores:
         assert facts(account) == []
         account.state_taken(LATEST, MAP, snapshot(("1.sst", most + 1)))
         assert [f"it has {most + 1} bytes of state, and was restored as finished"] == facts(account)
-
-    def test_operators_that_go_on_are_opened_again(self, account, monkeypatch):
-        account._closed[MAP] = 0
-        assert self.restored(account) is not None
-        assert account._closed == {}
-
-    def test_a_task_without_state_is_not_looked_at(self, account):
-        account.restored(LATEST, SINK, (), 0)
-        assert SINK not in account._subtasks
-
-    def test_ages_are_dealt_out_by_shares(self, account, stored):
-        content = account._by_checkpoint[LATEST]["map", 0]
-        account._by_checkpoint[LATEST]["map", 0] = replace(content, ages=((1, 2, 100),))
-        subtask = self.restored(account, self.restored_parts(account, share=Fraction(1, 2)))
-        assert subtask.ages == ((1, 2, 50),)
-        assert (content.at_ns, subtask.served) == subtask.looked
-
-    def test_without_a_checkpoint_nobody_has_looked(self, account):
-        subtask = self.restored(account, checkpoint=0)
-        assert (subtask.ages, subtask.looked) == ((), (0, 0))
-
-    def test_another_job_goes_on_with_what_the_checkpoint_held(self, account, stored):
-        other = account_of(KeyedStateMonitor, stateful())
-        other.continue_from(account, LATEST)
-        assert account._by_checkpoint[LATEST] == other._by_checkpoint[LATEST]
-        other.continue_from(account, LATEST + 9)
-        assert other._by_checkpoint[LATEST + 9] == {}
 
 
 class TestAges:
@@ -325,9 +247,6 @@ class TestAges:
         expiring.ages, expiring.looked = ((0, 1, 5000),), (0, 0)
         (fact,) = self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000 + 2))
         assert fact.startswith("keys are young again")
-
-    def test_only_keys_that_expire_have_ages(self, account):
-        assert self.facts_of(account, (0, 1, 1)) == []
 
     def test_what_a_job_begins_with_was_written_before_it(self, account):
         """As the backend has it: evenly over the time that keys live."""
@@ -382,27 +301,6 @@ class TestStamps:
         assert [
             f"its state goes on as after {served + after} records, its checkpoint holds what {served} records did"
         ] == (self.restore(account, self.own(account), after=after))
-
-    def test_where_nothing_is_restored_it_stands_anywhere(self, account):
-        account.parts.clear()
-        assert self.restore(account, after=5) == []
-
-    def test_a_part_that_is_kept_has_its_stamp(self, account):
-        account.part_kept(LATEST + 1, MAP, LATEST)
-        account.part_kept(LATEST + 1, SINK, LATEST)
-        assert {MAP: account.parts[LATEST][MAP]} == account.parts[LATEST + 1]
-        account.forget(lambda number: number == LATEST)
-        assert list(account.parts) == [LATEST + 1]
-
-    def test_state_without_bytes_has_no_stamp(self, account):
-        account.state_taken(LATEST, SINK, StateSnapshot("checkpoint", FrozenState(), 0, 5))
-        assert list(account.parts[LATEST][SINK]) == ["windows"]
-
-    def test_another_job_goes_on_with_the_stamps(self, account):
-        other = account_of(StateMonitor, stateful())
-        other.continue_from(account, LATEST)
-        assert account.parts[LATEST] == other.parts[LATEST]
-        assert other._dealt == {}
 
     def test_a_rescaled_vertex_gets_all_of_it_once(self, account):
         """Judged when both subtasks have theirs: here the second one gets what the first one has."""

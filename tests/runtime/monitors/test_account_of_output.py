@@ -3,7 +3,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from sim.model.sinks import Commit
@@ -40,27 +39,11 @@ class TestWhatIsOwed:
         (found,) = account.at_the_end(end_of(stateful(), finished=True))
         assert f"the job has finished and {sum(self.read(account))} records are lost: never committed" == found.fact
 
-    def test_a_job_that_goes_on_owes_nothing_yet(self, account):
-        end(account, drained=True)
-        assert list(account.at_the_end(end_of(stateful()))) == []
-
-    def test_without_a_drain_it_holds_some_back(self, account):
-        end(account)
-        assert {SINK: [records - 3 for records in self.read(account)]} == account._to_commit()
-
-    def test_it_holds_back_no_more_than_it_has_read(self, account):
-        end(account)
-        assert account._to_commit_by(SINK, 10**9) == [0, 0]
-
     def test_what_came_behind_the_cut_belongs_to_the_next_job(self, account):
         end(account, stop=LATEST)
         at_cut = account.contents.checkpoints[LATEST][SINK].position.records_out.tolist()
         assert at_cut < self.read(account)
         assert at_cut == account._to_commit_by(SINK, 0)
-
-    def test_a_savepoint_that_is_gone_says_nothing(self, account):
-        end(account, stop=99)
-        assert self.read(account) == account._to_commit_by(SINK, 0)
 
 
 class TestRoutes:
@@ -70,11 +53,6 @@ class TestRoutes:
 
     def facts_of(self, account):
         return [violation.fact for violation in account.at_the_end(None)]
-
-    def test_the_records_of_each_output_that_chooses_are_dealt_once_more(self, account):
-        """Both sources have two readers, the map has one."""
-        assert [(route.task, route.channels.tolist()) for route in account._routes()] == [(0, [0, 1]), (1, [2, 3])]
-        assert self.facts_of(account) == []
 
     def test_a_record_that_went_astray(self, account, monkeypatch):
         read = account.context.plane.channels("records_out")
@@ -106,12 +84,6 @@ class TestRoutes:
 
         assert {Ship.REBALANCE: {0, 1}, Ship.RESCALE: {0}} == firsts
 
-    def test_weights_are_those_of_the_edge(self, account):
-        weighted = tuple(replace(edge, weights=(1, 1, 0)) for edge in account.context.spec.edges)
-        assert {None} == {route.weights for route in account._routes()}
-        account.context = replace(account.context, spec=replace(account.context.spec, edges=weighted))
-        assert all(np.array_equal([1, 1, 0], route.weights) for route in account._routes())
-
 
 class TestBarriersInOutputs:
     @pytest.fixture
@@ -128,17 +100,6 @@ class TestBarriersInOutputs:
         account.deadline_heard(LATEST, 0)
         assert len(self.completed(account)) == 1
         assert self.completed(account) == [], "told once"
-
-    @pytest.mark.parametrize("moment", ["barrier_left", "barrier_converted"])
-    def test_one_that_went_in_time(self, account, moment):
-        getattr(account, moment)(LATEST, 0)
-        account.deadline_heard(LATEST, 0)
-        assert self.completed(account) == []
-
-    def test_one_that_is_converted_at_its_deadline(self, account):
-        account.deadline_heard(LATEST, 0)
-        account.barrier_converted(LATEST, 0)
-        assert self.completed(account) == []
 
     def test_one_of_another_checkpoint(self, account):
         """What is older is over with it, what is newer goes on."""

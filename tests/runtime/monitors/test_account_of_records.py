@@ -6,12 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sim.invariants.counts import RecordTally
 from sim.protocol.options import Ending
 from sim.results.journal import Entry, Happening
 from sim.runtime.monitors.monitor import WatchedRun
 from sim.runtime.monitors.records import CutMonitor, RecordMonitor
-from tests.runtime.monitors.watched import MAP, SINK, end_facts, facts, stateful, with_journal, with_scenario
+from tests.runtime.monitors.watched import MAP, SINK, end_facts, facts, stateful, with_journal
 
 LATEST = 6
 RESTORED = Entry(9, Happening.JOB_RESTORED, LATEST, number=1)
@@ -56,10 +55,6 @@ class TestSnapshots:
         account.cut(LATEST + 1, MAP, SimpleNamespace(position=position._replace(**changed)))
         return facts(account)
 
-    def test_a_snapshot_says_what_was_done(self, account):
-        assert self.cut(account) == []
-        assert account.context.plane.counted(MAP).served == account.ledger.served(LATEST + 1, MAP)
-
     @pytest.mark.parametrize(("name", "by"), [("served", 1), ("served", -1), ("records_out", 1), ("records_in", -1)])
     def test_a_snapshot_says_otherwise(self, account, name, by):
         (fact,) = self.cut(account, **{name: by})
@@ -74,21 +69,6 @@ class TestSnapshots:
             == fact
         )
 
-    def test_with_a_new_checkpoint_those_that_failed_are_forgotten(self, account, monkeypatch):
-        self.cut(account)
-        self.cut(account)
-        (gone,) = account.forgotten
-        assert not gone(1)
-        monkeypatch.setattr(account.context.stats[1], "status", "FAILED")
-        assert gone(1)
-        assert not gone(99)
-
-    def test_a_completion_forgets_what_is_older_and_not_kept(self, account, monkeypatch):
-        monkeypatch.setattr(account.context.stats[2], "savepoint_format", "native")
-        account.completed(LATEST, [4])
-        (gone,) = account.forgotten
-        assert [number for number in range(1, 8) if gone(number)] == [1, 3, 5]
-
 
 class TestRestarts:
     """Tasks stand where they are; the checkpoint says where they ought to."""
@@ -98,25 +78,12 @@ class TestRestarts:
         account.restarted(LATEST, tasks)
         return facts(account)
 
-    def test_tasks_stand_where_they_stood(self, account):
-        assert self.restart(account) == []
-
     @pytest.mark.parametrize("shifted", [{"served": 1}, {"late": 1}, {"read": 1}, {"written": 1}], ids=str)
     def test_a_task_stands_elsewhere(self, account, shifted):
         account.note(**shifted)
         account.restarted(LATEST, range(5))
         places = [violation for violation in account.found if "restart 1 from checkpoint 6" in violation.where]
         assert [violation.where for violation in places] == ["map[0], restart 1 from checkpoint 6"]
-
-    def test_others_may_stand_anywhere(self, account):
-        """Only what restarts is compared; what it wrote is not its own."""
-        account.note(read=1)
-        account.restarted(LATEST, [SINK])
-        assert [violation for violation in account.found if "restart 1" in violation.where] == []
-
-    def test_where_input_comes_twice_another_account_says_so(self, account):
-        account.cuts.surpluses[LATEST] = None
-        assert self.restart(account, read=1) == []
 
     def test_an_output_holds_what_its_rule_says(self, account):
         """A record that the map served is in its output."""
@@ -131,37 +98,6 @@ class TestRestarts:
 
 
 class TestAnotherJob:
-    def test_the_same_tasks_go_on_with_what_was_noted(self, account):
-        account.note()
-        account._surplus = [5] * len(account._outputs)
-        account._rescaled = {7}
-        after = Records()
-        after.continue_from(account, LATEST)
-        assert account.ledger.of(LATEST) is after.ledger.of(LATEST)
-        assert ([5] * len(account._outputs), {7}, None) == (after._surplus, after._rescaled, after._before)
-
-    def test_a_job_that_never_stood_has_no_account_of_its_own(self, account):
-        account.note()
-        between, after = Records(), Records()
-        between._before = account
-        after.continue_from(between, LATEST)
-        assert account.ledger.of(LATEST) is after.ledger.of(LATEST)
-
-    def test_what_is_dealt_out_is_compared_when_all_tasks_stand(self, account):
-        """Their names are others, so everything counts as dealt out; here each task has what it had."""
-        account.note()
-        account.context = replace(account.context, names=[("other", 0)])
-        after = Records()
-        after.continue_from(account, LATEST)
-        assert after._before is account
-        after.restarted(LATEST, [0, 1, MAP])
-        assert after._before is account
-        assert np.flatnonzero(after.ledger.of(LATEST).known).tolist() == [0, 1, MAP]
-        after.restarted(LATEST, [MAP + 1, SINK])
-        assert after._before is None
-        assert facts(after) == []
-        assert [0] * len(after._outputs) == after._surplus
-
     def test_records_that_are_lost_on_the_way(self, account):
         account.note(served=3)
         account.context = replace(account.context, names=[("other", 0)])
@@ -177,9 +113,6 @@ class TestTheEnd:
         account.ends = Ends(SimpleNamespace(end=lambda _: end, in_use=lambda: iter(in_use), drops=lambda _: drops))
         return end_facts(account, finished=True)
 
-    def test_while_the_job_goes_on_nothing_is_said(self, account):
-        assert end_facts(account) == []
-
     def unread(self, account):
         """The job was stopped in the middle of its run: its queues are full."""
         channels = account.context.plane.channels("records_in", "records_out")
@@ -193,24 +126,6 @@ class TestTheEnd:
     def test_what_is_in_use_then(self, account):
         thread = "the thread of map[0] is at work"
         assert [f"it has finished, and {thread}", self.unread(account)] == self.end(account, in_use=[thread])
-
-    def test_totals_of_sources_that_were_never_dealt_out(self, account):
-        job = account.context.scenario.job
-        bounded = replace(job.vertices[0], source=replace(job.vertices[0].source, total=50))
-        with_scenario(account, job=replace(job, vertices=(bounded, *job.vertices[1:])))
-        assert account._totals() == [(0, 50), (1, 50)]
-        account._rescaled = {0}
-        assert account._totals() == []
-
-    def test_sources_that_emit_behind_the_savepoint_they_stopped_with(self, account):
-        account.note()
-        tally = RecordTally.zero(5, 6)
-        tally.served[:] = 10**6
-        account.ends = Ends(SimpleNamespace(end=lambda _: SimpleNamespace(stop=LATEST)))
-        served = [account.ledger.served(LATEST, task) for task in (0, 1)]
-        assert [(0, served[0], 10**6), (1, served[1], 10**6)] == list(account._emitted(LATEST, tally))
-        account.ends = Ends(SimpleNamespace(end=lambda _: SimpleNamespace(stop=None)))
-        assert list(account._emitted(LATEST, tally)) == []
 
     @pytest.mark.parametrize(("ending", "up_to_cut"), [(Ending.NO_DRAIN, True), (Ending.DRAIN, False)])
     def test_what_comes_behind_the_cut_of_a_stop_may_stay_unread(self, account, ending, up_to_cut):

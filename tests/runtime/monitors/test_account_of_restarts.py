@@ -8,7 +8,7 @@ import pytest
 
 from sim.invariants.recovery import Allowance, Waits
 from sim.invariants.state import RestoredState, Stamp
-from sim.model.faults import Fault, Kill, Rescale, Restart, StorageOutage, When
+from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution
 from sim.model.scenario import Action
 from sim.results.journal import Entry, Happening
@@ -49,12 +49,6 @@ class TestDeployments:
         account.restarted(LATEST, [0, 1])
         return facts(account)
 
-    def test_tasks_that_stopped_when_they_were_cancelled(self, account):
-        fake_ends(account)
-        assert self.deploy(account) == []
-        (deployed,) = account.deployed
-        assert (NOW, FIRST_RESTART, frozenset({0, 1})) == deployed
-
     def test_a_task_that_served_records_afterwards(self, account):
         fake_ends(account)
         assert self.deploy(account, moved=3) == ["src[1] served 3 records after it was cancelled"]
@@ -62,15 +56,6 @@ class TestDeployments:
     def test_a_task_whose_thread_is_at_work(self, account):
         fake_ends(account, at_work={0})
         assert self.deploy(account) == ["src[0] is deployed while the thread of its attempt before is at work"]
-
-    def test_threads_of_tasks_that_stay_may_work(self, account):
-        fake_ends(account, at_work={MAP})
-        assert self.deploy(account) == []
-
-    def test_a_job_that_begins_anew_was_not_cancelled(self, account):
-        fake_ends(account)
-        account.restarted(LATEST, [0, 1])
-        assert facts(account) == []
 
     def test_the_first_break_is_told(self, account):
         fake_ends(account, at_work={0})
@@ -126,10 +111,6 @@ class TestLocalCopies:
     def test_other_state_has_no_copy(self, account, copy, pieces):
         assert self.read(account, *pieces) == []
 
-    def test_without_local_recovery_nobody_looks(self, account, copy):
-        with_checkpoint(account, state=replace(account.context.scenario.checkpoint.state, local_recovery=False))
-        assert self.read(account, self.own) == []
-
     def test_a_copy_on_a_lost_disk(self, account):
         """Written at the trigger at the earliest, read now: a loss in between has taken it along."""
         self.read(account, self.own._replace(copied_from=("map", 0, LATEST)))
@@ -143,11 +124,6 @@ class TestLocalCopies:
         assert len(end_facts(account, lost._replace(time_ns=trigger_ns))) == 1
         assert end_facts(account, lost._replace(time_ns=trigger_ns - 1)) == []
         assert end_facts(account, lost._replace(number=0)) == []
-
-    def test_a_copy_of_a_checkpoint_that_nothing_is_known_of(self, account):
-        account.restored(99, MAP, [self.own._replace(copied_from=("map", 0, 99))], 0)
-        self.read(account, self.own)
-        assert account._copies == []
 
 
 class TestStrategies:
@@ -188,24 +164,10 @@ class TestTheAdaptiveScheduler:
         with_scenario(account, restart=restart, cluster=replace(scenario.cluster, profile=profile))
         return account._waits()
 
-    def test_it_waits_for_a_checkpoint_before_it_rescales(self, account):
-        """Three of them may fail."""
-        deploy_ns = account.context.scenario.overheads.deploy_ns
-        assert Waits(3, 5, 3 * SECOND, deploy_ns) == self.waits(account)
-        assert Waits(3, 5, 7, deploy_ns) == self.waits(account, rescale_delay_ns=7)
-
     def test_without_checkpoints_it_waits_for_none(self, account):
         deploy_ns = account.context.scenario.overheads.deploy_ns
         assert Waits(3, 5, None, deploy_ns) == self.waits(account, interval_ns=None)
         assert Waits(3, 5, None, deploy_ns) == self.waits(account, profile="1.20")
-
-    def test_in_reactive_mode_slots_need_not_be_stable(self, account):
-        assert self.waits(account, reactive=True).stable_ns == 0
-
-    def test_others_wait_for_nothing(self, account):
-        assert account._waits() is None
-        self.waits(account)
-        assert with_scenario(account, rescale=(Rescale(1, (("map", 1),)),))._waits() is None
 
     def test_it_is_rescaled_too_soon(self, account):
         self.waits(account)
@@ -250,9 +212,6 @@ class TestWhatRestartsTogether:
         (fact,) = end_facts(deployed, lost._replace(time_ns=lost.time_ns + 1), RESTORED)
         assert fact.startswith("src[0] is deployed on task manager 0, which can be there from 5.400000 s on")
 
-    def test_without_a_restart_nothing_is_said(self, account):
-        assert end_facts(account, Entry(0, Happening.JOB_RECOVERED)) == []
-
 
 class TestCheckpointsThatResume:
     def facts_of(self, account, before_ns):
@@ -276,21 +235,6 @@ class TestCheckpointsThatResume:
         with_checkpoint(account, interval_ns=SECOND // 2, min_pause_ns=0)
         assert len(self.facts_of(account, self.within(account, SECOND))) == 1
 
-    @pytest.mark.parametrize(
-        "changes",
-        [
-            {"faults": (Fault(StorageOutage(1), When((0,))),)},
-            {"actions": (Action(1, "native", "drain"),)},
-        ],
-        ids=["no storage", "a stop"],
-    )
-    def test_what_keeps_checkpoints_away(self, account, changes):
-        assert self.facts_of(with_scenario(account, **changes), NOW) == []
-
     def test_a_kill_or_a_savepoint_does_not(self, account):
         with_scenario(account, faults=(Fault(Kill(), When((0,))),), actions=(Action(1, "native"),))
         assert len(self.facts_of(account, NOW)) == 1
-
-    @pytest.mark.parametrize("options", [{"interval_ns": None}, {"interval_during_backlog_ns": 0}])
-    def test_without_an_interval_nothing_resumes(self, account, options):
-        assert self.facts_of(with_checkpoint(account, **options), NOW) == []

@@ -6,11 +6,9 @@ from fractions import Fraction
 import pytest
 
 from sim.invariants.state import RestoredState
-from sim.model.faults import Fault, JobManagerDown, Kill, Rescale, StorageOutage, When
+from sim.model.faults import Fault, Kill, When
 from sim.model.scenario import Instances
-from sim.model.state import Changelog
 from sim.results.journal import Entry, Happening
-from sim.runtime.context import Origin
 from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
 from sim.storage.ledger import DeletionLine
 from tests.runtime.monitors.watched import MAP, account_of, end_of, facts, named, stateful, with_journal, with_scenario
@@ -33,22 +31,10 @@ def part(account, task=MAP):
     return account.contents.checkpoints[LATEST][task]
 
 
-def with_changelog(account):
-    """The state of the map is logged."""
-    job = account.context.scenario.job
-    logged = tuple(
-        replace(row, state=replace(row.state, changelog=Changelog())) if row.state else row for row in job.vertices
-    )
-    return with_scenario(account, job=replace(job, vertices=logged))
-
-
 class TestCompletedCheckpoints:
     def facts_of(self, account, checkpoint=LATEST):
         account.completed(checkpoint, ())
         return facts(account)
-
-    def test_nothing_is_wrong_with_a_real_one(self, account):
-        assert self.facts_of(account) == []
 
     def test_metadata_that_is_being_written(self, account, monkeypatch):
         monkeypatch.setattr(named(account, "_metadata", LATEST), "durable_ns", None)
@@ -68,13 +54,6 @@ class TestCompletedCheckpoints:
         monkeypatch.setattr(files[-3], "name", ("_metadata", LATEST))
         assert len(self.facts_of(account)) == 1
 
-    def test_the_first_file_of_all_is_looked_at(self, account, monkeypatch):
-        """Nothing was created in time, but for the first one."""
-        monkeypatch.setattr(named(account, "_metadata", LATEST), "name", ("_metadata", LATEST + 1))
-        monkeypatch.setattr(next(iter(account.context.storage.files)), "name", ("_metadata", LATEST))
-        monkeypatch.setattr(account.context.stats[LATEST], "latest_ack_ns", 0)
-        assert self.facts_of(account) == []
-
     def test_a_file_that_is_cut_short(self, account, monkeypatch):
         handle = part(account).parts[0][0].handles[0]
         there = account.context.storage.files[handle.file]
@@ -83,12 +62,6 @@ class TestCompletedCheckpoints:
         assert [
             f"it names {handle.size_bytes} bytes in the file {name}, which has {handle.size_bytes - 1}"
         ] == self.facts_of(account)
-
-    def test_a_part_of_an_earlier_checkpoint_was_looked_at_then(self, account, monkeypatch):
-        handle = part(account).parts[0][0].handles[0]
-        monkeypatch.setattr(account.context.storage.files[handle.file], "size_bytes", 0)
-        monkeypatch.setattr(part(account), "checkpoint", BEFORE)
-        assert self.facts_of(account) == []
 
     def test_in_flight_data_in_no_file(self, account, monkeypatch):
         here = part(account, FIRST_READER)
@@ -116,16 +89,9 @@ class TestIncrements:
     def first(self, account):
         return part(account).parts[0][0].keyed.reused[0]
 
-    def test_a_base_that_is_complete(self, account):
-        assert self.facts_of(account) == []
-
     def test_a_base_that_has_failed(self, account, monkeypatch):
         monkeypatch.setattr(account.context.stats[BEFORE], "status", "FAILED")
         assert self.facts_of(account) == ["map[0] refers to 000006.sst of checkpoint 5, which is failed"]
-
-    def test_a_base_that_nothing_is_known_of(self, account, monkeypatch):
-        monkeypatch.delitem(account.context.stats, BEFORE)
-        assert self.facts_of(account) == []
 
     def test_files_of_an_older_job(self, account, first, monkeypatch):
         monkeypatch.setattr(account.context.stats[BEFORE], "status", "FAILED")
@@ -135,10 +101,6 @@ class TestIncrements:
         )
         account._first_own = first.file + 2
         assert self.facts_of(account) == []
-
-    def test_files_of_a_changelog_are_numbered_apart(self, account, monkeypatch):
-        monkeypatch.setattr(account.context.stats[BEFORE], "status", "FAILED")
-        assert self.facts_of(with_changelog(account)) == []
 
     def test_what_came_with_an_acknowledgement_is_no_file(self, account, first, monkeypatch):
         monkeypatch.setattr(account.context.stats[BEFORE], "status", "FAILED")
@@ -165,35 +127,10 @@ class TestSnapshotsNotClaimed:
         assert named_files == set(free._not_claimed)
         assert len(files) == free._first_own
 
-    def test_claimed_files_are_its_own(self, account):
-        with_scenario(account, instances=Instances(2, "claim")).continue_from(account, LATEST)
-        assert account._not_claimed == ()
-
     def test_a_checkpoint_must_not_name_them(self, account):
         account._not_claimed = (part(account).parts[0][0].handles[0].file,)
         account.completed(LATEST, ())
         assert facts(account) == ["1 file of the snapshot that the job began with, and did not claim, is named"]
-
-    def test_it_may_name_its_own(self, account):
-        account._not_claimed = (named(account, "_metadata", 1).id,)
-        account.completed(LATEST, ())
-        assert facts(account) == []
-
-    def test_a_savepoint_may(self, free, monkeypatch):
-        monkeypatch.setattr(free.context.stats[LATEST], "savepoint_format", "native")
-        free.completed(LATEST, ())
-        assert facts(free) == []
-
-    def test_who_misses_notifications_may(self, free):
-        with_scenario(free, checkpoint=replace(free.context.scenario.checkpoint, lost_notifications=Fraction(1, 2)))
-        free.completed(LATEST, ())
-        assert facts(free) == []
-
-    def test_a_changelog_may(self, free):
-        """Only what a task has that keeps none is looked at."""
-        free._not_claimed = tuple(handle.file for handle in part(free).parts[0][0].handles)
-        with_changelog(free).completed(LATEST, ())
-        assert facts(free) == []
 
     def test_nobody_deletes_them(self, free, monkeypatch):
         assert list(free.at_the_end(end_of(stateful()))) == []
@@ -221,34 +158,6 @@ class TestReadingBack:
         assert facts(account) == [], "one of them reads on"
         account.restored(LATEST, 1, [], 0)
         assert [f"{size_bytes - 1} bytes of in-flight data are read, {size_bytes} were stored"] == facts(account)
-
-    def test_what_is_read_in_full(self, account, read):
-        account.restarted(LATEST, [0])
-        read(part(account, 0).in_flight_bytes)
-        account.restored(LATEST, 0, [], 0)
-        assert facts(account) == []
-
-    def test_what_came_with_acknowledgements_is_not_read(self, account, read, monkeypatch):
-        monkeypatch.setattr(part(account, 0), "inlined_bytes", 10)
-        account.restarted(LATEST, [0])
-        read(part(account, 0).in_flight_bytes - 10)
-        account.restored(LATEST, 0, [], 0)
-        assert facts(account) == []
-
-    def test_a_restart_that_begins_anew_takes_over(self, account, read):
-        """Its first attempt has read nothing; the other region goes on."""
-        account.restarted(LATEST, [0])
-        account.restarted(LATEST, [1])
-        read(part(account, 0).in_flight_bytes + part(account, 1).in_flight_bytes)
-        account.restarted(0, [0])
-        account.restored(LATEST, 0, [], 0)
-        account.restored(LATEST, 1, [], 0)
-        assert facts(account) == []
-        assert account._readings == []
-
-    def test_nothing_is_read_without_a_checkpoint(self, account):
-        account.restarted(0, [0])
-        assert account._readings == []
 
     @pytest.mark.parametrize("lack", [0, 1])
     def test_records_that_a_rescale_cut_in_two_may_be_whole_again(self, account, read, monkeypatch, lack):
@@ -279,15 +188,6 @@ class TestReadingBack:
         account.restored(LATEST, MAP, [RestoredState("keyed", None, Fraction(1), size_bytes)._replace(**changes)], 0)
         assert expected == facts(account)
 
-    def test_beside_a_local_copy_nothing_is_counted(self, account):
-        with_journal(account, Entry(0, Happening.TASK_RESTORED, LATEST, MAP, 1000))
-        pieces = [
-            RestoredState("keyed", None, Fraction(1), 5000),
-            RestoredState("operator", None, Fraction(1), 1, ("map", 0, 6)),
-        ]
-        account.restored(LATEST, MAP, pieces, 0)
-        assert facts(account) == []
-
 
 class TestFilesThatStay:
     """Files of the first checkpoint are found again at the end: five have completed since."""
@@ -306,47 +206,11 @@ class TestFilesThatStay:
         monkeypatch.setattr(file, "deleted_ns", None)
         return file
 
-    def test_files_of_the_latest_checkpoints_stay(self, files):
-        assert self.facts_of(files) == []
-
     def test_a_file_that_nobody_deletes(self, files, left):
         assert ["the file " + "/".join(map(str, left.name))] == self.facts_of(files)
 
-    def test_it_may_be_named_by_a_later_checkpoint(self, files, left):
-        files._last[int(left.id)] = LATEST
-        assert self.facts_of(files) == []
-
-    def test_it_may_be_half_written(self, files, left, monkeypatch):
-        monkeypatch.setattr(left, "durable_ns", None)
-        assert self.facts_of(files) == []
-
-    def test_it_may_be_on_a_local_disk(self, files, left, monkeypatch):
-        monkeypatch.setattr(left, "disk", True)
-        assert self.facts_of(files) == []
-
-    @pytest.mark.parametrize(("attribute", "value"), [("savepoint_format", "native"), ("status", "IN_PROGRESS")])
-    def test_it_may_be_of_a_savepoint_or_of_one_under_way(self, files, left, monkeypatch, attribute, value):
-        monkeypatch.setattr(files.context.stats[1], attribute, value)
-        assert self.facts_of(files) == []
-
-    @pytest.mark.parametrize(
-        "changes",
-        [
-            {"faults": (Fault(StorageOutage(1), When((0,))),)},
-            {"faults": (Fault(JobManagerDown(1), When((0,))),)},
-            {"rescale": (Rescale(1, (("map", 1),)),)},
-        ],
-        ids=["no storage", "no JobManager", "rescaled"],
-    )
-    def test_what_keeps_files_alive(self, files, left, changes):
-        assert self.facts_of(with_scenario(files, **changes)) == []
-
     def test_a_task_that_failed_keeps_none_alive(self, files, left):
         assert len(self.facts_of(with_scenario(files, faults=(Fault(Kill(), When((0,))),)))) == 1
-
-    def test_another_job_has_its_own(self, files, left):
-        files.context = replace(files.context, origin=Origin(1, 0, 0, None))
-        assert self.facts_of(files) == []
 
     def test_it_may_wait_in_a_line_that_goes_on(self, files, left, monkeypatch):
         """No limit is known here: a line goes on only in this very moment."""
@@ -360,16 +224,3 @@ class TestFilesThatStay:
         assert self.facts_of(files) == [], "one that nobody has named is not the coordinator's"
         files._last[int(left.id)] = 1
         assert self.facts_of(files) == ["the file changelog/map/1/log-7"]
-
-    def test_completions_are_heard_of(self, files):
-        """Files of the checkpoint before are named once more."""
-        files.completed(LATEST, ())
-        reused = part(files).parts[0][0].keyed.reused
-
-        assert {LATEST} == {files._last[handle.file] for handle in reused}
-        assert set(files._last) == {
-            handle.file
-            for row in files.contents.checkpoints[LATEST].values()
-            for snapshot, _ in row.parts
-            for handle in snapshot.all_handles
-        }

@@ -57,12 +57,6 @@ def snapshot(window_bytes):
 class TestWatermarksOfSources:
     """The last record of the first source was due at 8.24 s; its watermark stays 100 ms behind."""
 
-    def test_a_watermark_comes_as_far_as_the_records(self, account):
-        account.watermark_sent(SOURCE, 8140 * MS)
-        assert facts(account) == []
-        account.watermark_sent(SOURCE, 8140 * MS + 1)
-        assert facts(account) == ["its watermark 8.14 s is ahead of its records, which have come to 8.14 s"]
-
     def test_a_watermark_does_not_go_back(self, account):
         account.watermark_sent(SOURCE, 5 * SECOND)
         account.watermark_sent(SOURCE, 5 * SECOND)
@@ -116,20 +110,6 @@ class TestWatermarksOfReaders:
         account.watermark_arrived(WIN, FIRST, 6 * SECOND)
         assert facts(account) == ["its watermark stays at 0 s, all active inputs had come to 4 s"]
 
-    def test_what_was_owed_once_is_owed_no_more(self, account):
-        for channel in (FIRST, SECOND_INPUT):
-            account.watermark_arrived(WIN, channel, 4 * SECOND)
-        account.watermark_sent(WIN, 4 * SECOND)
-        for _ in range(2):
-            account.watermark_arrived(WIN, FIRST, 6 * SECOND)
-        assert facts(account) == []
-
-    def test_behind_the_end_of_all_inputs_nothing_is_owed(self, account):
-        for _ in range(2):
-            for channel in (FIRST, SECOND_INPUT):
-                account.watermark_arrived(SINK, channel + 4 - channel // 2, runtime_context.LAST_WATERMARK)
-        assert facts(account) == []
-
     def test_a_task_is_not_idle_while_an_input_is_active(self, account):
         account.watermark_arrived(WIN, FIRST, runtime_context.IDLE)
         account.watermark_sent(WIN, runtime_context.IDLE)
@@ -160,11 +140,6 @@ class TestRecordsThatLeave:
         for channel in (FIRST, SECOND_INPUT):
             account.watermark_arrived(WIN, channel, 10 * SECOND)
         return account.context.plane.position(WIN).served
-
-    def test_all_of_the_window_leaves(self, account):
-        account.records_left(WIN, self.end_windows(account))
-        account.watermark_sent(WIN, 10 * SECOND)
-        assert facts(account) == []
 
     def test_records_of_later_windows_stay(self, account):
         served = self.end_windows(account)
@@ -221,15 +196,6 @@ class TestTheEndOfData:
             account.input_ended(task)
         assert len(self.facts_of(account, WIN)) == 1
 
-    def test_while_data_comes_windows_hold_records(self, account):
-        account.watermark_arrived(WIN, FIRST, SECOND)
-        assert self.facts_of(account, WIN) == []
-
-    def test_timers_of_processing_time_are_lost_with_the_end(self, processing_time):
-        account = account_of(WindowMonitor, processing_time)
-        account.input_ended(WIN)
-        assert self.facts_of(account, WIN) == []
-
 
 class TestRecordsInSnapshots:
     def cut(self, account, checkpoint=1):
@@ -262,16 +228,6 @@ class TestRecordsInSnapshots:
             f"snapshot 1: it has {10 * needed - 1} bytes for {needed} records whose last window has not ended, 10 each"
             == fact
         )
-
-    @pytest.mark.parametrize("moment", ["timers_quiet", "input_ended"])
-    def test_at_the_end_of_the_data_no_later_window_is_waited_for(self, sliding, moment):
-        account = account_of(WindowMonitor, sliding)
-        for channel in (FIRST, SECOND_INPUT):
-            account.watermark_arrived(WIN, channel, 5 * SECOND)
-        late = self.cut(account).position.late
-        getattr(account, moment)(WIN)
-        account.state_taken(1, WIN, snapshot(10 * late))
-        assert facts(account) == []
 
     def test_a_bundle_leaves_before_the_barrier(self, account):
         part = account.contents.cut(1, WIN)
@@ -319,12 +275,6 @@ class TestTimers:
         self.cut(account)
         assert facts(account) == ["the window that ended at 5 s has no timer; the last one was set at 0 s"]
 
-    def test_timers_are_quiet_at_the_end(self, from_the_beginning):
-        account = from_the_beginning
-        account.timers_quiet(WIN)
-        self.cut(account)
-        assert facts(account) == []
-
     def test_a_restored_timer_fires(self, account):
         """The one of the open window, at 10 s: its task begins anew and must not forget it."""
         self.cut(account)
@@ -344,24 +294,11 @@ class TestTimers:
         account.timer_fired(WIN, 8250 * MS, account.context.plane.position(WIN).served)
         assert len(facts(account)) == 1
 
-    def test_windows_that_end_while_a_task_is_down_need_no_timer(self, from_the_beginning):
-        account = from_the_beginning
-        account.restored(0, WIN, [], 0)
-        self.cut(account)
-        assert facts(account) == []
-
     def test_operators_that_had_finished_fire_no_timer(self, account):
         self.cut(account, finished=True)
         account.restarted(1, [WIN])
         account.timer_fired(WIN, 8 * SECOND, 1)
         assert facts(account) == ["a timer of 8 s fires, its operators had finished when the snapshot was taken"]
-
-    def test_a_forgotten_checkpoint_has_no_timers(self, account):
-        for checkpoint in (1, 2):
-            self.cut(account, finished=True, checkpoint=checkpoint)
-        account.forget(lambda number: number == 1)
-
-        assert list(account._timers) == [2]
 
 
 class TestAnotherJob:
@@ -374,15 +311,3 @@ class TestAnotherJob:
         after.restarted(4, [WIN, WIN + 1])
         assert after._of(WIN).timers.pending == [(9 * SECOND, 3)]
         assert after._of(WIN + 1).timers is None
-
-    def test_ends_of_sliding_windows_are_dealt_out(self, sliding):
-        """Two subtasks become one: it has what both had."""
-        narrow = JOB.replace("service: 10 us, parallelism: 2, window", "service: 10 us, window")
-        merged = stopped(narrow.format(window="sliding: 10 s, every: 5 s, time: event", rate="100/s"), 1 * MS)
-        before, after = account_of(WindowMonitor, sliding), account_of(WindowMonitor, merged)
-        before._ends[4] = {("win", 0): (10, 20), ("win", 1): (5, 8)}
-        before._timers[4] = {("win", 0): ()}
-        after.continue_from(before, 4)
-        after.restarted(4, [WIN])
-        assert list(after._of(WIN).ends) == [15, 28]
-        assert after._timers[4] == {}

@@ -14,16 +14,6 @@ def test_sound_runs_have_no_violations():
         assert simulate(scenario(chain(), kind, seconds=1), engine=ENGINE).violations == ()
 
 
-def test_watching_changes_nothing_else():
-    """Journal and tables are the same with and without checks."""
-    watched, not_watched = (
-        simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE, check=check) for check in (True, False)
-    )
-
-    assert list(watched.journal) == list(not_watched.journal)
-    assert all(table.equals(not_watched.tables[name]) for name, table in watched.tables.items())
-
-
 def test_a_lost_capture_is_told(monkeypatch):
     """Nobody captures what lies in front of the barrier: bytes are lost, and the story names the channel."""
     monkeypatch.setattr(ChannelState, "input_overtaken", ChannelState.capture_begun)

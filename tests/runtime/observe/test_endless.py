@@ -1,31 +1,16 @@
 """A job that restarts for ever is told as one; one that gets somewhere, or that somebody else holds up, is not."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from sim.model.faults import Fault, Kill, Restart, StorageOutage, When
 from sim.model.schema.study import load
-from sim.model.sinks import Commit, Flush
-from sim.model.storage import Retry, Storage
 from sim.results.tables import RecoveryStats
 from sim.runtime.simulate import simulate
 from sim.runtime.standstill import endless
-from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 WORLD = Path(__file__).parents[2] / "data" / "worlds" / "flush-never-ends.yaml"
-RESTART = Restart("fixed-delay", 100 * MS)
-
-
-def status(*faults, **options):
-    """A job whose sink flushes to storage that is quick, and gives up after one attempt."""
-    job = chain(1, rate=50)
-    job = replace(job, vertices=(*job.vertices[:-1], replace(job.vertices[-1], flush=Flush(1000), commit=Commit())))
-    base = scenario(job, seconds=8, **options)
-    storage = Storage(1_000_000, retry=Retry(1))
-    return simulate(replace(base, restart=RESTART, storage=storage, faults=faults), engine="compiled").job_status
 
 
 def test_a_flush_that_can_never_be_written():
@@ -63,37 +48,6 @@ def test_what_a_restart_commits_again_is_no_progress():
 
     assert outcome.startswith("RESTARTING FOR EVER: ")
     assert "from checkpoint 1 because of 'restore: no answer within 0.15 s (2 attempts)'" in outcome
-
-
-def test_checkpoints_that_never_get_through():
-    """None is tolerated, each expires: what the last restart said is the reason."""
-    job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=60, timeout_ns=50 * MS)
-    outcome = simulate(
-        replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="compiled"
-    ).job_status
-
-    assert "CHECKPOINT_EXPIRED" in outcome
-    assert outcome.endswith("(checkpoint.timeout) or tolerate failures (tolerable-failed)")
-
-
-def test_checkpoints_that_merely_expire():
-    """The job goes on all the same."""
-    job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=10, timeout_ns=50 * MS)
-
-    assert simulate(replace(job, restart=RESTART), engine="compiled").job_status == "RUNNING"
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(StorageOutage(6 * SECOND), When((SECOND,))),
-        Fault(Kill("sink", 0), When(tuple(SECOND + i * 150 * MS for i in range(40)))),
-    ],
-    ids=["an outage", "kills"],
-)
-def test_what_others_do_ends(fault):
-    """An outage of storage, or faults that happen to the job: when they are over, it goes on."""
-    assert status(fault) == "RUNNING"
 
 
 FLUSH, EXPIRED = "flush: no answer within 0.4 s", "tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED"
@@ -144,12 +98,3 @@ def test_causes_may_take_turns():
         "or tolerate failures (tolerable-failed), and write less per checkpoint,"
         " or give a request more time or attempts (storage.retry)"
     )
-
-
-def test_what_fails_while_a_job_restarts_is_no_cause():
-    """Each time a task that does not stop costs a TaskManager; only the restart after that goes back to the checkpoint."""
-    lost = [restart(n, "task manager 1 lost", "task-manager") for n in range(1, 6)]
-    rows = [row for after in lost for row in (restart(after.number, checkpoint=-1), after)]
-
-    assert f"RESTARTING FOR EVER: 5 times in a row from checkpoint 3 because of '{FLUSH}'" in verdict(rows)
-    assert None is verdict(lost), "nobody knows whether the next one is lost as well"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.results.tables import RecoveryStats
-from sim.runtime.sampling import LONGEST_NS, LOOK_NS, CatchUp
+from sim.runtime.sampling import CatchUp
 from tests.laws.small_jobs import chain
 
 SOURCES, OTHERS = (0, 1), (2, 3, 4, 5)
@@ -46,36 +46,8 @@ def begun(served=(90, 80, 60, 70, 30, 40), at=(50, 60, 40, 40, 10, 15), usual=No
     return CatchUp(context(served, **options), stats, parts, usual or Usual())
 
 
-def test_sources_repeat_what_came_behind_the_checkpoint():
-    assert begun().stats.replayed_records == 40 + 20
-    assert begun(at=(100, 60, 0, 0, 0, 0)).stats.replayed_records == 20, "the first one had not come so far"
-
-
 def test_sinks_serve_again_what_they_had_served_since():
     assert begun().stats.served_again == 20 + 25
-
-
-def test_it_counts_as_catching_up_from_the_beginning():
-    usual = Usual()
-    begun(usual=usual)
-    assert usual.catching_up == 1
-
-
-def test_a_job_that_begins_from_a_snapshot_stood_where_the_job_before_it_ended():
-    origin = SimpleNamespace(served=np.array([55, 61, 0, 0, 11, 15]))
-    first, second = begun(origin=origin), begun(origin=origin, number=2)
-
-    assert (first.stats.replayed_records, first.stats.served_again) == (5 + 1, 1)
-    assert first.flying is None, "its channels are others"
-    assert second.stats.replayed_records == 60
-
-
-def test_what_waited_when_it_failed_is_usual_if_nothing_else_is_known():
-    assert tuple(getattr(begun(usual=Usual(due=100), in_flight=(3,) * 6), name) for name in ("waiting", "flying")) == (
-        10 + 20,
-        3 * 6,
-    )
-    assert tuple(getattr(begun(usual=Usual(7.0, 2.0, due=100)), name) for name in ("waiting", "flying")) == (7.0, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -96,36 +68,3 @@ def test_the_distance_counts_sources_logs_and_what_is_in_flight(served, usual, i
     progress.context = context((*served, 0, 0, 0, 0), in_flight=(in_flight,) * 6)
 
     assert distance == progress._distance()
-
-
-def test_without_comparable_channels_nothing_in_flight_counts():
-    progress = begun(origin=SimpleNamespace(served=np.array([90, 80, 0, 0, 0, 0])), in_flight=(9,) * 6)
-
-    assert progress._distance() == 0
-
-
-def test_the_first_record_is_that_of_a_reader():
-    assert set(OTHERS) == set(begun().readers)
-    alone = CatchUp(
-        context((90, 80, 0, 0, 0, 0)),
-        RecoveryStats(1, "task", "killed", 40, 45, 1),
-        {task: SimpleNamespace(position=SimpleNamespace(served=50)) for task in SOURCES},
-        Usual(),
-    )
-    assert dict.fromkeys(SOURCES, 50) == alone.readers, "a region of sources"
-
-
-@pytest.mark.parametrize(
-    ("most", "distance", "spent_ns", "wait_ns"),
-    [
-        (100, 50, 10**9, 10**9 // 2),
-        (100, 90, 10**9, LONGEST_NS),
-        (100, 1, 10**9, 10 * LOOK_NS),
-        (100, 100, 3 * 10**8, 3 * 10**8),
-        (100, 100, 10**10, LONGEST_NS),
-    ],
-    ids=["half way", "a long way", "almost there", "no progress yet", "no progress for long"],
-)
-def test_it_is_looked_at_again_half_way(most, distance, spent_ns, wait_ns):
-    """Half of what is left at the pace so far, from a tenth of a second to one."""
-    assert wait_ns == begun()._half_way(most, distance, spent_ns)

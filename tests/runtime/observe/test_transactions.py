@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.invariants.output import ONCE
 from sim.protocol.commit import Committable
 from sim.runtime.context import Uncommitted
 from sim.runtime.monitors.output import CommitMonitor
@@ -47,46 +46,12 @@ def commit(transactions, *committed, lost=()):
     transactions.context.commits.append(SimpleNamespace(committed=committed, lost=lost))
 
 
-def test_what_nobody_commits_is_told():
-    before = account()
-    before.cut(3, 0, store(committable(), committable(1, 2, records=4)))
-    before.cut(3, 1, store(committable(1)))
-    after = begun_from(before)
-    commit(after, committable(1), lost=(committable(),))
-    found = missing(after)
-
-    assert [violation.law for violation in found] == [ONCE]
-    assert found[0].where == "epoch 2 of sink, in checkpoint 3 the job began from"
-    assert found[0].fact.startswith("4 records are lost")
-
-
 def test_it_is_told_once():
     before = account()
     before.cut(3, 0, store(committable()))
     after = begun_from(before)
 
     assert len(missing(after)) == 1
-    assert missing(after) == []
-
-
-def test_what_the_job_before_had_committed_is_not_owed():
-    """The completion came between the checkpoint and the end of that job; or in the job before it."""
-    first = account()
-    first.cut(3, 0, store(committable()))
-    commit(first, committable())
-    second = begun_from(first)
-    third = begun_from(second)
-
-    assert [*missing(second), *missing(third)] == []
-
-
-def test_what_a_checkpoint_held_that_nobody_began_from_is_not_owed():
-    before = account()
-    before.cut(2, 0, store(committable(epoch=2)))
-    before.cut(3, 0, store())
-    before.cut(4, 0, store(committable(epoch=4)))
-    after = begun_from(before)
-
     assert missing(after) == []
 
 

@@ -1,14 +1,11 @@
 """Chains of job instances: each begins from a snapshot of the one before it, under each claim mode."""
 
-from dataclasses import replace
-
 import pytest
 
 from sim.model.scenario import Action
 from sim.model.storage import Directories
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import SECOND, UNALIGNED
-from tests.oracle import oracle
+from tests.laws.small_jobs import SECOND
 from tests.runtime.job_chains import jobs
 
 ENGINE = "compiled"
@@ -140,16 +137,3 @@ def test_nothing_to_begin_from():
     result = simulate(jobs(count=2, seconds=4, start_from="savepoint"), engine=ENGINE)
 
     assert result.job_status == "FAILED: job 1 cannot begin: no savepoint of job 0 was completed"
-
-
-def test_engines_agree_about_chains():
-    """In-flight data travels from job to job as well; every engine tells the same story."""
-    base = jobs("no-claim", count=2, seconds=4)
-    unaligned = replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED))
-    results = [simulate(unaligned, engine=engine) for engine in ("compiled", oracle)]
-
-    assert results[0].violations == ()
-    assert results[0].recoveries["recovered_bytes"].gt(0).all()
-    assert list(results[0].journal) == list(results[1].journal)
-    for name, table in results[0].tables.items():
-        assert table.equals(results[1].tables[name]), name

@@ -8,28 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sim.runtime import simulate as room
-from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import simulate
-from tests.oracle import oracle
 
 
 def resident_mb():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
-
-
-@pytest.mark.parametrize("engine", ["compiled", oracle])
-def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
-    """They are most of what it took, and are gone before anybody looks for cycles."""
-    instances = []
-    build = JobInstance
-    monkeypatch.setattr(
-        room, "JobInstance", lambda *arguments, **named: instances.append(build(*arguments, **named)) or instances[-1]
-    )
-
-    simulate(study.scenarios[0], engine=engine)
-
-    assert [vars(instance.plane) for instance in instances] == [{}]
 
 
 @pytest.mark.slow

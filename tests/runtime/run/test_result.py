@@ -1,7 +1,5 @@
 """A result in a folder: every file whole, reread equal, never half written."""
 
-import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,23 +12,6 @@ from sim.results.journal import Entry, Happening
 from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
-from tests.oracle import oracle
-
-FILES = {
-    "checkpoints.parquet",
-    "subtasks.parquet",
-    "tasks.parquet",
-    "series.parquet",
-    "commits.parquet",
-    "recoveries.parquet",
-    "files.parquet",
-    "snapshots.parquet",
-    "restores.parquet",
-    "path.parquet",
-    "requests.parquet",
-    "manifest.json",
-    "journal.jsonl",
-}
 
 
 @pytest.fixture(scope="module")
@@ -40,48 +21,6 @@ def result() -> Result:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_what_is_read_is_what_was_written(result, tmp_path):
-    """Tables with their types, the journal row by row, the manifest with the job's status."""
-    result.write(tmp_path / "deep" / "run")
-    folder = tmp_path / "deep" / "run"
-    rows = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
-
-    assert {path.name for path in folder.iterdir()} == FILES
-    for name, table in result.tables.items():
-        pd.testing.assert_frame_equal(table, pd.read_parquet(folder / f"{name}.parquet"))
-    assert list(result.journal) == [Entry(row[0], Happening(row[1]), *row[2:]) for row in rows]
-    assert {**result.manifest, "job_status": "RUNNING"} == json.loads((folder / "manifest.json").read_text())
-
-
-def test_every_file_and_then_the_folder_is_brought_to_the_disk(result, tmp_path, monkeypatch):
-    """The folder once, with all its names: each sync waits for the disk."""
-    synced = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").resolve()))
-
-    result.write(tmp_path)
-
-    assert [False] * len(FILES) + [True] == [path == tmp_path for path in synced]
-    assert {path.name for path in tmp_path.iterdir()} == FILES
-
-
-def test_the_same_run_is_the_same_bytes(result, tmp_path):
-    """Same manifest, same bytes: whoever ran it."""
-    again = simulate(result.scenario, engine=oracle)
-    result.write(tmp_path / "first")
-    again.write(tmp_path / "second")
-
-    assert contents(tmp_path / "first") == contents(tmp_path / "second")
-
-
-def test_writing_over_a_result_replaces_it(result, tmp_path):
-    """A repeated run leaves its own files only."""
-    simulate(scenario(chain(1), seconds=0.5), engine="compiled").write(tmp_path)
-    result.write(tmp_path)
-
-    assert len(result.checkpoints) == len(pd.read_parquet(tmp_path / "checkpoints.parquet"))
-    assert {path.name for path in tmp_path.iterdir()} == FILES
 
 
 def test_a_failed_write_leaves_what_was_there(result, tmp_path, monkeypatch):
@@ -117,19 +56,3 @@ def test_what_was_asked_in_vain_is_told_where_users_asked(result, actions, resca
 
     assert count == len(found)
     assert all(reason.text.rstrip(".") in sentence for sentence in found)
-
-
-def test_a_file_appears_whole(result, tmp_path, monkeypatch):
-    """Nobody sees it under its name before it is complete: a sweep that resumes trusts the name."""
-    seen = []
-    write_text = Path.write_text
-
-    def watched(path, text):
-        seen.append((path.name, (tmp_path / "journal.jsonl").exists(), (tmp_path / "manifest.json").exists()))
-        return write_text(path, text)
-
-    monkeypatch.setattr(Path, "write_text", watched)
-    result.write(tmp_path)
-
-    assert [row[1:] for row in seen] == [(False, False), (False, True)]
-    assert not {"journal.jsonl", "manifest.json"} & {row[0] for row in seen}

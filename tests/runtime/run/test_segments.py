@@ -8,11 +8,9 @@ import pytest
 from sim.model.faults import Fault, Kill, Rescale, Restart, When
 from sim.model.job import Input, Job, Rate, Source, Vertex
 from sim.model.scenario import Action
-from sim.runtime.host_loop import with_parallelism
 from sim.runtime.result import segments
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
-from tests.oracle import oracle
 
 ENGINE = "compiled"
 LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
@@ -39,79 +37,12 @@ def begun(result):
     return result.recoveries[result.recoveries["kind"] == "rescale"].iloc[0]
 
 
-@pytest.mark.parametrize(
-    "faults", [(), (Fault(Kill("sink", 1), When((2200 * MS,))), Fault(Kill("sink", 3), When((5 * SECOND,))))], ids=len
-)
-@pytest.mark.parametrize("savepoint", [False, True])
-@pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
-def test_every_record_is_served_once(kind, savepoint, faults):
-    """Records of both jobs minus those served again: what the sources emitted, no more and no less, whatever was in flight."""
-    result = rescaling(kind, savepoint=savepoint, faults=faults)
-    first = result.tasks[result.tasks["x_job"] == 0]
-    last = result.tasks[result.tasks["x_job"] == 1]
-
-    assert result.job_status == "FINISHED"
-    assert result.violations == ()
-    assert last.groupby("vertex", sort=False).size().tolist() == [2, 3, 4]
-    again = int(result.recoveries["replayed_records"].sum())
-    emitted = [rows[rows["vertex"] == "source"]["numRecordsIn"].sum() for rows in (first, last)]
-    assert sum(emitted) - again == 2 * 500
-    if not faults and savepoint:
-        sinks = [rows[rows["vertex"] == "sink"]["numRecordsIn"].sum() for rows in (first, last)]
-        assert sum(sinks) == 2 * 500, "a job that stops with its savepoint serves nothing after it"
-
-
-@pytest.mark.parametrize("savepoint", [False, True])
-def test_the_sinks_end_at_the_sum_of_all_records(savepoint):
-    """Each of the new subtasks stands where its part of the old ones' records and its own lead it."""
-    result = rescaling(UNALIGNED, savepoint=savepoint)
-    restored = result.recoveries.iloc[0]["restored_checkpoint"]
-    served = result.tasks[(result.tasks["x_job"] == 1) & (result.tasks["vertex"] == "sink")]["numRecordsIn"].sum()
-    before = result.tasks[(result.tasks["x_job"] == 0) & (result.tasks["vertex"] == "sink")]["numRecordsIn"].sum()
-
-    assert restored > 0
-    assert 1000 - before <= served <= 1000
-    assert (1000 - before == served) == savepoint
-
-
-def test_an_unaligned_checkpoint_is_there_at_once_a_savepoint_waits_for_the_queues():
-    """The savepoint is aligned: its barriers stand behind everything in flight."""
-    checkpoint, savepoint = rescaling(UNALIGNED), rescaling(UNALIGNED, savepoint=True)
-
-    assert begun(checkpoint)["failed"] == 3000
-    assert begun(savepoint)["failed"] > 3300
-    assert "SYNC_SAVEPOINT" in savepoint.checkpoints["checkpoint_type"].tolist()
-    assert (begun(checkpoint)["recovered_bytes"] > 0, begun(savepoint)["recovered_bytes"]) == (True, 0)
-    assert (begun(checkpoint)["replayed_records"] > 0, begun(savepoint)["replayed_records"]) == (True, 0)
-
-
 def test_more_is_read_than_was_captured():
     """D.9: a subtask reads the channel state of every old one whose keys it shares."""
     result = rescaling(UNALIGNED)
     captured = result.checkpoints.set_index("id").loc[begun(result)["restored_checkpoint"], "persisted_data"]
 
     assert captured < begun(result)["recovered_bytes"]
-
-
-def test_engines_agree_on_rescaling():
-    first, *others = [rescaling(UNALIGNED, engine=engine) for engine in ("interpreted", "compiled", oracle)]
-    for other in others:
-        assert first.journal == other.journal
-        for name, table in first.tables.items():
-            assert table.equals(other.tables[name]), name
-
-
-def test_rescaling_twice_and_the_job_is_back():
-    several = (Rescale(3 * SECOND, LARGER), Rescale(5 * SECOND, (("stage0", 2), ("sink", 2)), savepoint=True))
-    parts = segments(replace(scenario(chain(2), ALIGNED, seconds=9), rescale=several))
-
-    assert [(row.until_ns // SECOND, row.start_from) for row in parts] == [
-        (3, "checkpoint"),
-        (9, "checkpoint"),
-        (9, "savepoint"),
-    ]
-    assert parts[0].scenario.job == parts[2].scenario.job
-    assert [action.at_ns for action in parts[1].scenario.actions] == [5 * SECOND]
 
 
 def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
@@ -121,18 +52,6 @@ def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     )
 
     assert [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts] == [[2], [3, 4]]
-
-
-def test_forward_between_unequal_parallelisms_becomes_rebalance():
-    job = Job(
-        (
-            source("a", 2),
-            Vertex("b", 2, inputs=(Input("a", "forward"),)),
-            Vertex("c", 2, inputs=(Input("b", "forward"),)),
-        )
-    )
-
-    assert [v.inputs[0].ship for v in with_parallelism(job, {"b": 3, "c": 3}).vertices[1:]] == ["rebalance", "forward"]
 
 
 def test_forward_is_rebalance_when_both_ends_are_equal_again():
@@ -180,24 +99,6 @@ def test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled():
 
     assert result.job_status == "FINISHED"
     assert result.recoveries["kind"].tolist() == ["task"]
-
-
-def test_nothing_is_rescaled_after_the_end_of_the_run():
-    base = scenario(chain(1, rate=100), ALIGNED, seconds=2, interval_ms=400)
-    result = simulate(replace(base, rescale=(Rescale(3 * SECOND, (("sink", 2),)),)), engine=ENGINE)
-
-    assert result.ended_ns == 2 * SECOND
-    assert len(result.recoveries) == 0
-
-
-def test_a_savepoint_that_takes_longer_delays_the_next_rescaling():
-    """The second one, due while the savepoint of the first is taken, follows as soon as that is done."""
-    base = scenario(chain(2, rate=100, sink_ns=12 * MS), ALIGNED, seconds=9, interval_ms=400)
-    several = (Rescale(3 * SECOND, (("sink", 3),), savepoint=True), Rescale(3 * SECOND + MS, (("sink", 1),)))
-    result = simulate(replace(base, rescale=several), engine=ENGINE)
-
-    assert result.violations == ()
-    assert [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")] == [2, 3, 1]
 
 
 @pytest.mark.parametrize(("seconds", "stopped"), [(3.1, False), (6, True)])

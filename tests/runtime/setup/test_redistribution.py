@@ -4,7 +4,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 from sim.model.job import AsyncIO, Distribution, Job
@@ -62,37 +61,6 @@ def test_nothing_in_flight_is_lost(kind, parallelism):
     assert sum(part.position.served for part in stored.values()) == sum(part.position.served for part in parts.values())
 
 
-def test_what_is_in_flight_goes_by_key_groups():
-    """Five key groups over three subtasks are 2, 2 and 1: so are the records they find."""
-    base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
-    groups = tuple(replace(vertex, max_parallelism=5) for vertex in base.job.vertices)
-    _, stored, _, parts = dealt(replace(base, job=Job(groups)), sink=3)
-    found = sum(parts[task].position.records_in for task in (2, 3)).tolist()
-
-    assert 10 < sum(found) == in_flight_of(stored, plane_spec(base), 2)
-    assert pytest.approx([records / sum(found) for records in found], abs=0.05) == [2 / 5, 2 / 5, 1 / 5]
-
-
-def test_the_plane_starts_there_and_serves_all_of_it():
-    """A plane of the new parallelism, built in mid-run, reads every recovered record; nothing is left in the end."""
-    base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
-    _, stored, spec, parts = dealt(base, stage0=3, sink=3)
-    plane = build(replace(spec, begin_ns=2 * SECOND), "compiled")
-    plane.start({task: part.position for task, part in parts.items()})
-    readers = [task for task in parts if len(parts[task].position.consumed)]
-    for task in readers:  # sources never begin: what is read was in flight
-        plane.release(task)
-    while plane.now < 20 * SECOND:
-        plane.advance(20 * SECOND)
-    plane.check()
-    served = plane.tasks()["served"]
-    moved = sum(int(served[task]) - parts[task].position.served for task in readers)
-    edges = [in_flight_of(parts, spec, vertex) for vertex in (1, 2)]
-
-    assert edges[0] + (edges[1] + edges[0]) == moved, "what goes into a stage goes through it"
-    assert 0 < edges[0] + edges[1] == in_flight(stored)[0]
-
-
 @pytest.mark.parametrize("parallelism", [{"stage0": 3}, {"sink": 1}, {"sink": 5}, {"stage0": 5, "sink": 3}, {}])
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED], ids=str)
 def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
@@ -114,16 +82,6 @@ def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
     assert all(
         plane.position(task).records_out.tolist() == part.position.records_out.tolist() for task, part in parts.items()
     )
-
-
-def test_a_sink_keeps_what_it_held_back_itself():
-    """The stage before it has other numbers of tasks: three records of each of two channels become two of each of three."""
-    base = scenario(chain(2), ALIGNED)
-    sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
-    _, stored, _, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), stage0=3)
-
-    assert [part.held_back for part in stored.values() if part.held_back] == [(3, 3), (3, 3)]
-    assert [part.held_back for part in parts.values() if part.held_back] == [(2, 2, 2), (2, 2, 2)]
 
 
 def test_requests_under_way_stay_with_their_task():
@@ -162,21 +120,6 @@ class Kept(NamedTuple):
         return Kept(tuple(number for number, part in enumerate(parts) if "feature" in part.kept))
 
 
-@pytest.mark.parametrize("finished", [2, 3])
-def test_a_task_that_had_finished_keeps_nothing_and_the_others_do(finished):
-    """Whichever it was: the parts of a vertex are all handed to what its feature keeps."""
-    instance, stored = latest(scenario(chain(2), ALIGNED))
-    stored = dict(stored)
-    for task in (2, 3):
-        stored[task] = replace(stored[task], kept={} if task == finished else {"feature": Kept()})
-    spec = plane_spec(rescaled(instance.scenario, stage0=3))
-    parts = redistributed(
-        stored, instance.spec, spec, tuple(vertex.max_parallelism for vertex in instance.scenario.job.vertices)
-    )
-
-    assert [Kept((3 - finished,))] * 3 == [parts[task].kept["feature"] for task in (2, 3, 4)]
-
-
 @pytest.mark.parametrize("sinks", [1, 3])
 def test_every_committable_goes_to_one_new_task(sinks):
     """Two sinks become one or three: none is forgotten, none comes twice, and the checkpoint they are restored with is theirs."""
@@ -194,16 +137,6 @@ def test_every_committable_goes_to_one_new_task(sinks):
     )
     assert first == second
     assert {uncommitted.checkpoint for uncommitted in before} == {uncommitted.checkpoint for uncommitted in after}
-
-
-def in_flight_of(parts, spec, vertex):
-    """Records in flight into a vertex of a chain."""
-    first = sum(earlier.parallelism for earlier in spec.vertices[: vertex - 1])
-    writers = range(first, first + spec.vertices[vertex - 1].parallelism)
-    readers = range(writers.stop, writers.stop + spec.vertices[vertex].parallelism)
-    return sum(int(parts[t].position.records_in.sum()) for t in writers) - sum(
-        int(parts[t].position.records_out.sum()) for t in readers
-    )
 
 
 def test_keyed_state_goes_by_key_groups():
@@ -227,12 +160,3 @@ def test_channel_state_is_read_by_everybody_who_may_own_some_of_it():
 
     assert sum(captured) + captured[0] + captured[1] == sum(parts[task].in_flight_bytes for task in (4, 5, 6))
     assert kept < sum(part.in_flight_bytes for part in parts.values())
-
-
-def test_the_same_parallelism_changes_nothing():
-    instance, stored, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED))
-
-    assert len(instance.tasks) == len(parts)
-    for task, part in stored.items():
-        assert all(np.array_equal(a, b) for a, b in zip(part.position, parts[task].position, strict=True))
-        assert (part.in_flight_bytes, part.parts) == (parts[task].in_flight_bytes, parts[task].parts)

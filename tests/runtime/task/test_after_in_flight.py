@@ -4,7 +4,6 @@ import pytest
 
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
-from tests.oracle import oracle
 
 JOB = """\
 job:
@@ -34,25 +33,3 @@ def test_its_asynchronous_phase_is_the_sum_of_both():
     assert together["a"] == pytest.approx(after["a"], rel=0.1)
     assert together["b"] == pytest.approx(together["a"], rel=0.2)
     assert pytest.approx(after["b"] - together["b"], abs=15) == 100
-
-
-def test_without_in_flight_data_nothing_is_waited_for():
-    aligned = "checkpoint.barriers=aligned"
-
-    assert ran(aligned).subtasks.equals(ran(aligned, AFTER).subtasks)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        ("checkpoint.timeout=150 ms", "checkpoint.tolerable-failed=100"),
-        ("faults=[{kill: b, at: 8200 ms}]",),
-        ("checkpoint.barriers={aligned-timeout: 100 ms}",),
-    ],
-)
-def test_engines_agree_and_nothing_is_lost(changes):
-    """Also where a snapshot ends while it waits."""
-    compiled, reference = (ran(AFTER, "run.duration=10 s", *changes, engine=engine) for engine in ("compiled", oracle))
-
-    assert () == compiled.violations == reference.violations
-    assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())

@@ -4,7 +4,6 @@ import pytest
 
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
-from tests.oracle import oracle
 
 JOB = """\
 job:
@@ -34,19 +33,6 @@ def test_each_exchange_adds_its_lateness(barriers, at_c):
     )
 
     assert {"a": 0.0, "b": 10.0, "c": at_c} == pytest.approx(late.to_dict(), abs=1.5)
-
-
-def test_engines_agree_and_nothing_is_lost():
-    changes = (
-        "cluster.barrier-wake-up=10 ms",
-        "storage.in-flight-bandwidth=5 MB/s",
-        "faults=[{kill: c, at: 4 s}]",
-        "run.duration=6 s",
-    )
-    compiled, reference = (ran(*changes, engine=engine) for engine in ("compiled", oracle))
-
-    assert () == compiled.violations == reference.violations
-    assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())
 
 
 def test_a_barrier_that_is_converted_is_late_as_well():

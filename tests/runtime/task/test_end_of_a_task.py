@@ -4,11 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.plane.interface import Trait
-from sim.protocol.options import Ending, FailureReason
+from sim.protocol.options import Ending
 from sim.protocol.task_finishing import FINISHING, EndState, OutputRead
-from sim.protocol.task_messages import GateClosed, InputEnded
-from sim.results.journal import Happening
 from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.task.end import TaskEnding
 from tests.runtime.task.fake_slots import FakeClock, Recorder
@@ -117,73 +114,7 @@ class Slot:
         return self._slot.context.env.now
 
 
-def markers(rows):
-    return [(row[1].series, row[1].traits) for row in rows if row[0] == "forward"]
-
-
-class TestInputs:
-    def test_a_writer_hears_that_its_data_is_read(self):
-        """Over the network after its latency."""
-        task = Task()
-        assert (OutputRead, 0) in task.hear(0, END_OF_DATA)
-        task.hear(1, END_OF_DATA)
-        assert [row for row in task.run(LATENCY_NS - 1) if row[0] is OutputRead] == []
-        assert (OutputRead, LATENCY_NS) in task.run(LATENCY_NS)
-
-    def test_its_data_ends_with_that_of_all_inputs(self):
-        task = Task()
-        assert ("channel_ended", 0) in task.hear(0, END_OF_DATA)
-        assert EndState.RUNNING is task.state
-        rows = task.hear(1, END_OF_DATA)
-        assert [row for row in rows if row[0] != "forward"] == [
-            ("channel_ended", 1),
-            ("end_input",),
-            (Happening.END_OF_DATA, "drain"),
-        ]
-        assert markers(rows) == [(END_OF_DATA, Trait.NONE)]
-        assert [row for row in task.run(REPORT_NS) if row[0] == "data_ended"] == [("data_ended", READER)]
-
-    @pytest.mark.parametrize("channel", [0, 1])
-    def test_to_drain_all_must(self, channel):
-        """Where one of them is stopped as it stands, operators do not finish, and windows do not end."""
-        task = Task()
-        task.writers[LAYOUT.writer[channel]] = task.other(Ending.NO_DRAIN)
-        rows = task.hear(0, END_OF_DATA) + task.hear(1, END_OF_DATA)
-        assert [("channel_ended", 1 - channel)] == [row for row in rows if row[0] == "channel_ended"]
-        assert ("quiesce",) in rows
-        assert ("end_input",) not in rows
-        assert (Happening.END_OF_DATA, "no-drain") in rows
-
-    def test_a_gate_closes_with_its_last_partition(self):
-        task = Task()
-        for channel in (0, 1):
-            task.hear(channel, END_OF_DATA)
-        assert [row for row in task.hear(0, END_OF_PARTITION) if row[0] is GateClosed] == []
-        assert not task.ending.closed(0)
-        assert (GateClosed, 0) in task.hear(1, END_OF_PARTITION, last=True)
-        assert task.ending.closed(0)
-        assert not task.ending.machine.inputs_open
-
-    def test_before_flip_147_the_end_of_a_partition_ends_its_data(self):
-        """No checkpoint is taken when a task has finished, so a barrier on the channel is given up."""
-        task = Task(rule="naive")
-        assert (OutputRead, 0) in task.hear(0, END_OF_PARTITION)
-        older = Task(rule="off")
-        older.hear(0, END_OF_DATA)
-        assert (InputEnded, 0) in older.hear(0, END_OF_PARTITION)
-        assert (InputEnded, 0) not in older.hear(0, END_OF_DATA)
-
-
 class TestSources:
-    @pytest.mark.parametrize(
-        ("total", "served", "ends"), [(10, 10, True), (10, 11, True), (10, 9, False), (None, 10, False)]
-    )
-    def test_a_log_that_is_read_to_its_end(self, total, served, ends):
-        task = Task(SOURCE, total=total, served=served)
-        task.ending.exhausted()
-        assert ends == (task.state is not EndState.RUNNING)
-        task.ending.exhausted()
-
     def test_a_stop_ends_the_data_first(self):
         """The call is executed afterwards; if operators hold outputs yet, again when these are written."""
         task, calls = Task(SOURCE), []
@@ -204,16 +135,6 @@ class TestSources:
         assert EndState.RUNNING is task.state
         task.ending.completed(4)
         assert EndState.RUNNING is not task.state
-
-    def test_only_sources_are_stopped(self):
-        task = Task()
-        assert task.ending.still_takes_part(4, Ending.DRAIN, lambda: None)
-        assert not task.thread.mails_only
-
-    def test_an_ordinary_checkpoint_stops_nothing(self):
-        task = Task(SOURCE)
-        assert task.ending.still_takes_part(4, None, lambda: None)
-        assert not task.thread.mails_only
 
 
 def finished(rule="flink", periodic=True):
@@ -247,12 +168,6 @@ class TestSnapshots:
         task.ending.completed(5)
         assert EndState.CLOSING is task.state
 
-    def test_while_it_runs_snapshots_hold_no_end(self):
-        task = Task()
-        task.ending.snapshot_begun(5, None)
-        assert task.done() == []
-        assert frozenset() == task.ending.machine.open
-
     def test_snapshots_under_way_are_known_when_its_data_ends(self):
         """It does not close before they are over."""
         task = Task()
@@ -265,88 +180,9 @@ class TestSnapshots:
         task.ending.snapshot_ended(4)
         assert {5} == task.ending.machine.open
 
-    def test_a_closing_task_declines(self):
-        task = finished(periodic=False)
-        task.done()
-        assert not task.ending.still_takes_part(6, None, lambda: None)
-        assert task.done() == [("decline", READER, 6, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)]
-
     @pytest.mark.parametrize(("aborted", "fails"), [(4, True), (3, False)])
     def test_the_abort_of_the_savepoint_it_stops_with_fails_it(self, aborted, fails):
         task = Task()
         task.ending.snapshot_begun(4, Ending.NO_DRAIN)
         task.ending.aborted(aborted)
         assert ([("fail_task", READER, "stop-with-savepoint failed")] if fails else []) == task.done()
-
-
-class TestClosing:
-    def test_closing_takes_its_time_and_nothing_follows(self):
-        task = finished(periodic=False)
-        closed = []
-        task.ending.on_close = lambda: closed.append(task.env.now)
-        assert EndState.CLOSING is task.state
-        rows = task.run(CLOSE_NS - 1)
-        assert markers(rows) == []
-        rows = task.run(CLOSE_NS)
-        assert markers(rows) == [(END_OF_PARTITION, Trait.FINAL)]
-        assert [row for row in rows if row[0] != "forward"] == [(Happening.TASK_FINISHED, ""), ("finished",)]
-        assert task.run(CLOSE_NS + REPORT_NS) == [("task_finished", READER)]
-
-    def test_what_works_in_the_background_ends_first(self):
-        task, closed = Task(periodic=False), []
-        task.ending.on_close = lambda: closed.append(task.env.now)
-        for channel in (0, 1):
-            task.hear(channel, END_OF_DATA)
-        task.ending.dispatch(OutputRead(0))
-        assert closed == [], "its inputs are open"
-        for channel in (0, 1):
-            task.hear(channel, END_OF_PARTITION, last=channel == 1)
-        assert closed == [0]
-
-    @pytest.mark.parametrize(
-        ("rule", "periodic", "commits"),
-        [
-            ("flink", True, False),
-            ("flink", False, True),
-            ("commit-at-finish", True, True),
-            ("discard", False, False),
-            ("off", True, False),
-        ],
-    )
-    def test_what_no_checkpoint_will_hold_is_committed_as_the_rule_says(self, rule, periodic, commits):
-        task = Task(rule=rule, periodic=periodic)
-        rows = []
-        for channel in (0, 1):
-            rows += task.hear(channel, END_OF_DATA)
-        for channel in (0, 1):
-            rows += task.hear(channel, END_OF_PARTITION, last=channel == 1)
-        task.log.clear()
-        task.ending.dispatch(OutputRead(0))
-        rows += task.done()
-        if task.state is EndState.WAITING:
-            task.ending.snapshot_begun(5, None)
-            task.ending.snapshot_ended(5)
-            task.ending.completed(5)
-            rows += task.done()
-        assert EndState.CLOSING is task.state
-        assert commits == (("close",) in rows)
-
-
-class TestRestarts:
-    @pytest.mark.parametrize("gone", ["replaced", "stopped"])
-    def test_a_task_that_was_restarted_hears_nothing(self, gone):
-        task = Task()
-        if gone == "replaced":
-            task.ending.replaced = True
-        else:
-            task.thread.stopped = True
-        for channel in (0, 1):
-            task.hear(channel, END_OF_DATA)
-        assert EndState.RUNNING is task.state
-
-    def test_its_reports_come_to_nothing(self):
-        task = Task()
-        for channel in (0, 1):
-            task.hear(channel, END_OF_DATA)
-        task.ending.replaced = True
-        assert [row for row in task.run(REPORT_NS) if row[0] == "data_ended"] == []

@@ -44,32 +44,6 @@ def fired(result):
     return {time: rate for time, rate in read(result, until=inf).items() if rate > 100}
 
 
-def test_a_silent_partition_holds_all_windows_back():
-    """Nothing leaves, and the state grows with every record: 200 a second, 10 B each."""
-    result = run(watermark="")
-    state_bytes = sizes(result)
-
-    assert fired(result) == {}
-    assert pytest.approx(state_bytes.max(), rel=0.05) == 2000 * 21
-    assert result.violations == ()
-
-
-@pytest.mark.parametrize("barriers", ["aligned", "unaligned"])
-def test_an_idle_subtask_holds_nobody_back(barriers):
-    """Idle after 2 s: the window of 5 s ends as if the partition was not there."""
-    result = run(barriers=barriers)
-
-    assert list(fired(result)) == [6.0, 11.0, 16.0, 21.0]
-    assert pytest.approx(list(fired(result).values()), abs=40) == [1000] * 4
-    assert sizes(result).max() < 10 * 1000 * 1.05
-    assert result.violations == ()
-
-
-def test_a_window_that_ended_before_the_timeout_waits_for_it():
-    """Idle after 7 s and up to three looks more: the first window is late, the next one is not."""
-    assert list(fired(run(", watermark: {idle-timeout: 7 s}"))) == [8.0, 11.0, 16.0, 21.0]
-
-
 def test_a_source_that_comes_back_counts_again():
     """Nothing from 3 s to 12 s: all subtasks are idle, nothing is flushed; the first watermark behind it ends the window of 5 s."""
     result = run(rate="[{at: 0 s, rate: 100/s}, {at: 3 s, rate: 0/s}, {at: 12 s, rate: 100/s}]", silent=0)
@@ -88,26 +62,6 @@ def test_back_pressure_is_no_idleness():
     assert calm.series["backPressured"].max() > 0.9
     assert fired(calm) == fired(waiting)
     assert sizes(calm).tolist() == sizes(waiting).tolist()
-
-
-def test_a_source_is_idle_again_after_a_failure():
-    """The restored valve waits for all channels; the silent one is left out after its timeout."""
-    result = run(sections="faults: [{kill: 'src[2]', at: 11500 ms}]\n", duration="34 s")
-
-    assert len(result.recoveries) == 1
-    assert [time for time in fired(result) if time > 20] == [21.0, 26.0, 31.0]
-    assert result.violations == ()
-
-
-def test_the_end_of_data_fires_what_is_left():
-    result = run(bound=", records-per-subtask: 730", duration="30 s")
-
-    assert result.job_status == "FINISHED"
-    assert [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")] == [
-        1460,
-        1460,
-    ]
-    assert result.violations == ()
 
 
 @pytest.mark.parametrize(("idle", "left"), [("", 600), (IDLE, 0)], ids=["never", "idle"])

@@ -1,12 +1,9 @@
 """Outputs that leave later than their records: answers of asynchronous I/O, and output that waits for its commit."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
-from sim.runtime.task.epochs import Epochs
 
 ASYNC = """# How does a job of requests checkpoint?
 version: 1
@@ -42,49 +39,12 @@ def served(result, vertex):
     return int(rows["numRecordsIn"].sum())
 
 
-def test_requests_under_way_limit_the_rate(result):
-    """20 requests of 100 ms: 200 records/s, and a task that waits for room is busy."""
-    rates = result.series[(result.series["vertex"] == "ask") & (result.series["time"] > 5)]
-
-    assert pytest.approx(rates["numRecordsInPerSecond"].mean(), rel=0.02) == 200
-    assert rates["busy"].mean() > 0.98
-    assert result.violations == ()
-
-
 def test_requests_under_way_are_operator_state(result):
     """Twenty records without their length, beside what the operator writes anyway."""
     rows = result.subtasks[(result.subtasks["vertex"] == "ask") & (result.subtasks["id"] > 2)]
     state = rows["checkpointed_size"] - rows["alignment_persisted"]
 
     assert {500 + 20 * 996} == set(state)
-
-
-def test_answers_leave_whether_or_not_there_is_room():
-    """Behind a slow sink everything in front is full, and the requests under way still come to an end."""
-    result = simulate(loads(ASYNC.format(service="20 ms"), name="ask").scenarios[0])
-    sinks = result.series[(result.series["vertex"] == "sink") & (result.series["time"] > 15)]
-
-    assert pytest.approx(sinks["numRecordsInPerSecond"].mean(), rel=0.03) == 50
-    assert result.violations == ()
-
-
-def test_requests_are_made_again_after_a_failure():
-    """Nothing is lost and nothing comes twice: the cut's laws hold through a restore with requests under way."""
-    text = ASYNC.format(service="10 us").replace("run:", "faults: [{kill: 'ask[0]', at: 7 s}]\nrun:")
-    result = simulate(loads(text, name="ask").scenarios[0])
-
-    assert len(result.recoveries) == 1
-    assert result.violations == ()
-
-
-@pytest.mark.parametrize("parallelism", ["sink: 3", "ask: 3", "ask: 1", "ask: 4, sink: 1"])
-def test_requests_are_made_again_in_a_rescaled_job(parallelism):
-    """What was under way is asked for again, by the tasks there are: nothing is lost, and nothing comes twice."""
-    text = ASYNC.format(service="10 us").replace("run:", f"rescale: {{at: 7 s, parallelism: {{{parallelism}}}}}\nrun:")
-    result = simulate(loads(text, name="ask").scenarios[0])
-
-    assert result.violations == ()
-    assert served(result, "sink") > 0
 
 
 @pytest.mark.parametrize("then", ["ends", "stops"])
@@ -132,16 +92,3 @@ def test_what_is_committed_behind_the_end_of_data_is_lost():
     assert result.job_status == "FINISHED"
     assert served(result, "first") == 900
     assert 900 - int(final["records"].sum()) == served(result, "last")
-
-
-def test_nothing_leaves_before_a_commit_covers_it():
-    """Epoch 3 ended behind 9 records and epoch 5 behind 20: each commit lets those of its epochs go, and no other."""
-    gone = []
-    sink = SimpleNamespace(
-        _served={3: 9, 5: 20}, slot=SimpleNamespace(thread=SimpleNamespace(release_late_outputs=gone.append))
-    )
-    for epoch in (2, 3, 7):
-        Epochs._emit(sink, epoch)
-
-    assert gone == [0, 9, 20]
-    assert sink._served == {}

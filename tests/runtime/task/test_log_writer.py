@@ -6,10 +6,9 @@ from fractions import Fraction
 import pytest
 
 from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import Cluster
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
 from sim.model.scenario import Action, Overheads, Run, Scenario
-from sim.model.state import ROCKSDB_FREEZE, Changelog, Lsm, State, StateOptions
+from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Retry, Storage
 from sim.runtime.job_instance import JobInstance
 
@@ -50,19 +49,6 @@ def logs(simulated, kind="changelog"):
     ]
 
 
-def test_so_much_log_goes_without_being_asked():
-    """Every 100 kB of 1 MB/s, so ten times a second, after 10 ms of batching; records come in buffers of 100 ms, so up to twice as much."""
-    seen = logs(instance(Changelog(NEVER, 100_000), interval=None, seconds=5))
-
-    assert 25 <= len(seen) <= 50
-    assert all(100_000 <= size <= 205_000 for _, size in seen)
-    assert 4_700_000 <= sum(size for _, size in seen) <= 5_000_000
-
-
-def test_below_the_threshold_nothing_goes_before_a_checkpoint_asks():
-    assert logs(instance(Changelog(NEVER, 10**9), interval=None)) == []
-
-
 def test_a_checkpoint_waits_for_the_tail():
     """500 kB since the start and a state of 1000 B, half a second into the run: 10 ms of batching, 0.5 ms of writing."""
     simulated = instance(Changelog(NEVER, 10**9), seconds=1)
@@ -72,55 +58,6 @@ def test_a_checkpoint_waits_for_the_tail():
     assert pytest.approx(subtask.async_ns / MS, abs=0.1) == 10.5
     assert subtask.sync_ns == 0
     assert subtask.written_bytes == subtask.state_bytes == logs(simulated)[0][1]
-
-
-def test_a_tail_already_uploaded_makes_a_checkpoint_short():
-    """Early uploads every 10 kB leave what came with the last buffer, 100 ms of records at most; the full size is the same."""
-    late, early = (instance(Changelog(NEVER, threshold), seconds=1).stats[1].subtasks for threshold in (10**9, 10_000))
-    (late,), (early,) = ([row for row in rows.values() if row.state_bytes] for rows in (late, early))
-
-    assert late.state_bytes == pytest.approx(early.state_bytes, abs=2000)
-    assert early.written_bytes <= 110_000
-    assert early.async_ns < late.async_ns
-
-
-def test_a_materialisation_truncates_the_log_once_per_interval():
-    """Log since the last one: at most what 2 s write, however long the run."""
-    simulated = instance(Changelog(2 * S, 100_000), interval=S, seconds=20)
-    sizes = [
-        max(row.state_bytes for row in simulated.stats[number].subtasks.values()) for number in sorted(simulated.stats)
-    ][5:]
-
-    assert len(sizes) >= 13
-    assert max(sizes) < 3_200_000
-    assert 8 <= len({stored.name[3] for stored in simulated.storage.files if stored.name[0] == "materialized"}) <= 11
-
-
-def test_materialisations_have_a_phase_of_their_own():
-    """Two seeds, two phases."""
-    begun = []
-    for seed in (1, 2):
-        base = scenario(Changelog(4 * S, 100_000), interval=None)
-        simulated = JobInstance(replace(base, run=replace(base.run, seed=seed)), "compiled")
-        simulated.start()
-        simulated.env.run(until=base.run.duration_ns)
-        begun.append(min(stored.created_ns for stored in simulated.storage.files if stored.name[0] == "materialized"))
-
-    assert begun[0] != begun[1]
-    assert max(begun) < 4 * S
-
-
-def test_freezing_for_a_materialisation_keeps_the_task():
-    """Its flush holds the task thread as a checkpoint's would: 1000 kB of memtable at 200 MB/s are 5 ms of work, beside its constant.
-
-    There is one: no checkpoint confirms it.
-    """
-    busy = [
-        int(instance(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1])
-        for interval in (NEVER, 2 * S)
-    ]
-
-    assert 5 * MS < busy[1] - busy[0] - ROCKSDB_FREEZE.likely < 10 * MS
 
 
 def upload_fails(materialize_ns=NEVER, pre_barrier_ns=0):
@@ -171,38 +108,6 @@ def test_no_materialisation_gets_over_a_failed_upload_while_the_one_before_is_no
 
     assert [simulated.stats[number].status for number in sorted(simulated.stats)][:2] == ["FAILED", "FAILED"]
     assert len(simulated.job.recovery.stats) == 1
-
-
-def test_subtasks_of_a_task_manager_share_a_file():
-    """Two subtasks on one task manager hand their tails in together: a file for both, deleted when neither needs it any more."""
-    base = scenario(Changelog(NEVER, 10**9), seconds=5, interval=S)
-    source, reader = base.job.vertices
-    both = Job((source, replace(reader, parallelism=2)))
-    files, sizes = {}, {}
-    for placement in ("isolated", "single"):
-        simulated = JobInstance(replace(base, job=both, cluster=Cluster(placement)), "compiled")
-        simulated.start()
-        simulated.env.run(until=base.run.duration_ns)
-        files[placement] = len(logs(simulated)) / len(
-            [stats for stats in simulated.stats.values() if stats.status == "COMPLETED"]
-        )
-        sizes[placement] = sum(size for _, size in logs(simulated))
-        named = {file.size_bytes for snapshot in simulated.job.files.kept_here() for file in snapshot.files}
-
-        assert named <= {size for _, size in logs(simulated)}
-    assert files["isolated"] > 1.5 * files["single"]
-    assert sizes["isolated"] == pytest.approx(sizes["single"], rel=0.02)
-
-
-@pytest.mark.parametrize(("reports", "expected"), [(True, 1), (False, 0)])
-def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expected):
-    """1 kB of log per checkpoint and 1 MB of state: whether one checkpoint in the run is as large as the state."""
-    simulated = instance(
-        Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7
-    )
-    sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(simulated.stats.items())]
-
-    assert expected == sum(size > 500_000 for size in sizes[1:])
 
 
 def test_a_file_that_two_checkpoints_wait_for_is_written_once():

@@ -1,7 +1,6 @@
 """The files of an operator, flush by flush: their sizes, where they are, and what an abort makes of them under each policy."""
 
 from contextlib import suppress
-from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -62,63 +61,7 @@ def work_until_cancelled(work):
         yield from work
 
 
-class TestSizes:
-    @pytest.mark.parametrize(
-        ("flush", "read_bytes", "sizes"),
-        [
-            (Flush(11, files=3), 1, [3, 4, 4]),
-            (Flush(10, Fraction(1, 2), 2), 7, [6, 7]),
-            (Flush(share=Fraction(1, 2)), 1, []),
-            (Flush(11, files=3), 0, []),
-        ],
-        ids=["bytes", "and a share", "a share of nothing", "nothing read"],
-    )
-    def test_a_flush_is_divided_among_its_files(self, flush, read_bytes, sizes):
-        operator = Operator(flush)
-        names = operator.files.choose(4, read_bytes)
-        assert [("flush", "sink", 0, 4, number) for number in range(len(sizes))] == list(names)
-        assert sizes == [file.size_bytes for file in operator.files._of(4)]
-        assert sum(sizes) == operator.files.volume(4)
-        assert operator.files.volume(5) == 0
-
-
 class TestWays:
-    def test_straight_to_storage_on_the_task_thread(self):
-        operator = Operator()
-        names = operator.files.choose(1, 1)
-        assert operator.do(operator.files.write(1)) == 20
-        assert set(names) == set(operator.published)
-        assert operator.stored() == [(1, 0), (1, 1)]
-        assert operator.do(operator.files.write(1)) == 0, "once"
-
-    @pytest.mark.parametrize(("threads", "upload_ms"), [(1, 20), (2, 10)])
-    def test_over_the_local_disk(self, threads, upload_ms):
-        operator = Operator(threads=threads)
-        names = operator.staged(1)
-        assert operator.env.now == 2 * MS
-        assert operator.space.used_bytes == 20 * KB
-        assert operator.published == {}
-        assert upload_ms == operator.do(operator.files.upload(1))
-        assert set(names) == set(operator.published)
-        assert operator.space.used_bytes == 0
-        operator.env.run()
-        assert operator.on_disk() == []
-
-    def test_an_acknowledgement_waits_for_older_files_and_for_no_newer_ones(self):
-        operator = Operator()
-        for checkpoint in (1, 2, 3):
-            operator.staged(checkpoint)
-        assert operator.do(operator.files.upload(2)) == 40
-        assert operator.stored() == [(1, 0), (1, 1), (2, 0), (2, 1)]
-
-    def test_files_of_complete_checkpoints_are_none_of_its_business(self):
-        operator = Operator()
-        for checkpoint in (1, 2):
-            operator.staged(checkpoint)
-        operator.files.complete(1)
-        assert [flush.checkpoint for flush in operator.files._flushes] == [2]
-        assert operator.do(operator.files.upload(2)) == 20
-
     def test_a_failed_upload_fails_the_checkpoint_and_is_tried_again_under_another_name(self):
         operator = Operator(Flush(10 * KB))
         operator.staged(1)
@@ -151,26 +94,11 @@ class TestAborts:
         operator.files.abort(1)
         return operator
 
-    def test_files_survive(self):
-        """The next acknowledgement waits for what is left of them."""
-        operator = self.aborted("survive")
-        operator.staged(2)
-        operator.do(operator.files.upload(2))
-        assert operator.stored() == [(1, 0), (1, 1), (2, 0), (2, 1)]
-
     def test_files_that_were_not_begun_are_uploaded_now(self):
         operator = self.aborted("survive", uploads=False)
         operator.env.run()
         assert operator.stored() == [(1, 0), (1, 1)]
         assert len(operator.published) == 2
-
-    def test_files_are_uploaded_again_with_the_next_snapshot(self):
-        operator = self.aborted("reupload")
-        operator.env.run()
-        assert operator.stored() == [(1, 0)], "until then nothing happens"
-        operator.staged(2)
-        operator.do(operator.files.upload(2))
-        assert operator.stored() == [(1, 0), (1, 1, 2), (2, 0), (2, 1)]
 
     def test_files_are_dropped(self):
         """What is durable is deleted, and the next snapshot uploads its own only."""
@@ -181,31 +109,8 @@ class TestAborts:
         assert operator.do(operator.files.upload(2)) == 20
         assert operator.stored() == [(2, 0), (2, 1)]
 
-    def test_an_abort_of_another_checkpoint_drops_none(self):
-        operator = Operator(policy="drop")
-        operator.staged(1)
-        operator.files.abort(2)
-        assert [flush.checkpoint for flush in operator.files._flushes] == [1]
-
-    def test_a_snapshot_that_waits_for_dropped_files_waits_no_more(self):
-        operator = Operator(policy="drop")
-        operator.staged(1)
-        waiting = operator.env.process(operator.files.upload(1))
-        operator.env.run(until=operator.env.now + 5 * MS)
-        operator.files.abort(1)
-        operator.env.run(until=operator.env.now + 1)
-        assert waiting.triggered
-
 
 class TestStops:
-    def test_a_stopped_task_has_nothing_on_its_disk(self):
-        operator = Operator()
-        operator.staged(1)
-        operator.files.stop()
-        operator.env.run()
-        assert (operator.on_disk(), operator.space.used_bytes) == ([], 0)
-        assert operator.space.when_short == []
-
     def test_a_file_that_is_being_staged_is_not_used(self):
         operator = Operator()
         operator.files.choose(1, 1)

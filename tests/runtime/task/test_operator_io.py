@@ -8,7 +8,7 @@ import pytest
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
-from sim.model.storage import Disk, Retry, Storage
+from sim.model.storage import Retry, Storage
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.task.epochs import Epochs
@@ -50,52 +50,6 @@ def committed(instance):
 # ---------------------------------------------------------------------------------------------- files
 
 
-def test_before_the_barrier_files_take_the_task_thread():
-    """Three files of 20 kB at 1 MB/s, 2 ms each: 66 ms hidden before the barrier, nothing in the asynchronous phase but state."""
-    instance = ran(sinking(Flush(60_000, files=3)))
-
-    assert sink_of(instance, 2).pre_barrier_ns == 66 * MS
-    assert 3 * len(instance.stats) == sum(file.name[0] == "flush" for file in instance.storage.files)
-
-
-@pytest.mark.parametrize(("threads", "upload_ms"), [(1, 66), (2, 44), (3, 22)])
-def test_behind_it_they_take_the_asynchronous_phase(threads, upload_ms):
-    """After the state; so many files at a time.  Before the barrier they go to the local disk, at 10 MB/s."""
-    storage = replace(STORAGE, disk=Disk(10_000_000))
-    instance = ran(sinking(Flush(60_000, files=3), operator_io="async", upload_threads=threads, storage=storage))
-    without = ran(sinking(operator_io="async", storage=storage))
-
-    assert sink_of(instance, 2).pre_barrier_ns == 6 * MS
-    assert upload_ms * MS == sink_of(instance, 2).async_ns - sink_of(without, 2).async_ns
-
-
-def test_a_share_of_what_was_read_is_flushed():
-    """Half of the bytes read since the last flush, in two files; the odd byte goes to the last."""
-    instance = ran(sinking(Flush(share=Fraction(1, 2), files=2)))
-    sizes = {
-        n: [file.size_bytes for file in instance.storage.files if file.name[:1] == ("flush",) and file.name[3] == n]
-        for n in instance.stats
-    }
-    read = int(
-        instance.plane.position(next(t for t, (name, _) in enumerate(instance.names) if name == "sink")).consumed.sum()
-    )
-
-    assert all(0 <= large - small <= 1 for small, large in sizes.values())
-    assert sum(map(sum, sizes.values())) <= read / 2 < sum(map(sum, sizes.values())) + 200 * 100 * 0.4
-
-
-def test_nothing_read_is_nothing_written():
-    """A sink at rest flushes no file and commits nothing."""
-    base = sinking(Flush(60_000), Commit())
-    idle = replace(base.job.vertices[0], source=replace(base.job.vertices[0].source, rates=(), total=1))
-    instance = ran(
-        replace(base, job=Job((idle, *base.job.vertices[1:])), checkpoint=replace(base.checkpoint, finish="off"))
-    )
-
-    assert sum(file.name[0] == "flush" for file in instance.storage.files) <= 1
-    assert len(committed(instance)) <= 1
-
-
 @pytest.mark.parametrize("way", ["pre-barrier", "async"])
 def test_the_files_of_the_end_are_written_once(way):
     """A bounded job: the end of the input flushes for the final checkpoint, whose own snapshot finds nothing more to write."""
@@ -109,19 +63,6 @@ def test_the_files_of_the_end_are_written_once(way):
     assert {0} == {space.used_bytes for space in (manager.staging for manager in instance.tasks.managers.values())}
 
 
-def test_local_room_is_given_back_when_files_are_durable():
-    """Never more than one flush lies on the disk, and none is left there."""
-    instance = ran(sinking(Flush(60_000, files=3), operator_io="async"))
-    left = [file for file in instance.storage.files if file.disk and file.deleted_ns is None]
-
-    assert {60_000} == {
-        space.most_bytes
-        for space in (manager.staging for manager in instance.tasks.managers.values())
-        if space.most_bytes
-    }
-    assert left == []
-
-
 def test_without_local_room_a_flush_waits_for_uploads():
     """Two files fit: the third waits until the first is uploaded, on the task thread."""
     instance = ran(sinking(Flush(60_000, files=3), operator_io="async", staging_bytes=40_000))
@@ -132,21 +73,6 @@ def test_without_local_room_a_flush_waits_for_uploads():
         for space in (manager.staging for manager in instance.tasks.managers.values())
         if space.most_bytes
     }
-
-
-def test_a_task_that_stops_gives_its_uploads_up():
-    """What is under way stays half-written, and its room on the disk is free again."""
-    instance = JobInstance(sinking(Flush(60_000, files=3), operator_io="async"), ENGINE)
-    instance.start()
-    uploads = lambda: [file for file in instance.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
-    while not uploads():
-        instance.env.step()
-    next(task for task in instance.tasks if task.parts.of(Epochs) is not None).stop()
-    now = instance.env.now
-    instance.env.run(until=now + 300 * MS)
-
-    assert {(False, now)} == {(file.complete, file.given_up_ns) for file in uploads()}
-    assert {0} == {space.used_bytes for space in (manager.staging for manager in instance.tasks.managers.values())}
 
 
 def test_an_abort_that_drops_leaves_nothing():
@@ -188,16 +114,6 @@ def test_an_upload_that_fails_declines_the_checkpoint():
     assert sum(output.missing for output in committed(instance)) == 0
 
 
-def test_a_flush_that_fails_before_the_barrier_fails_the_task():
-    """An error on the task thread is the task's, not the checkpoint's."""
-    instance = ran(
-        sinking(Flush(60_000, files=3), storage=replace(STORAGE, retry=ONCE)), meanwhile=outage(830 * MS, 100 * MS)
-    )
-    failed = [row.detail for row in instance.journal if row.happening is Happening.TASK_FAILED]
-
-    assert [reason.partition(":")[0] for reason in failed] == ["flush"]
-
-
 def test_a_failed_flush_leaves_the_thread():
     """The exception ends the work that held the thread: the restart waits for its delay and the overheads, not for the watchdog."""
     storage, restart = replace(STORAGE, retry=ONCE), Restart("fixed-delay", 100 * MS)
@@ -217,16 +133,6 @@ def test_a_full_staging_area_fails_the_task_if_it_must_not_wait():
 
 
 # ---------------------------------------------------------------------------------------------- commits
-
-
-@pytest.mark.parametrize("committer", ["chained", "global"])
-def test_output_is_visible_a_commit_after_the_completion(committer):
-    """Metadata 0 ms, completion 1 ms, notification 1 ms, commit 30 ms on the committer's thread."""
-    instance = ran(sinking(commit=Commit(committer, 30 * MS)))
-    commit = next(output for output in instance.commits if output.checkpoint == 2)
-
-    assert instance.stats[2].completed_ns + 31 * MS == commit.time_ns
-    assert instance.names[commit.task][0] == ("sink" if committer == "chained" else "committer")
 
 
 def test_a_lost_notification_delays_and_loses_nothing():
@@ -258,22 +164,6 @@ def test_an_abort_tells_of_the_completion_before_it():
     assert sink.parts.of(Epochs).committer.machine.last_completed == 1
 
 
-def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():
-    """Checkpoints come every 400 ms, the external system waits 300 ms: everything but the first epoch is lost."""
-    instance = ran(sinking(commit=Commit(transaction_timeout_ns=300 * MS)))
-    lost = [output.epoch for commit in instance.commits for output in commit.lost]
-
-    assert [output.epoch for output in committed(instance)] == [1]
-    assert list(range(2, 2 + len(lost))) == lost
-    assert len(lost) == sum(row.happening is Happening.TRANSACTION_LOST for row in instance.journal)
-
-
-def test_a_timeout_longer_than_interval_and_commit_loses_nothing():
-    instance = ran(sinking(commit=Commit(transaction_timeout_ns=600 * MS)))
-
-    assert [output for commit in instance.commits for output in commit.lost] == []
-
-
 def test_a_restart_loses_nothing_that_is_visible_already():
     """Checkpoint 2 holds its own committables, older than the timeout when the task is back: they were committed before."""
     base = sinking(commit=Commit(transaction_timeout_ns=600 * MS), restart=Restart("fixed-delay", 900 * MS))
@@ -294,19 +184,6 @@ def test_a_loss_is_told_once():
 
     assert restored in {epoch for epoch, _ in lost}
     assert len(set(lost)) == len(lost)
-
-
-@pytest.mark.parametrize("committer", ["chained", "global"])
-def test_a_commit_that_is_cut_short_is_done_again(committer):
-    """The task fails in the middle of a commit of 50 ms: what the checkpoint held becomes visible after the restore, once."""
-    base = sinking(commit=Commit(committer, 50 * MS), restart=Restart("fixed-delay", 100 * MS))
-    vertex = "sink" if committer == "chained" else "committer"
-    instance = ran(replace(base, faults=(Fault(Kill(vertex, 0), When((440 * MS,))),)))
-    again = next(commit for commit in instance.commits if commit.again)
-
-    assert ([output.epoch for output in again.committed], again.checkpoint) == ([2], 2)
-    assert sorted({output.epoch for output in committed(instance)}) == [output.epoch for output in committed(instance)]
-    assert instance.violations() == ()
 
 
 def test_the_committer_reads_barriers_and_no_records():

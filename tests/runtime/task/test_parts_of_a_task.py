@@ -127,65 +127,16 @@ class TestBeforeTheBarrier:
         task.parts.before_barrier(COMMAND, own_ns, task.done)
         return [row for row in task.log_until() if row[0] != "before barrier"]
 
-    def test_without_work_the_barrier_leaves_at_once(self, task):
-        assert self.before(task) == [("done", 0)]
-
-    def test_the_times_of_the_operator_and_of_all_parts_add_up(self, task):
-        task.part.before_ns = task.other.before_ns = PART_NS
-        assert self.before(task, OWN_NS) == [("occupy",)]
-        assert task.log_until(OWN_NS + 2 * PART_NS - 1) == []
-        assert task.log_until(OWN_NS + 2 * PART_NS + 1) == [("done", 16)]
-
     def test_work_follows_one_piece_after_the_other(self, task):
         task.part.works = task.other.works = True
         assert self.before(task, OWN_NS) == [("occupy",)]
         assert task.log_until(99) == [("work", ("flush",), 30), ("work", ("flush",), 50), ("done", 50)]
-
-    def test_work_that_fails_fails_the_task(self, task):
-        task.part.works = task.part.fails = True
-        self.before(task)
-        assert task.log_until(99) == [("fail task", 1, "flush: gone"), ("freed",)]
 
     def test_work_that_fails_in_a_task_that_stopped_is_just_over(self, task):
         task.part.works = task.part.fails = True
         self.before(task)
         task.thread.stopped = True
         assert task.log_until(99) == [("done", WORK_NS)]
-
-    def test_outputs_that_leave_before_it_are_written_first(self, task):
-        task.other.lets_go = True
-        assert self.before(task) == [("vacate",)]
-        task.notice(NoticeKind.WRITTEN)
-        assert task.log_until() == [("done", 0)]
-        task.notice(NoticeKind.WRITTEN)
-        assert task.log_until() == [("written", False)] * 2, "others are those of a window"
-
-    def test_a_thread_that_stopped_lets_nothing_go(self, task):
-        task.part.lets_go = task.thread.stopped = True
-        assert self.before(task) == [("done", 0)]
-
-
-class TestSnapshots:
-    @pytest.mark.parametrize("finished", [False, True])
-    def test_each_part_fills_its_fields(self, task, finished):
-        task.parts.cut(5, finished=finished)
-        assert ([5, 5], [("cut", finished)]) == (task.snapshot, task.log)
-
-    def test_what_waits_is_state(self, task):
-        assert WaitingBytes(4, 6) == task.parts.waiting()
-
-    def test_uploads_follow_each_other(self, task):
-        task.part.works = task.other.works = True
-        task.env.process(task.parts.upload(5))
-        assert task.log_until(99) == [("work", ("upload", 5), 20), ("work", ("upload", 5), 40)]
-
-    def test_in_flight_data_is_stored_when_every_part_has_stored_its_own(self, task):
-        waiting = []
-        task.part.capture_ended = lambda checkpoint, stored, failed: waiting.append(stored)
-        task.parts.capture_ended(5, task.done, lambda: None)
-        assert task.log_until() == []
-        waiting[0]()
-        assert task.log_until() == [("done", 0)]
 
 
 class TestTheEndOfTheData:
@@ -196,35 +147,6 @@ class TestTheEndOfTheData:
         task.late = 0
         task.notice(NoticeKind.NONE_LATE)
         assert task.log_until() == [("end input", 0), ("end input", 0), ("done", 0), ("end_yield",)]
-
-    @pytest.mark.parametrize(("owes", "late"), [(False, 3), (True, 0)])
-    def test_where_nothing_is_owed_it_ends_at_once(self, task, owes, late):
-        task.part.owes, task.late = owes, late
-        task.parts.end_input(task.done)
-        assert task.log[-1] == ("done", 0)
-
-    def test_the_last_work_keeps_the_thread(self, task):
-        task.other.works = True
-        task.parts.end_input(task.done)
-        assert task.log_until()[-1] == ("occupy",)
-        assert task.log_until(99) == [("work", "end", 20), ("vacate",), ("done", 20)]
-
-
-def test_watermarks_reach_all_parts(task):
-    task.notice(NoticeKind.ARRIVED)
-    assert task.log_until() == [("watermark", 4, 9)] * 2
-
-
-@pytest.mark.parametrize(("name", "question"), [("listening", "listens"), ("dropping", "drops")])
-def test_what_one_part_says_holds_for_the_task(task, name, question):
-    assert not getattr(task.parts, question)
-    setattr(task.other, name, True)
-    assert getattr(task.parts, question)
-
-
-def test_parts_are_found_by_their_kind(task):
-    assert task.part is task.parts.of(BusyPart)
-    assert task.parts.of(int) is None
 
 
 def test_features_are_called_stage_by_stage():

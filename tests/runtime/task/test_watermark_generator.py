@@ -1,11 +1,11 @@
-"""The watermarks of a source, look by look: when it looks, what it sends, when it is idle."""
+"""The watermarks of a source, look by look: when it looks, what it sends, when it is idle, when it waits for other sources."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from sim.model.job import Source, Watermark, Window
-from sim.runtime.context import ACTIVE, IDLE, WATERMARKS
+from sim.runtime.context import ACTIVE, IDLE
 from sim.runtime.task.watermarks import WatermarkGenerator
 from tests.runtime.task.fake_slots import FakeSlot
 
@@ -44,28 +44,6 @@ class Reading:
         return found
 
 
-def test_a_source_looks_once_per_interval_at_a_phase_of_its_own():
-    reading = Reading(idle_timeout_ns=SECOND)
-    reading.generator.begin()
-    reading.run(2 * SECOND)
-    first, *others = reading.looks
-
-    assert 0 < first <= 200 * MS
-    assert [first + 200 * MS * number for number in range(1, 10)] == others
-    assert first == reading.generator._phase_ns
-
-
-def test_a_task_that_begins_later_looks_at_the_same_phase():
-    early, late = Reading(idle_timeout_ns=SECOND), Reading(idle_timeout_ns=SECOND)
-    early.generator.begin()
-    early.run(SECOND)
-    late.slot.env.run(450 * MS)
-    late.generator.begin()
-    late.run(SECOND)
-
-    assert [look for look in early.looks if look >= 450 * MS] == late.looks
-
-
 def test_a_look_that_is_due_now_comes_a_nanosecond_later():
     reading = Reading(idle_timeout_ns=SECOND)
     phase_ns = reading.generator._phase_ns
@@ -73,37 +51,6 @@ def test_a_look_that_is_due_now_comes_a_nanosecond_later():
     reading.generator.begin()
 
     assert phase_ns + 1 == reading.slot.env.next_ns
-
-
-def test_looks_that_can_find_nothing_are_left_out():
-    """A look for the end at 5 s and one for that at 10 s, each as soon as the watermark can have passed it."""
-    reading = Reading(lateness_ns=100 * MS)
-    reading.generator.begin()
-    left = reading.run(11 * SECOND)
-
-    assert [number for numbers in left.values() for number in numbers] == [5 * SECOND, 10 * SECOND]
-    for end_ns, at_ns in zip((5 * SECOND, 10 * SECOND), left, strict=True):
-        assert end_ns + 100 * MS <= at_ns < end_ns + 310 * MS
-    assert len(reading.looks) <= 5
-    assert all((look - reading.generator._phase_ns) % (200 * MS) == 0 for look in reading.looks)
-
-
-def test_a_watermark_leaves_as_a_marker_of_its_series_and_once():
-    reading = Reading(idle_timeout_ns=9 * SECOND)
-    reading.generator.begin()
-    reading.run(7 * SECOND)
-    ((_, task, marker),) = reading.slot.calls("forward")
-
-    assert (task, marker.number, marker.series) == (0, 5 * SECOND, WATERMARKS)
-
-
-def test_a_watermark_stays_behind_the_records_by_its_lateness():
-    """At 5.2 s the records have come to 5.1 s or more, with a lateness of 500 ms not to the end of the window."""
-    reading = Reading(idle_timeout_ns=9 * SECOND, lateness_ns=500 * MS)
-    reading.generator.begin()
-
-    assert reading.run(5490 * MS) == {}
-    assert list(reading.run(5720 * MS).values()) == [[5 * SECOND]]
 
 
 def test_before_the_first_record_there_is_no_event_time():
@@ -159,16 +106,6 @@ class TestIdleness:
         assert numbers == [ACTIVE, 5 * SECOND]
         assert not reading.generator.idle
 
-    def test_a_record_alone_does_not_wake_it(self):
-        """Its watermark stays behind."""
-        reading = Reading(idle_timeout_ns=2 * SECOND, lateness_ns=SECOND)
-        reading.generator.begin()
-        reading.run(9 * SECOND, reads_until_ns=3 * SECOND)
-        reading.generator._watermark_ns = 4 * SECOND
-        assert reading.run(9200 * MS, reads_until_ns=5 * SECOND) == {}
-        assert reading.generator.idle
-        assert reading.run(9600 * MS, reads_until_ns=5 * SECOND + RECORD_NS) != {}
-
     @pytest.mark.parametrize("wait", ["soft_ns", "hard_ns"])
     def test_its_clock_stands_still_while_it_cannot_read(self, wait):
         reading = Reading(idle_timeout_ns=2 * SECOND)
@@ -177,11 +114,6 @@ class TestIdleness:
         reading.slot.waited_ns[wait] = SECOND
         ((at_ns, _),) = reading.run(9 * SECOND, reads_until_ns=3 * SECOND).items()
         assert 6 * SECOND + 200 * MS < at_ns <= 6 * SECOND + 600 * MS
-
-    def test_without_a_timeout_it_is_never_idle(self):
-        reading = Reading()
-        reading.generator.begin()
-        assert reading.run(60 * SECOND, reads_until_ns=3 * SECOND) == {}
 
 
 class TestWindowsOfItsOwn:
@@ -205,15 +137,3 @@ class TestWindowsOfItsOwn:
         assert windows.fired == (5 * SECOND,)
         reading.generator.outputs_written(at_end=False)
         assert reading.slot.sent() == [5 * SECOND]
-
-    def test_where_it_ends_nothing_it_leaves_at_once(self):
-        windows = self.Windows()
-        windows.fires = False
-        reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
-        reading.generator.begin()
-        assert list(reading.run(6 * SECOND).values()) == [[5 * SECOND]]
-
-    def test_behind_the_last_outputs_none_leaves(self):
-        reading = Reading(chained=self.Windows())
-        reading.generator.outputs_written(at_end=True)
-        assert reading.slot.sent() == []

@@ -48,17 +48,6 @@ def test_windows_that_slide_end_at_each_slide(time):
     assert pytest.approx([rate for _, rate in firings], abs=100) == [2000] * 4
 
 
-@pytest.mark.parametrize(("api", "most"), [("sql", 2000), ("datastream", 3000)])
-def test_what_slides_stays_in_state_until_its_last_window_ends(api, most):
-    """Before an end: SQL keeps the records of the last 10 s once; the WindowOperator keeps those of 5 s twice, and those of 10 s once."""
-    state_bytes = sizes(
-        run(f"sliding: 10 s, every: 5 s, time: processing, state-per-record: 1 B, api: {api}", interval="4.9 s")
-    )
-
-    assert most == pytest.approx(state_bytes.max(), rel=0.1)
-    assert state_bytes[4] > 0.8 * most, "at 14.7 s"
-
-
 def test_sliding_state_is_back_after_a_failure():
     """The records that have left stay in state, and no others: the restored task writes as much as it did before."""
     window = "sliding: 10 s, every: 2 s, time: event, state-per-record: 10 B"
@@ -66,35 +55,6 @@ def test_sliding_state_is_back_after_a_failure():
     killed = sizes(run(window, sections="faults: [{kill: 'win[0]', at: 12500 ms}]\n"))
 
     assert calm.max() == pytest.approx(killed.max(), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    "window",
-    ["tumbling: 5 s", "sliding: 10 s, every: 2 s", "sliding: 10 s, every: 2 s, api: datastream", "session: 3 s"],
-)
-@pytest.mark.parametrize("subtasks", [1, 3])
-def test_windows_of_event_time_are_dealt_out(window, subtasks):
-    """Their tasks hold as much, and let as much go, as in a job of which only the sink is rescaled."""
-    undealt, dealt = (
-        run(
-            f"{window}, time: event, state-per-record: 10 B",
-            sections=f"rescale: {{at: 12500 ms, parallelism: {{{name}: {subtasks}}}}}\n",
-        )
-        for name in ("sink", "win")
-    )
-
-    assert sizes(undealt).tolist() == pytest.approx(sizes(dealt).tolist(), rel=0.02)
-    assert read(undealt, until=23).sum() == pytest.approx(read(dealt, until=23).sum(), rel=0.02)
-
-
-def test_a_session_waits_for_its_gap():
-    """Gap 3 s, no longer than one record: each record leaves 3 s later, at the next watermark."""
-    result = run("session: 3 s, time: event, state-per-record: 1 B", interval="1 s")
-    at = read(result)
-
-    assert at[at.index <= 3].sum() == 0
-    assert pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60) == [200] * 10
-    assert pytest.approx(sizes(result).iloc[10], abs=80) == 600
 
 
 def test_a_session_that_lasts_keeps_its_records_longer():
@@ -153,40 +113,6 @@ def test_a_mini_batch_leaves_after_its_latency_or_before_a_barrier():
     ] * 2
 
 
-def test_a_task_that_fails_while_it_flushes_is_back():
-    window = "tumbling: 10 s, time: event, stage: local, fire: 5 ms"
-    result = run(
-        window,
-        bound=", records-per-subtask: 700",
-        duration="60 s",
-        sections="faults: [{kill: 'win[0]', at: 3500 ms}]\n",
-    )
-
-    assert result.job_status == "FINISHED"
-    assert len(result.recoveries) == 1
-
-
-def test_the_first_stage_may_stand_in_the_chain_of_a_source():
-    """Rows of 3 s leave before each barrier, and all of them at the end of the window; the watermark goes behind them."""
-    text = JOB.format(
-        window="tumbling: 10 s, time: event",
-        bound="",
-        fan_out="1",
-        interval="3 s",
-        barriers="unaligned",
-        duration="24 s",
-    ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {tumbling: 10 s, time: event, stage: local}}\n  win")
-    assert "local" in text
-    result = simulate(loads(text, name="win").scenarios[0])
-    at = read(result, "win")
-
-    assert {4.0, 7.0, 10.0, 11.0} <= {second for second, rate in at.items() if rate > 30}
-    assert at[at.index == 9.0].sum() == 0
-    assert [second for second, rate in read(result).items() if rate > 100] == [11.0, 21.0]
-    assert result.checkpoints["persisted_data"].max() > 250_000, "the rows of 3 s are overtaken"
-    assert result.violations == ()
-
-
 @pytest.mark.parametrize(
     "stop",
     [
@@ -211,47 +137,6 @@ def test_a_source_with_a_first_stage_ends(stop):
     assert result.violations == ()
 
 
-def test_a_timer_of_a_source_that_has_ended_does_not_keep_it():
-    """Its savepoint takes 5 s, and a mini-batch of nothing ends every 2 s: the source hears of the savepoint, and emits nothing more."""
-    text = JOB.format(
-        window="tumbling: 5 s, time: event", bound="", fan_out="1", interval="3 s", barriers="aligned", duration="60 s"
-    ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {mini-batch: 2 s, time: processing}}\n  win")
-    text = text.replace("parallelism: 2}\ncheckpoint", "parallelism: 2, snapshot: {async: 5 s}}\ncheckpoint")
-    result = simulate(loads(text + "actions: [{at: 8 s, stop: no-drain}]\n", name="win").scenarios[0])
-    read_by = result.tasks[result.tasks["vertex"] == "win"]
-
-    assert result.job_status == "FINISHED"
-    assert pytest.approx(read_by["numRecordsIn"].sum(), abs=4) == 2 * 100 * 8
-    assert result.violations == ()
-
-
-def test_a_bundle_leaves_when_it_is_full():
-    """Each subtask reads 100 records/s: 50 of them are full after half a second, long before the latency of 10 s or a barrier."""
-    result = run("mini-batch: 10 s, size: 50, time: processing", interval="20 s")
-    at = read(result)
-
-    assert pytest.approx(at[(at.index > 2) & (at.index <= 17)].tolist(), abs=110) == [200] * 15
-    assert result.checkpoints.empty or sizes(result).max() == 0
-
-
-def test_a_bundle_that_is_not_full_leaves_after_its_latency_or_before_a_barrier():
-    """Whichever is first: 2 s and the checkpoints of 3 s leave no bundle of 10,000 records a chance."""
-    bounded, unbounded = (
-        read(run(f"mini-batch: 2 s{size}, time: processing"), until=9) for size in (", size: 10k", "")
-    )
-
-    assert unbounded.tolist() == bounded.tolist()
-
-
-def test_a_full_bundle_takes_its_work():
-    """Twenty records of 10 ms each, five times a second: busy all the time, and barriers wait for a bundle at most."""
-    result = run("mini-batch: 10 s, size: 20, time: processing, fire: 8 ms", barriers="unaligned")
-    series = result.series[(result.series["vertex"] == "win") & (result.series["time"] > 3)]
-
-    assert pytest.approx(series["busy"].mean(), abs=0.05) == 0.8
-    assert result.violations == ()
-
-
 def test_a_session_of_processing_time_waits_for_its_gap():
     """Gap 3.2 s: each record leaves as much later, to a step of a tenth of a second, and without watermarks."""
     result = run("session: 3200 ms, time: processing, state-per-record: 1 B", interval="1 s")
@@ -260,21 +145,6 @@ def test_a_session_of_processing_time_waits_for_its_gap():
     assert at[at.index <= 3].sum() == 0
     assert pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60) == [200] * 10
     assert pytest.approx(sizes(result).iloc[10], abs=40) == 650
-
-
-@pytest.mark.parametrize("kill", ["8 s", "11500 ms"])
-def test_sessions_of_processing_time_go_on_after_a_failure(kill):
-    """Their timers are state: what has waited long enough when the task is back leaves at once, the rest in its time."""
-    result = run(
-        "session: 3200 ms, time: processing, state-per-record: 1 B",
-        duration="30 s",
-        sections=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n",
-    )
-    state_bytes = sizes(result)
-
-    assert len(result.recoveries) == 1
-    assert pytest.approx(state_bytes.iloc[-1], abs=60) == 650
-    assert pytest.approx(read(result, until=26).tail(6).tolist(), abs=60) == [200] * 6
 
 
 def test_sessions_that_were_restored_end_in_their_time():

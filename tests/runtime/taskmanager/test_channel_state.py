@@ -46,18 +46,6 @@ def office():
     return Office()
 
 
-def test_first_come_first_served(office):
-    """One thread: data of another checkpoint, or of another task, waits for what came before it."""
-    office.writer.register(1)
-    office.writer.register(2)
-    office.write(0, 2, 3 * PER_MS, "a")
-    office.write(1, 1, 1 * PER_MS, "b")
-    office.write(2, 2, 2 * PER_MS, "c")
-    office.write(10, 1, 1 * PER_MS, "d")
-
-    assert office.run() == [("a", 3), ("b", 4), ("c", 6), ("d", 11)]
-
-
 def test_the_writer_goes_on_after_a_checkpoint_that_is_aborted():
     """To an object store, where a write waits for the parts before it: the data of the next checkpoint had no writer any more."""
     slow = ObjectStore(PER_MS * 1000, Distribution(0), part_bytes=PER_MS, parallel_parts=1)
@@ -84,63 +72,6 @@ def test_the_file_closes_when_all_members_completed(office):
     assert (office.storage.files.written, office.storage.bytes_written) == (1, 5 * PER_MS)
 
 
-def test_no_data_no_file(office):
-    """Nobody had anything in flight: no file, no latency."""
-    office.writer.register(1)
-    office.complete(0, 1, 0, "closed for 0")
-    office.complete(7, 1, 1, "closed for 1")
-
-    assert office.run() == [("closed for 0", 7), ("closed for 1", 7)]
-    assert office.storage.files.written == 0
-
-
-def test_data_of_one_member_makes_a_file_for_all(office):
-    """The member without data waits for the file of the one with data."""
-    office.writer.register(1)
-    office.complete(0, 1, 1, "closed for 1")
-    office.write(0, 1, 4 * PER_MS, "data of 0")
-    office.complete(0, 1, 0, "closed for 0")
-
-    assert office.run() == [("data of 0", 4), ("closed for 1", 9), ("closed for 0", 9)]
-
-
-def test_completions_wait_their_turn(office):
-    """A completion behind a long write of another checkpoint is served after it."""
-    office.writer.register(1)
-    office.writer.register(2)
-    office.write(0, 2, 10 * PER_MS, "data of 2")
-    office.complete(1, 1, 0, "closed for 0")
-    office.complete(1, 1, 1, "closed for 1")
-
-    assert office.run() == [("data of 2", 10), ("closed for 0", 10), ("closed for 1", 10)]
-
-
-def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
-    """It takes no time; whoever waits for a write is released, whoever waits for the file is not."""
-    office.writer.register(1)
-    office.writer.register(2)
-    office.write(0, 1, 5 * PER_MS, "being written")
-    office.write(0, 1, 50 * PER_MS, "skipped")
-    office.complete(0, 1, 0, "never")
-    office.complete(0, 1, 1, "never")
-    office.write(0, 2, 1 * PER_MS, "next")
-    office.at(2, office.writer.abort, 1)
-
-    assert office.run() == [("being written", 5), ("skipped", 5), ("next", 6)]
-    assert office.storage.files.written == 0
-
-
-def test_any_number_of_requests_is_skipped_at_once(office):
-    """One is served after the other, not one within the other."""
-    office.writer.register(1)
-    office.write(0, 1, 5 * PER_MS, "being written")
-    for _ in range(2000):
-        office.write(1, 1, 1 * PER_MS, "skipped")
-    office.at(2, office.writer.abort, 1)
-
-    assert [("being written", 5), *[("skipped", 5)] * 2000] == office.run()
-
-
 def test_a_gone_checkpoint_cannot_be_waited_for(office):
     """Late requests for it change nothing."""
     office.writer.register(1)
@@ -149,17 +80,6 @@ def test_a_gone_checkpoint_cannot_be_waited_for(office):
     office.complete(1, 1, 1, "never")
 
     assert office.run() == []
-
-
-def test_registering_twice_keeps_the_file(office):
-    """Every member registers; the second one finds the file of the first."""
-    office.writer.register(1)
-    office.write(0, 1, 1 * PER_MS, "data")
-    office.complete(0, 1, 0, "closed for 0")
-    office.at(3, office.writer.register, 1)
-    office.complete(4, 1, 1, "closed for 1")
-
-    assert office.run() == [("data", 1), ("closed for 0", 9), ("closed for 1", 9)]
 
 
 def test_a_slow_file_is_slow_throughout():
@@ -191,18 +111,6 @@ def test_a_file_that_storage_gives_up_fails_all_members():
     assert [file.complete for file in office.storage.files] == [False]
 
 
-def test_the_thread_goes_on_after_a_failure():
-    """Another checkpoint is another file."""
-    office = Office(retry=Retry(attempts=1))
-    office.writer.register(1)
-    office.writer.register(2)
-    office.write(0, 1, 10 * PER_MS, "fails")
-    office.at(4, office.storage.fail_until, 4 * MS)
-    office.write(5, 2, 1 * PER_MS, "written")
-
-    assert office.run() == [("fails", 4), ("written", 6)]
-
-
 def test_nobody_waits_for_a_member_that_has_finished(office):
     """Neither in the file that is open when it leaves, nor in later ones; when it is back, it is waited for again."""
     office.writer.register(1)
@@ -215,21 +123,6 @@ def test_nobody_waits_for_a_member_that_has_finished(office):
     office.complete(7, 3, 0, "third")
 
     assert office.run() == [("first", 2.0), ("second", 4.0)]
-
-
-def test_little_data_travels_in_the_acknowledgements():
-    """Up to the threshold, of all members together: no file, no time; whose data it is is told."""
-    office, inlined = Office(inline_threshold_bytes=4 * PER_MS), []
-    office.writer.on_inlined = lambda checkpoint, tasks: inlined.append((checkpoint, list(tasks)))
-    office.writer.register(1)
-    office.write(0, 1, 1 * PER_MS, "data of 0")
-    office.complete(1, 1, 0, "closed for 0")
-    office.write(2, 1, 3 * PER_MS, "data of 1")
-    office.complete(3, 1, 1, "closed for 1")
-
-    assert office.run() == [("data of 0", 0), ("data of 1", 2), ("closed for 0", 3), ("closed for 1", 3)]
-    assert inlined == [(1, [0, 1])]
-    assert list(office.storage.files) == []
 
 
 def test_what_the_buffer_does_not_hold_goes_to_a_file():
@@ -251,27 +144,3 @@ def test_what_the_buffer_does_not_hold_goes_to_a_file():
         ("closed for 1", 26),
     ]
     assert (office.storage.files.written, office.storage.bytes_written, inlined) == (1, 7 * PER_MS, [])
-
-
-def test_all_who_wait_hear_that_storage_gave_up():
-    """Two members have completed and wait for the third, whose data cannot be written."""
-    office = Office(members=(0, 1, 2), retry=Retry(attempts=1))
-    office.writer.register(1)
-    for task in (0, 1):
-        office.at(0, office.writer.when_closed, 1, office.dispatch("never"), office.dispatch(f"failed for {task}"))
-        office.at(0, office.writer.complete, 1, task)
-    office.write(0, 1, 10 * PER_MS, "data of 2")
-    down(office, 4)
-
-    assert office.run() == [("failed for 0", 4), ("failed for 1", 4), ("data of 2", 4)]
-
-
-def test_its_thread_writes_no_faster_than_in_flight_data_is_taken():
-    """4,000 B take 8 ms at 500 B/ms where the file takes 4 ms; where the file is slower, the file decides."""
-    thread, file = (Office(in_flight_bytes_per_second=rate * 1000) for rate in (PER_MS // 2, 2 * PER_MS))
-    for office in (thread, file):
-        office.writer.register(1)
-        office.write(0, 1, 4 * PER_MS, "a")
-
-    assert thread.run() == [("a", 8)]
-    assert file.run() == [("a", 4)]

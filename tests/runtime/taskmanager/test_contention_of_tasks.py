@@ -5,7 +5,6 @@ import pytest
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from sim.studies.comparison import scarce_cores
-from tests.oracle import oracle
 
 JOB = """
 version: 1
@@ -30,27 +29,6 @@ def served(result):
     return rows["numRecordsInPerSecond"].mean()
 
 
-def test_twice_the_subtasks_do_the_same_on_the_same_cores():
-    """2 cores / 800 us per record; with cores enough twice the subtasks do twice the work."""
-    two, four = served(ran()), served(ran(*(f"{key}=4" for key in PARALLELISM)))
-
-    assert pytest.approx(two, rel=0.06) == 2500
-    assert two == pytest.approx(four, rel=0.05)
-    assert 2 * served(ran("cluster.cores=64")) == pytest.approx(
-        served(ran("cluster.cores=64", *(f"{key}=4" for key in PARALLELISM))), rel=0.05
-    )
-
-
-def test_task_managers_that_bring_their_cores_do_more():
-    """Without hosts each has two cores to itself, and three threads."""
-    assert served(ran("cluster.hosts=2")) == pytest.approx(served(ran("cluster.hosts=64")), rel=0.001)
-    assert served(ran("cluster.hosts=2")) > 1.3 * served(ran())
-
-
-def test_tasks_measured_side_by_side_have_waited_already():
-    assert served(ran("cluster.services=side-by-side")) / served(ran()) > 1.4
-
-
 def test_a_thread_that_waits_for_answers_takes_no_core():
     """Three threads with requests of 10 ms, four at a time: 1,200/s.  They leave both cores to profiles of 1.4 ms."""
     overrides = [
@@ -64,12 +42,6 @@ def test_a_thread_that_waits_for_answers_takes_no_core():
     assert "busy at once on 2 cores" not in scarce_cores(
         ran(*overrides, "job.profile.service=1 us", *(f"{key}=3" for key in PARALLELISM))
     )
-
-
-def test_both_planes_see_the_same_contention():
-    tables = [ran("run.duration=4 s", "run.warmup=0 s", engine=engine).tasks for engine in ("compiled", oracle)]
-
-    assert tables[0].equals(tables[1])
 
 
 @pytest.mark.parametrize(

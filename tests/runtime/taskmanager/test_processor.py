@@ -46,25 +46,6 @@ class Cores:
             yield self.env.timeout(writing_ns)
 
 
-@pytest.mark.parametrize(
-    ("cores", "busy", "expected"),
-    [
-        (1, 0, 100),
-        (2, Fraction(1), 100),
-        (2, Fraction(3), 200),
-        (1, Fraction(1, 2), 150),
-        (2, Fraction(15, 2), 425),
-    ],
-)
-def test_work_takes_its_share_of_the_cores(cores, busy, expected):
-    """100 ms of one thread among as many as want to run."""
-    one_core = Cores(cores, busy)
-    one_core.begin("a", 100 * MS)
-    one_core.env.run()
-
-    assert {"a": expected * MS} == one_core.ended
-
-
 def test_snapshots_share_what_there_is_as_they_come_and_go():
     """One core.  Until 40 ms alone; both with half of it until the short one has its 30 ms; then alone again."""
     shared = Cores(1)
@@ -73,26 +54,6 @@ def test_snapshots_share_what_there_is_as_they_come_and_go():
     shared.env.run()
 
     assert shared.ended == {"short": 100 * MS, "long": 130 * MS}
-
-
-def test_writing_goes_on_beside_the_work():
-    """Streams are pipelines: the slower of both counts."""
-    written = Cores(1)
-    written.begin("a", 30 * MS, writing_ns=80 * MS)
-    written.begin("b", 30 * MS, writing_ns=10 * MS)
-    written.env.run()
-
-    assert written.ended == {"a": 80 * MS, "b": 60 * MS}
-
-
-def test_tasks_are_slowed_while_more_threads_want_to_run_than_there_are_cores():
-    """1.5 of 2 cores are busy: one snapshot makes it 2.5, two 3.5.  Then they have their cores again."""
-    slowed = Cores(2, Fraction(3, 2))
-    slowed.begin("a", 100 * MS)
-    slowed.begin("b", 100 * MS)
-    slowed.env.run()
-
-    assert [Fraction(5, 4), Fraction(7, 4), 1] == slowed.factors
 
 
 def test_tasks_that_contend_with_each_other_have_done_so_when_they_were_measured():
@@ -114,15 +75,6 @@ def test_a_snapshot_that_is_given_up_leaves_its_core():
 
     assert one_core.ended == {"b": 125 * MS}
     assert one_core.factors[-1] == 1
-
-
-def test_the_load_is_the_mean_since_the_last_look_and_holds_for_a_second():
-    """Snapshots of neighbours begin milliseconds apart, and see the same."""
-    total_ns = {0: 0, 4 * S: 6 * S, 4 * S + MS: 99 * S, 6 * S: 8 * S}
-    now = 0
-    busy = Busy(lambda: total_ns[now])
-    for now, expected in zip(total_ns, (0, Fraction(3, 2), Fraction(3, 2), 1), strict=True):
-        assert expected == busy.threads(now)
 
 
 JOB = """\
@@ -184,16 +136,3 @@ def _warm_pace(job):
         if written_bytes(subtask) > 2e6
     ]
     return median(size / max(took_ms - 15, 1) * 1000 for size, took_ms in phases[-len(phases) // 3 :])
-
-
-def test_task_threads_are_looked_at_once_a_second():
-    """The first look counts from the beginning; the next one takes in what came since, a second later and no sooner."""
-    now = [S]
-    gauge = Busy(lambda: now[0] * 2 if now[0] <= S else 2 * S)
-
-    def looked(ns):
-        now[0] = ns
-        return gauge.threads(ns)
-
-    assert [looked(S), looked(2 * S - 1), looked(2 * S)] == [2, 2, 0]
-    assert Busy(lambda: 0).threads(0) == 0

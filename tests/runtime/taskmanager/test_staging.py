@@ -12,43 +12,6 @@ def reserve(space, size, log):
     log.append((space.env.now, size))
 
 
-def test_without_a_limit_there_is_always_room():
-    space = StagingSpace(simpy.Environment(), None)
-    for _ in range(3):
-        assert list(space.reserve(10**12)) == []
-
-    assert 3 * 10**12 == space.used_bytes == space.most_bytes
-
-
-def test_who_finds_no_room_waits_in_turn():
-    """A small one does not overtake a large one that came first."""
-    env, log = simpy.Environment(), []
-    space = StagingSpace(env, 100)
-    for size in (60, 70, 30):
-        env.process(reserve(space, size, log))
-    env.run()
-
-    assert log == [(0, 60)]
-
-    env.timeout(5).callbacks.append(lambda _: space.release(60))
-    env.run()
-
-    assert log == [(0, 60), (5, 70), (5, 30)]
-    assert space.used_bytes == 100
-
-
-def test_waiting_asks_for_uploads_to_begin():
-    """What is aborted and not being uploaded would keep its room for ever."""
-    env, log = simpy.Environment(), []
-    space = StagingSpace(env, 100)
-    space.when_short.append(lambda: space.release(60) if space.used_bytes == 60 else None)
-    for size in (60, 70):
-        env.process(reserve(space, size, log))
-    env.run()
-
-    assert log == [(0, 60), (0, 70)]
-
-
 @pytest.mark.parametrize(("waits", "first", "second"), [(False, 60, 50), (True, 0, 101)])
 def test_no_room_at_all_is_an_error(waits, first, second):
     """When it must not wait, or would wait for ever."""
