@@ -10,6 +10,8 @@ import pytest
 
 from sim.model.faults import Restart
 from sim.model.schema.study import load
+from sim.protocol.recovery import Heartbeats
+from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.simulate import simulate
 
 RUN = Path(__file__).parents[2] / "data" / "lost-task-managers" / "K7-lost-pressed-aligned"
@@ -62,6 +64,26 @@ def test_refused_heartbeats_are_an_interval_apart():
         earliest_s = restart.heartbeat_interval_ns / SECOND * (restart.heartbeat_failures - 1)
 
         assert earliest_s <= missed_s <= earliest_s + restart.heartbeat_interval_ns / SECOND
+
+
+def test_the_peers_notice_at_once():
+    assert recovery(1)["detected"] == pytest.approx(log_s(NOTICED)[0], abs=0.05)
+
+
+def test_the_outage_is_predicted_from_the_times_of_heartbeats(monkeypatch):
+    """With those of the recording: so many deployments, and all tasks run within a tenth of the time."""
+    phase_ns = {}
+    (scenario,) = load(RUN / "job.yaml").scenarios
+    (kill,) = scenario.faults
+    for sender, pattern in (("job-master", JOB_MASTER_MISSES), ("resource-manager", RESOURCE_MANAGER_MISSES)):
+        phase_ns[sender] = kill.when.at_ns[0] + round(log_s(pattern)[0] * SECOND)
+    recorded = lambda self, sender: Heartbeats(10 * SECOND, 50 * SECOND, 2, phase_ns[sender] % (10 * SECOND))  # noqa: E731
+    monkeypatch.setattr(TaskManagers, "_heartbeats", recorded)
+    row = recovery.__wrapped__(1)
+
+    assert len(log_s(DEPLOYING)) == row["deployments"]
+    assert row["running"] == pytest.approx(max(log_s(RUNS)), rel=0.1)
+    assert row["restored_checkpoint"] == 14, "that of 70 s is pending, as the 16th of the recording was"
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from sim.jobs.evidence import what_ifs
-from sim.jobs.evidence.what_ifs import MIN_FACTOR, Learned, by_kind, combined, factors_of, sentences
-from sim.model.backtest import Backtest, OtherSettings
+from sim.jobs.evidence.what_ifs import MIN_FACTOR, UNSEEN, Learned, by_kind, combined, evidence, factors_of, sentences
+from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 from sim.model.schema.study import loads
 from tests.jobs.evidence.what_ifs.test_kinds_of_what_ifs import JOB
 
@@ -34,6 +34,17 @@ def test_a_factor_is_that_of_the_history_times_that_of_the_kind(known):
     assert OtherSettings(pytest.approx(1.82), pytest.approx(4.0)) == factors_of(HISTORY, ("barriers",))
     assert OtherSettings(MIN_FACTOR, pytest.approx(1.8)) == factors_of(HISTORY, ())
     assert None is factors_of(Backtest(()), ("barriers",))
+
+
+def test_no_factor_is_smaller_than_what_the_backtest_of_the_file_is_off_by(known):
+    """A sentence that promises less contradicts the table above it.  60 ms are no difference where factors are learned."""
+    row = ComparedQuantity("end-to-end", Quantiles(142, 500, 500, 9), Quantiles(95, 1000, 1000, 9))
+    history = Backtest((row,), other_settings=OtherSettings(1.3, 1.3))
+
+    assert OtherSettings(pytest.approx(142 / 95 + 60 / 142), pytest.approx(2.0 + 60 / 500)) == factors_of(history, ())
+    assert OtherSettings(pytest.approx(1.82 + 60 / 142), pytest.approx(2.6 + 60 / 500)) == factors_of(
+        history, ("barriers",)
+    )
 
 
 def test_several_changes_are_off_by_all_of_theirs_and_none_makes_another_better(known):
@@ -102,3 +113,12 @@ def test_an_import_lists_all_kinds(known):
     assert lines[1] == "- other barriers: p50 within a factor of 1.8, p90 within a factor of 4"
     assert lines[3].endswith("(few jobs recorded)")
     assert lines[-1] == "- failures and another job: not known, no recording of ours has that"
+
+
+def test_the_package_has_evidence_of_what_advice_changes():
+    """Barriers are what most recordings differ in; of every kind there is a row."""
+    assert set(KNOWN) == set(evidence())
+    assert evidence()[("barriers",)].is_enough
+    assert all(
+        row.covered is not None for kinds, row in evidence().items() if row.settings and UNSEEN.isdisjoint(kinds)
+    )

@@ -101,3 +101,18 @@ def test_another_parallelism_changes_no_load():
         "parallelism",
         "load",
     )
+
+
+def test_the_same_value_in_other_words_is_no_change():
+    own = loads(JOB).scenarios[0].checkpoint.interval_ns // 10**6
+
+    assert kinds(f"checkpoint.interval={own} ms") == ()
+
+
+def test_of_several_combinations_the_first_is_the_job_as_it_is():
+    """`import --compare` writes the recorded barriers first."""
+    study = loads(JOB, overrides=["checkpoint.barriers=[aligned, unaligned]"])
+    listed = loads(JOB.replace("barriers: aligned", "barriers: [unaligned, aligned]"))
+
+    assert [kinds_of(study.backtest.imported, scenario) for scenario in study.scenarios] == [(), ("barriers",)]
+    assert [kinds_of(listed.backtest.imported, scenario) for scenario in listed.scenarios] == [(), ("barriers",)]
