@@ -36,7 +36,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         r"(?:, checkpointDuration=(?P<ms>\d+) ms, finalizationTime=(?P<final>-?\d+) ms| in (?P<old>\d+) ms)\)",
     ),
     "expired": re.compile(rf"Checkpoint (?P<id>\d+) of job {_JOB} expired before completing"),
-    "declined": re.compile(rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}"),
+    "declined": re.compile(rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}(?: at (?P<where>[^\s.]+))?"),
     "discarded": re.compile(rf"Discarding checkpoint (?P<id>\d+) of job {_JOB}(?: because: (?P<why>.*))?"),
     "failed": re.compile(
         rf"Failed to trigger (?:or complete )?checkpoint (?P<id>\d+) for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
@@ -50,6 +50,8 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
 """The line after a failure, from 1.13 on."""
+_CAUSE = re.compile(r"^\s*Caused by: (?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
+"""A line of a stack trace; the last one is the root cause."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
 """The end of a message in a log whose lines are JSON."""
 NOT_RUNNING = "Not all required tasks are currently running"
@@ -78,6 +80,14 @@ class LogCheckpoint:
     size_bytes: int = -1
     duration_ms: int = -1  # trigger -> metadata written; failed: -> failure
     reason: str = ""  # why it failed
+    where: str = ""  # TaskManager whose task declined it
+    cause: str = ""  # the root cause of the exception behind it
+
+    @property
+    def why(self) -> str:
+        """``declined by a task on tm-3: S3Exception: Please reduce your request rate``"""
+        who = f"{self.reason} by a task on {self.where}" if self.where else self.reason
+        return f"{who}: {self.cause}" if self.cause and self.cause not in who else who
 
     @property
     def is_expired(self) -> bool:
@@ -210,11 +220,16 @@ Failure = LogCheckpoint | LogRefusal
 
 def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
     """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
+    if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _CAUSE.search(line)):
+        failure.cause = masked_text(match["why"]).rstrip(". \n\r")[:200]
+        return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
             if failure.reason in ("", "failed"):
                 _explain(failure, match["why"])
-            return None
+            elif isinstance(failure, LogCheckpoint):
+                failure.cause = masked_text(match["why"]).rstrip(". \n\r")[:200]
+            return failure
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
                 log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
@@ -292,12 +307,14 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
             if point.triggered_ms < 0 <= line_ms:  # the log begins later
                 point.triggered_ms = max(line_ms - point.duration_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
-            point.status, point.reason = "FAILED", kind
+            point.status, point.reason, point.where = "FAILED", kind, masked_text(fields.get("where") or "")[:100]
             log.consecutive = log.consecutive if log.consecutive is None or point.is_savepoint else log.consecutive + 1
             if why := fields.get("why"):
                 _explain(point, why)
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
             return point
+        case _ if point.status == "FAILED" and not point.cause:
+            return point  # a later line about it, which may have the exception
     return None
 
 
@@ -331,7 +348,7 @@ _WHAT_TO_DO = (
         "expired",
         "They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain http://HOST:8081`",
     ),
-    ("declined", "A task declined: the log of its TaskManager says why"),
+    ("declined", "A task declined: its exception, which the log of its TaskManager has too, says why"),
     ("IO-problem", _STORAGE),
     ("IOException", _STORAGE),
     ("task checkpoint failed", "A task could not write its state: the log of its TaskManager says why"),
@@ -394,9 +411,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
     refusals = [refusal for refusal in log.refusals if is_whole or refusal.line_ms > log.completed_ms]
     points = [point for _, point in sorted(log.checkpoints.items())]
     last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
-    failed = [
-        point.reason for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint
-    ]
+    failed = [point.why for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint]
     begun = "the job began to run at " if is_whole else ""
     if is_whole and since_ms < 0:
         begun = "the first line about them at "

@@ -126,12 +126,21 @@ LATE = "They take longer than execution.checkpointing.timeout"
         ),
         (
             ["Decline checkpoint {n} by task 5fe of job {job} at tm-1 @ host (dataPort=1)."],
-            ["failed: declined.", "A task declined"],
+            ["failed: declined by a task on tm-1.", "A task declined"],
+        ),
+        (
+            [
+                "Decline checkpoint {n} by task 5fe of job {job} at tm-1 @ host (dataPort=1).",
+                f"{EXCEPTION} Asynchronous task checkpoint failed.",
+                "Caused by: java.io.IOException: Could not flush to s3://b/1",
+                "Caused by: software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your request rate.",
+            ],
+            ["failed: declined by a task on tm-1: S3Exception: Please reduce your request rate."],
         ),
         ([IO], ["IO-problem detected.", "Checkpoint storage could not be written"]),
         ([FAILED, f"{EXCEPTION} Asynchronous task checkpoint failed."], ["A task could not write its state"]),
     ],
-    ids=["expired", "expired 1.16", "declined", "io", "async"],
+    ids=["expired", "expired 1.16", "declined", "declined with its exception", "io", "async"],
 )
 def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     failed = []
