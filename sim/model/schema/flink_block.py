@@ -283,6 +283,8 @@ class _Move:
                 choices.append(choice)
         if ALIGNED_TIMEOUT in given and True not in self.values.get(UNALIGNED, [False]):
             self.reading.warn(self.places[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
+        if True in self.values.get(UNALIGNED, [False]) and self.values.get(MODE) == ["at_least_once"]:
+            self.reading.warn(self.places[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
         swept = any(key in self.lists for key in given) and len(choices) > 1
         self._put(("checkpoint", "barriers"), choices if swept else choices[0], given[0])
 

@@ -269,6 +269,16 @@ def test_a_key_that_this_version_does_not_have_has_no_effect():
     assert older == ["rocksdb"] * 3
 
 
+def test_unaligned_means_nothing_with_at_least_once():
+    """Flink switches it off (CheckpointConfig)."""
+    key = "execution.checkpointing.unaligned.enabled: true"
+    found = study(key, "execution.checkpointing.mode: AT_LEAST_ONCE")
+
+    assert "has no effect with execution.checkpointing.mode: AT_LEAST_ONCE" in str(found.warnings[0])
+    assert found.scenarios[0].checkpoint.barriers.kind == "at-least-once"
+    assert list(study(key).warnings) == []
+
+
 def test_slots_of_a_task_manager():
     """As Flink places: subtasks of one index share a slot, task managers are filled slot by slot."""
     cluster = scenario("taskmanager.numberOfTaskSlots: '10'").cluster
