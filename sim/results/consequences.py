@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Annotated, Any, NamedTuple
+from dataclasses import asdict, dataclass
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sim.model.quantities import PLANNED_RESTARTS, Population, has_sample
+from sim.model.quantities import PLANNED_RESTARTS, title_of
+from sim.results.columns import Population, columns_of, compute_columns, in_printing_order, result_column
 from sim.results.estimates import Duration, median_of_few, quantiles
-from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text
+from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, share_text
 from sim.results.rates import Tables
 
 # ---- The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
@@ -211,43 +212,178 @@ def longest_lag_after_stop(run: Tables) -> float:
 # then "more than".
 
 
+_VISIBLE = "make all output visible within the run"
+_RUN = "run again within the run"
+_CATCH_UP = "catch up within the run"
+_LIVE = "live until the end of the run"
+
+
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """The costs of a strategy beyond its checkpoints.  NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
 
-    commits: Annotated[float, "per run", Population.COMMITS]
-    committed_records: Annotated[float, "per run", Population.COMMITS]
-    visible_p50_ms: Annotated[float, "first write of a transaction -> its output visible, median", Population.COMMITS]
-    visible_p99_ms: Annotated[
-        float, "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest", Population.COMMITS
-    ]
-    visible_max_ms: Annotated[float, "likewise, the longest", Population.COMMITS]
-    lost_records: Annotated[
-        float, "per run: of transactions that timed out, or whose files are not there", Population.COMMITS
-    ]
-    restarts: Annotated[float, "per run", Population.RESTARTS]
-    failures: Annotated[float, "per run", Population.FAILURES]
-    downtime_ms: Annotated[float, "failure -> all tasks run again, median", Population.FAILURES]
-    replayed_records: Annotated[float, "emitted again by sources, median", Population.FAILURES]
-    caught_up_ms: Annotated[float, "failure -> as much waits as usual, median", Population.FAILURES]
-    planned_restarts: Annotated[float, "per run", Population.PLANNED]
-    planned_downtime_ms: Annotated[float, "start of the restart -> all tasks run again, median", Population.PLANNED]
-    planned_replayed_records: Annotated[float, "emitted again by sources, median", Population.PLANNED]
-    planned_caught_up_ms: Annotated[float, "start of the restart -> as much waits as usual, median", Population.PLANNED]
-    disturbed_share: Annotated[
-        float, "share of the run between a restart and being caught up again", Population.RESTARTS
-    ]
-    lag_s: Annotated[
-        float, "largest time a record is due and not emitted; a job that failed for good has none", Population.RUN
-    ]
-    delay_mean_s: Annotated[
-        float, "due -> served by a vertex without readers, mean of samples once a second", Population.AFTER_WARMUP
-    ]
-    delay_p99_s: Annotated[float, "likewise, 99 % quantile", Population.AFTER_WARMUP]
-    ended_s: Annotated[float, "end of the run: the job was over, or it was cut off", Population.RUN]
-    unfinished: Annotated[
-        str, "columns whose value is a bound, 'more than': what they measure had not ended when the run did"
-    ]
+    commits: float = result_column(
+        "per run",
+        Population.COMMITS,
+        lambda run: len(run.fresh) / len(run.runs),
+        worse="less",
+        heading="commits",
+        printed_with="commits",
+    )
+    committed_records: float = result_column(
+        "per run",
+        Population.COMMITS,
+        lambda run: run.fresh["records"].sum() / len(run.runs),
+        worse="less",
+        heading="committed",
+        printed_with="commits",
+    )
+    visible_p50_ms: float = result_column(
+        "first write of a transaction -> its output visible, median",
+        Population.COMMITS,
+        lambda run: run.visible[0],
+        ends=_VISIBLE,
+        of="commits",
+        title="time until output is visible, median",
+        heading="visible p50",
+        printed_with="commits",
+        quantile=0.5,
+        counted_by="commits",
+        cell=lambda line: line.visible_text("visible_p50_ms"),
+    )
+    visible_p99_ms: float = result_column(
+        "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest",
+        Population.COMMITS,
+        lambda run: run.visible[1],
+        ends=_VISIBLE,
+        of="commits",
+        title="time until output is visible, 99th percentile",
+        heading="visible p99",
+        printed_with="commits",
+        quantile=0.99,
+        counted_by="commits",
+        is_optional=True,
+        cell=lambda line: line.visible_text("visible_p99_ms"),
+    )
+    visible_max_ms: float = result_column(
+        "likewise, the longest",
+        Population.COMMITS,
+        lambda run: run.visible[2],
+        ends=_VISIBLE,
+        of="commits",
+        title="time until output is visible, longest",
+        heading="visible max",
+        printed_with="commits",
+        cell=lambda line: line.visible_text("visible_max_ms"),
+    )
+    lost_records: float = result_column(
+        "per run: of transactions that timed out, or whose files are not there",
+        Population.COMMITS,
+        lambda run: run.fresh["lost_records"].sum() / len(run.runs),
+        heading="lost",
+        printed_with="lost_records",
+    )
+    restarts: float = result_column("per run", Population.RESTARTS, lambda run: len(run.restarts) / len(run.runs))
+    failures: float = result_column(
+        "per run",
+        Population.FAILURES,
+        lambda run: len(run.failures) / len(run.runs),
+        heading="failures",
+        printed_with="failures",
+    )
+    downtime_ms: float = result_column(
+        "failure -> all tasks run again, median",
+        Population.FAILURES,
+        lambda run: _median([restart.down for restart in run.failures]),
+        ends=_RUN,
+        of="failures",
+        title=title_of("downtime"),
+        heading="downtime",
+        printed_with="failures",
+        cell=lambda line: line.cost_text("downtime_ms", "for good"),
+    )
+    replayed_records: float = result_column(
+        "emitted again by sources, median",
+        Population.FAILURES,
+        lambda run: _replayed(run.failures),
+        of="failures",
+        heading="replayed",
+        printed_with="failures",
+    )
+    caught_up_ms: float = result_column(
+        "failure -> as much waits as usual, median",
+        Population.FAILURES,
+        lambda run: _median([restart.catching_up for restart in run.failures]),
+        ends=_CATCH_UP,
+        of="failures",
+        title="time until caught up after a failure",
+        heading="caught up after",
+        printed_with="failures",
+        cell=lambda line: line.cost_text("caught_up_ms", "never"),
+    )
+    planned_restarts: float = result_column("per run", Population.PLANNED, lambda run: len(run.planned) / len(run.runs))
+    planned_downtime_ms: float = result_column(
+        "start of the restart -> all tasks run again, median",
+        Population.PLANNED,
+        lambda run: _median([restart.down for restart in run.planned]),
+        ends=_RUN,
+        of="planned_restarts",
+    )
+    planned_replayed_records: float = result_column(
+        "emitted again by sources, median",
+        Population.PLANNED,
+        lambda run: _replayed(run.planned),
+        of="planned_restarts",
+    )
+    planned_caught_up_ms: float = result_column(
+        "start of the restart -> as much waits as usual, median",
+        Population.PLANNED,
+        lambda run: _median([restart.catching_up for restart in run.planned]),
+        ends=_CATCH_UP,
+        of="planned_restarts",
+    )
+    disturbed_share: float = result_column(
+        "share of the run between a restart and being caught up again",
+        Population.RESTARTS,
+        lambda run: _disturbed_ms(run.runs, run.durations_ms) / sum(run.durations_ms) if run.restarts else math.nan,
+        of="restarts",
+        heading="disturbed",
+        printed_with="restarts",
+        after="lag_s",
+        cell=lambda line: share_text(line.row.disturbed_share),
+    )
+    lag_s: float = result_column(
+        "largest time a record is due and not emitted; a job that failed for good has none",
+        Population.RUN,
+        lambda run: math.nan if run.died else max(float(own["series"]["lag"].max()) for own in run.runs),
+        ends=_LIVE,
+        heading="largest lag",
+        printed_with="restarts",
+        cell=lambda line: line.status if _died(line.row) else ms_text(1e3 * line.row.lag_s),
+    )
+    delay_mean_s: float = result_column(
+        "due -> served by a vertex without readers, mean of samples once a second",
+        Population.AFTER_WARMUP,
+        lambda run: float(run.delays.mean()),
+        ends=_LIVE,
+        title="mean delay of records",
+    )
+    delay_p99_s: float = result_column(
+        "likewise, 99 % quantile",
+        Population.AFTER_WARMUP,
+        lambda run: float(run.delays.quantile(0.99)),
+        ends=_LIVE,
+        title="delay of records, 99th percentile",
+    )
+    ended_s: float = result_column(
+        "end of the run: the job was over, or it was cut off",
+        Population.RUN,
+        lambda run: sum(run.durations_ms) / len(run.runs) / 1e3,
+        ends="come to an end within the run",
+    )
+    unfinished: str = result_column(
+        "columns whose value is a bound, 'more than': what they measure had not ended when the run did"
+    )
 
     def restart_cost(self, population: Population) -> RestartCost:
         """Return what a restart of this population costs (FAILURES or PLANNED)."""
@@ -306,39 +442,25 @@ def consequences(
         for run, end_ms in zip(runs, durations_ms, strict=True)
         for restart in _restarts(run["recoveries"], end_ms)
     ]
-    planned = [restart for restart in restarts if restart.is_planned]
-    failures = [restart for restart in restarts if not restart.is_planned]
     late = np.array(
         [age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)]
     )
     visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
-    p50, p99, longest = quantiles(visible, late, 0.5, 0.99, 1.0)
-    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "visible_max_ms": longest}
-    bounds |= _duration_columns("", failures) | _duration_columns("planned_", planned)
-    delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
-    return Consequences(
-        commits=len(fresh) / len(runs),
-        committed_records=fresh["records"].sum() / len(runs),
-        visible_p50_ms=p50.value,
-        visible_p99_ms=p99.value,
-        visible_max_ms=longest.value,
-        lost_records=fresh["lost_records"].sum() / len(runs),
-        restarts=len(restarts) / len(runs),
-        failures=len(failures) / len(runs),
-        downtime_ms=bounds["downtime_ms"].value,
-        replayed_records=_replayed(failures),
-        caught_up_ms=bounds["caught_up_ms"].value,
-        planned_restarts=len(planned) / len(runs),
-        planned_downtime_ms=bounds["planned_downtime_ms"].value,
-        planned_replayed_records=_replayed(planned),
-        planned_caught_up_ms=bounds["planned_caught_up_ms"].value,
-        disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if restarts else math.nan,
-        lag_s=math.nan if died else max(float(run["series"]["lag"].max()) for run in runs),
-        delay_mean_s=float(delays.mean()),
-        delay_p99_s=float(delays.quantile(0.99)),
-        ended_s=sum(durations_ms) / len(runs) / 1e3,
-        unfinished=" ".join(column for column, duration in bounds.items() if duration.is_bound),
+    values, bounds = compute_columns(
+        Consequences,
+        SimpleNamespace(
+            runs=runs,
+            durations_ms=durations_ms,
+            died=died,
+            fresh=fresh,
+            restarts=restarts,
+            failures=[restart for restart in restarts if not restart.is_planned],
+            planned=[restart for restart in restarts if restart.is_planned],
+            visible=quantiles(visible, late, 0.5, 0.99, 1.0),
+            delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
+        ),
     )
+    return Consequences(**values, unfinished=" ".join(bounds))
 
 
 def _never_caught_up(run: Tables) -> Tables:
@@ -417,14 +539,6 @@ def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
         )
 
 
-def _duration_columns(prefix: str, restarts: Sequence[_Restart]) -> dict[str, Duration]:
-    """Column -> median."""
-    return {
-        f"{prefix}downtime_ms": _median([restart.down for restart in restarts]),
-        f"{prefix}caught_up_ms": _median([restart.catching_up for restart in restarts]),
-    }
-
-
 def _replayed(restarts: Sequence[_Restart]) -> float:
     """The median over restarts that ran again; the others have not come to replay anything."""
     ran = [restart.replayed_records for restart in restarts if restart.ran] or [
@@ -489,62 +603,49 @@ def consequences_texts(
     `behind`: labels of those whose backlog grows.
     A percentile of commits stands there with its sample only (`sim.model.quantities`).
     """
-    counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
-    p99 = [
-        _visible_text(row, "visible_p99_ms") if has_sample("visible_p99_ms", {"commits": count}) else MISSING
-        for row, count in zip(rows, counts, strict=True)
+    lines = [
+        _Line(label, status, row, number, is_at_once, behind)
+        for label, status, row, number, is_at_once in zip(
+            labels, statuses, rows, runs or [1] * len(rows), at_once or [False] * len(rows), strict=True
+        )
     ]
     columns = [("strategy", list(labels)), ("job", list(statuses))]
-    if any(row.commits for row in rows):
-        columns += [
-            ("commits", [count_text(row.commits) for row in rows]),
-            ("committed", [count_text(row.committed_records) for row in rows]),
-            ("visible p50", _visible(rows, "visible_p50_ms", at_once)),
-            *([("visible p99", p99)] if set(p99) != {MISSING} else []),
-            ("visible max", _visible(rows, "visible_max_ms", at_once)),
-        ]
-    if any(row.lost_records for row in rows):
-        columns.append(("lost", [count_text(row.lost_records) for row in rows]))
-    costs = [row.restart_cost(Population.FAILURES) for row in rows]
-    if any(row.failures for row in rows):
-        columns += [
-            ("failures", [count_text(cost.count) for cost in costs]),
-            (
-                "downtime",
-                [
-                    "for good" if _died(row) and not row.failures else cost.text("downtime_ms")
-                    for row, cost in zip(rows, costs, strict=True)
-                ],
-            ),
-            (
-                "replayed",
-                [MISSING if math.isnan(cost.replayed_records) else count_text(cost.replayed_records) for cost in costs],
-            ),
-            (
-                "caught up after",
-                [
-                    "never" if _died(row) and not row.failures else _caught_up(label, cost, behind)
-                    for label, row, cost in zip(labels, rows, costs, strict=True)
-                ],
-            ),
-        ]
-    if any(row.restarts for row in rows):
-        lag = [status if _died(row) else ms_text(1e3 * row.lag_s) for status, row in zip(statuses, rows, strict=True)]
-        columns += [
-            ("largest lag", lag),
-            (
-                "disturbed",
-                [MISSING if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows],
-            ),
-        ]
+    for own in in_printing_order(_COLUMNS.values()):
+        if own.printed_with and any(getattr(row, own.printed_with) for row in rows):
+            texts = [own.value_text(asdict(line.row)) if own.cell is None else own.cell(line) for line in lines]
+            if not all(map(own.says_nothing, texts)):
+                columns.append((own.heading, texts))
     return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
 
 
-def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool]) -> list[str]:
-    return [
-        "at once" if waits_for_nothing else _visible_text(row, column)
-        for row, waits_for_nothing in zip_longest(rows, at_once)
-    ]
+_COLUMNS = columns_of(Consequences)
+
+
+class _Line(NamedTuple):
+    """A strategy in the table of consequences."""
+
+    label: str
+    status: str
+    row: Consequences
+    runs: int
+    at_once: bool  # its output is visible at once
+    behind: Collection[str]  # labels of strategies whose backlog grows
+
+    def visible_text(self, name: str) -> str:
+        own = _COLUMNS[name]
+        if own.smallest_sample > 1 and not own.has_sample({"commits": self.row.commits * self.runs}):
+            return MISSING
+        return (
+            "at once"
+            if self.at_once
+            else _bounded(getattr(self.row, name), is_bound=name in self.row.unfinished.split())
+        )
+
+    def cost_text(self, name: str, of_dead: str) -> str:
+        if _died(self.row) and not self.row.failures:
+            return of_dead
+        cost = self.row.restart_cost(Population.FAILURES)
+        return _caught_up(self.label, cost, self.behind) if name == "caught_up_ms" else cost.text(name)
 
 
 def _caught_up(label: str, cost: RestartCost, behind: Collection[str]) -> str:
@@ -562,7 +663,7 @@ def planned_restarts_table(
     ]
     if not costs:
         return None
-    header = ["strategy", "restarts", "downtime", "replayed", "caught up after"]
+    header = ["strategy", "restarts", *(_COLUMNS[name].heading for name in _COST_COLUMNS)]
     return TextTable(
         "Planned restarts (rescales, and jobs that begin from a snapshot)",
         header,
@@ -642,10 +743,6 @@ def _may_differ(costs: Sequence[RestartCost]) -> bool:
     """Whether a bound hides the cost of one of them, or their downtimes differ by more than noise (a tenth, or 100 ms)."""
     down = [cost.downtime_ms for cost in costs]
     return any(cost.bounds for cost in costs) or max(down) - min(down) >= max(100.0, 0.1 * max(down))
-
-
-def _visible_text(row: Consequences, column: str) -> str:
-    return _bounded(getattr(row, column), is_bound=column in row.unfinished.split())
 
 
 def _bounded(ms: float, *, is_bound: bool) -> str:

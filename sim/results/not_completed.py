@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sim.results.columns import columns_of, compute_columns, result_column
 from sim.results.consequences import first_uploads, is_periodic
 from sim.results.estimates import is_noise
+from sim.results.formats import ms_text
 from sim.results.rates import Tables
 
 # ---- The time of a checkpoint, split along its critical path (table `path`): what each kind of wait takes, and where most of it passes.
@@ -39,51 +41,81 @@ PARTS: dict[str, str] = {
 _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
+def _pre_barrier_text(line: Any) -> str:
+    ms = line.summary.path.pre_barrier_ms
+    return "0 ms" if ms < 0.5 else ms_text(ms)
+
+
 @dataclass(frozen=True, slots=True)
 class BarrierPath:
     """The parts of an end-to-end duration [ms].  NaN: not measured."""
 
-    queue_ms: Annotated[float, "behind data, or for a task thread that must take the trigger"]
-    queue_vertex: Annotated[
-        str, "the vertex in front of which most of it passes; a source: before its task thread answers"
-    ]
-    queue_vertex_ms: Annotated[float, "what passes there"]
-    queue_at_source: Annotated[bool, "whether most of it is waiting for the task thread of a source"]
-    timeout_ms: Annotated[float, "behind data until the alignment timeout lets barriers overtake"]
-    timeout_vertex: Annotated[str, "the vertex in front of which most of it passes"]
-    alignment_ms: Annotated[float, "from first to last barrier"]
-    alignment_vertex: Annotated[str, "the vertex where most of it passes"]
-    alignment_vertex_ms: Annotated[float, "what passes there"]
-    pre_barrier_ms: Annotated[float, "work and files of operators before they forward the barrier"]
-    sync_ms: Annotated[float, "synchronous parts"]
-    async_ms: Annotated[float, "asynchronous parts: the next four"]
-    async_queue_ms: Annotated[float, "waiting for the asynchronous thread, at work for an older checkpoint"]
-    async_work_ms: Annotated[float, "asynchronous work beside files"]
-    upload_ms: Annotated[float, "writing files of state"]
-    channel_state_ms: Annotated[float, "writing in-flight data, once it is complete"]
-    async_vertex: Annotated[str, "the vertex where most of the asynchronous part passes"]
-    messages_ms: Annotated[float, "trigger and acknowledgement on their way"]
+    queue_ms: float = result_column(
+        "behind data, or for a task thread that must take the trigger",
+        None,
+        lambda parts: parts.median_ms("queue"),
+    )
+    queue_vertex: str = result_column(
+        "the vertex in front of which most of it passes; a source: before its task thread answers",
+        None,
+        lambda parts: parts.place("queue")[0],
+    )
+    queue_vertex_ms: float = result_column("what passes there", None, lambda parts: parts.place("queue")[1])
+    queue_at_source: bool = result_column(
+        "whether most of it is waiting for the task thread of a source",
+        None,
+        lambda parts: parts.longest_part("queue", parts.place("queue")[0]) == "task thread",
+        worse="neither",
+    )
+    timeout_ms: float = result_column(
+        "behind data until the alignment timeout lets barriers overtake",
+        None,
+        lambda parts: parts.median_ms("timeout"),
+    )
+    timeout_vertex: str = result_column(
+        "the vertex in front of which most of it passes", None, lambda parts: parts.place("timeout")[0]
+    )
+    alignment_ms: float = result_column("from first to last barrier", None, lambda parts: parts.median_ms("alignment"))
+    alignment_vertex: str = result_column(
+        "the vertex where most of it passes", None, lambda parts: parts.place("alignment")[0]
+    )
+    alignment_vertex_ms: float = result_column("what passes there", None, lambda parts: parts.place("alignment")[1])
+    pre_barrier_ms: float = result_column(
+        "work and files of operators before they forward the barrier",
+        None,
+        lambda parts: parts.median_ms("pre_barrier"),
+        title="work before the barrier, median",
+        heading="pre-barrier",
+        after="alignment_ms",
+        is_optional=True,
+        cell=_pre_barrier_text,
+    )
+    sync_ms: float = result_column("synchronous parts", None, lambda parts: parts.median_ms("sync"))
+    async_ms: float = result_column("asynchronous parts: the next four", None, lambda parts: parts.median_ms(*_ASYNC))
+    async_queue_ms: float = result_column(
+        "waiting for the asynchronous thread, at work for an older checkpoint",
+        None,
+        lambda parts: parts.median_ms("async_queue"),
+    )
+    async_work_ms: float = result_column(
+        "asynchronous work beside files", None, lambda parts: parts.median_ms("async_work")
+    )
+    upload_ms: float = result_column("writing files of state", None, lambda parts: parts.median_ms("upload"))
+    channel_state_ms: float = result_column(
+        "writing in-flight data, once it is complete", None, lambda parts: parts.median_ms("channel_state")
+    )
+    async_vertex: str = result_column(
+        "the vertex where most of the asynchronous part passes", None, lambda parts: parts.place(*_ASYNC)[0]
+    )
+    messages_ms: float = result_column(
+        "trigger and acknowledgement on their way", None, lambda parts: parts.median_ms("messages")
+    )
 
 
 NOWHERE = BarrierPath(
-    queue_ms=np.nan,
-    queue_vertex="",
-    queue_vertex_ms=np.nan,
-    queue_at_source=False,
-    timeout_ms=np.nan,
-    timeout_vertex="",
-    alignment_ms=np.nan,
-    alignment_vertex="",
-    alignment_vertex_ms=np.nan,
-    pre_barrier_ms=np.nan,
-    sync_ms=np.nan,
-    async_ms=np.nan,
-    async_queue_ms=np.nan,
-    async_work_ms=np.nan,
-    upload_ms=np.nan,
-    channel_state_ms=np.nan,
-    async_vertex="",
-    messages_ms=np.nan,
+    **dict[str, Any](
+        (name, {float: np.nan, str: "", bool: False}[own.type]) for name, own in columns_of(BarrierPath).items()
+    )
 )
 
 
@@ -92,29 +124,7 @@ def path(rows: pd.DataFrame) -> BarrierPath:
     rows = rows[~rows["acknowledged"].astype(bool)]
     if rows.empty:
         return NOWHERE
-    parts = _Parts(rows)
-    queue_vertex, queue_vertex_ms = parts.place("queue")
-    alignment_vertex, alignment_vertex_ms = parts.place("alignment")
-    return BarrierPath(
-        queue_ms=parts.median_ms("queue"),
-        queue_vertex=queue_vertex,
-        queue_vertex_ms=queue_vertex_ms,
-        queue_at_source=parts.longest_part("queue", queue_vertex) == "task thread",
-        timeout_ms=parts.median_ms("timeout"),
-        timeout_vertex=parts.place("timeout")[0],
-        alignment_ms=parts.median_ms("alignment"),
-        alignment_vertex=alignment_vertex,
-        alignment_vertex_ms=alignment_vertex_ms,
-        pre_barrier_ms=parts.median_ms("pre_barrier"),
-        sync_ms=parts.median_ms("sync"),
-        async_ms=parts.median_ms(*_ASYNC),
-        async_queue_ms=parts.median_ms("async_queue"),
-        async_work_ms=parts.median_ms("async_work"),
-        upload_ms=parts.median_ms("upload"),
-        channel_state_ms=parts.median_ms("channel_state"),
-        async_vertex=parts.place(*_ASYNC)[0],
-        messages_ms=parts.median_ms("messages"),
-    )
+    return BarrierPath(**compute_columns(BarrierPath, _Parts(rows))[0])
 
 
 class _Parts:

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from sim.model import units
-from sim.model.quantities import in_words
 from sim.model.text import one_line
+from sim.results.columns import unit_of_ticks
 from sim.results.consequences import first_uploads
 from sim.results.rates import Tables
 from sim.results.side_by_side import StrategyRow
-from sim.results.sweep_answers import Limit, means, unit_of_ticks
+from sim.results.summary import in_words
+from sim.results.sweep_answers import Limit, means
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

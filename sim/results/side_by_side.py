@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sim.model.quantities import STATISTICS, has_sample
 from sim.model.text import one_line
+from sim.results.columns import Population, ResultColumn
 from sim.results.consequences import Finish, LateTriggers, LongSavepoint, first_uploads, is_periodic
-from sim.results.formats import MISSING, bytes_text, change_text, ms_text, per_second_text, share_text
+from sim.results.formats import MISSING, ms_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import FALLS_SHORT, KeepingUp, Tables
-from sim.results.summary import Summary
+from sim.results.summary import PRINTED, Summary, has_sample
 
 # ---- Single checkpoints of a strategy, for sentences: the median one, the slowest one, the first upload, one that failed.
 #
@@ -235,99 +235,51 @@ def _finish(found: Finish | None) -> dict[str, float]:
 
 def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal.  Columns that say nothing of any strategy are left out."""
-    rows: list[dict[str, str]] = []
+    rows: list[list[str]] = []
     for line in strategies:
-        rows.append(_texts(line))
+        rows.append(
+            [
+                line.label,
+                *(own.value_text(line.summary.row()) if own.cell is None else own.cell(line) for own in PRINTED),
+            ]
+        )
         if line.first is not None:
-            rows.append(_first_texts(line.label, line.first))
-        rows += [_not_completed_texts(line.label, found) for found in line.not_completed]
-    header = list(rows[0]) if rows else ["strategy"]
-    for column, without in _OPTIONAL.items():
-        if rows and all(row[column] in without for row in rows):
-            header.remove(column)
-    named = {
-        "throughput": _of_vertices("throughput", [line.sinks for line in strategies]),
-        "emitted": _of_vertices("emitted", [line.sources for line in strategies]),
-    }
-    return [named.get(column, column) for column in header], [[row[column] for column in header] for row in rows]
+            rows.append([FIRST_UPLOAD.format(line.label), *_first_texts(line, line.first)])
+        rows += [
+            [NOT_COMPLETED.format(line.label, found.count, found.fate), *_not_completed_texts(found)]
+            for found in line.not_completed
+        ]
+    shown = [i for i, own in enumerate(PRINTED) if not (rows and all(own.says_nothing(row[1 + i]) for row in rows))]
+    header = [_of_vertices(PRINTED[i], strategies) for i in shown]
+    return ["strategy", *header], [[row[0], *(row[1 + i] for i in shown)] for row in rows]
 
 
 _OVERLOAD = ("overload_emitted_per_second", "overload_due_per_second", "overload_until_s")
 """Columns of a job that does not keep up; the last one: until when that was looked at, NaN: to the end."""
-_OPTIONAL = {
-    "p90": {MISSING},
-    "p99": {MISSING},
-    "written": {MISSING, "0 B"},
-    "pre-barrier": {MISSING, "0 ms"},
-    "emitted": {MISSING},
-}
-"""Column -> cells that say nothing: most jobs do nothing before the barrier."""
 
 
-def _texts(line: StrategyRow) -> dict[str, str]:
-    row = line.summary
-    counts = {"failed": row.failed - row.interrupted, "interrupted": row.interrupted}
-    completed = ", ".join([str(row.completed), *(f"{count} {fate}" for fate, count in counts.items() if count)])
-    completed += ", job failed" if line.failed else ""
-    waiting = (
-        MISSING
-        if not row.most_backpressured_share >= 0.005
-        else f"{row.most_backpressured} {share_text(row.most_backpressured_share)}"
-    )
-    emitted = MISSING if line.shortfall is None else " of ".join(map(per_second_text, line.shortfall))
-    until = "" if math.isnan(line.until_s) else f" until {ms_text(1e3 * line.until_s)}"
-    return {
-        "strategy": line.label,
-        "completed (n)": completed,
-        **_durations(row),
-        "throughput": per_second_text(row.throughput_per_second) + until,
-        "emitted": emitted,
-        "vs none": change_text(line.throughput_change),
-        "busiest": f"{line.busiest[0]} {share_text(line.busiest[1])}".strip(),
-        "back-pressured": waiting,
-    }
+def _first_texts(line: StrategyRow, first: Summary) -> Iterator[str]:
+    """The row of first uploads; what is about all of the run is in the row of the strategy."""
+    own_line, row = replace(line, summary=first), first.row()
+    for own in PRINTED:
+        if own.name == "completed":
+            yield str(first.completed)
+        elif own.population not in (Population.COMPLETED, None):
+            yield MISSING
+        else:
+            yield own.value_text(row) if own.cell is None else own.cell(own_line)
 
 
-def _first_texts(label: str, row: Summary) -> dict[str, str]:
-    """The row of first uploads; what is about all of the run stands in the row of the strategy."""
-    blank = dict.fromkeys(("throughput", "emitted", "vs none", "busiest", "back-pressured"), MISSING)
-    return {"strategy": FIRST_UPLOAD.format(label), "completed (n)": str(row.completed), **_durations(row), **blank}
-
-
-def _not_completed_texts(label: str, found: NotCompleted) -> dict[str, str]:
+def _not_completed_texts(found: NotCompleted) -> Iterator[str]:
     """Their durations are bounds, and so is the part in which they were given up."""
-    parts = {
-        column: MISSING
-        if column not in found.parts_ms
-        else ("> " if column == found.cut_off else "") + ms_text(found.parts_ms[column])
-        for column in ("start delay", "alignment", "pre-barrier", "sync", "async")
-    }
-    blank = dict.fromkeys(
-        ("p90", "p99", "written", "in flight", "throughput", "emitted", "vs none", "busiest", "back-pressured"), MISSING
-    )
-    name = {"strategy": NOT_COMPLETED.format(label, found.count, found.fate), "completed (n)": "0"}
-    return {**blank, **name, "p50": f"> {ms_text(found.median_ms)}", "max": f"> {ms_text(found.longest_ms)}", **parts}
-
-
-def _durations(row: Summary) -> dict[str, str]:
-    values = _with_sample(row)
-    percentiles = {
-        STATISTICS[column].heading: ms_text(values[column]) for column in values if column.startswith("end_to_end_")
-    }
-    pre_barrier = row.path.pre_barrier_ms
-    slowest = {"alignment": row.alignment_ms, "sync": row.sync_ms, "async": row.async_ms}
-    # the slowest subtasks did not end before
-    parts = {name: ms_text(ms) if row.completed else MISSING for name, ms in slowest.items()}
-    return {
-        **percentiles,
-        "written": bytes_text(row.checkpointed_bytes),
-        "start delay": ms_text(row.start_delay_ms),
-        "alignment": parts["alignment"],
-        "pre-barrier": "0 ms" if pre_barrier < 0.5 else ms_text(pre_barrier),
-        "sync": parts["sync"],
-        "async": parts["async"],
-        "in flight": bytes_text(row.persisted_bytes),
-    }
+    bounds = {"end_to_end_p50_ms": found.median_ms, "end_to_end_max_ms": found.longest_ms}
+    for own in PRINTED:
+        if own.name == "completed":
+            yield "0"
+        elif (ms := bounds.get(own.name, found.parts_ms.get(own.heading))) is not None:
+            yield ("> " if own.name in bounds or own.heading == found.cut_off else "") + ms_text(ms)
+        else:
+            yield MISSING
 
 
 def _with_sample(summary: Summary) -> dict[str, Any]:
@@ -336,9 +288,9 @@ def _with_sample(summary: Summary) -> dict[str, Any]:
     return {column: value if has_sample(column, row) else math.nan for column, value in row.items()}
 
 
-def _of_vertices(quantity: str, vertices: Sequence[tuple[str, ...]]) -> str:
+def _of_vertices(column: ResultColumn, strategies: Sequence[StrategyRow]) -> str:
     """``throughput (sink)``: of which vertices it is, if that is the same in all rows."""
-    if len(set(vertices)) != 1 or not vertices[0]:
-        return quantity
-    names = vertices[0]
-    return f"{quantity} ({one_line(names[0], 24) if len(names) == 1 else f'{len(names)} vertices'})"
+    vertices = {getattr(line, column.vertices) for line in strategies} if column.vertices else set()
+    if len(vertices) != 1 or not (names := vertices.pop()):
+        return column.heading
+    return f"{column.heading} ({one_line(names[0], 24) if len(names) == 1 else f'{len(names)} vertices'})"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from sim.model.job import Job
-from sim.model.quantities import Population, Prices
+from sim.model.quantities import COST, Prices
 from sim.model.sinks import SINKS
+from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 
@@ -40,45 +41,82 @@ def table_sinks(job: Job) -> list[str]:
 class StorageUse:
     """Requests and bytes of an object store.  NaN: checkpoints are kept elsewhere."""
 
-    put_requests_per_hour: Annotated[
-        float,
+    put_requests_per_hour: float = result_column(
         "PUT and POST requests that the object store answered, parts of large files among them",
         Population.AFTER_WARMUP,
-    ]
-    list_requests_per_hour: Annotated[float, "LIST requests, likewise", Population.AFTER_WARMUP]
-    get_requests_per_hour: Annotated[float, "GET and HEAD requests, likewise", Population.AFTER_WARMUP]
-    stored_bytes: Annotated[
-        float,
+        lambda run: run.per_hour("put"),
+        title="PUT requests to the object store",
+        text=count_text,
+        heading="PUT per hour",
+    )
+    list_requests_per_hour: float = result_column(
+        "LIST requests, likewise",
+        Population.AFTER_WARMUP,
+        lambda run: run.per_hour("list"),
+        title="LIST requests to the object store",
+        text=count_text,
+        heading="LIST per hour",
+    )
+    get_requests_per_hour: float = result_column(
+        "GET and HEAD requests, likewise",
+        Population.AFTER_WARMUP,
+        lambda run: run.per_hour("get"),
+        title="GET requests to the object store",
+        text=count_text,
+        heading="GET per hour",
+    )
+    stored_bytes: float = result_column(
         "held by the object store, mean over time: retained checkpoints and shared files",
         Population.AFTER_WARMUP,
-    ]
-    moved_bytes_per_hour: Annotated[float, "written to the object store and read from it", Population.AFTER_WARMUP]
+        lambda run: _mean_stored(run.table, run.begin_s, run.end_s) if run.is_known else np.nan,
+        title="held by the object store, mean",
+        heading="stored",
+    )
+    moved_bytes_per_hour: float = result_column(
+        "written to the object store and read from it",
+        Population.AFTER_WARMUP,
+        lambda run: run.per_hour("written", "read"),
+        title="moved to and from the object store",
+        text=bytes_text,
+        heading="moved per hour",
+    )
 
     @property
     def has_requests(self) -> bool:
         return not np.isnan(self.put_requests_per_hour)
 
 
+COST_COLUMN = ResultColumn(
+    "what a month of requests and bytes costs by a price list",
+    title="cost of the object store",
+    heading="cost per month",
+    name=COST,
+)
+
+
 def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float = 0.0) -> StorageUse:
     """The mean over runs, from the warm-up to their ends."""
-    found = [_of_run(run["requests"], warmup_s, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
-    return StorageUse(*np.mean(found, axis=0).tolist())
+    found = [_Requests(run["requests"], warmup_s, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
+    rows = [compute_columns(StorageUse, own)[0] for own in found]
+    return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
 
-def _of_run(requests: pd.DataFrame, begin_s: float, end_s: float) -> list[float]:
-    if requests.empty or end_s <= begin_s:
-        return [np.nan] * 5
-    rows = requests[requests["time"] >= begin_s]
-    puts, lists, gets = (rows[name].sum() for name in ("put", "list", "get"))
-    per_hour = 3600 / (end_s - begin_s)
-    moved = rows["written"].sum() + rows["read"].sum()
-    return [
-        puts * per_hour,
-        lists * per_hour,
-        gets * per_hour,
-        _mean_stored(requests, begin_s, end_s),
-        moved * per_hour,
-    ]
+class _Requests(NamedTuple):
+    """The requests of a run between the warm-up and its end."""
+
+    table: pd.DataFrame
+    begin_s: float
+    end_s: float
+
+    def per_hour(self, *columns: str) -> float:
+        if not self.is_known:
+            return np.nan
+        rows = self.table[self.table["time"] >= self.begin_s]
+        return float(sum(rows[name].sum() for name in columns) * (3600 / (self.end_s - self.begin_s)))
+
+    @property
+    def is_known(self) -> bool:
+        return not self.table.empty and self.end_s > self.begin_s
 
 
 def _mean_stored(requests: pd.DataFrame, begin_s: float, end_s: float) -> float:
@@ -93,22 +131,16 @@ def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTa
     known = {name: use for name, use in found.items() if use.has_requests}
     if not known:
         return None
+    columns = columns_of(StorageUse)
     rows = [
         [
             name,
-            *(
-                count_text(value)
-                for value in (use.put_requests_per_hour, use.list_requests_per_hour, use.get_requests_per_hour)
-            ),
-            bytes_text(use.stored_bytes),
-            bytes_text(use.moved_bytes_per_hour),
-            prices.text(prices.cost_per_month(asdict(use))),
+            *(column.value_text(asdict(use)) for column in columns.values()),
+            prices.text(prices.cost_per_month(asdict(use))) if use.has_requests else MISSING,
         ]
-        if use.has_requests
-        else [name, *[MISSING] * 6]
         for name, use in found.items()
     ]
-    header = ["strategy", "PUT per hour", "LIST per hour", "GET per hour", "stored", "moved per hour", "cost per month"]
+    header = ["strategy", *(column.heading for column in (*columns.values(), COST_COLUMN))]
     return TextTable(f"What the object store is asked for; prices: {prices.source}", header, rows)
 
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, NamedTuple, Protocol
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
-from sim.model.quantities import Population
-from sim.results.consequences import first_uploads, is_periodic
+from sim.model.quantities import title_of
+from sim.results.columns import (
+    Population,
+    ResultColumn,
+    columns_of,
+    compute_columns,
+    in_printing_order,
+    result_column,
+    unit_of,
+)
+from sim.results.consequences import Consequences, first_uploads, is_periodic
 from sim.results.estimates import Duration, quantiles
-from sim.results.formats import ms_text
+from sim.results.formats import MISSING, change_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
 from sim.results.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
+from sim.results.stored import COST_COLUMN, StorageUse
+
+if TYPE_CHECKING:
+    from sim.results.side_by_side import StrategyRow
 
 # ---- The beginning of a run that is left out of its results: as long as the scenario says, or until the run has settled.
 #
@@ -188,79 +202,272 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 # means.
 
 
+# ---- Texts of columns of the printed table that say more than a value.
+
+
+def _completed_text(line: StrategyRow) -> str:
+    row = line.summary
+    counts = {"failed": row.failed - row.interrupted, "interrupted": row.interrupted}
+    fates = [str(row.completed), *(f"{count} {fate}" for fate, count in counts.items() if count)]
+    return ", ".join([*fates, *["job failed"] * line.failed])
+
+
+def _throughput_text(line: StrategyRow) -> str:
+    until = "" if math.isnan(line.until_s) else f" until {ms_text(1e3 * line.until_s)}"
+    return per_second_text(line.summary.throughput_per_second) + until
+
+
+def _emitted_text(line: StrategyRow) -> str:
+    return MISSING if line.shortfall is None else " of ".join(map(per_second_text, line.shortfall))
+
+
+def _busiest_text(line: StrategyRow) -> str:
+    return f"{line.busiest[0]} {share_text(line.busiest[1])}".strip()
+
+
+def _backpressured_text(line: StrategyRow) -> str:
+    share = line.summary.most_backpressured_share
+    return f"{line.summary.most_backpressured} {share_text(share)}" if share >= 0.005 else MISSING
+
+
+MEDIAN, TAIL = "end_to_end_p50_ms", "end_to_end_p99_ms"
+_COMPLETE = "complete its checkpoints within the run"
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The results of a strategy as one row.  NaN: not measured, e.g. a percentile without a completed checkpoint."""
 
-    completed: Annotated[int, "n of every percentile", Population.COMPLETED]
-    failed: Annotated[int, "failed, for any reason", Population.CHECKPOINTS]
-    interrupted: Annotated[int, "failed by a restart or the end of the job", Population.CHECKPOINTS]
-    in_progress: Annotated[int, "under way at the end of the run", Population.CHECKPOINTS]
-    failure: Annotated[str, "the most frequent failure message", Population.CHECKPOINTS]
-    standstill: Annotated[
-        str, "why checkpoints hang although nothing is slow: tasks that wait for each other", Population.CHECKPOINTS
-    ]
-    end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median", Population.COMPLETED]
-    end_to_end_p90_ms: Annotated[
-        float, "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest", Population.COMPLETED
-    ]
-    end_to_end_p99_ms: Annotated[
-        float, "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest", Population.COMPLETED
-    ]
-    end_to_end_max_ms: Annotated[float, "likewise, the longest", Population.COMPLETED]
-    first_uploads: Annotated[
-        int,
-        "checkpoints that upload everything at the beginning, warm-up or not; no other column counts them",
-        Population.FIRST_UPLOADS,
-    ]
-    first_upload_ms: Annotated[float, "end-to-end duration, median", Population.FIRST_UPLOADS]
-    first_upload_bytes: Annotated[float, "written by each, median", Population.FIRST_UPLOADS]
-    start_delay_ms: Annotated[
-        float,
-        "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest",
-        Population.COMPLETED,
-    ]
-    start_delay_vertex: Annotated[str, "that vertex", Population.COMPLETED]
-    alignment_ms: Annotated[float, "alignment, of the slowest subtask, median over checkpoints", Population.COMPLETED]
-    sync_ms: Annotated[float, "synchronous part, of the slowest subtask, median over checkpoints", Population.COMPLETED]
-    async_ms: Annotated[
-        float, "asynchronous part, of the slowest subtask, median over checkpoints", Population.COMPLETED
-    ]
-    persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint", Population.COMPLETED]
-    persisted_mean_bytes: Annotated[
-        float,
-        "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none",
-        Population.COMPLETED,
-    ]
-    checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint", Population.COMPLETED]
-    checkpointed_mean_bytes: Annotated[
-        float, "likewise, mean: compactions and full files make few checkpoints large", Population.COMPLETED
-    ]
-    throughput_per_second: Annotated[
-        float, "records served by the sinks, without what they served again after failures", Population.AFTER_WARMUP
-    ]
-    emitted_per_second: Annotated[
-        float, "records emitted by the sources, without what they emitted again after failures", Population.AFTER_WARMUP
-    ]
-    offered_per_second: Annotated[
-        float, "likewise, and by how much their backlog grew: what they were due to emit", Population.AFTER_WARMUP
-    ]
-    bottleneck: Annotated[
-        str, "the vertex with the busiest subtask; of equals the one furthest downstream", Population.RUN
-    ]
-    busy_share: Annotated[float, "of the bottleneck, mean over its subtasks", Population.AFTER_WARMUP]
-    busiest_subtask: Annotated[int, "its index: one hot subtask holds up all others", Population.RUN]
-    busiest_subtask_share: Annotated[float, "its busy share", Population.RUN]
-    backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks", Population.AFTER_WARMUP]
-    most_backpressured: Annotated[str, "the vertex that waits most for those after it", Population.AFTER_WARMUP]
-    most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks", Population.AFTER_WARMUP]
-    backlog_growth: Annotated[
-        float,
-        "largest backlog of the sources in the second half of the time observed, less that in the first half",
-        Population.AFTER_WARMUP,
-    ]
     path: BarrierPath  # medians of all completed checkpoints
     tail: BarrierPath  # of their slowest tenth
+    completed: int = result_column(
+        "n of every percentile",
+        Population.COMPLETED,
+        lambda run: len(run.done),
+        worse="neither",
+        title=title_of("completed"),
+        heading="completed (n)",
+        cell=_completed_text,
+    )
+    failed: int = result_column(
+        "failed, for any reason", Population.CHECKPOINTS, lambda run: len(run.failures), title=title_of("failed")
+    )
+    interrupted: int = result_column(
+        "failed by a restart or the end of the job",
+        Population.CHECKPOINTS,
+        lambda run: int(run.failures.isin(INTERRUPTIONS).sum()),
+        worse="neither",
+    )
+    in_progress: int = result_column(
+        "under way at the end of the run",
+        Population.CHECKPOINTS,
+        lambda run: int((run.checkpoints["status"] == "IN_PROGRESS").sum()),
+    )
+    failure: str = result_column(
+        "the most frequent failure message",
+        Population.CHECKPOINTS,
+        lambda run: _most_frequent(run.failures[~run.failures.isin(INTERRUPTIONS)]) or _most_frequent(run.failures),
+    )
+    standstill: str = result_column(
+        "why checkpoints hang although nothing is slow: tasks that wait for each other",
+        Population.CHECKPOINTS,
+        lambda run: _most_frequent(run.checkpoints.loc[run.checkpoints["x_standstill"] != "", "x_standstill"]),
+    )
+    end_to_end_p50_ms: float = result_column(
+        "last acknowledgement - trigger, median",
+        Population.COMPLETED,
+        lambda run: _quantile(run.durations, 0.5),
+        ends=_COMPLETE,
+        title=title_of("end_to_end_duration", "median"),
+        heading="p50",
+        quantile=0.5,
+        counted_by="completed",
+    )
+    end_to_end_p90_ms: float = result_column(
+        "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest",
+        Population.COMPLETED,
+        lambda run: _quantile(run.durations, 0.9),
+        ends=_COMPLETE,
+        title=title_of("end_to_end_duration", "90th percentile"),
+        heading="p90",
+        quantile=0.9,
+        counted_by="completed",
+        is_optional=True,
+    )
+    end_to_end_p99_ms: float = result_column(
+        "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest",
+        Population.COMPLETED,
+        lambda run: _quantile(run.durations, 0.99),
+        ends=_COMPLETE,
+        title=title_of("end_to_end_duration", "99th percentile"),
+        heading="p99",
+        quantile=0.99,
+        counted_by="completed",
+        is_optional=True,
+    )
+    end_to_end_max_ms: float = result_column(
+        "likewise, the longest",
+        Population.COMPLETED,
+        lambda run: _quantile(run.durations, 1.0),
+        ends=_COMPLETE,
+        title=title_of("end_to_end_duration", "longest"),
+        heading="max",
+    )
+    first_uploads: int = result_column(
+        "checkpoints that upload everything at the beginning, warm-up or not; no other column counts them",
+        Population.FIRST_UPLOADS,
+        lambda run: len(run.firsts),
+        worse="neither",
+        title="checkpoints that uploaded everything at the beginning",
+    )
+    first_upload_ms: float = result_column(
+        "end-to-end duration, median",
+        Population.FIRST_UPLOADS,
+        lambda run: float(run.firsts["end_to_end_duration"].median()),
+        of="first_uploads",
+        title="duration of the first upload",
+    )
+    first_upload_bytes: float = result_column(
+        "written by each, median",
+        Population.FIRST_UPLOADS,
+        lambda run: float(run.firsts["checkpointed_size"].median()),
+        of="first_uploads",
+        title="written by the first upload",
+    )
+    start_delay_ms: float = result_column(
+        "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest",
+        Population.COMPLETED,
+        lambda run: _at(run.delays, _largest(run.delays)),
+        follows=MEDIAN,
+        title=title_of("start_delay", "median"),
+        heading="start delay",
+    )
+    start_delay_vertex: str = result_column("that vertex", Population.COMPLETED, lambda run: _largest(run.delays))
+    alignment_ms: float = result_column(
+        "alignment, of the slowest subtask, median over checkpoints",
+        Population.COMPLETED,
+        lambda run: float(run.slowest["alignment_duration"]),
+        follows=MEDIAN,
+        title=title_of("alignment_duration", "median"),
+        heading="alignment",
+    )
+    sync_ms: float = result_column(
+        "synchronous part, of the slowest subtask, median over checkpoints",
+        Population.COMPLETED,
+        lambda run: float(run.slowest["sync_duration"]),
+        follows=MEDIAN,
+        title=title_of("sync_duration", "median"),
+        heading="sync",
+    )
+    async_ms: float = result_column(
+        "asynchronous part, of the slowest subtask, median over checkpoints",
+        Population.COMPLETED,
+        lambda run: float(run.slowest["async_duration"]),
+        follows=MEDIAN,
+        title=title_of("async_duration", "median"),
+        heading="async",
+    )
+    persisted_bytes: float = result_column(
+        "in-flight data stored, median per checkpoint",
+        Population.COMPLETED,
+        lambda run: float(run.done["persisted_data"].median()),
+        follows=MEDIAN,
+        title="in-flight data per checkpoint",
+        heading="in flight",
+    )
+    persisted_mean_bytes: float = result_column(
+        "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none",
+        Population.COMPLETED,
+        lambda run: float(run.done["persisted_data"].mean()),
+        follows=MEDIAN,
+    )
+    checkpointed_bytes: float = result_column(
+        "all that is written, median per checkpoint",
+        Population.COMPLETED,
+        lambda run: float(run.done["checkpointed_size"].median()),
+        follows=MEDIAN,
+        title=title_of("checkpointed_size"),
+        heading="written",
+        after="end_to_end_max_ms",
+        is_optional=True,
+    )
+    checkpointed_mean_bytes: float = result_column(
+        "likewise, mean: compactions and full files make few checkpoints large",
+        Population.COMPLETED,
+        lambda run: float(run.done["checkpointed_size"].mean()),
+        follows=MEDIAN,
+    )
+    throughput_per_second: float = result_column(
+        "records served by the sinks, without what they served again after failures",
+        Population.AFTER_WARMUP,
+        lambda run: _throughput(run.runs, run.load, run.edges, run.rates_s, run.without_records),
+        worse="less",
+        title="throughput",
+        heading="throughput",
+        cell=_throughput_text,
+        vertices="sinks",
+    )
+    emitted_per_second: float = result_column(
+        "records emitted by the sources, without what they emitted again after failures",
+        Population.AFTER_WARMUP,
+        lambda run: run.emitted,
+        worse="less",
+        title="emitted by sources",
+        heading="emitted",
+        cell=_emitted_text,
+        vertices="sources",
+        is_optional=True,
+    )
+    offered_per_second: float = result_column(
+        "likewise, and by how much their backlog grew: what they were due to emit",
+        Population.AFTER_WARMUP,
+        lambda run: (
+            run.emitted + sum(backlog_per_second(own["series"], run.rates_s) for own in run.runs) / len(run.runs)
+        ),
+        worse="less",
+    )
+    bottleneck: str = result_column(
+        "the vertex with the busiest subtask; of equals the one furthest downstream",
+        Population.RUN,
+        lambda run: run.bottleneck[0],
+    )
+    busy_share: float = result_column(
+        "of the bottleneck, mean over its subtasks",
+        Population.AFTER_WARMUP,
+        lambda run: _at(run.load["busy"], run.bottleneck[0]),
+    )
+    busiest_subtask: int = result_column(
+        "its index: one hot subtask holds up all others", Population.RUN, lambda run: run.bottleneck[1], worse="neither"
+    )
+    busiest_subtask_share: float = result_column(
+        "its busy share",
+        Population.RUN,
+        lambda run: run.bottleneck[2],
+        title="busiest vertex",
+        heading="busiest",
+        cell=_busiest_text,
+    )
+    backpressured_share: float = result_column(
+        "of the bottleneck, mean over its subtasks",
+        Population.AFTER_WARMUP,
+        lambda run: _at(run.load["backPressured"], run.bottleneck[0]),
+    )
+    most_backpressured: str = result_column(
+        "the vertex that waits most for those after it", Population.AFTER_WARMUP, lambda run: run.waiting
+    )
+    most_backpressured_share: float = result_column(
+        "of that vertex, mean over its subtasks",
+        Population.AFTER_WARMUP,
+        lambda run: _at(run.load["backPressured"], run.waiting),
+        title="most back-pressured vertex",
+        heading="back-pressured",
+        cell=_backpressured_text,
+    )
+    backlog_growth: float = result_column(
+        "largest backlog of the sources in the second half of the time observed, less that in the first half",
+        Population.AFTER_WARMUP,
+        lambda run: max((_backlog_growth(own["series"], run.warmup_s) for own in run.runs), default=np.nan),
+    )
 
     def row(self) -> dict[str, Any]:
         """A flat row: the parts of `path` become path_*, those of `tail` tail_*."""
@@ -293,48 +500,29 @@ def summarize(
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(done["id"])]
     load = _load(runs, rates_s)
-    failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
-    (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
-    delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
-    slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
     durations = done["end_to_end_duration"].to_numpy(dtype=float)
-    emitted = emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s)
+    source = SimpleNamespace(
+        runs=runs,
+        edges=edges,
+        warmup_s=warmup_s,
+        rates_s=rates_s,
+        without_records=without_records,
+        firsts=firsts,
+        checkpoints=checkpoints,
+        done=done,
+        failures=checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"],
+        durations=durations,
+        delays=subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median(),
+        slowest=subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median(),
+        load=load,
+        emitted=emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s),
+        bottleneck=_bottleneck(_pooled(runs, "tasks")),
+        waiting=_largest(load["backPressured"]),
+    )
     return Summary(
-        completed=len(done),
-        failed=len(failures),
-        interrupted=int(failures.isin(INTERRUPTIONS).sum()),
-        in_progress=int((checkpoints["status"] == "IN_PROGRESS").sum()),
-        failure=_most_frequent(failures[~failures.isin(INTERRUPTIONS)]) or _most_frequent(failures),
-        standstill=_most_frequent(checkpoints.loc[checkpoints["x_standstill"] != "", "x_standstill"]),
-        end_to_end_p50_ms=_quantile(durations, 0.5),
-        end_to_end_p90_ms=_quantile(durations, 0.9),
-        end_to_end_p99_ms=_quantile(durations, 0.99),
-        end_to_end_max_ms=_quantile(durations, 1.0),
-        first_uploads=len(firsts),
-        first_upload_ms=float(firsts["end_to_end_duration"].median()),
-        first_upload_bytes=float(firsts["checkpointed_size"].median()),
-        start_delay_ms=_at(delays, _largest(delays)),
-        start_delay_vertex=_largest(delays),
-        alignment_ms=float(slowest["alignment_duration"]),
-        sync_ms=float(slowest["sync_duration"]),
-        async_ms=float(slowest["async_duration"]),
-        persisted_bytes=float(done["persisted_data"].median()),
-        persisted_mean_bytes=float(done["persisted_data"].mean()),
-        checkpointed_bytes=float(done["checkpointed_size"].median()),
-        checkpointed_mean_bytes=float(done["checkpointed_size"].mean()),
-        throughput_per_second=_throughput(runs, load, edges, rates_s, without_records),
-        emitted_per_second=emitted,
-        offered_per_second=emitted + sum(backlog_per_second(run["series"], rates_s) for run in runs) / len(runs),
-        bottleneck=bottleneck,
-        busy_share=_at(load["busy"], bottleneck),
-        busiest_subtask=hot,
-        busiest_subtask_share=hot_share,
-        backpressured_share=_at(load["backPressured"], bottleneck),
-        most_backpressured=waiting,
-        most_backpressured_share=_at(load["backPressured"], waiting),
-        backlog_growth=max((_backlog_growth(run["series"], warmup_s) for run in runs), default=np.nan),
         path=path(ways[ways["id"].isin(done["id"])]),
         tail=path(ways[ways["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
+        **compute_columns(Summary, source)[0],
     )
 
 
@@ -439,3 +627,47 @@ def _at(values: pd.Series[float], name: str) -> float:
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:
     return float(np.quantile(values, q)) if len(values) else np.nan
+
+
+# ---- All columns of a strategy, by name: of checkpoints, of what they cost, of storage.
+
+_PARTS = {
+    "path_": {"meaning": "median checkpoint: ", "follows": MEDIAN},
+    "tail_": {"meaning": "slowest tenth: ", "follows": TAIL, "title": "", "heading": ""},
+}
+CHANGE = ResultColumn(
+    "against the same job under the same load without checkpoints",
+    Population.AFTER_WARMUP,
+    title="throughput against no checkpoints",
+    heading="vs none",
+    after="emitted_per_second",
+    cell=lambda line: change_text(line.throughput_change),
+    worse="less",
+    name="throughput_change",
+)
+STRATEGY_COLUMNS: dict[str, ResultColumn] = {
+    **columns_of(Summary),
+    **{name: own for prefix, how in _PARTS.items() for name, own in columns_of(BarrierPath, prefix, **how).items()},
+    **columns_of(Consequences),
+    **columns_of(StorageUse),
+}
+"""The columns that are computed from the tables of runs."""
+STATISTICS = STRATEGY_COLUMNS | {own.name: own for own in (CHANGE, COST_COLUMN)}
+"""... and those that compare with other runs, or with a price list.  `delay_p99_s` is over the seconds of a run, which are
+hundreds: no sample is asked for."""
+
+
+PRINTED = in_printing_order([*columns_of(Summary).values(), *columns_of(BarrierPath, "path_").values(), CHANGE])
+"""Columns of the table that `ckptsim run` prints first."""
+
+
+def in_words(column: str) -> str:
+    """``in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"``; of others the name without its unit."""
+    if column in STATISTICS and (title := STATISTICS[column].title):
+        return title
+    return column.removesuffix(unit_of(column).ending).replace("_", " ")
+
+
+def has_sample(column: str, row: Mapping[str, Any]) -> bool:
+    """Whether the value of `column` in this row stands on its smallest sample."""
+    return column not in STATISTICS or STATISTICS[column].has_sample(row)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sim.model.quantities import STATISTICS
 from sim.model.text import capitalised, listed
 from sim.results.consequences import Finish, late_triggers_sentence, long_savepoint_sentence
 from sim.results.estimates import is_noise
@@ -14,6 +13,7 @@ from sim.results.formats import bytes_text, change_text, count_text, ms_text, pe
 from sim.results.not_completed import EXPIRED
 from sim.results.side_by_side import FINALISATION, Single, StrategyRow
 from sim.results.stored import unlimited_text
+from sim.results.summary import STATISTICS
 
 # ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
 

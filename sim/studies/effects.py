@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sim.model.quantities import COST, S3_STANDARD, STATISTICS, USE, Prices, has_sample, unit
+from sim.model.quantities import COST, S3_STANDARD, USE, Prices
 from sim.model.text import capitalised, one_line
+from sim.results.columns import text as value_text
+from sim.results.columns import unit_of
 from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import MISSING, TextTable, change_text, json_ready
-from sim.results.sweep_answers import text as value_text
+from sim.results.summary import STATISTICS, has_sample
 from sim.results.sweep_effects import DEAD
 from sim.studies.cells import OUTCOME, Row, outcome
 from sim.studies.differences import InputDifferences
@@ -132,7 +134,7 @@ class QuantityDifference:
         return {
             "quantity": self.column,
             "title": self.title,
-            "unit": unit(self.column),
+            "unit": unit_of(self.column).symbol,
             "before": json_ready(self.before),
             "after": json_ready(self.after),
             "change": json_ready(self.change.value),
@@ -177,7 +179,7 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     """Every quantity of the catalogue that either side has."""
     sides = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
     before, after = sides[A], sides[B]
-    columns = [column for column in STATISTICS if column in rows]
+    columns = [name for name, column in STATISTICS.items() if column.title and name in rows]
     found = []
     for column in columns:
         old, new = _values(column, before), _values(column, after)

@@ -15,9 +15,9 @@ from ruamel.yaml import YAML
 from scipy.stats import t as student
 
 from sim.app.verbs.diff import diff
-from sim.model.quantities import STATISTICS
 from sim.model.schema.study import loads
-from sim.results.sweep_answers import text as value_text
+from sim.results.columns import text as value_text
+from sim.results.summary import STATISTICS
 from sim.studies import effects
 from sim.studies.differences import InputChange
 from sim.studies.effects import LEADING, compared, quantities, trouble
@@ -71,7 +71,7 @@ PAIRS = {
     "prices": {"{bandwidth: 100 MB/s}": "{object-store: {latency: 50 ms}}"},
 }
 """By name: what B has in place of what A has."""
-COLUMNS = {statistic.title: column for column, statistic in STATISTICS.items()}
+COLUMNS = {statistic.title: column for column, statistic in STATISTICS.items() if statistic.title}
 DEFAULTS = {
     "checkpoint.timeout": "10 min",
     "checkpoint.tolerable-failed": "0",

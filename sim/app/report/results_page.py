@@ -27,7 +27,7 @@ from sim.app.report.sweep_figures import (
 from sim.jobs.evidence.envelope import warning
 from sim.jobs.evidence.what_ifs import sentences
 from sim.model.backtest import Backtest
-from sim.model.quantities import S3_STANDARD, Prices, headings, in_words
+from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.scenario import Scenario
 from sim.model.schema.history_file import verdict
 from sim.model.schema.study import ScenarioFile
@@ -39,6 +39,7 @@ from sim.results.pictures import group_identical_curves
 from sim.results.rates import Tables
 from sim.results.schema import TABLES
 from sim.results.side_by_side import texts
+from sim.results.summary import PRINTED, in_words
 from sim.runtime.result import Result
 from sim.studies.compare import compare
 from sim.studies.comparison import Comparison, DecidingAssumption, assumptions_table
@@ -75,7 +76,7 @@ def comparison_page(results: ReportedResults) -> Page:
 def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Block]:
     comparison = results.comparison
     header, rows = texts(comparison.strategies)
-    titles = headings()
+    titles = {column.heading: capitalised(column.title) for column in PRINTED}
     named = [titles.get(name, capitalised(name)) for name in header]
     table = TextTable(
         "", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i]

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.app.report.figures import LOG_SCALE_RATIO
-from sim.model.quantities import in_words
 from sim.model.text import one_line
 from sim.model.units import parse_duration
 from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
+from sim.results.columns import text, unit_of_ticks
 from sim.results.formats import ms_text
 from sim.results.page import Block
-from sim.results.sweep_answers import means, text, unit_of_ticks
+from sim.results.summary import in_words
+from sim.results.sweep_answers import means
 from sim.results.sweep_effects import effects, ended, has_no_result
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from sim.model.quantities import STATISTICS
+from sim.results.columns import spread_text, text, text_beside
 from sim.results.formats import TextTable
+from sim.results.summary import STATISTICS
 from sim.results.sweep_answers import (
     Limit,
     Selection,
@@ -22,9 +23,6 @@ from sim.results.sweep_answers import (
     means,
     settings_of,
     smallest,
-    spread_text,
-    text,
-    text_beside,
 )
 from sim.results.sweep_effects import Observed, effects, has_no_result, numbered, observed, planned, scored
 from sim.studies.cells import COLUMNS

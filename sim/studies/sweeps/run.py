@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sim.model.quantities import STATISTICS
 from sim.model.text import capitalised
 from sim.results.formats import TextTable, ms_text
 from sim.results.pictures import answer_picture
 from sim.results.stored import unlimited_text
+from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
 from sim.studies.local import cores, run_all, run_each
 from sim.studies.plan import Cell, CellPlan, SeededScenarios, cells, run_folder, with_baselines

@@ -32,7 +32,7 @@ from sim.model.series.tables import rate_of
 from sim.model.units import format_duration, format_number
 from sim.results.csv_files import unescaped
 from sim.results.sweep_answers import Limit, MeasureError, limit
-from sim.studies.cells import COLUMNS, MEASURED
+from sim.studies.cells import COLUMNS
 from sim.studies.plan import SEED, SeededScenarios, cells, distinct, with_baselines
 from sim.studies.sweeps.design import (
     Answer,
@@ -330,8 +330,8 @@ def question(
         reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
     columns: list[tuple[DocumentPath, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
     for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
-        if column not in MEASURED:
-            reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
+        if column not in COLUMNS:
+            reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, COLUMNS)}")
     if given.least in COLUMNS and COLUMNS[given.least].worse == "less":
         reading.wrong(
             (_HERE, "least"),
@@ -366,10 +366,10 @@ def _incomplete(given: set[str], settings: Sequence[str]) -> str:
 def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:
     kept = []
     for column, condition in (given.limits or {}).items():
-        if column not in MEASURED:
+        if column not in COLUMNS:
             reading.wrong(
                 (_HERE, "limits", column),
-                f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}",
+                f"'{column}' is no column of the results with numbers{did_you_mean(column, COLUMNS)}",
             )
             continue
         try:
@@ -487,8 +487,8 @@ def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[
     assert given is not None
     given, overrides = _with_axes(given, overrides, reading)
     reading.stop_if_wrong()
-    if given.precision and given.precision.of not in MEASURED:
-        hint = did_you_mean(given.precision.of, MEASURED)
+    if given.precision and given.precision.of not in COLUMNS:
+        hint = did_you_mean(given.precision.of, COLUMNS)
         reading.wrong(
             ("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers"
         )

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sim.app.report.sweep_figures import heat_map, intervals, trade_off
-from sim.model.quantities import in_words
 from sim.results.charts import still
+from sim.results.summary import in_words
 
 SETTINGS = ["interval", "barriers"]
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sim.app.cli import app
-from sim.model.quantities import in_words
+from sim.results.summary import in_words
 from tests.app.verbs.conftest import TINY
 
 FAILING = TINY.replace("3 s}", "6 s, warmup: auto}").replace(

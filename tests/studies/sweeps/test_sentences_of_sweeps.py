@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from sim.results.sweep_answers import Limit, limit_text, text, text_beside
+from sim.results.columns import text, text_beside
+from sim.results.sweep_answers import Limit, limit_text
 from sim.studies.sweeps.answer import sentence
 from sim.studies.sweeps.sweep_file import Question
 from tests.results.analysis.sweeps.made_up import rows_of

@@ -3,7 +3,6 @@
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.quantities import PLANNED_RESTARTS, Population
+from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.schema.study import load, loads
+from sim.results.columns import Population, columns_of
 from sim.results.consequences import Consequences, consequences, consequences_sentence, planned_restarts_table
 from sim.results.not_completed import BarrierPath
 from sim.results.summary import Summary, summarize
@@ -37,12 +37,8 @@ WARMUP_S = 3.0
 
 
 def populations(kind):
-    """Column -> the population of its annotation."""
-    return {
-        name: args[2]
-        for name, hint in get_type_hints(kind, include_extras=True).items()
-        if len(args := get_args(hint)) == 3
-    }
+    """Column -> its population."""
+    return {name: column.population for name, column in columns_of(kind).items() if column.population is not None}
 
 
 POPULATIONS = {

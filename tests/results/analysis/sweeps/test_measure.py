@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from sim.results.sweep_answers import Limit, MeasureError, limit, limit_text, text, text_beside, unit_of_ticks
+from sim.results.columns import text, text_beside, unit_of_ticks
+from sim.results.sweep_answers import Limit, MeasureError, limit, limit_text
 
 
 @pytest.mark.parametrize(
