@@ -1,6 +1,9 @@
 """One of each thing that can be added, from outside, by the steps of docs/adding.md: nothing else has to know of it."""
 
+import json
+import math
 import re
+import subprocess
 import sys
 import textwrap
 from dataclasses import MISSING, dataclass, replace
@@ -316,6 +319,65 @@ def test_a_column(monkeypatch):
     table = simulate(scenario()).tables["checkpoints"]
 
     assert (table.end_to_end_duration / 1000).tolist() == table.x_seconds.tolist() != []
+
+
+PRINTED_COLUMN = """
+import importlib.util, json, sys
+from pathlib import Path
+
+found = importlib.util.find_spec("sim.results.summary")
+text = Path(found.origin).read_text()
+field = "    completed: int = "
+assert text.count(field) == 1
+added = (
+    "    finalized_ms: float = result_column('acknowledged -> completed, longest', Population.COMPLETED, "
+    "lambda run: float(run.done['x_finalization'].max()), title='longest finalization', heading='finalized')\\n"
+)
+module = importlib.util.module_from_spec(found)
+sys.modules[found.name] = module
+exec(compile(text.replace(field, added + field), found.origin, "exec"), vars(module))
+
+import sim
+from sim.results.side_by_side import table, texts
+from sim.studies.cells import OUTCOME, described, outcome
+from sim.studies.plan import cells
+
+comparison = sim.load(Path(sys.argv[1])).run(progress=False).comparison
+header, rows = texts(comparison.strategies)
+print(json.dumps({
+    "printed": [row[header.index("finalized")] for row in rows],
+    "table": table(comparison.strategies)["finalized_ms"].tolist(),
+    "row": outcome(next(iter(cells([comparison.results[rows[0][0]][0].scenario]))))["finalized_ms"],
+    "type": str(OUTCOME["finalized_ms"]),
+    "described": [row for row in described()["results"] if row[0] == "finalized_ms"],
+}))
+"""
+
+
+def test_a_printed_column(tmp_path):
+    """One field of `Summary`: printed, also for checkpoints that expire, in rows of sweeps, described."""
+    text = JOB.format(**USUAL | {"barriers": "[aligned, unaligned]"})
+    slow = text.replace("interval: 100 ms", "interval: 100 ms, timeout: 200 ms").replace(
+        "service: 10 us", "service: 1 ms"
+    )
+    (tmp_path / "job.yaml").write_text(slow.replace("duration: 500 ms", "duration: 5 s").replace("1k/s", "5k/s"))
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTED_COLUMN, tmp_path / "job.yaml"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+
+    assert "-" in found["printed"], "the row of expired checkpoints"
+    assert [text for text in found["printed"] if text != "-"] != []
+    assert any(value > 0 for value in found["table"])
+    assert any(value == found["row"] or math.isnan(found["row"]) for value in found["table"])
+    assert found["type"] == "double"
+    assert [row[:2] for row in found["described"]] == [["finalized_ms", "ms"]]
+    assert found["described"][0][2].startswith("acknowledged -> completed, longest; of completed ")
 
 
 def test_a_format_of_traces(monkeypatch):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,6 @@ from sim.results.formats import MISSING, change_text, ms_text, per_second_text, 
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
 from sim.results.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
 from sim.results.stored import COST_COLUMN, StorageUse
-
-if TYPE_CHECKING:
-    from sim.results.side_by_side import StrategyRow
 
 # ---- The beginning of a run that is left out of its results: as long as the scenario says, or until the run has settled.
 #
@@ -202,30 +199,30 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 # means.
 
 
-# ---- Texts of columns of the printed table that say more than a value.
+# ---- Texts of columns of the printed table that say more than a value; a line is a `sim.results.side_by_side.StrategyRow`.
 
 
-def _completed_text(line: StrategyRow) -> str:
+def _completed_text(line: Any) -> str:
     row = line.summary
     counts = {"failed": row.failed - row.interrupted, "interrupted": row.interrupted}
     fates = [str(row.completed), *(f"{count} {fate}" for fate, count in counts.items() if count)]
     return ", ".join([*fates, *["job failed"] * line.failed])
 
 
-def _throughput_text(line: StrategyRow) -> str:
+def _throughput_text(line: Any) -> str:
     until = "" if math.isnan(line.until_s) else f" until {ms_text(1e3 * line.until_s)}"
     return per_second_text(line.summary.throughput_per_second) + until
 
 
-def _emitted_text(line: StrategyRow) -> str:
+def _emitted_text(line: Any) -> str:
     return MISSING if line.shortfall is None else " of ".join(map(per_second_text, line.shortfall))
 
 
-def _busiest_text(line: StrategyRow) -> str:
+def _busiest_text(line: Any) -> str:
     return f"{line.busiest[0]} {share_text(line.busiest[1])}".strip()
 
 
-def _backpressured_text(line: StrategyRow) -> str:
+def _backpressured_text(line: Any) -> str:
     share = line.summary.most_backpressured_share
     return f"{line.summary.most_backpressured} {share_text(share)}" if share >= 0.005 else MISSING
 
