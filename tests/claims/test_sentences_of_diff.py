@@ -217,7 +217,7 @@ def runs_failed(told, match):
 
 def nothing_changes(told, match):
     """No quantity has a change with a direction, and none is of one side alone."""
-    columns = [column for column in STATISTICS if column in told.rows]
+    columns = [column for column in COLUMNS.values() if column in told.rows]
     one_sided = [
         column for column in columns if math.isfinite(told.mean("A", column)) != math.isfinite(told.mean("B", column))
     ]
