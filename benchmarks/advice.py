@@ -100,7 +100,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
         begun, runner = time.process_time(), TrialRunner(Path(scratch), jobs=1)
         advice = report(
-            bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, affords=runner.affords, vary=True
+            bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, affords=runner.affords
         )
         spent_s = time.process_time() - begun
         chosen = advice.chosen

@@ -57,7 +57,6 @@ def _row(recording: Path, job: Path, out: Path, p99_ms: float, share: float, bud
         budget,
         "--within",
         within,
-        "--no-unknowns",
         "--jobs",
         "1",
         "--json",

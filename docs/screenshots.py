@@ -41,7 +41,6 @@ COMMANDS = (
         "60 s",
         "--out",
         "advice",
-        "--no-unknowns",
         "--budget",
         "30 s",
     ],

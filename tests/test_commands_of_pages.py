@@ -28,7 +28,7 @@ LIVE = "http://jobmanager:8081"
 QUICKLY = {
     "import": ["--sample", "0 s"],
     "watch": ["--for", "1 s", "--sample", "0 s"],
-    "advise": ["--replications", "1", "--no-unknowns"],
+    "advise": ["--replications", "1"],
 }
 """Verb -> options that change only how long it takes."""
 PLACEHOLDERS = {"FOLDER": "day.csv", "FILE": "first.yaml", "SWEEP.yaml": "sweep.yaml"}

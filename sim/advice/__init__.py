@@ -1,1 +1,1 @@
-"""Searches for settings that meet limits: candidates, trials by simulation, sensitivities, a patch to paste."""
+"""Searches for settings that meet limits: candidates, trials by simulation, a patch to paste."""

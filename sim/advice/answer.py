@@ -13,7 +13,6 @@ from sim.advice.candidates import excess
 from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, against_today, difference, patch, patches
 from sim.advice.constraints import Caution, cautions, new_defects, refusals, unsafe_defects
 from sim.advice.judgement import room
-from sim.advice.sensitivity import advise_if
 from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
@@ -23,13 +22,12 @@ from sim.advice.texts import (
     closest,
     condition_of,
     name_of,
-    passes_text,
     quantity_of,
     reason_against,
     share,
     value_text,
 )
-from sim.advice.trials import UNDISTURBED, BudgetUsedError
+from sim.advice.trials import UNDISTURBED
 from sim.advice.uncertainty import agreements
 from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
@@ -46,8 +44,7 @@ if TYPE_CHECKING:
     from sim.advice.requirements import NeededChange
     from sim.advice.search import Levers
     from sim.advice.settings import Candidate
-    from sim.advice.situation import Assumption, Change
-    from sim.advice.trials import Trial
+    from sim.advice.situation import Change
     from sim.advice.warnings import OtherFailure, Watch
     from sim.model.scenario import Scenario
 
@@ -140,23 +137,25 @@ def summary(
     recovery: str = "recovery",
     prices: Prices = S3_STANDARD,
     is_most: bool = False,
+    assumed: str = "",
     commits: str = "",
     uncounted: str = "",
 ) -> str:
     """`before`: today's setting, where another one is advised.  `dominant`: where today's time goes.  `others`: what no key of Flink says.
 
     `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.  `commits`: how many sinks make, empty: none.
-    `uncounted`: what the cost of the object store leaves out.
+    `uncounted`: what the cost of the object store leaves out.  `assumed`: values that are not known; empty: none.
     """
     questions = [caution.short for caution in cautions if caution.is_question]
     known = [caution for caution in (*refusals, *cautions) if not caution.is_question]
     change = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
     above = [
         *_keeps(chosen, before, limits, other_failure, recovery),
-        *([Text("today", dominant, 5)] if dominant else []),
+        *([Text("today", dominant, 4)] if dominant else []),
         *_costs(chosen, before, changes, prices, is_most=is_most, commits=commits, uncounted=uncounted),
     ]
     below = [
+        *([Text("ask", assumed, RANK_ALWAYS_SHOWN)] if assumed else []),
         *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
         *(
             Text("caution", own.short, 1 if place or own.is_of_catalogue else 6)
@@ -183,11 +182,16 @@ def _fitting(texts: Sequence[Text], line_count: int) -> list[Text]:
 
 
 def no_setting(
-    dominant: str, closest: Sequence[str], enough: Sequence[str], refusals: Sequence[Caution], line_count: int
+    dominant: str,
+    closest: Sequence[str],
+    enough: Sequence[str],
+    refusals: Sequence[Caution],
+    line_count: int,
+    assumed: str = "",
 ) -> str:
     """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
     cautions = [caution.short for caution in refusals]
-    lines = []
+    lines = _labelled([Text("ask", assumed, RANK_ALWAYS_SHOWN)] if assumed else [])
     for label, texts in (
         ("closest", closest),
         ("time", [dominant] if dominant else []),
@@ -245,7 +249,7 @@ def _costs(
         yield Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do", RANK_ALWAYS_SHOWN)
     for change in changes:
         if change.assumption is not None:
-            yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)
+            yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 5)
 
 
 def _commits(race: CandidateSearch, chosen: Setting) -> str:
@@ -331,17 +335,19 @@ def answer(
     chosen: Setting | None,
     line_count: int,
     enough: Sequence[str],
-    planned: dict[Trial, int],
+    assumed: str,
 ) -> AdviceAnswer:
     """`line_count`: lines of the screen below the verdict.  `enough`: the smallest changes with which the nearest setting would fit.
 
-    `planned` collects the trials that run.
+    `assumed`: values that are not known.
     """
     refused = refusals(race.scenario)
     if chosen is None:
         near = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
         lines = closest(race) if race.settings else []
-        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused, line_count)
+        screen = no_setting(
+            near, [line.removeprefix("Closest: ") for line in lines], enough, refused, line_count, assumed
+        )
         return AdviceAnswer(
             screen,
             [*levers_left(race, levers, None), *_cautions(refused)],
@@ -385,17 +391,16 @@ def answer(
         recovery=JUDGED[race.bench.failure],
         prices=race.bench.prices,
         is_most=is_most,
+        assumed=assumed,
         commits=_commits(race, chosen),
         uncounted=", without the table's metadata" if table_sinks(race.scenario.job) else "",
     )
-    assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [
         *([other.sentence()] if other is not None else []),
         *_difference(found, others),
         *levers_left(race, levers, chosen),
         *_cautions([*refused, *warnings]),
         *_without_overtaking(race, chosen),
-        *_taken_for_granted(race, chosen, assumed),
     ]
     parts += _pulled(changes)
     warned = [f"{'Ask first' if own.is_question else 'Caution'}: {own.text}" for own in warnings]
@@ -415,10 +420,7 @@ def answer(
         "failure": race.bench.failure,
         "other_failure": None if other is None else other.plain(),
         "only_if": condition_of(race, chosen),
-        "taken_for_granted": [
-            {"what": own.what, "assumed": own.assumed, "value": value, "setting": asdict(setting)}
-            for own, value, setting in assumed
-        ],
+        "taken_for_granted": [asdict(change.assumption) for change in changes if change.assumption is not None],
         "levers": [
             {"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes
         ],
@@ -512,46 +514,11 @@ def _is_aligned(race: CandidateSearch, setting: Setting) -> bool:
     return setting.protocol in race.protocols and race.protocols[setting.protocol].aligned
 
 
-def _assumptions(
-    race: CandidateSearch, candidate: Candidate, changes: Sequence[Change], planned: dict[Trial, int]
-) -> list[tuple[Assumption, str, Setting]]:
-    """The advised setting at the bounds of the assumptions of its levers."""
-    found = []
+def _pulled(changes: Sequence[Change]) -> Iterator[str]:
     for change in changes:
-        if change.assumption is None:
-            continue
-        own = change.assumption
-        for value, point in ((own.least, own.least_point), (own.most, own.most_point)):
-            other = type(candidate)(candidate.interval, candidate.protocol, candidate.point | point)
-            try:
-                there = advise_if(race, [other], {}, planned)
-            except BudgetUsedError:
-                race.noted(f"{own.what}: {value}", covered=False)
-                continue
-            setting = None if there is None else there[0]
-            if setting is not None:
-                found.append((own, value, setting))
-    return found
-
-
-def _taken_for_granted(
-    race: CandidateSearch, chosen: Setting, found: Sequence[tuple[Assumption, str, Setting]]
-) -> list[str | TextTable]:
-    bare = chosen.per_second / (1 - chosen.loss)
-    rows = [[own.what, own.assumed, value, *_kept_at(race, setting, bare)] for own, value, setting in found]
-    header = ["UNKNOWN", "assumed", "tried", "throughput", "checkpoints p99", "recovery", "limits"]
-    return [TextTable("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
-
-
-def _kept_at(race: CandidateSearch, setting: Setting, bare: float) -> list[str]:
-    """`bare`: records per second of today's job without checkpoints."""
-    kept = passes_text(setting, race.limits) if setting.breaks or not setting.completed else "kept"
-    numbers = [value_text("checkpoint_ms", setting.checkpoint_ms), value_text("recovery_ms", setting.recovery_ms)]
-    return [change_text(setting.per_second / bare - 1), *numbers, kept]
-
-
-def _pulled(changes: Sequence[Change]) -> list[str | TextTable]:
-    return [
-        _with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source)
-        for change in changes
-    ]
+        yield _with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source)
+        if (own := change.assumption) is not None:
+            yield (
+                f"UNKNOWN: {own.what}. Assumed: {own.assumed}; {own.least} to {own.most} are possible "
+                f"({own.source}). Throughput and recovery with {change.name} rest on it."
+            )

@@ -56,6 +56,7 @@ from sim.advice.settings import (
     writes_changes,
 )
 from sim.advice.trials import (
+    ALL,
     CERTAINTY,
     FAILING_TASK,
     FAILURE,
@@ -69,6 +70,7 @@ from sim.advice.trials import (
     WORLD,
     Affords,
     Bench,
+    BudgetUsedError,
     Lack,
     TimeUpError,
     Trial,
@@ -80,6 +82,7 @@ from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, corrected, margins
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
+from sim.model.schema.text import ScenarioError
 from sim.model.text import listed
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import Point
@@ -501,6 +504,38 @@ class CandidateSearch:
         """The corrected values of these runs alone, and of the longest checkpoints of long ones."""
         found = self._measured_in(self.run(steady, failing), unlimited=unlimited)
         return self._with_losses(corrected(found, self.bench.backtest, self._today, longer_ms or {}))
+
+    def under_change(
+        self,
+        candidate: Candidate,
+        extra: Point,
+        planned: dict[Trial, int],
+        *,
+        ahead_s: float | None = None,
+        long: bool = False,
+    ) -> Setting | None:
+        """A setting in a changed job; None: the change does not make a scenario.  `planned` collects the trials that run.
+
+        `ahead_s`: with the state of that time.  `long`: long runs show its longest checkpoint.
+        BudgetUsedError: the budget does not cover the runs.
+        """
+        try:
+            longer = list(self.bench.long_trials(candidate, extra)) if long else []
+            long_runs = [self.bench.scenario(trial) for trial in longer]
+            trials = list(self.bench.trials(candidate, extra, ahead_s=ahead_s))
+            steady, failing = (
+                [self.bench.scenario(trial) for trial in trials if (trial.kind == UNDISTURBED) == is_steady]
+                for is_steady in (True, False)
+            )
+        except ScenarioError:
+            return None
+        if not self.affords(steady, [*failing, *long_runs], ALL):
+            raise BudgetUsedError
+        planned |= dict.fromkeys([*trials, *longer], 1)
+        longer_ms = {candidate.name: self.longest(long_runs, candidate.name)[0]} if long else {}
+        unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
+        settings = self.judged(self.measured(steady, failing, unlimited=unlimited, longer_ms=longer_ms))
+        return next((setting for setting in settings if setting.name == candidate.name), None)
 
     def _measured_in(self, rows: pd.DataFrame, *, unlimited: bool) -> Trials:
         return measured(

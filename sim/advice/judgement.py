@@ -146,6 +146,10 @@ class Setting:
         return self.interval, self.protocol
 
     @property
+    def keeps_limits(self) -> bool:
+        return bool(self.completed) and not self.breaks
+
+    @property
     def lack(self) -> float:
         """How much room is missing, as a factor, by the limit with least; 1: there is enough."""
         return max((tight.lack for tight in self.tight), default=1.0)

@@ -44,7 +44,6 @@ from typing import Any
 from sim.advice.candidates import CandidateSearch, LeftOut
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
-from sim.advice.sensitivity import advise_if
 from sim.advice.settings import (
     NICE_NS,
     Candidate,
@@ -242,11 +241,10 @@ def lasting(race: CandidateSearch, planned: dict[Trial, int]) -> Lasting | None:
 def _tried(
     race: CandidateSearch, candidate: Candidate, seconds: float, found: Lasting, planned: dict[Trial, int]
 ) -> Lasting:
-    there = advise_if(race, [candidate], {}, planned, ahead_s=seconds)
-    own = None if there is None else there[0]
+    own = race.under_change(candidate, {}, planned, ahead_s=seconds)
     if own is None:
         return found
-    if own.breaks or not own.completed:
+    if not own.keeps_limits:
         return Lasting(candidate.name, found.kept_s, seconds, own)
     return Lasting(candidate.name, seconds, found.broken_s, found.broken)
 

@@ -1,4 +1,4 @@
-"""The full report of an advice: choice, comparison with today, sensitivity, configuration; as text and as JSON."""
+"""The full report of an advice: choice, comparison with today, questions, configuration; as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from sim.advice.configuration import difference
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
-from sim.advice.questions import assumptions, greatest_rates, marked_unknowns, questions, unasked_updates
+from sim.advice.questions import assumed_text, marked_unknowns, questions
 from sim.advice.requirements import requirements
 from sim.advice.search import Levers
-from sim.advice.sensitivity import Sensitivity, sensitivity, shortlist
 from sim.advice.settings import Candidate
 from sim.advice.situation import Change
 from sim.advice.trials import Affords, Bench, Lack, any_amount, over_budget
@@ -57,7 +56,6 @@ def report(
     max_replications: int,
     affords: Affords = any_amount,
     lack: Lack = over_budget,
-    vary: bool,
 ) -> Report:
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
     levers = Levers()
@@ -74,13 +72,13 @@ def report(
     } | race.long_trials
     planned |= race.failing_tasks
     marked = marked_unknowns(bench)
-    assumed = {unknown.key: unknown.assumed for unknown in marked}
+    assumed: dict[str, Any] = {}
     needed = requirements(race, planned, assumed) if chosen is None and race.settings and levers.has_relaxed else []
     enough = [own.sentence for own in needed]
     lasts = lasting(race, planned)
-    first, *others = texts.verdict(race, choice)
+    first, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
     line_count = lines_below(first)
-    given_answer = answer(race, levers, chosen, line_count, enough, planned)
+    given_answer = answer(race, levers, chosen, line_count, enough, assumed_text(marked))
     cut = enough if len(given_answer.screen.splitlines()) >= line_count else []  # the screen may hold not all of it
     parts: list[str | TextTable | None] = [
         first,
@@ -97,31 +95,21 @@ def report(
         parts.append(configured)
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
-    rates = greatest_rates(race, marked) if vary else {}
-    least_known = {unknown.name: unknown.least.written() for unknown in marked if unknown.least is not None}
-    unmarked = (
-        [*assumptions(race.scenario, marked), *unasked_updates(race, shortlist(race) if race.settings else ())]
-        if vary
-        else []
-    )
-    assumed |= {unknown.key: unknown.assumed for unknown in unmarked}
-    found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
     parts += _remarks(race)
     if seen is not None and seen_ms is not None:
         times = "once" if seen.job_failures == 1 else f"{seen.job_failures} times"
         parts.append(
             f"The job failed {times} in the {ms_text(seen.ran_ns / 1e6)} of its history: a failure every {ms_text(seen_ms)}."
         )
-    parts += questions(race, marked, found, rates, mtbf_ms or seen_ms)
+    parts += questions(race, marked, mtbf_ms or seen_ms)
     parts += texts.tables_of_settings(race)
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
     given_answer.keep(folder)
     data = (
         _to_json(race, choice, chosen, configured)
         | given_answer.data
-        | {"unknown": [_plain(row) for row in found], "greatest_rates": rates, "least_known": least_known}
         | numbers(race, choice, needed)
-        | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question] for unknown in marked}}
+        | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question, unknown.known] for unknown in marked}}
         | to_json(bench.horizon, lasts)
     )
     candidate = None if chosen is None else race.candidate_of(chosen.name)
@@ -205,16 +193,3 @@ def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None, conf
         "configuration": configured,
         "settings": [asdict(setting) for setting in race.settings],
     }
-
-
-def _plain(sensitivity: Sensitivity) -> dict[str, Any]:
-    ends = [
-        {
-            "value": str(value),
-            "so_far": None if own is None else asdict(own),
-            "advised": None if other is None else other.name,
-        }
-        for value, own, other in sensitivity.ends
-    ]
-    data = {"name": sensitivity.name, "question": sensitivity.question, "assumed": str(sensitivity.assumed)}
-    return data | {"changes": sensitivity.changes_advice, "at": sensitivity.threshold, "ends": ends}

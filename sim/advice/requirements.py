@@ -15,7 +15,6 @@ from typing import Any
 
 from sim.advice.candidates import CandidateSearch
 from sim.advice.levers import more_subtasks
-from sim.advice.sensitivity import advise_if
 from sim.advice.situation import situation_of
 from sim.advice.texts import name_of
 from sim.advice.trials import BudgetUsedError, Trial
@@ -122,10 +121,10 @@ def _keeps(race: CandidateSearch, point: Point, planned: dict[Trial, int]) -> bo
     """
     nearest = race.candidate_of(race.nearest.name)
     changed = {key: value for key, value in point.items() if key not in nearest.point}
-    there = advise_if(race, [nearest], changed, planned)
-    if there is not None and there[1] is not None and nearest.name in race.longer_ms:
-        there = advise_if(race, [nearest], changed, planned, long=True)
-    return there is not None and there[1] is not None
+    there = race.under_change(nearest, changed, planned)
+    if nearest.name in race.longer_ms and there is not None and there.keeps_limits:
+        there = race.under_change(nearest, changed, planned, long=True)
+    return there is not None and there.keeps_limits
 
 
 def _smallest(

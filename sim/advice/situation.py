@@ -55,14 +55,12 @@ FOLDER = "<a folder of the checkpoint storage>"
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """An assumption of a change that was not measured.  `points`: the assumed value and its bounds, as changes of the scenario."""
+    """A value that a change assumes, and the bounds of what has been measured elsewhere."""
 
     what: str  # "a state access in RocksDB"
     assumed: str
     least: str
     most: str
-    least_point: Point = field(hash=False)
-    most_point: Point = field(hash=False)
     source: str
 
 

@@ -34,13 +34,14 @@ COUNTED = 0.005
 """Rarer alternatives are not listed."""
 
 
-def verdict(race: CandidateSearch, choice: Choice) -> list[str]:
-    """The verdict: the advised setting, and the confidence in it."""
+def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str]:
+    """The verdict: the advised setting, and the confidence in it.  `unknown`: values that are assumed."""
     limits = race.limits
     bounds = limits_text(limits)
     chosen = race.chosen
+    rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({bounds}).", *binding(race), *_not_known(race)]
+        return [f"No setting that was tried keeps the limits ({bounds}){rests}.", *binding(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     name = f"{name_of(chosen.name)}{_with_keys(race, chosen)}"
@@ -62,6 +63,7 @@ def verdict(race: CandidateSearch, choice: Choice) -> list[str]:
         )
     if unlimited := unlimited_text(race.scenario.unlimited_bytes):
         advice = f"{advice[:-1]}; {unlimited}."
+    advice = f"{advice[:-1]}{rests}."
     return [advice, *binding(race), *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
 
 
@@ -379,8 +381,8 @@ def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | No
     return [(race.mtbf_s * 10 ** (power / 20), other) for power, other in filter(None, (more_often, rarer))]
 
 
-def unknown_failures(race: CandidateSearch) -> tuple[str, bool]:
-    """(question about the rate of failures, whether its answer would change the advice)."""
+def unknown_failures(race: CandidateSearch) -> str:
+    """The question about the rate of failures, and what its answer would change."""
     question = (
         f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
     )
@@ -390,8 +392,8 @@ def unknown_failures(race: CandidateSearch) -> tuple[str, bool]:
         for mtbf_s, other in changed_by_failures(race)
     ]
     if not changes:
-        return f"{question}From ten times as often to ten times as rarely the advice is the same.", False
-    return f"{question}If it fails {'; '.join(changes)} would be advised.", True
+        return f"{question}From ten times as often to ten times as rarely the advice is the same."
+    return f"{question}If it fails {'; '.join(changes)} would be advised."
 
 
 def limits_text(limits: Limits) -> str:

@@ -11,65 +11,10 @@ from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import Lasting, horizon_sentence, lasting_sentence, to_json
-from sim.advice.sensitivity import Sensitivity, section
+from sim.advice.questions import Unknown, unknowns
 from sim.advice.texts import changed_by_failures, share, unknown_failures, value_text
-from sim.advice.unknowns import Unknown, plausible, unknowns
-from sim.studies.sweeps.design import ParsedQuantity
 
 S = 10**9
-
-
-@pytest.mark.parametrize(
-    ("path", "assumed", "values"),
-    [
-        (("storage", "file-latency"), "20 ms", ["2 ms", "200 ms"]),
-        (("storage", "metadata-latency"), "20 ms", ["2 ms", "200 ms"]),
-        (("job", "a", "state", "value"), "1 kB", ["100 B", "10 kB"]),
-        (("job", "a", "state", "limit"), "1 GB", ["2 GB"]),
-        (("job", "a", "source", "record"), "1 kB", ["200 B", "5 kB"]),
-        (("job", "a", "parallelism"), 4, [2, 8]),
-        (("job", "a", "state", "update"), "50 %", ["5 %", "100 %"]),
-        (("storage", "nic"), "1 GB/s", ["500 MB/s", "2 GB/s"]),
-        (("job", "a", "service"), "1 ns", ["2 ns"]),
-        (("job", "a", "state", "size"), "3 B", ["1 B", "30 B"]),
-        (("cluster", "profile"), "1.20", ["2.x"]),
-        (("cluster", "profile"), "1.15", ["2.x", "1.20"]),
-        (("job", "b", "input", "a"), "forward", ["hash", "rebalance"]),
-        (("checkpoint", "timeout"), "10 min", []),
-        (("checkpoint", "savepoint-rate"), "10 MB/s", ["5 MB/s", "20 MB/s"]),
-    ],
-)
-def test_other_values_are_as_far_away_as_what_is_known_of_them(path, assumed, values):
-    """State and bandwidth by ten, records by five, all else by two; whole numbers stay whole."""
-    assert values == plausible(Unknown(path, assumed, "?"), 0.0)
-
-
-def test_keys_that_expire_may_go_on_coming():
-    """Without the limit growth and time to live count."""
-    limit = Unknown(("job", "a", "state", "limit"), "1 GB", "Do its keys expire?")
-
-    assert plausible(limit, 0.0) == ["0 B"]
-    assert plausible(Unknown(("storage", "nic"), "unlimited", "?", others=("125 MB/s", "x")), 0.0) == ["125 MB/s", "x"]
-
-
-@pytest.mark.parametrize(
-    ("least", "most", "served", "values"),
-    [
-        (None, None, 1000.0, ["800/s", "950/s"]),
-        (None, "900/s", 1000.0, ["800/s", "900/s"]),
-        (None, "700/s", 1000.0, []),
-        ("850/s", None, 1000.0, ["850/s", "900/s", "950/s"]),
-        ("950/s", None, 1000.0, []),
-        ("949/s", "960/s", 1000.0, ["949/s", "949.5/s", "950/s"]),
-        ("1 kB", None, 1000.0, ["800/s", "950/s"]),
-        (None, None, 0.0, []),
-    ],
-)
-def test_rates_that_a_job_keeps_up_with(least, most, served, values):
-    """Four fifths and nineteen twentieths of what it serves, between what is known; a bound of another kind is none."""
-    bounds = [None if bound is None else ParsedQuantity.parse(bound) for bound in (least, most)]
-
-    assert values == plausible(Unknown(("job", "a", "source", "rate"), "unlimited", "?", *bounds), served)
 
 
 def test_a_mark_above_a_value_goes_over_comment_lines():
@@ -77,8 +22,8 @@ def test_a_mark_above_a_value_goes_over_comment_lines():
     text = f"job:\n  a:\n    {above}\n    rate: 5/s\n    b: 1  # UNKNOWN: And this?\n# UNKNOWN: nothing\n"
     first, second = unknowns(text)
 
-    assert (first.path, first.question, first.most.written()) == (("job", "a", "rate"), "How many?", "3 MB/s")
-    assert (second.path, second.assumed, second.question, second.most) == (("job", "a", "b"), 1, "And this?", None)
+    assert (first.path, first.question, first.known) == (("job", "a", "rate"), "How many?", "at most the 3 MB/s.")
+    assert (second.path, second.assumed, second.question, second.known) == (("job", "a", "b"), 1, "And this?", "")
     assert [own.vertex for own in (first, Unknown(("storage", "nic"), 1, "?"), second)] == ["a", "", "a"]
     assert [
         first.name,
@@ -202,42 +147,6 @@ def end(ms, name=("30 s", "aligned")):
     return SimpleNamespace(**VALUES | {"checkpoint_ms": ms}, name=name)
 
 
-def test_a_row_of_what_is_unknown():
-    """A column per quantity that moves by more than a tenth; where the advice changes, or at which value."""
-    base, own = end(500.0), ("30 s", "aligned")
-    other = end(1.0, ("10 s", "unaligned"))
-    rows = [
-        Sensitivity("size", "?", "1 GB", (("100 MB", end(100.0), base), ("10 GB", end(5000.0), other)), base, own),
-        Sensitivity("rate", "?", "5/s", (("1/s", end(540.0), base),), base, own),
-        Sensitivity("nic", "?", "x", (("y", end(500.0), other), ("z", None, None)), base, own, "above about 2 GB"),
-    ]
-    table = section(rows)
-
-    assert table.header == ["input", "assumed", "varied", "checkpoints", "advice"]
-    assert table.rows == [
-        ["size", "1 GB", "100 MB ... 10 GB", "100 ms ... 5 s", "changes at 10 GB: unaligned, every 10 s"],
-        ["rate", "5/s", "1/s", "-", "holds"],
-        [
-            "nic",
-            "x",
-            "y ... z",
-            "-",
-            "changes above about 2 GB: none that was tried keeps the limits, unaligned, every 10 s",
-        ],
-    ]
-    assert [row.moves for row in rows] == [True, False, True]
-    assert [row.changes_advice for row in rows] == [True, False, True]
-
-
-@pytest.mark.parametrize(
-    ("ms", "moves"), [(500 * math.exp(0.101), True), (500 * math.exp(0.099), False), (500 * math.exp(-0.101), True)]
-)
-def test_a_move_counts_from_a_tenth_on(ms, moves):
-    base = end(500.0)
-
-    assert moves == Sensitivity("rate", "?", 1, ((2, end(ms), base),), base, base.name).moves
-
-
 class ByFailures:
     """A race that advises short intervals where failures come more often than every 400 s, and none where they come too often."""
 
@@ -259,8 +168,7 @@ def test_the_nearest_rates_at_which_the_advice_changes():
 
     assert (pytest.approx(398.1, abs=0.1), "10 s") == (often_s, often.name[0])
     assert (pytest.approx(5011.9, abs=0.1), "60 s") == (rarely_s, rarely.name[0])
-    question, matters = unknown_failures(ByFailures())
-    assert matters
+    question = unknown_failures(ByFailures())
     assert question.startswith(
         "UNKNOWN: how often does the job fail? Assumed: every 17 min; --mtbf says otherwise. If it fails more often than every 6.6 min"
     )
@@ -273,10 +181,7 @@ def test_a_rate_of_failures_that_changes_nothing_is_no_question():
     always = SimpleNamespace(mtbf_s=1000.0, chosen=end(1.0), advised_at=lambda _: end(1.0))
 
     assert changed_by_failures(always) == []
-    assert unknown_failures(always)[0].endswith(
-        "From ten times as often to ten times as rarely the advice is the same."
-    )
-    assert not unknown_failures(always)[1]
+    assert unknown_failures(always).endswith("From ten times as often to ten times as rarely the advice is the same.")
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
-"""What is asked of the author of a job: what changes the advice, and nothing else."""
+"""What is asked of the author of a job: every value that is assumed, with what to do about it."""
 
 import pytest
 
 from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
-from sim.advice.questions import assumptions, questions
-from sim.advice.sensitivity import sensitivity
+from sim.advice.questions import Unknown, assumed_text, questions
+from sim.advice.report import report
 from sim.advice.trials import Bench
-from sim.advice.unknowns import Unknown
-from sim.studies.sweeps.design import ParsedQuantity
 from tests.advice.test_race import DAY_S, MadeUp
 
 JOB = """\
@@ -22,104 +20,73 @@ checkpoint: {interval: 30 s}
 storage: {bandwidth: 5 MB/s}
 run: {duration: 3 s}
 """
-SIZE = Unknown(("job", "sink", "state", "size"), "1 MB", "How large is it?")
+SIZE = Unknown(("job", "sink", "state", "size"), "0 B", "How large is it?", "nothing. What is known: at most 1 GB.")
 SERVICE = Unknown(("job", "sink", "service"), "1 ms", "How long does a record take?")
-RATE = Unknown(
-    ("job", "source", "source", "rate"), "unlimited", "How many arrive?", least=ParsedQuantity.parse("1186/s")
-)
+INTERVAL = Unknown(("checkpoint", "interval"), "30 s", "How often?")
+RUN = MadeUp({"aligned": 100.0, "unaligned": 10.0})
 
 
-class OfStorage(MadeUp):
-    """A checkpoint takes as long as the state at the rate of storage."""
-
-    def __call__(self, steady, failing):
-        for scenario in (*steady, *failing):
-            self.seconds = scenario.job.vertices[-1].state.bytes / scenario.storage.bytes_per_second
-            break
-        return super().__call__(steady, failing)
-
-    def row(self, axes, k, more_ms):
-        return super().row(axes, k, 1e3 * self.seconds)
-
-
-def parts_of(job, run, marked, unmarked=(), limit_ms=3000):
-    race = CandidateSearch(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), DAY_S, run, 3)
+def questions_of(job, marked, mtbf_ms=1e9):
+    race = CandidateSearch(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, RUN, 3)
     run_until_sure(race)
-    found = sensitivity(race, [*marked, *unmarked], {}, {})
-    return [
-        part if isinstance(part, str) else part.rows for part in questions(race, marked, found, {"source": 1190.0}, 1e9)
+    return list(questions(race, marked, mtbf_ms))
+
+
+def test_each_assumed_value_is_asked_for(job):
+    """With what is known of it and the option that answers it; a setting of today decides nothing else."""
+    job.write_text(JOB)
+    of_size = "Assumed: nothing. What is known: at most 1 GB."
+
+    assert questions_of(job, [SIZE, SERVICE, INTERVAL]) == [
+        f"UNKNOWN: {asked} = {value}. Measure it, and say it with --set {key}=VALUE."
+        for asked, key, value in (
+            (f"How large is it? {of_size} The answer rests on job.sink.state.size", "job.sink.state.size", "0 B"),
+            ("How long does a record take? The answer rests on job.sink.service", "job.sink.service", "1 ms"),
+            ("How often? Only what is said of today rests on checkpoint.interval", "checkpoint.interval", "30 s"),
+        )
     ]
 
 
-def test_none_at_both_ends_is_no_change(job):
-    """Nothing keeps the limit, whatever the state: that is not asked for, and the table says that it holds."""
-    texts = parts_of(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 9000.0), state=True), [SIZE])
-
-    assert not [text for text in texts if "Answer first" in str(text)]
-    assert [row[-1] for row in texts[0]] == ["holds"]
-
-
-def test_what_moves_nothing_is_a_line(job):
-    """Neither a time that nothing depends on, nor a rate that is a backlog whatever it is."""
-    run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
-    table, first, line = parts_of(job, run, [SERVICE, SIZE, RATE])
-
-    assert [row[0] for row in table] == ["sink: state size"]
-    assert first == "Answer first: How large is it? (sink: state size)"
-    assert line.startswith(
-        "Moves nothing, and need not be answered: sink: service (500 us ... 2 ms); source: source rate (at least 1186/s"
-    )
-
-
 @pytest.mark.parametrize(
-    ("rates", "settled"),
-    [({}, False), ({"source": 0.0}, False), ({"source": 1190.0}, True), ({"source": 9000.0}, False)],
+    ("storage", "count"),
+    [("bandwidth: 5 MB/s", 0), ("object-store: {latency: 9 ms}", 1), ("object-store: {latency: 9 ms}, nic: 1 GB/s", 0)],
 )
-def test_a_rate_that_the_job_does_not_serve_is_settled(job, rates, settled):
-    """1186/s are known.  Of what the job could serve nothing may be known, or that it is more."""
-    race = CandidateSearch(
-        Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, MadeUp({"aligned": 1.0, "unaligned": 1.0}), 3
-    )
-    (text,) = questions(race, [RATE], [], rates, 1e9)
+def test_an_unlimited_network_card_is_said_where_storage_is_shared(job, storage, count):
+    """Streams of flat storage share nothing, so no card limits them."""
+    job.write_text(JOB.replace("bandwidth: 5 MB/s", storage))
 
     assert (
-        "Moves nothing"
-        if settled
-        else "UNKNOWN: How many arrive? Not varied (source: source rate unlimited is assumed)."
-    ) in text
-
-
-@pytest.mark.parametrize(("limit_ms", "decides"), [(300, True), (3000, False)])
-def test_an_assumption_that_decides_is_said(job, limit_ms, decides):
-    """200 ms at 5 MB/s: at half of that rate they break a limit of 300 ms, and keep one of 3 s."""
-    scenario = Bench(job, {}, patience_ns=0).load({})
-    (storage,) = [unknown for unknown in assumptions(scenario, []) if unknown.path == ("storage", "bandwidth")]
-    texts = parts_of(job, OfStorage({"aligned": 0.0, "unaligned": 0.0}), [], [storage], limit_ms=limit_ms)
-
-    assert list(storage.others) == ["2.5 MB/s", "10 MB/s"]
-    sentences = [text for text in texts if "rests on what is assumed: storage bandwidth 5 MB/s." in str(text)]
-    assert decides == bool(sentences)
-    assert [unknown for unknown in assumptions(scenario, [storage]) if unknown.path == ("storage", "bandwidth")] == []
-
-
-class Spread(MadeUp):
-    """Later replications take ten times as long as the first."""
-
-    def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {"end_to_end_max_ms": 100.0 if not k else 1000.0}
-
-
-def test_the_assumed_value_is_judged_by_as_many_runs_as_the_others(job):
-    """The longest of three runs beside that of one: a value that changes nothing would seem to make checkpoints ten times shorter."""
-    race = CandidateSearch(
-        Bench(job, {}, patience_ns=0),
-        Limits(checkpoint_ms=3000),
-        DAY_S,
-        Spread(dict.fromkeys(("aligned", "unaligned"), 100.0)),
-        3,
+        questions_of(job, [])
+        == ["Assumed: no network card of a TaskManager limits what it uploads (storage.nic)."] * count
     )
-    run_until_sure(race)
-    (row,) = sensitivity(race, [SERVICE], {}, {})
 
-    assert 3 in race.runs.values()
-    assert not row.moves
+
+def test_an_assumed_zero_comes_first():
+    """0.5 and 10 are not zeros."""
+    others = [Unknown(("storage", "file-latency"), value, "?") for value in ("0.5 ms", 10)]
+
+    assert assumed_text([*others, SIZE, INTERVAL]) == (
+        "UNKNOWN, assumed: sink: state size 0 B, storage file-latency 0.5 ms, storage file-latency 10"
+    )
+    assert assumed_text([INTERVAL]) == ""
+
+
+@pytest.mark.parametrize("limit_ms", [3000, 1e-3])
+def test_an_answer_that_rests_on_an_assumed_zero_begins_with_it(job, tmp_path, limit_ms):
+    """The verdict says how many values, the screen which; nothing is run with another value."""
+    sink = "{input: {source: hash}, service: 1 ms, parallelism: 2, state: {size: 1 MB}}"
+    marked = "\n    input: {source: hash}\n    state:\n      size: 0 B  # UNKNOWN: How large is it?"
+    job.write_text(JOB.replace(sink, marked))
+    tried = []
+
+    def run(steady, failing):
+        tried.extend(steady)
+        return RUN(steady, failing)
+
+    found = report(
+        Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), 1e9, run, tmp_path, max_replications=1
+    )
+
+    assert found.parts[0].endswith("; it rests on 1 value marked UNKNOWN.")
+    assert "UNKNOWN, assumed: sink: state size 0 B" in [line[8:] for line in found.parts[1].splitlines()]
+    assert {scenario.job.vertex("sink").state.bytes for scenario in tried} == {0}

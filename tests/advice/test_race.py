@@ -12,10 +12,8 @@ from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.requirements import requirements
-from sim.advice.sensitivity import section, sensitivity
 from sim.advice.texts import checkpoint_text, close_value, closest, comparison_with_today, share, verdict
 from sim.advice.trials import ALL, RACE, Bench
-from sim.advice.unknowns import Unknown
 from sim.advice.warnings import watch
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
@@ -181,14 +179,9 @@ def test_a_small_budget_still_repeats_what_is_compared(job):
     assert comparison_with_today(alone).title == "Against today (aligned, every 30 s), a single run of each"
 
 
-def test_inputs_that_the_budget_leaves_out_are_named(job):
-    """An unknown that is not varied is in no table, and is not said to hold."""
+def test_changes_that_the_budget_leaves_out_are_named(job):
     found = race(job, MadeUp({"aligned": 100.0}))
     found.affords = runs_at_most(0)
-    unknown = Unknown(("storage", "bandwidth"), "100 MB/s", "How fast is it?")
-
-    assert sensitivity(found, [unknown], {}, {}) == []
-    assert found.given_up[-1] == "other values of storage bandwidth: more work than the budget leaves (--budget)"
     sentences = [own.sentence for own in requirements(found, {}, {})]
     assert "Not run: operators 64 times as fast: more work than the budget leaves (--budget)." in sentences
 
@@ -205,26 +198,6 @@ def test_files_behind_the_barrier_are_tried_beside_the_others(job):
     assert "aligned, operator files behind the barrier (FLINK-37375)" in {
         protocol for interval, protocol in found.trials if interval == "30 s"
     }
-
-
-def test_what_nobody_knows_is_varied(job):
-    """With 1 MB of state aligned checkpoints take 2 s; 3 s are allowed: from 2 MB on unaligned ones, which take 1 s less, are advised."""
-    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck"))
-    run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
-    found = race(job, run, checkpoint_ms=3000)
-    size, service = (
-        Unknown(("job", "sink", "state", "size"), "1 MB", "How much?"),
-        Unknown(("job", "sink", "service"), "1 ms", "How long?"),
-    )
-    planned = {}
-    first, second = sensitivity(found, [service, size], {}, planned)
-
-    assert (first.name, first.changes_advice, first.threshold) == ("sink: state size", True, "above about 2.4 MB")
-    assert [value for value, _, _ in first.ends] == ["100 kB", "10 MB"]
-    assert (second.name, second.changes_advice, second.threshold) == ("sink: service", False, "")
-    assert section([first, second]).rows[0][:4] == ["sink: state size", "1 MB", "100 kB ... 10 MB", "1.1 s ... 11 s"]
-    assert section([first, second]).rows[1][-1] == "holds"
-    assert planned
 
 
 def test_nobody_advises_a_detour(job):

@@ -12,7 +12,7 @@ REPORTS = Path(__file__).parents[1] / "data" / "reports"
 
 def advised(folder, file, *changes, **options):
     """The data of an advice, and its text."""
-    given = {"budget": "60 s", "within": "10 min", "unknowns": False, "replications": 1} | options
+    given = {"budget": "60 s", "within": "10 min", "replications": 1} | options
     found = advise(file, changes=changes, folder=folder / "out", jobs=1, **given)
     return found.facts, repr(found)
 

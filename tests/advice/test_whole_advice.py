@@ -122,7 +122,7 @@ def advised(name, folder):
     job, run, limits, mtbf_ms, options = ADVICES[name]
     (folder / "job.yaml").write_text(dedent(job))
     bench = prepared(folder / "job.yaml", (), (), recovery_ms=limits.recovery_ms, **options)
-    found = report(bench, limits, mtbf_ms, run, folder, max_replications=3, vary=True)
+    found = report(bench, limits, mtbf_ms, run, folder, max_replications=3)
     return "\n\n".join(part if isinstance(part, str) else table_text(part) for part in found.parts) + "\n", shortened(
         found.plain()
     )

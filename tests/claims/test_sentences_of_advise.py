@@ -247,9 +247,7 @@ def made_up(seed, folder):
     told.written, state = ("", "") if seed % 2 else ("20 MB", ", state: {size: 40 MB}")
     (folder / "job.yaml").write_text(dedent(JOB).replace("service: 1 ms,", f"service: 1 ms{state},"))
     bench = prepared(folder / "job.yaml", (), (), recovery_ms=told.limits.recovery_ms)
-    found = report(
-        bench, told.limits, 8.64e7, lambda *trials: told.note(run(*trials)), folder, max_replications=3, vary=False
-    )
+    found = report(bench, told.limits, 8.64e7, lambda *trials: told.note(run(*trials)), folder, max_replications=3)
     texts = [" ".join(line.split()) for part in found.parts if isinstance(part, str) for line in (part.split("\n\n"))]
     return told, [text for text in texts if JUDGED.match(text)]
 

@@ -182,7 +182,6 @@ def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **opt
                     max_replications=given["replications"],
                     affords=runner.affords,
                     lack=runner.lack,
-                    vary=given["unknowns"],
                 )
     except KeyboardInterrupt:
         raise Stopped(f"results so far are in {folder}; run the same command to resume") from None

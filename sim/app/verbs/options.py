@@ -368,7 +368,6 @@ class AdviseOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
-    unknowns: Annotated[bool, Option("Try other values where one is marked UNKNOWN.", True)]
     changes: SetOption
     folder: FolderOption
     engine: EngineOption

@@ -23,8 +23,7 @@ should answer.
 #       service: 2.71 ms  # busy time / records in
 #
 # A gap always gets an assumption, so that the file runs at once.  It is marked UNKNOWN; `ckptsim advise`
-# finds the mark (sim/advice/unknowns.py), tries other values, and asks only for those that would change its
-# advice.
+# finds the mark (sim/advice/questions.py), and says which assumed values its answer rests on.
 #
 # The order of the `infer_*` functions (scenario.py) matters: later ones read and correct what is set already.
 # Windows take state back (`drop`), shared cores divide service times.  One record per inferred quantity was

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from sim.advice.answer import (
-    _kept_at,
     _left_because,
     _others,
-    _taken_for_granted,
+    _pulled,
     _with_source,
     _without_overtaking,
     levers_left,
@@ -243,19 +242,16 @@ def test_an_aligned_setting_is_named_beside_an_unaligned_one():
     assert _without_overtaking(race_of(*aligned), aligned[0]) == []
 
 
-def test_what_a_lever_takes_for_granted_is_a_row_per_bound():
-    """Throughput against 400/s, which is what the chosen setting would serve without checkpoints."""
-    own = Assumption("an access", "+10 us", "+3 us", "+100 us", {}, {}, "")
-    chosen = setting(ALIGNED, loss=0.05, per_second=380.0)
-    slow = setting(ALIGNED, per_second=300.0, checkpoint_ms=2000.0, breaks=("checkpoint_ms",))
-    (table,) = _taken_for_granted(race_of(), chosen, [(own, "+3 us", setting(ALIGNED)), (own, "+100 us", slow)])
+def test_what_a_lever_takes_for_granted_is_said():
+    own = Assumption("an access", "+10 us", "+3 us", "+100 us", "a benchmark")
+    lever = lever_of("a cache")
+    said = list(_pulled([Change(lever, "a cache", assumption=own), Change(lever, "no cache")]))
 
-    assert table.rows == [
-        ["an access", "+10 us", "+3 us", "±0 %", "400 ms", "35 s", "kept"],
-        ["an access", "+10 us", "+100 us", "-25 %", "2 s", "35 s", "checkpoints pass 1 s"],
-    ]
-    assert _taken_for_granted(race_of(), chosen, []) == []
-    assert _kept_at(race_of(), setting(ALIGNED, completed=0.0), 400.0)[-1] == "no checkpoint completes"
+    assert len(said) == 3
+    assert said[1] == (
+        "UNKNOWN: an access. Assumed: +10 us; +3 us to +100 us are possible (a benchmark). Throughput and recovery with "
+        "a cache rest on it."
+    )
 
 
 def test_differences_are_over_the_worlds_that_both_met():

@@ -336,8 +336,6 @@ def test_a_slower_service_has_the_law_that_it_had(service, written):
     (change,) = ROCKSDB.proposes(where)
 
     assert written == change.point["job.count.service"]
-    least = change.assumption.least_point["job.count.service"]
-    assert "503000 ns" in str(least)
 
 
 def test_inputs_with_services_of_their_own_become_slower_as_well():

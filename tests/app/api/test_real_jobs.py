@@ -37,7 +37,6 @@ def test_advice_has_a_setting_its_reasons_and_the_study_with_it(study, tmp_path)
         replications=1,
         budget="1 ms",
         jobs=1,
-        unknowns=False,
         changes={"run.duration": "4 s"},
     )
 

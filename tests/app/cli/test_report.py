@@ -114,7 +114,6 @@ def test_an_advice(ckptsim, short_trials, tiny, tmp_path):
         "10 s",
         "--replications",
         1,
-        "--no-unknowns",
         "--jobs",
         1,
         "--out",
@@ -223,7 +222,7 @@ def pages(tmp_path_factory):
     call(["run", str(folder / "tiny.yaml"), "--out", str(folder / "run")])
     call(["run", str(folder / "imported.yaml"), "--out", str(folder / "imported")])
     call(["sweep", str(folder / "sweep.yaml"), "--out", str(folder / "sweep")])
-    limits = ["--p99", "10 s", "--replications", "1", "--no-unknowns"]
+    limits = ["--p99", "10 s", "--replications", "1"]
     call(["advise", str(folder / "imported.yaml"), *limits, "--out", str(folder / "advice")])
     for name in ("run", "imported", "sweep", "advice"):
         call(["report", str(folder / name), "-o", str(folder / f"{name}.html")])

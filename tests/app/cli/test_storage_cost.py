@@ -116,7 +116,6 @@ def test_advice_says_what_a_month_costs(ckptsim, job):
         "10 s",
         "--replications",
         "1",
-        "--no-unknowns",
         "--jobs",
         "1",
         "--budget",

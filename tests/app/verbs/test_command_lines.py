@@ -22,14 +22,13 @@ def test_defaults_and_options_that_change_no_result_are_not_written():
         "p99": "2 s",
         "loss": None,
         "load": (),
-        "unknowns": False,
         "replications": 3,
         "budget": "90 s",
         "jobs": 4,
     }
     written = command_line("advise", ["job.yaml"], AdviseOptions, options)
 
-    assert written == "ckptsim advise job.yaml --p99 '2 s' --replications 3 --no-unknowns"
+    assert written == "ckptsim advise job.yaml --p99 '2 s' --replications 3"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in vars(described).values() if is_typeddict(kind)])
