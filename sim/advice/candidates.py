@@ -227,11 +227,10 @@ class CandidateSearch:
         self.runs: dict[Candidate, int] = {}
         self.protocols: dict[str, Protocol] = {}
         self.trials: Trials = {}
-        self.long_trials: dict[Trial, int] = {}
+        self.other_trials: dict[Trial, int] = {}  # long runs, failing tasks, changed jobs: their replications
         self.longer_ms: dict[tuple[str, str], float] = {}  # longest checkpoints of long runs
         self.long_checkpoints: dict[tuple[str, str], int] = {}
         self.failing_task_ms: dict[tuple[str, str], float] = {}  # recoveries, where a lost task manager is judged
-        self.failing_tasks: dict[Trial, int] = {}
         self._measured: Trials = {}
         self.rows = pd.DataFrame()  # of all runs of settings
         self.left_out: list[LeftOut] = []
@@ -307,7 +306,7 @@ class CandidateSearch:
         now = self.todays(settings)
         if self.limits.recovery_ms is not None or now is None:
             return settings
-        kept = [setting.recovery_ms for setting in settings if setting.completed and not setting.breaks]
+        kept = [setting.recovery_ms for setting in settings if setting.keeps_limits]
         # what keeps the limits may all take longer than today's
         usual_ms = max(now.recovery_ms, min(kept, default=0.0))
         near = [setting for setting in settings if setting.recovery_ms <= usual_ms * REASON]
@@ -509,12 +508,11 @@ class CandidateSearch:
         self,
         candidate: Candidate,
         extra: Point,
-        planned: dict[Trial, int],
         *,
         ahead_s: float | None = None,
         long: bool = False,
     ) -> Setting | None:
-        """A setting in a changed job; None: the change does not make a scenario.  `planned` collects the trials that run.
+        """A setting in a changed job; None: the change does not make a scenario.
 
         `ahead_s`: with the state of that time.  `long`: long runs show its longest checkpoint.
         BudgetUsedError: the budget does not cover the runs.
@@ -531,7 +529,7 @@ class CandidateSearch:
             return None
         if not self.affords(steady, [*failing, *long_runs], ALL):
             raise BudgetUsedError
-        planned |= dict.fromkeys([*trials, *longer], 1)
+        self.other_trials |= dict.fromkeys([*trials, *longer], 1)
         longer_ms = {candidate.name: self.longest(long_runs, candidate.name)[0]} if long else {}
         unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
         settings = self.judged(self.measured(steady, failing, unlimited=unlimited, longer_ms=longer_ms))
@@ -621,7 +619,7 @@ class CandidateSearch:
         scenarios = [self._scenario(trial, 1) for trial in trials]
         if not self.noted("the recovery from a failing task", covered=self.affords([], scenarios, RACE)):
             return
-        self.failing_tasks |= dict.fromkeys(trials, 1)
+        self.other_trials |= dict.fromkeys(trials, 1)
         rows = self.run([], scenarios)
         settings = {setting.name: setting for setting in self.settings}
         for name in names:
@@ -638,7 +636,7 @@ class CandidateSearch:
             what = f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints"
             if not self.noted(what, covered=self.affords([], scenarios, RACE)):
                 return False
-            self.long_trials |= dict.fromkeys(trials, runs)
+            self.other_trials |= dict.fromkeys(trials, runs)
             self.longer_ms[name], self.long_checkpoints[name] = self.longest(scenarios, name)
             self._correct()
             if "checkpoint_ms" in next(setting for setting in self.settings if setting.name == name).breaks:

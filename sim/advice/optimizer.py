@@ -55,7 +55,7 @@ from sim.advice.settings import (
     todays_setting,
 )
 from sim.advice.texts import name_of, passes_text
-from sim.advice.trials import CERTAINTY, GRID, BudgetUsedError, NothingRanError, TimeUpError, Trial
+from sim.advice.trials import CERTAINTY, GRID, BudgetUsedError, NothingRanError, TimeUpError
 from sim.model.units import format_duration, parse_duration
 from sim.results.estimates import renewal
 from sim.results.formats import bytes_text, ms_text
@@ -216,7 +216,7 @@ class Lasting:
     broken: Setting | None = None  # as it is then
 
 
-def lasting(race: CandidateSearch, planned: dict[Trial, int]) -> Lasting | None:
+def lasting(race: CandidateSearch) -> Lasting | None:
     """How long the chosen setting lasts, or the one nearest to the limits; None: no state grows, or nothing is limited."""
     ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.of_means()
     if not race.bench.horizon.states or not limits or not race.settings:
@@ -227,21 +227,19 @@ def lasting(race: CandidateSearch, planned: dict[Trial, int]) -> Lasting | None:
     found = Lasting(candidate.name, ahead_s if chosen else None, None if chosen else ahead_s, None if chosen else now)
     try:
         for share in LATER if chosen else EARLIER:
-            found = _tried(race, candidate, share * ahead_s, found, planned)
+            found = _tried(race, candidate, share * ahead_s, found)
             if found.kept_s is not None and found.broken_s is not None:
                 break
         for _ in range(HALVINGS):
             if found.kept_s is not None and found.broken_s is not None:
-                found = _tried(race, candidate, (found.kept_s + found.broken_s) / 2, found, planned)
+                found = _tried(race, candidate, (found.kept_s + found.broken_s) / 2, found)
     except BudgetUsedError:
         race.noted("the times at which growing state breaks a limit", covered=False)
     return found
 
 
-def _tried(
-    race: CandidateSearch, candidate: Candidate, seconds: float, found: Lasting, planned: dict[Trial, int]
-) -> Lasting:
-    own = race.under_change(candidate, {}, planned, ahead_s=seconds)
+def _tried(race: CandidateSearch, candidate: Candidate, seconds: float, found: Lasting) -> Lasting:
+    own = race.under_change(candidate, {}, ahead_s=seconds)
     if own is None:
         return found
     if not own.keeps_limits:

@@ -67,15 +67,11 @@ def report(
     run_until_sure(race)
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
-    planned = {
-        trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)
-    } | race.long_trials
-    planned |= race.failing_tasks
     marked = marked_unknowns(bench)
     assumed: dict[str, Any] = {}
-    needed = requirements(race, planned, assumed) if chosen is None and race.settings and levers.has_relaxed else []
+    needed = requirements(race, assumed) if chosen is None and race.settings and levers.has_relaxed else []
     enough = [own.sentence for own in needed]
-    lasts = lasting(race, planned)
+    lasts = lasting(race)
     first, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
     line_count = lines_below(first)
     given_answer = answer(race, levers, chosen, line_count, enough, assumed_text(marked))
@@ -103,6 +99,8 @@ def report(
         )
     parts += questions(race, marked, mtbf_ms or seen_ms)
     parts += texts.tables_of_settings(race)
+    planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
+    planned |= race.other_trials
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
     given_answer.keep(folder)
     data = (

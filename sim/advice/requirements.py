@@ -17,7 +17,7 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.levers import more_subtasks
 from sim.advice.situation import situation_of
 from sim.advice.texts import name_of
-from sim.advice.trials import BudgetUsedError, Trial
+from sim.advice.trials import BudgetUsedError
 from sim.model.schema.text import DocumentPath, Reading, compose, read_text
 from sim.studies.sweeps.design import ParsedQuantity, Point, QuantityError
 
@@ -38,10 +38,10 @@ class NeededChange:
     rates: tuple[float, float] | None = None  # bytes per second: as it is, and as it would be
 
 
-def requirements(race: CandidateSearch, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
+def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededChange]:
     """The changes that would be enough, then those that would not.
 
-    `planned` collects the trials that run, `assumed` the present values of the changed keys.
+    `assumed` collects the present values of the changed keys.
     """
     plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
     parts = {}
@@ -54,18 +54,18 @@ def requirements(race: CandidateSearch, planned: dict[Trial, int], assumed: dict
         if found:
             assumed |= {key: value.written() for key, value in found.items()}
             parts[what] = found
-    enough, short, unknown = _at_most(race, parts, planned)
-    wider, too_few = _subtasks(race, planned)
+    enough, short, unknown = _at_most(race, parts)
+    wider, too_few = _subtasks(race)
     if not enough and not wider and len(short) > 1:
         together = {
             f"{' and '.join(parts)} at once": {
                 key: quantity for found in parts.values() for key, quantity in found.items()
             }
         }
-        enough, all_short, unknown_too = _at_most(race, together, planned)
+        enough, all_short, unknown_too = _at_most(race, together)
         short, unknown = short + all_short, unknown | unknown_too
     name = name_of(race.nearest.name)
-    fits = [_smallest(race, what, found, planned) for what, found in enough.items()] + wider
+    fits = [_smallest(race, what, found) for what, found in enough.items()] + wider
     needed = [
         NeededChange(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits
     ]
@@ -83,14 +83,14 @@ _Parts = dict[str, dict[str, ParsedQuantity]]
 
 
 def _at_most(
-    race: CandidateSearch, parts: Mapping[str, dict[str, ParsedQuantity]], planned: dict[Trial, int]
+    race: CandidateSearch, parts: Mapping[str, dict[str, ParsedQuantity]]
 ) -> tuple[_Parts, list[str], dict[str, str]]:
     """(parts that are enough at the largest factor, those that are not, those that did not run with the reason)."""
     enough: _Parts = {}
     short, unknown = [], {}
     for what, found in parts.items():
         try:
-            if _keeps(race, _faster(found, MAX_SPEEDUP), planned):
+            if _keeps(race, _faster(found, MAX_SPEEDUP)):
                 enough[what] = found
             else:
                 short.append(what)
@@ -114,28 +114,26 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
                 continue
 
 
-def _keeps(race: CandidateSearch, point: Point, planned: dict[Trial, int]) -> bool:
+def _keeps(race: CandidateSearch, point: Point) -> bool:
     """Whether the nearest setting keeps the limits in a job with this change: in a long run, if a long run has shown that it does not now.
 
     BudgetUsedError: the budget does not cover the runs.
     """
     nearest = race.candidate_of(race.nearest.name)
     changed = {key: value for key, value in point.items() if key not in nearest.point}
-    there = race.under_change(nearest, changed, planned)
+    there = race.under_change(nearest, changed)
     if nearest.name in race.longer_ms and there is not None and there.keeps_limits:
-        there = race.under_change(nearest, changed, planned, long=True)
+        there = race.under_change(nearest, changed, long=True)
     return there is not None and there.keeps_limits
 
 
-def _smallest(
-    race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]
-) -> NeededChange:
+def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity]) -> NeededChange:
     """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
     short, enough = 1.0, MAX_SPEEDUP
     try:
         for _ in range(HALVINGS):
             middle = math.sqrt(short * enough)
-            if _keeps(race, _faster(found, middle), planned):
+            if _keeps(race, _faster(found, middle)):
                 enough = middle
             else:
                 short = middle
@@ -157,7 +155,7 @@ def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tup
     return "", None
 
 
-def _subtasks(race: CandidateSearch, planned: dict[Trial, int]) -> tuple[list[NeededChange], list[NeededChange]]:
+def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededChange]]:
     """More subtasks of the vertex that is full: (what is enough, what is not)."""
     situation = situation_of(race, race.nearest.name)
     tried: list[NeededChange] = []
@@ -167,7 +165,7 @@ def _subtasks(race: CandidateSearch, planned: dict[Trial, int]) -> tuple[list[Ne
             break
         what = f"{factor} times the subtasks of '{situation.full}'"
         try:
-            if _keeps(race, point, planned):
+            if _keeps(race, point):
                 return [NeededChange(what, (factor,))], []
         except BudgetUsedError:
             race.noted(what, covered=False)

@@ -101,7 +101,7 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
         "today_ms": None,
         "today_gives_up": False,
     } == found_answer.data["other_failure"]
-    assert {trial.kind for trial in found.failing_tasks} == {FAILING_TASK}
+    assert {trial.kind for trial in found.other_trials} == {FAILING_TASK}
 
 
 def test_a_strategy_that_gives_up_is_named():

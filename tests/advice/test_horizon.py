@@ -129,7 +129,7 @@ def test_several_worlds_count_with_their_mean(job):
 def test_a_limit_that_growing_state_breaks_is_refused(job):
     """State reaches 3 MB after 50 s, and the hour is not over."""
     found = raced(job, 3600, 3000.0)
-    lasts = lasting(found, {})
+    lasts = lasting(found)
 
     assert found.chosen is None
     # an eighth of the hour is 450 s, and the gap to now is halved twice
@@ -140,28 +140,28 @@ def test_a_limit_that_growing_state_breaks_is_refused(job):
 def test_advice_says_when_it_breaks(job):
     """10 MB are reached after 225 s: after the horizon, before twice its length."""
     found = raced(job, 200, 10_000.0)
-    lasts = lasting(found, planned := {})
+    lasts = lasting(found)
 
     assert found.chosen is not None
-    assert planned
+    assert found.other_trials
     assert (lasts.kept_s, lasts.broken_s) == (200.0, 250.0)  # twice the horizon is 400 s, and the gap is halved twice
     assert "checkpoints pass 10 s at sink" in lasting_sentence(found, lasts)
 
 
 def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
     found = raced(job, 200, 1e6)
-    lasts = lasting(found, {})
+    lasts = lasting(found)
 
     assert Lasting(found.chosen.name, 3200.0, None) == lasts
     assert "keeps them for the next 53 min as well" in lasting_sentence(found, lasts)
 
 
 def test_nothing_is_tried_without_a_limit_or_growth(job):
-    assert None is lasting(raced(job, 200, None), {})
+    assert None is lasting(raced(job, 200, None))
     steady = raced(job, 200, 1e6)
     steady.bench.horizon = Horizon(200 * S)
 
-    assert None is lasting(steady, {})
+    assert None is lasting(steady)
 
 
 def test_what_grows_is_said():
