@@ -3,13 +3,12 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from math import inf, nan
 
 import pytest
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
-from sim.jobs.watch.growth import Growth, explained, passing
 from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
+from sim.jobs.watch.reasons import explained
 from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import false_sentences, split
@@ -212,11 +211,6 @@ def test_a_value_beyond_a_limit_does_not_look_like_it():
     told = watcher(*(point(n, 1004.0) for n in range(2, 12)), limit_ms=1000.0)
 
     assert texts(told._limit(BEGUN_MS)) == ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"]
-
-
-def test_a_simulation_in_which_none_completes_shows_no_limit_kept():
-    assert passing([Growth("map", 1e6, 1.0, 0.5, 2.0)], 100.0, 1000.0, lambda _: inf) is None
-    assert passing([Growth("map", 1e6, 1.0, 0.5, 2.0)], 100.0, 1000.0, lambda _: nan) is None
 
 
 NONE, KEPT = "No checkpoint of these is held to the forecast", "Checkpoints keep their forecast"

@@ -29,11 +29,7 @@ BUDGET_S = 10.0
 
 
 class TooSlowError(Exception):
-    """The job takes too long to simulate."""
-
-
-class NoneCompletesError(TooSlowError):
-    """No checkpoint completes in the simulation."""
+    """The job takes too long to simulate, or none of its checkpoints completes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ def _changed(vertex: Vertex, load: float, state_bytes: float | None) -> Vertex:
 
 
 def simulated(scenario: Scenario) -> Simulated:
-    """TooSlowError: it takes too long.  NoneCompletesError: no checkpoint completes."""
+    """TooSlowError: it takes too long, or no checkpoint completes."""
     interval_ns = scenario.checkpoint.interval_ns
     if interval_ns is None:
         raise TooSlowError("the job has no interval of checkpoints")
@@ -80,7 +76,7 @@ def simulated(scenario: Scenario) -> Simulated:
         "end_to_end_duration"
     ]
     if done.empty:
-        raise NoneCompletesError("no checkpoint completes")
+        raise TooSlowError("no checkpoint completes")
     p50, p90 = (float(value) for value in np.quantile(done, [0.5, 0.9]))
     return Simulated(p50, p90)
 

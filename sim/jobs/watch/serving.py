@@ -100,11 +100,6 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
         )
     if watcher.limit is not None:
         yield _seconds("ckptsim_limit_seconds", "The limit of p90.", (((), watcher.limit),))
-    if course.passes_ms is not None:
-        when = (((), course.passes_ms / 1e3),)
-        yield Metric(
-            "ckptsim_limit_passes_timestamp_seconds", "gauge", "When p90 passes it if state grows on.", when, "seconds"
-        )
     if watcher.rows:
         load = tuple((((("vertex", vertex),)), rate) for vertex, rate in over(watcher.rows[-LASTING:], []).load.items())
         yield Metric(

@@ -20,13 +20,8 @@ from sim.jobs.watch.forecast import (
     Circumstances,
     Forecast,
     Line,
-    NoneCompletesError,
     Surprise,
-    TooSlowError,
-    changed,
-    simulated,
 )
-from sim.jobs.watch.growth import AHEAD_S, MIN_GROWTH_CHECKPOINTS, explained, growths, is_news, passing
 from sim.jobs.watch.look import (
     JobObservation,
     MeasuredLook,
@@ -39,11 +34,11 @@ from sim.jobs.watch.look import (
     times_text,
 )
 from sim.jobs.watch.memory import MemoryFileError, row_of
+from sim.jobs.watch.reasons import explained
 from sim.model.units import format_duration
 from sim.results.formats import apart_text, bytes_text, ms_text, per_second_text
 
 if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
     from sim.model.schema.study import ScenarioFile
 
 
@@ -104,14 +99,6 @@ def clock_text(ms: float, now_ms: float) -> str:
     return f"{moment(ms):%H:%M:%S}" if same_day else stamp(ms)
 
 
-def day_text(ms: float, now_ms: float) -> str:
-    """``today 14:00``, ``Tuesday 14:00``, or ``Tuesday 2026-12-08 14:00`` of another week; UTC."""
-    days = (moment(ms).date() - moment(now_ms).date()).days
-    if days == 0:
-        return f"today {moment(ms):%H:%M} UTC"
-    return f"{moment(ms):%A %H:%M} UTC" if 0 < days < 7 else f"{moment(ms):%A %Y-%m-%d %H:%M} UTC"
-
-
 # ---- The course of a watch: all that is to be known to go on after a restart, as values that JSON can hold.
 
 MAX_SEEN = 2000
@@ -136,10 +123,8 @@ class WatchState:
     held_from_ms: int = 0  # checkpoints that were triggered earlier are of a job with other settings
     settling: int = 0  # checkpoints after a restart that are not held to the forecast
     away_ms: int | None = None  # since when the JobManager gives no answer
-    sizes: dict[str, float] = field(default_factory=dict)  # vertex -> bytes when its growth was last told
+    sizes: dict[str, float] = field(default_factory=dict)  # vertex -> bytes when it was last told
     loads: dict[str, float] = field(default_factory=dict)  # source -> records per second when its load was last told
-    passes_ms: float | None = None  # when checkpoints are expected to pass the limit, as it was told
-    foreseen_ms: int = 0  # when that was last looked into
     is_over: bool = False  # whether checkpoints are longer than the limit, as it was told
     counts: dict[str, int] = field(default_factory=dict)  # "looks answered", "checkpoints within", ...
     strange: str = ""  # what is wrong with the answers, as it was told
@@ -159,7 +144,7 @@ class WatchState:
     def begin_again(self) -> None:
         """Judge from the beginning: the forecast is another one, or none."""
         self.judge_again()
-        self.passes_ms, self.foreseen_ms, self.sizes, self.loads, self.is_over = None, 0, {}, {}, False
+        self.sizes, self.loads, self.is_over = {}, {}, False
 
 
 _ADAPTER = TypeAdapter(WatchState)
@@ -194,8 +179,6 @@ _MIN_SHARE = 0.02
 """State of a vertex with a smaller share of all is not told of."""
 _BACK = 0.8
 """Checkpoints are within a limit again from this share of it on."""
-FORESEE_MS = 900_000
-"""Between two simulations of state that grows on."""
 MAX_LINES = 12
 """Events of one look; of more their number is said."""
 
@@ -469,15 +452,8 @@ class Watcher:
                 self.course.sizes[vertex] = size
             elif not 0.5 < size / before < 2:
                 self.course.sizes[vertex] = size
-                self.course.foreseen_ms = 0  # said with it, if it grows on
                 text = f"state of '{vertex}' {times_text(size / before)} ({bytes_text(before)} -> {bytes_text(size)})"
-                ahead = self._ahead(now_ms, is_asked=True)
-                yield WatchEvent(
-                    now_ms,
-                    "state",
-                    f"{text}; {ahead}" if ahead else text,
-                    {"vertex": vertex, "bytes": size, "before": before},
-                )
+                yield WatchEvent(now_ms, "state", text, {"vertex": vertex, "bytes": size, "before": before})
 
     def _load(self, now_ms: int) -> Iterator[WatchEvent]:
         """Load that is another one for several looks, beside what it was when it was last told; without a forecast, at the first looks."""
@@ -524,56 +500,6 @@ class Watcher:
             side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"
             text = f"checkpoints are {side}: p90 of the last {len(done)} is {apart_text(p90, self.limit, ms_text)}"
             yield WatchEvent(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})
-        elif ahead := self._ahead(now_ms):
-            yield WatchEvent(now_ms, "limit", ahead, {"limit_ms": self.limit, "passes_ms": self.course.passes_ms})
-
-    def _ahead(self, now_ms: int, *, is_asked: bool = False) -> str:
-        """When state that grows makes checkpoints pass the limit, if that is news; empty: it is none."""
-        course, limit = self.course, self.limit
-        done = [point for point in self.recent if _counts(point)]
-        if (
-            limit is None
-            or self.study is None
-            or len(done) < MIN_GROWTH_CHECKPOINTS
-            or now_ms - course.foreseen_ms < FORESEE_MS
-        ):
-            return ""
-        course.foreseen_ms = now_ms
-        growing = growths(done)
-        p90 = percentiles(done[-LATEST:])[1]
-        if not growing:
-            course.passes_ms = None
-            return ""
-        scenario = self.study.scenarios[0]
-        try:
-            found = passing(growing, p90, limit, lambda sizes: _p90_ms(changed(scenario, {}, sizes)))
-        except TooSlowError:
-            return ""
-        if found is None:
-            return ""
-        if is_asked and found.at_s == inf:
-            course.passes_ms = None
-            return f"simulated, checkpoints stay below {ms_text(limit)} at this growth, as far as {AHEAD_S[-1] / 86400:g} days ahead"
-        told_s = inf if course.passes_ms is None else (course.passes_ms - now_ms) / 1e3
-        if not found.at_s or found.at_s == inf or not (is_asked or is_news(told_s, found.at_s)):
-            return ""
-        course.passes_ms = now_ms + 1e3 * found.at_s
-        latest_s = min(found.latest_s, 1e3 * AHEAD_S[-1])  # the lowest growth may be next to none
-        first, at, last = (
-            day_text(now_ms + 1e3 * seconds, now_ms) for seconds in (found.earliest_s, found.at_s, latest_s)
-        )
-        between = f"between {first} and {last}" if latest_s == found.latest_s else f"from {first} on"
-        names = [f"'{row.vertex}' {bytes_text(3600 * row.per_second)} per hour" for row in growing[:2]]
-        names += [f"and {len(growing) - 2} more"] if len(growing) > 2 else []
-        return f"at this growth ({', '.join(names)}) checkpoints pass {ms_text(limit)} on {at} ({between})"
-
-
-def _p90_ms(scenario: Scenario) -> float:
-    """Infinite: no checkpoint completes."""
-    try:
-        return simulated(scenario).p90_ms
-    except NoneCompletesError:
-        return inf
 
 
 def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:

@@ -23,7 +23,6 @@ def text():
     course = WatchState(
         look=look,
         forecast=forecast,
-        passes_ms=10.0**12,
         counts={"looks answered": 3, "checkpoints within": 7, "missed": 2},
     )
     points = [
@@ -70,7 +69,7 @@ def test_a_strict_reader_reads_it(text):
     assert {job: 1.0} == found["ckptsim_forecast_holds"][1]
     assert {job: 42.0} == found["ckptsim_requests"][1]
     assert {f'{job},vertex="count"': 40.0} == found["ckptsim_state_bytes"][1]
-    assert ("gauge", {job: 1e9}) == found["ckptsim_limit_passes_timestamp_seconds"]
+    assert ("gauge", {job: 2.0}) == found["ckptsim_limit_seconds"]
 
 
 def test_prometheus_own_reader_reads_it(text):

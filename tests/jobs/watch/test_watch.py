@@ -185,30 +185,11 @@ def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
     assert not load.text.endswith(".")
 
 
-@pytest.mark.usefixtures("drawn")
-def test_state_that_doubles_says_when_a_limit_is_passed(play, tmp_path):
-    """On which day and at what time, between which two, and how quickly it grows: simulated with larger state."""
-    pressed = play("pressed")
-    pressed.watched(tmp_path, "30 s")
-    pressed.clock.wait(30)
-    pressed.larger = lambda s: 1 + s / 400
-    heard = pressed.watched(tmp_path, "8 min", limit="8 s")
-    line = next(text for text in heard.of("state") if "'map'" in text)
-
-    assert line.startswith("state of 'map' doubled (4.")
-    found = re.search(
-        r"; at this growth \('map' 3\d MB per hour.*\) checkpoints pass 8 s on (.*) \(between .* and .*\)$", line
-    )
-    assert re.fullmatch(r"(today|\w+day) \d\d:\d\d UTC", found[1])
-
-
-def test_state_that_does_not_matter_is_told_as_well(played, folder):
-    """RocksDB writes what is new: a simulation shows that checkpoints stay as they are."""
+def test_state_that_doubles_is_told(played, folder):
     played.larger = lambda s: 1 + s / 300
     line = next(text for text in played.watched(folder, "8 min").of("state") if "join-customer" in text)
 
-    assert re.match(r"state of 'join-customer' (doubled|is 2\.\d times what it was) \(\d+ MB -> 2\d MB\)", line)
-    assert line.endswith("; simulated, checkpoints stay below 5 s at this growth, as far as 30 days ahead")
+    assert re.fullmatch(r"state of 'join-customer' (doubled|is 2\.\d times what it was) \(\d+ MB -> 2\d MB\)", line)
 
 
 def test_unseen_checkpoints_are_told(played, folder):
