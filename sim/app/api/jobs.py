@@ -23,7 +23,6 @@ from sim.app.verbs.options import (
     JobOptions,
     ValidateOptions,
     WatchJobOptions,
-    WindowOptions,
     documented,
     with_defaults,
 )
@@ -32,7 +31,7 @@ from sim.app.verbs.watch import Watched
 from sim.app.verbs.watch import watch as watch_verb
 
 if TYPE_CHECKING:
-    from sim.app.verbs.pictures import WrittenReport, WrittenTimeline
+    from sim.app.verbs.pictures import WrittenReport
 
 
 # ---- A real job as a study: read off Flink's REST API, what was saved of it, logs, or a recording.
@@ -62,18 +61,6 @@ class ImportedJob(importing.ImportedJob):
         from sim.app.verbs.pictures import report_source
 
         return report_source(self.source, Path(file), checkpoint, verify=verify, listener=Notebook())
-
-    def timeline(
-        self, file: str | PathLike[str], checkpoint: int | None = None, **options: Unpack[WindowOptions]
-    ) -> WrittenTimeline:
-        """Write what each subtask did in its checkpoints as Trace Event JSON, for ui.perfetto.dev; None: all that are known.
-
-        Times are since the first known trigger.  Raises OptionError (a window that shows nothing), and what `explain`
-        raises.
-        """
-        from sim.app.verbs.pictures import draw_source
-
-        return draw_source(self.source, Path(file), checkpoint, listener=Notebook(), **options)
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])

@@ -102,12 +102,12 @@ VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent its time
 
 
 def draw_timeline(
-    run: Annotated[str, argument("RUN", WHAT)],
+    run: Annotated[str, argument("RUN", "A folder of results, or a scenario file.")],
     *,
     out: Annotated[Path, Option("Output file (.json).", flag="--out -o")],
     **options: Unpack[TimelineOptions],
 ) -> None:
-    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.  For a real job, from what Flink reports."""
+    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev."""
     with stoppable("nothing is kept"):
         from sim.app.verbs.pictures import draw
 

@@ -433,23 +433,16 @@ class WindowOptions(TypedDict, total=False):
     begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
     end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
     step: Annotated[
-        str | None,
-        Option(
-            "Sampling step of threads and queues. (Default: 1/1000 of the window.)", metavar="TIME", of="simulated runs"
-        ),
+        str | None, Option("Sampling step of threads and queues. (Default: 1/1000 of the window.)", metavar="TIME")
     ]
     limit: Annotated[int, Option("Maximum events; viewers open about a million.", 300_000, min=1)]
     engine: EngineOption
 
 
 class TimelineOptions(WindowOptions, total=False):
-    """The window of a timeline, and whose it is."""
+    """The window of a timeline, and changes to the scenario."""
 
     changes: SetOption
-    checkpoint: Annotated[int | None, Option("Real jobs: only the checkpoint with this id.", min=1, of="real jobs")]
-    job: JobOption
-    deadline: DeadlineOption
-    headers: HeadersOption
 
 
 class ReportOptions(TypedDict, total=False):

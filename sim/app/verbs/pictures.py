@@ -28,13 +28,13 @@ from sim.app.verbs.options import (
 )
 from sim.explain.timeline import WindowError, document, samples_in, timeline
 from sim.jobs.history.explanation import answer
-from sim.jobs.history.history import MissingCheckpointError, durations_ms
+from sim.jobs.history.history import durations_ms
 from sim.jobs.history.reading import history_of
-from sim.jobs.history.timeline import job_document, job_timeline, window_of
 from sim.model.files import replace_text
+from sim.model.text import without_credentials
 from sim.model.units import MS, format_duration, parse_duration
 from sim.results.page import Block
-from sim.studies.run_folder import runs_of
+from sim.studies.run_folder import FolderError, runs_of
 from sim.studies.sweeps.sweep_file import define
 
 if TYPE_CHECKING:
@@ -67,19 +67,17 @@ class WrittenTimeline:
 def draw(
     name: str, file: Path, *, listener: Listener | None = None, **options: Unpack[TimelineOptions]
 ) -> WrittenTimeline:
-    """The timeline of what is named: a scenario or a folder of results, or a real job.
+    """Write the timeline of a scenario or of a folder of results.
 
-    OptionError: an option is for the other kind.
+    FolderError: `name` is a real job, or has no results.  Other errors are those of `write_timeline`.
     """
     listener, given = listener or Listener(), with_defaults(TimelineOptions, options)
-    window = part_of(WindowOptions, given)
     if is_real(name):
-        refuse_others(TimelineOptions, given, "real jobs")
-        place = place_of([name], given, given["deadline"])
-        source = place.read("0 s", under_way=True, listener=listener)
-        with place.named():
-            return draw_source(source, file, given["checkpoint"], listener=listener, **window)
-    refuse_others(TimelineOptions, given, "simulated runs")
+        raise FolderError(
+            f"{without_credentials(name)}: timelines are of simulated runs: ckptsim report and ckptsim explain show the checkpoints of a real job, "
+            "and ckptsim import makes a scenario of it"
+        )
+    window = part_of(WindowOptions, given)
     return write_timeline(runs_of(Path(name), lines_of(given["changes"])), file, listener=listener, **window)
 
 
@@ -98,25 +96,6 @@ def write_timeline(
     close_up = watched(name, scenario, given["engine"], listener, samples.attach)
     drawn = timeline(close_up.instances, samples, given["limit"])
     return _written(file, document(name, scenario, samples, drawn), name, [own for own, _ in others], drawn, listener)
-
-
-def draw_source(
-    source: RecordingSource,
-    file: Path,
-    checkpoint: int | None = None,
-    *,
-    listener: Listener | None = None,
-    **options: Unpack[WindowOptions],
-) -> WrittenTimeline:
-    """Checkpoints of a job between `begin` and `end` since the first known one, or one of them.  OptionError: a window that shows nothing."""
-    given, history = with_defaults(WindowOptions, options), history_of(source)
-    if not history.detailed:
-        raise MissingCheckpointError("no statistics of subtasks are known: there is nothing to draw")
-    with _window(given) as (begin_ns, end_ns):
-        window = window_of(history, checkpoint, begin_ns, end_ns)
-    drawn = job_timeline(history, window, given["limit"])
-    name = history.strategy or "barriers not known"
-    return _written(file, job_document(history, drawn), name, (), drawn, listener or Listener())
 
 
 @contextmanager
@@ -207,7 +186,7 @@ def _has_failed(made: Made) -> bool:
     return bool(made.comparison.errors) if isinstance(made, running.RunOutcome) else not made.failed.empty
 
 
-# ---- `report` and `timeline` of a real job: what its checkpoints spent their time on, as a page and as tracks.
+# ---- `report` of a real job: what its checkpoints spent their time on, as a page.
 
 
 def report_source(

@@ -22,7 +22,6 @@ COMMANDS = {
     "report": ("report", "URL", "-o", "out/report.html"),
     "import": ("import", "URL", "-o", "out/job.yaml", "--sample", "0 s", "--save", "out/saved"),
     "explain": ("explain", "URL", "--json"),
-    "timeline": ("timeline", "URL", "-o", "out/timeline.json"),
     "watch": ("watch", "URL", "--out", "out/watch", "--for", "1 s", "--sample", "0 s"),
     "traces": ("traces", "read", "URL/api/v1/query_range?query=rate(x[1m])&token=T0KEN", "-o", "out/tables"),
 }
