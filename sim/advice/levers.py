@@ -499,7 +499,7 @@ LEVERS: tuple[Lever, ...] = (
     PREFIXES,
     CORES,
 )
-NOTICED = 0.05
+MIN_SAVED_SHARE = 0.05
 """A lever that can shorten no more than this share of what breaks the limits is not tried."""
 _SHARE_STEPS = 4
 """Shares are compared in quarters: among levers that help about as much, the order of the list decides."""
@@ -511,6 +511,6 @@ def ranked(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
         LEVERS, key=lambda lever: (not lever.is_configuration, -round(lever.share(situation) * _SHARE_STEPS))
     )
     for lever in order:
-        changes = tuple(lever.proposes(situation)) if lever.share(situation) > NOTICED else ()
+        changes = tuple(lever.proposes(situation)) if lever.share(situation) > MIN_SAVED_SHARE else ()
         if changes:
             yield lever, changes

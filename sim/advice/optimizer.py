@@ -203,7 +203,7 @@ def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
 
 LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
 """Times that are tried, as multiples of the horizon."""
-HALVINGS = 2
+BISECTION_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def lasting(race: CandidateSearch) -> Lasting | None:
             found = _tried(race, candidate, share * ahead_s, found)
             if found.kept_s is not None and found.broken_s is not None:
                 break
-        for _ in range(HALVINGS):
+        for _ in range(BISECTION_STEPS):
             if found.kept_s is not None and found.broken_s is not None:
                 found = _tried(race, candidate, (found.kept_s + found.broken_s) / 2, found)
     except BudgetUsedError:

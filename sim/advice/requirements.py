@@ -23,7 +23,7 @@ from sim.studies.sweeps.design import ParsedQuantity, Point, QuantityError
 
 MAX_SPEEDUP = 64.0
 """The largest factor that is tried."""
-HALVINGS = 4
+BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
 _OPERATORS = ("service",)
@@ -131,7 +131,7 @@ def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuanti
     """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
     short, enough = 1.0, MAX_SPEEDUP
     try:
-        for _ in range(HALVINGS):
+        for _ in range(BISECTION_STEPS):
             middle = math.sqrt(short * enough)
             if _keeps(race, _faster(found, middle)):
                 enough = middle

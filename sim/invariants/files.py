@@ -49,7 +49,7 @@ def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Vio
 
 GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
 
-_LATER = 3
+_MIN_LATER_CHECKPOINTS = 3
 """So many checkpoints have completed since: triggers wait for files that are to be deleted."""
 _SOON_NS = 500_000_000
 _REQUESTS = 2
@@ -119,7 +119,7 @@ def garbage(
     free: list[tuple[OwnedFile, int]] = []
     for file in files:
         first = bisect_right(completed, file.last, key=lambda row: row[0])
-        if len(completed) - first < num_retained + _LATER:
+        if len(completed) - first < num_retained + _MIN_LATER_CHECKPOINTS:
             continue
         free_ns = completed[first + num_retained - 1][1]
         if time_ns - free_ns > _SOON_NS:

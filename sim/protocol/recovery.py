@@ -110,7 +110,7 @@ def find_restart_loop(restarts: Sequence[Restarted], progress_ns: int) -> Restar
 #
 # Restart strategy, heartbeats and slots are asked in turn, as a run asks them, for each of a grid of their times.
 
-_TIMES = 40
+_PHASES_TRIED = 40
 """Times within an interval of heartbeats that are tried, for each of both senders."""
 _MEDIAN_DRAW = 1 << 31
 
@@ -129,7 +129,7 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
     `fail_ns`: a failure -> it is known; `restart_ns`: a delay is over -> deployment.
     """
     interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
-    phases = [interval_ns * (2 * k + 1) // (2 * _TIMES) for k in range(_TIMES)]
+    phases = [interval_ns * (2 * k + 1) // (2 * _PHASES_TRIED) for k in range(_PHASES_TRIED)]
     return [_outage(restart, interval_ns, both, fail_ns, restart_ns) for both in product(phases, phases)]
 
 

@@ -24,9 +24,9 @@ from sim.results.rates import Tables
 # refers to, and more than twice what a later one usually writes; later ones usually refer to more than twice what they
 # write.  State that is written in full each time has no such checkpoint.
 
-EVERYTHING = 0.9
+MIN_WRITTEN_SHARE = 0.9
 """Share of what a checkpoint refers to that it writes, at least."""
-TIMES = 2.0
+FIRST_UPLOAD_FACTOR = 2.0
 """So many times the median of what later ones write."""
 
 
@@ -60,22 +60,23 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
             continue
         usual, usually_referred = np.median(written[later]), np.median(referred[later])
         found[first] = (
-            written[first] >= EVERYTHING * referred[first] and min(written[first], usually_referred) > TIMES * usual
+            written[first] >= MIN_WRITTEN_SHARE * referred[first]
+            and min(written[first], usually_referred) > FIRST_UPLOAD_FACTOR * usual
         )
     return found
 
 
 # ---- Sentences about when snapshots are triggered: later than the interval says, and while a savepoint is under way.
 
-_LATER = 1.05
+_LATE_FACTOR = 1.05
 """A median distance of triggers beyond so many intervals is named."""
 _SHORTEST_MS = 1000.0
 """Shorter intervals are those of benchmarks and tests: messages, restarts and savepoints decide when the next one begins."""
 _MIN_GAPS_FOR_MEDIAN = 3
 """Distances that a median takes."""
-_LONGER = 2.0
+_LONG_SAVEPOINT_FACTOR = 2.0
 """A savepoint is named if it takes so many times the longest checkpoint, but for first uploads."""
-_AT_ONCE = 0.1
+_MAX_WAIT_SHARE = 0.1
 """A checkpoint was due before if it is triggered within this share of the interval after the end of the one before."""
 _MIN_FOLLOWING = 2
 """So many checkpoints that wait for a savepoint are named."""
@@ -117,7 +118,7 @@ def late_triggers(
     if (
         interval_ms < _SHORTEST_MS
         or len(between) < _MIN_GAPS_FOR_MEDIAN
-        or (median := float(between.median())) <= _LATER * interval_ms
+        or (median := float(between.median())) <= _LATE_FACTOR * interval_ms
     ):
         return None
     taken_ms = float(pd.concat(durations).median())
@@ -148,7 +149,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
         return None
     row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
     others = rows.loc[is_periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
-    if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONGER * others.max() if len(others) else 0.0):
+    if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * others.max() if len(others) else 0.0):
         return None
     began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
     is_alone = (
@@ -161,7 +162,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     later = rows[is_periodic(rows) & (rows["trigger_timestamp"] >= ended).to_numpy()].sort_values("trigger_timestamp")
     ends, following = [ended], 0
     for triggered, took in zip(later["trigger_timestamp"], later["end_to_end_duration"], strict=True):
-        if not triggered - ends[-1] <= _AT_ONCE * interval_ms:  # a checkpoint that does not complete ends never
+        if not triggered - ends[-1] <= _MAX_WAIT_SHARE * interval_ms:  # a checkpoint that does not complete ends never
             break
         ends.append(triggered + took)
         following += 1

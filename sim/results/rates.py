@@ -18,9 +18,9 @@ FALLS_SHORT = 0.015
 """Sources emit less than they are due to: by so large a share it is no noise."""
 _MIN_BACKLOG_SECONDS = 8
 """Seconds that tell whether a backlog grows, at least."""
-WORKED_OFF = 0.1
+MAX_REMAINING_SHARE = 0.1
 """A backlog that grew has been worked off when so small a share of it is left."""
-_HARDLY_EVER = 0.1
+_MAX_IDLE_SHARE = 0.1
 _MIN_TRIGGERS = 3
 """Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
 
@@ -99,7 +99,7 @@ def falls_behind(
     before = _keeping_up(run, edges, warmup_s, fault_s)
     if before is not None and before.falls_short:
         is_before = waiting.index <= before.until_s
-        return not waiting[~is_before].min() <= WORKED_OFF * waiting[is_before].max()
+        return not waiting[~is_before].min() <= MAX_REMAINING_SHARE * waiting[is_before].max()
     if not (restarts["caught_up"] >= 0).any():
         return False
     since_s = float(restarts["caught_up"].max()) / 1e3
@@ -139,7 +139,7 @@ def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple
     As a window that is busy between its ends, and then waits for the readers of all that leaves at once.
     """
     load = series.groupby("vertex")[["busy", "backPressured", "idle"]].mean()
-    never = {str(name) for name in load.index[(load["idle"] <= _HARDLY_EVER) & (load["busy"] > _HARDLY_EVER)]}
+    never = {str(name) for name in load.index[(load["idle"] <= _MAX_IDLE_SHARE) & (load["busy"] > _MAX_IDLE_SHARE)]}
     last = [name for name in never if not any(up == name and down in never for up, down in edges)]
     if not last:
         return None

@@ -310,7 +310,7 @@ _PHASES = {
 """Phase whose colour it has -> (column where it ends, its name)."""
 _MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
 MAX_ROWS = 40
-MAX_SCRUBBED = 400
+MAX_BROWSED_SUBTASKS = 400
 """Subtasks of a checkpoint that a browser moves through."""
 
 
@@ -337,7 +337,9 @@ def one_checkpoint(
     if graph is not None:
         panels.insert(0, graph_panel(graph, ""))
     colours = {name: PHASE_COLOURS[phase] for phase, (_, name) in _PHASES.items()}
-    scrub = _scrub(done, graph, queues, unit_ns / 1e6) if graph is not None and len(done) <= MAX_SCRUBBED else None
+    scrub = (
+        _scrub(done, graph, queues, unit_ns / 1e6) if graph is not None and len(done) <= MAX_BROWSED_SUBTASKS else None
+    )
     return chart(marks, panels, colours=colours | COLOURS, scrub=scrub)
 
 

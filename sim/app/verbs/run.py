@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 4
 """Strategies that a line names."""
-_LESS = 0.95
+_MAX_LATER_SHARE = 0.95
 """The wait of later records is named if it is less than this share of the longest one: series have a value per second."""
 
 
@@ -326,7 +326,11 @@ def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
     named = []
     for name, wait_ms in waits.items():
         later_ms = 1e3 * max(longest_lag_after_stop(result.tables) for result in comparison.results[name])
-        later = f" ({ms_text(later_ms)} for records due after the job stopped)" if later_ms < _LESS * wait_ms else ""
+        later = (
+            f" ({ms_text(later_ms)} for records due after the job stopped)"
+            if later_ms < _MAX_LATER_SHARE * wait_ms
+            else ""
+        )
         named.append(f"up to {ms_text(wait_ms)} with {name}{later}")
     more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
     return (

@@ -19,7 +19,7 @@ from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
 
 _HIGH_BACKPRESSURE_MS = 500.0
 """Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
-_WORST = 2.5
+_P90_FACTOR = 2.5
 """The 90 % quantile of an error may be this many times the bar of its median."""
 _ABSENT = 1e6
 """The error if only one of prediction and observation is 0."""
@@ -87,7 +87,7 @@ def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
             errors = errors.groupby(rows["recording"]).median()  # of its vertices
             return float(errors.median()), float(errors.quantile(0.9)), bool(errors.median() <= bar.limit)
         median, p90 = float(errors.median()), float(errors.quantile(0.9))
-        return median, p90, median <= bar.limit and p90 <= _WORST * bar.limit
+        return median, p90, median <= bar.limit and p90 <= _P90_FACTOR * bar.limit
     difference = (rows["predicted_p50"] - rows["observed_p50"]).abs()
     if bar.kind == "factor":
         ratio = rows["predicted_p50"] / rows["observed_p50"]
@@ -104,7 +104,7 @@ def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
 
 def _limit(bar: Bar) -> str:
     if bar.kind == "error":
-        return f"median <= {bar.limit:.0%}, p90 <= {_WORST * bar.limit:.1%}"
+        return f"median <= {bar.limit:.0%}, p90 <= {_P90_FACTOR * bar.limit:.1%}"
     if bar.kind == "median":
         return f"median over runs <= {bar.limit:.0%}"
     if bar.kind == "exact":

@@ -269,7 +269,7 @@ def _set(
 
 _MIN_SLOWDOWN = 0.02
 """A smaller slowdown is no more than what counters are off by."""
-_WORKS = 0.7
+_MIN_BUSY_SHARE = 0.7
 """See `threads_block`."""
 _SERVICES = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
@@ -334,7 +334,7 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
 
 def threads_block(used_cores: float, busy_threads: float, slower: float) -> bool:
     """Whether threads that count as busy sleep or wait for other processes: theirs use far fewer cores than work would."""
-    return used_cores < _WORKS * busy_threads / slower
+    return used_cores < _MIN_BUSY_SHARE * busy_threads / slower
 
 
 def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:

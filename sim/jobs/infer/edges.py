@@ -33,7 +33,7 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
 
 TOLERANCE = 0.05
 """Windows of two vertices begin and end at different moments: counters that differ by less agree."""
-HALVINGS = 60  # of the level at which open amounts fill a sum
+BISECTION_STEPS = 60  # of the level at which open amounts fill a sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _both(before: AmountRange, left: AmountRange) -> AmountRange:
 def _level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
     """The height at which these parts hold the rest."""
     low, high = 0.0, max(rest / factor for factor, _ in parts)
-    for _ in range(HALVINGS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         filled = math.fsum(factor * part.nearest(middle) for factor, part in parts)
         low, high = (middle, high) if filled < rest else (low, middle)

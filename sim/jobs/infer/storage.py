@@ -108,7 +108,7 @@ INLINE_OPTIONS = (
 ASSUMED_BYTES_PER_SECOND = 100_000_000
 FASTEST_BYTES_PER_SECOND = 10**12
 TRANSFER_LATENCIES = 3  # latencies: a longer asynchronous phase is mostly transfer of bytes
-PROMPT_MS = 10  # alignment of a snapshot that waited for no barrier
+MAX_IDLE_ALIGNMENT_MS = 10  # alignment of a snapshot that waited for no barrier
 MAX_IN_FLIGHT_SHARE = 0.1  # of the bytes of the state: so much in flight is written beside it
 LONG_BEFORE = 0.25  # of the usual asynchronous phase: a barrier that came by then held nothing up
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
@@ -239,14 +239,14 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
         for subtask in task.subtasks
         if subtask.status == "completed"
         and subtask.checkpoint.async_ >= 0
-        and subtask.alignment.duration <= PROMPT_MS
+        and subtask.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
         and "async" not in draft.document["job"][name].get("snapshot", {})
         and max(written_bytes(subtask), subtask.alignment.persisted) > inline_bytes(job)
     ]
 
 
 def _is_prompt(subtask: RecordedSubtask) -> bool:
-    return not subtask.unaligned_checkpoint and subtask.alignment.duration <= PROMPT_MS
+    return not subtask.unaligned_checkpoint and subtask.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
 
 
 def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[RecordedSubtask], bool]:
@@ -260,7 +260,7 @@ def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Recorde
     def counts(subtask: RecordedSubtask) -> bool:
         waited_ms = subtask.alignment.duration
         waits = (
-            waited_ms > max(subtask.checkpoint.sync, 0) + PROMPT_MS
+            waited_ms > max(subtask.checkpoint.sync, 0) + MAX_IDLE_ALIGNMENT_MS
             and waited_ms > LONG_BEFORE * usual_ms[subtask.index]
         )
         return not waits and subtask.alignment.persisted < MAX_IN_FLIGHT_SHARE * written_bytes(subtask)

@@ -365,13 +365,13 @@ def _powers(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> 
 # =================
 # ============================================================================================================
 
-FLOOR = 0.1  # of the height of the tooth: a lower floor is data that arrived while the window fired
+MAX_TROUGH_SHARE = 0.1  # of the height of the tooth: a lower floor is data that arrived while the window fired
 UNPLANNED = 0.97  # if the plan names no window
 MAX_P_VALUE = 0.01  # of the Rayleigh test
 LONGEST_S = 120
 SHORTEST_S = 2
-TEETH = 3  # minimum window ends in the history
-WORKS = 0.05  # below this busy share the split of busy time does not matter
+MIN_WINDOW_ENDS = 3  # minimum window ends in the history
+MIN_BUSY_SHARE = 0.05  # below this busy share the split of busy time does not matter
 RUN_ENDS = 12  # window ends in a run
 MAX_RUN_NS = 3600 * 10**9
 SLACK_MS = 250.0  # by which a watermark may be late
@@ -438,10 +438,10 @@ def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
     period apart rise along each tooth.
     """
     sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
-    if sum(after < before for (_, before), (_, after) in pairwise(sizes)) < TEETH - 1:
+    if sum(after < before for (_, before), (_, after) in pairwise(sizes)) < MIN_WINDOW_ENDS - 1:
         return None
     tooth = fitted(sizes, [1000.0 * seconds for seconds in range(SHORTEST_S, LONGEST_S + 1)])
-    if tooth is None or sizes[-1][0] - sizes[0][0] < TEETH * tooth.period_ms:
+    if tooth is None or sizes[-1][0] - sizes[0][0] < MIN_WINDOW_ENDS * tooth.period_ms:
         return None
     if tooth.explained >= UNPLANNED:
         return tooth
@@ -532,7 +532,7 @@ def _state_per_record(draft: Draft, vertex: RestVertex, found: _Found, flow: Flo
     height = tooth.per_second * tooth.period_ms / 1000
     draft.drop("state.growth", job=vertex.name)
     draft.drop("state.ttl", job=vertex.name)
-    if tooth.floor > FLOOR * height:
+    if tooth.floor > MAX_TROUGH_SHARE * height:
         draft.put(
             "state.size",
             format_size(round(tooth.floor)),
@@ -567,7 +567,7 @@ def _work(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
         per_record = split.per_record if split.per_record * MS > SHORTEST_NS else SHORTEST_NS / MS
         draft.put("service", duration_text(per_record * MS), origin, job=vertex.name)
         draft.put("window.fire", duration_text(split.per_output * MS), origin, job=vertex.name)
-    elif busy > WORKS and flow.total("records_out") > 0:
+    elif busy > MIN_BUSY_SHARE and flow.total("records_out") > 0:
         most = duration_text(flow.total("busy_ms") / flow.total("records_out") * MS)
         question = "How long does its thread work for each record that leaves at the end of a window?"
         why = (

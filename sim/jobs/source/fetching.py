@@ -29,10 +29,12 @@ MAX_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subta
 LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
 MAX_LINE_LENGTH = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MAX_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
-MAX_OF_SUBTASKS = 3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
+MAX_SUBTASK_REQUESTS = (
+    3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
+)
 MAX_MANAGERS = 50  # whose garbage collections are asked for
 MAX_WATCHED = 10  # TaskManagers whose processor time is sampled
-MAX_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
+MAX_FAILED_REQUESTS = 3  # requests in a row without an answer: then the server is gone
 PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
 
 METRICS = (
@@ -216,7 +218,7 @@ class _Answers:
         if path not in self.by_path:
             self.missing[path] = error.why
         self.in_vain += 1
-        if error.is_final or self.in_vain == MAX_IN_VAIN:
+        if error.is_final or self.in_vain == MAX_FAILED_REQUESTS:
             raise _NoMoreAnswers
 
 
@@ -396,7 +398,7 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
     history = overview.get("history") if isinstance(overview, dict) else None
     job = answers.by_path.get(about)
     vertices = len(_list(job.get("vertices") if isinstance(job, dict) else None))
-    for number in _ids(_list(history), states)[-min(MAX_CHECKPOINTS, MAX_OF_SUBTASKS // max(1, vertices)) :]:
+    for number in _ids(_list(history), states)[-min(MAX_CHECKPOINTS, MAX_SUBTASK_REQUESTS // max(1, vertices)) :]:
         path = f"{about}/checkpoints/details/{number}"
         if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
             continue

@@ -19,7 +19,15 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
 from sim.jobs.watch.look import over
-from sim.jobs.watch.watcher import LASTING, LATEST, Watcher, WatchEvent, percentiles, percentiles_text, stamp
+from sim.jobs.watch.watcher import (
+    LASTING,
+    RECENT_CHECKPOINTS,
+    Watcher,
+    WatchEvent,
+    percentiles,
+    percentiles_text,
+    stamp,
+)
 from sim.results.charts import Chart, ChartAxis, Panel, chart
 from sim.results.formats import TextTable, bytes_text, ms_text
 from sim.results.page import Block, Page
@@ -57,7 +65,7 @@ def text_of(watcher: Watcher, requests: int) -> str:
 def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
     course, forecast = watcher.course, watcher.course.forecast
     counts = course.counts
-    p50, p90 = percentiles(watcher.recent[-LATEST:])
+    p50, p90 = percentiles(watcher.recent[-RECENT_CHECKPOINTS:])
     last = next((point for point in reversed(watcher.recent) if point.status == "COMPLETED"), None)
     yield Metric(
         "ckptsim_answers",
@@ -86,7 +94,9 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
         yield _seconds("ckptsim_checkpoint_seconds", "The last completed checkpoint.", (((), last.duration_ms),))
         state = tuple((((("vertex", vertex),)), float(size)) for vertex, size in last.state.items())
         yield Metric("ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state, "bytes")
-    yield _seconds("ckptsim_observed_seconds", f"Percentiles of the last {LATEST} checkpoints.", _both(p50, p90))
+    yield _seconds(
+        "ckptsim_observed_seconds", f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints.", _both(p50, p90)
+    )
     if forecast is not None:
         yield _seconds("ckptsim_forecast_seconds", "The same, as forecast.", _both(forecast.p50_ms, forecast.p90_ms))
         yield Metric(
@@ -175,7 +185,7 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
 def verdict(watcher: Watcher) -> str:
     """What holds at present, in sentences."""
     course, forecast = watcher.course, watcher.course.forecast
-    latest = [point for point in watcher.recent[-LATEST:] if not point.is_savepoint]
+    latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
     now, done = percentiles_text(latest), sum(point.status == "COMPLETED" for point in latest)
     now = f"{done} of the last {len(latest)} checkpoints completed{f', with {now}' if done else ''}."
     away = "" if course.away_ms is None else f"The JobManager gives no answer since {stamp(course.away_ms)}. "

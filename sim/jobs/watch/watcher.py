@@ -101,7 +101,7 @@ def clock_text(ms: float, now_ms: float) -> str:
 
 # ---- The course of a watch: all that is to be known to go on after a restart, as values that JSON can hold.
 
-MAX_SEEN = 2000
+MAX_SEEN_CHECKPOINTS = 2000
 """Numbers of checkpoints that are known to be seen: more than Flink lists."""
 
 
@@ -134,7 +134,7 @@ class WatchState:
         self.counts[what] = self.counts.get(what, 0) + by
 
     def see(self, numbers: list[int]) -> None:
-        self.seen = [*self.seen, *numbers][-MAX_SEEN:]
+        self.seen = [*self.seen, *numbers][-MAX_SEEN_CHECKPOINTS:]
 
     def judge_again(self) -> None:
         """Checkpoints are within the forecast again."""
@@ -169,7 +169,7 @@ SETTLING = 3
 """Checkpoints after a restart that are not held to the forecast: the job catches up."""
 MAX_RECENT = 300
 """Checkpoints and looks that are held in memory."""
-LATEST = 20
+RECENT_CHECKPOINTS = 20
 """Checkpoints whose percentiles are shown."""
 MIN_FORECAST_CHECKPOINTS = 6
 """Completed checkpoints of a job, without the first, from which a forecast is made."""
@@ -177,7 +177,7 @@ LASTING, _OTHER_LOAD = 3, 1.4
 """A load is told of that differs by such a factor at so many looks one after the other; the load of so many is shown."""
 _MIN_SHARE = 0.02
 """State of a vertex with a smaller share of all is not told of."""
-_BACK = 0.8
+_RECOVERED_SHARE = 0.8
 """Checkpoints are within a limit again from this share of it on."""
 MAX_LINES = 12
 """Events of one look; of more their number is said."""
@@ -261,7 +261,7 @@ class Watcher:
         forecast = self.course.forecast
         if forecast is None or len(later := [row for row in self.rows if row.time_ms > forecast.made_ms]) != 1:
             return
-        usual = over([*[row for row in self.rows if row.time_ms <= forecast.made_ms][-LATEST:], *later], [])
+        usual = over([*[row for row in self.rows if row.time_ms <= forecast.made_ms][-RECENT_CHECKPOINTS:], *later], [])
         self.course.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
     def _missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
@@ -334,7 +334,7 @@ class Watcher:
     @property
     def usual(self) -> Circumstances:
         """What the job does at present."""
-        return over(self.rows[-LATEST:], self.recent[-LATEST:])
+        return over(self.rows[-RECENT_CHECKPOINTS:], self.recent[-RECENT_CHECKPOINTS:])
 
     # ------------------------------------------------------------------------------------------ checkpoints
 
@@ -490,11 +490,11 @@ class Watcher:
         return f"; checkpoints had left the forecast before; now {percentiles_text(since)}. {why.simulated}".rstrip()
 
     def _limit(self, now_ms: int) -> Iterator[WatchEvent]:
-        done = [point for point in self.recent if _counts(point)][-LATEST:]
+        done = [point for point in self.recent if _counts(point)][-RECENT_CHECKPOINTS:]
         if self.limit is None or len(done) < MIN_FORECAST_CHECKPOINTS:
             return
         p90 = percentiles(done)[1]
-        is_over = p90 > self.limit * (_BACK if self.course.is_over else 1)
+        is_over = p90 > self.limit * (_RECOVERED_SHARE if self.course.is_over else 1)
         if self.course.is_over != is_over:
             self.course.is_over = is_over
             side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"

@@ -77,7 +77,7 @@ def test_a_vertex_without_metrics_does_not_keep_the_others(job_manager, monkeypa
 
 def test_few_checkpoints_of_a_wide_job_are_asked_for(job_manager, monkeypatch):
     """Each takes a request per vertex."""
-    monkeypatch.setattr(fetching, "MAX_OF_SUBTASKS", 2 * VERTICES + 1)
+    monkeypatch.setattr(fetching, "MAX_SUBTASK_REQUESTS", 2 * VERTICES + 1)
     snapshot = fetch(job_manager(VERTICES).url, sample_s=0)
 
     assert len(subtasks_of(snapshot)) == 2 * VERTICES
