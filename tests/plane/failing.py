@@ -264,7 +264,7 @@ def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:
             for a, b in zip(left, right, strict=True):
                 if isinstance(a, tuple) and isinstance(a[0], list):
                     for name, rows, others in zip(
-                        ("tasks", "channels", "partitions", "gates", "counted"), a, b, strict=True
+                        ("tasks", "channels", "partitions", "gates", "counted", "sums"), a, b, strict=True
                     ):
                         pairs = enumerate(zip(rows, others, strict=True))
                         lines += [f"  {name}[{n}]: {row} and {other}" for n, (row, other) in pairs if row != other]

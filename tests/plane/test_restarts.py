@@ -5,9 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.spec import layout
+from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec, Wait, layout
 from tests.oracle import ReferencePlane
-from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts, parting, recover
+from tests.plane.failing import Fault, FailingScript, cutting_scripts, drive_failing, failing_scripts, parting, recover
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import EXAMPLES, SHAPES, worlds
 
@@ -53,3 +53,34 @@ def test_a_job_restored_at_a_cut_serves_every_record_once(shape, data):
     for v, vertex in enumerate(spec.vertices):
         if vertex.source is None:
             assert owed(plane, spec, v) == served(plane, spec, v)
+
+
+LOCKED = PlaneSpec(
+    (
+        VertexSpec("v0", 1, ((0,),), SourceSpec((), waits=Wait.LOCK)),
+        VertexSpec("v1", 3, ((0,), (0,), (0,))),
+    ),
+    (
+        EdgeSpec("0-1", 0, 1, Ship.REBALANCE, (1,)),
+        EdgeSpec("0-1", 0, 1, Ship.REBALANCE, (2,)),
+        EdgeSpec("0-1", 0, 1, Ship.REBALANCE, (2, 66), fan_out=(3, 1)),
+    ),
+    hosts=(0, 0, 0, 1),
+    latency_ns=60,
+    segment_bytes=100,
+    starting_buffer_bytes=100,
+    seed=0,
+    overdraft=0,
+    exclusive=1,
+    floating=1,
+    max_per_channel=1,
+    buffer_timeout_ns=0,
+    digests=True,
+)
+
+
+def test_the_flush_of_a_record_takes_recovered_output_along():
+    """O6: with a buffer timeout of 0 any record's flush is one of all channels, those with recovered output too."""
+    script = FailingScript(37, 2000, faults=(Fault(at=8, tasks=(0,), down_ns=0, old_ns=0, share=(0, 1), stagger_ns=0),))
+
+    assert parting(LOCKED, script, "interpreted") == ""

@@ -24,6 +24,13 @@ def written(plane, *times):
     return counts
 
 
+def test_outputs_leave_so_long_after_the_service(build):
+    """L1, L2: served at 20, 30, 40 and 50, written 100 later each."""
+    plane = build(chain(Lag((100,), 10)))
+
+    assert written(plane, 120, 121, 130, 131, 141, 151) == [0, 1, 1, 2, 3, 4]
+
+
 def test_with_a_full_list_the_next_record_stays_in_hand(build):
     """L2: the third, served at 40, becomes late when the first leaves at 120; the fourth is served then and leaves 100 after the second."""
     plane = build(chain(Lag((100,), 2)))
@@ -187,6 +194,17 @@ def fired(plane, until, *, release_late_outputs=4, at=100):
     return notices(plane, until)
 
 
+def test_firing_takes_the_thread_for_each_output(build):
+    """L7: let go at 100, four outputs are written 30 apart, and the thread is busy until the last."""
+    plane = build(chain(Lag(firing_ns=30)))
+    fired(plane, 101)
+    busy = task(plane, 1, "busy_ns")
+
+    assert written(plane, 130, 131, 160, 161, 191, 221) == [0, 1, 1, 2, 3, 4]
+    assert task(plane, 1, "busy_ns") - busy == 4 * 30 - 1
+    assert state(plane, 1) == ThreadState.IDLE
+
+
 def test_a_record_without_outputs_takes_no_firing(build):
     """L7: two records make one output, so four records fire twice; what is fired and what is written are counted alike."""
     spec = chain(Lag(firing_ns=30, outputs=(1, 2)))
@@ -292,6 +310,21 @@ def test_who_waits_for_fired_outputs_hears_of_the_last(build):
         False: [(220, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
         True: [(130, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
     }
+
+
+def test_a_halt_ends_a_firing(build):
+    """P1, L7: its record stays late, and is fired again by the next attempt."""
+    plane = build(chain(Lag(firing_ns=30)))
+    positions = {t: plane.position(t) for t in range(3)}
+    fired(plane, 140)
+    plane.halt([0, 1, 2])
+    assert (task(plane, 1, "records_out"), plane.position(1).late) == (1, 3)
+    plane.start(positions)
+    for t in range(3):
+        plane.release(t)
+    fired(plane, 401, at=400)
+
+    assert written(plane, 430, 431) == [0 + 1, 1 + 1]
 
 
 def test_what_leaves_after_a_time_is_not_fired():

@@ -4,7 +4,7 @@ import pytest
 
 from sim.plane.interface import BARRIERS, OPEN_COUNTS, Marker, Notice, NoticeKind, Trait
 from sim.plane.spec import Ship
-from tests.plane.lab import channel, column, edge, next_notice, pipe, run, source, task, vertex, world
+from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, task, vertex, world
 
 
 def union(writers, **options):
@@ -16,6 +16,15 @@ def arrived(t, task, number, channel, *, first=False, last=False, series=BARRIER
     return Notice(t, NoticeKind.ARRIVED, task, gate, series, number, channel, first, last)
 
 
+def test_M1_markers_follow_the_data(build):
+    plane = build(pipe(total=2, size=150))
+    run(plane, 25)
+    plane.forward(0, Marker(1))
+
+    assert [arrived(40, 1, 1, 0, first=True, last=True)] == run(plane, 100)  # the second record's service began at 30
+    assert channel(plane, 0, "consumed") == 300
+
+
 def test_M1_forward_visits_the_channels_in_order(build):
     """One line of 1 byte/ns, 30 bytes per channel: 0, 1, 2 arrive at 45, 75, 105, all markers at 105, when reader 2 begins to serve."""
     plane = build(world([source(total=1), vertex(parallelism=3)], [edge(ship=Ship.BROADCAST, size=30)], nic=(1, 1)))
@@ -23,6 +32,26 @@ def test_M1_forward_visits_the_channels_in_order(build):
     plane.forward(0, Marker(1))
 
     assert [(n.time, n.channel) for n in run(plane, 200)] == [(105, 0), (105, 1), (115, 2)]
+
+
+def test_M1_forward_to_one_edge_only(build):
+    plane = build(world([source(total=0), vertex("b"), vertex("c")], [edge(0, 1), edge(0, 2)]))
+    plane.forward(0, Marker(1), 1)
+
+    assert [arrived(0, 2, 1, 1, first=True, last=True)] == run(plane, 10)
+
+
+def test_M1_the_open_buffer_is_closed_by_the_marker(build):
+    plane = build(pipe(total=1, size=30))
+    run(plane, 15)
+
+    assert channel(plane, 0, "written", "sent") == (30, 0)
+
+    plane.forward(0, Marker(1))
+    run(plane, 16)
+
+    assert channel(plane, 0, "written", "sent", "queued") == (30, 30, 0)
+    assert pool(plane) == 0
 
 
 def test_M1_a_priority_marker_overtakes_data_behind_earlier_priority_markers(build):
@@ -39,12 +68,34 @@ def test_M1_a_priority_marker_overtakes_data_behind_earlier_priority_markers(bui
     assert [(n.number, n.series) for n in run(plane, 61)] == [(7, 0), (6, 1)]
 
 
+def test_M1_forward_without_priority_captures_nothing(build):
+    plane = build(pipe(total=3, exclusive=1, floating=0))
+    plane.hold(1)
+    run(plane, 50)
+
+    assert plane.forward(0, Marker(1)) == 0
+
+
 def test_M1_a_watched_marker_of_a_sink_has_left_at_once(build):
     plane = build(pipe(total=0))
     run(plane, 10)
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
 
     assert Notice(10, NoticeKind.LEFT, 1, number=3) == plane.advance(10)
+
+
+def test_M1_a_hard_task_can_be_given_a_marker(build):
+    """The marker cuts the record that is being written: its rest follows in a new buffer."""
+    plane = build(pipe(total=1, size=350, exclusive=1, floating=0, overdraft=1))
+    plane.hold(1)
+    run(plane, 50)
+    written = channel(plane, 0, "written")
+    plane.forward(0, Marker(1))
+    plane.release(1)
+    run(plane, 100)
+
+    assert written == 300
+    assert channel(plane, 0, "written", "sent") == (350, 300)
 
 
 def queue_with_marker(build, traits, **options):
@@ -238,6 +289,35 @@ def test_M3_wakes_an_idle_or_soft_task_only_if_something_moved(build):
     assert [arrived(1000, 1, 1, 0, first=True, last=True)] == run(plane, 1010)
 
 
+def test_M4_first_and_last_of_three(build):
+    """The second of three is not reported."""
+    plane = build(union(3))
+    for t, writer in enumerate((1, 2, 0)):
+        plane.forward(writer, Marker(1))
+        assert [
+            [arrived(0, 3, 1, 1, first=True)],
+            [],
+            [arrived(2, 3, 1, 0, last=True)],
+        ][t] == run(plane, t + 1)
+
+
+def test_M4_numbers_and_series_are_counted_apart(build):
+    plane = build(union(2))
+    plane.forward(0, Marker(1))
+    plane.forward(0, Marker(2))
+    plane.forward(0, Marker(1, series=1))
+
+    assert [
+        arrived(0, 2, 1, 0, first=True),
+        arrived(0, 2, 2, 0, first=True),
+        arrived(0, 2, 1, 0, first=True, series=1),
+    ] == run(plane, 1)
+
+    plane.forward(1, Marker(2))
+
+    assert [arrived(1, 2, 2, 1, last=True)] == run(plane, 2)
+
+
 def test_M4_markers_of_the_upper_series_are_reported_one_by_one(build):
     """Each of three channels tells of its end, whatever stands open; the last one closes the gate."""
     plane = build(union(3))
@@ -343,6 +423,41 @@ def test_M4_the_oldest_of_too_many_counts_is_dropped(build):
     plane.forward(1, Marker(2))
 
     assert [arrived(1, 2, 2, 1, last=True)] == run(plane, 2)
+
+
+def test_M5_resume_sends_in_the_order_of_gates_and_channels(build):
+    """Blocked 1 before 0, resumed 0 before 1: both have a record waiting, and the line is shared."""
+    plane = build(
+        world([source(parallelism=2, total=1), vertex()], [edge(ship=Ship.GLOBAL)], hosts=(0, 0, 1), nic=(1, 1))
+    )
+    plane.forward(1, Marker(1, Trait.BLOCKING))
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    run(plane, 50)
+
+    assert column(plane.channels(), "blocked") == [1, 1]
+
+    plane.resume(2)
+
+    assert column(plane.channels(), "blocked") == [0, 0]
+
+    run(plane, 151)
+
+    assert column(plane.channels(), "arrived") == [100, 0]
+
+
+def test_M5_resume_leaves_what_a_newer_barrier_has_blocked(build):
+    """Number 1 has blocked the first channel, number 2 the second: giving 1 up frees the first only."""
+    plane = build(union(2))
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+    plane.forward(1, Marker(2, Trait.BLOCKING))
+    run(plane, 1)
+    plane.resume(2, 1)
+
+    assert column(plane.channels(), "blocked") == [0, 1]
+
+    plane.resume(2, 2)
+
+    assert column(plane.channels(), "blocked") == [0, 0]
 
 
 def test_M5_settle_forgets_counts_up_to_a_number(build):

@@ -2,14 +2,18 @@
 
 from sim.model.cluster import Debloating
 from sim.model.randomness import draw, stream
-from sim.plane.interface import Marker, Trait
+from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
 from sim.plane.spec import Ship
 from tests.plane.lab import (
     channel,
+    column,
     edge,
+    idle_floating,
+    next_notice,
     pipe,
     run,
     source,
+    state,
     task,
     vertex,
     world,
@@ -18,6 +22,97 @@ from tests.plane.lab import (
 
 def phase(period: int, *names: str | int) -> int:
     return 1 + ((draw(stream(0, *names), 0) * period) >> 32)
+
+
+def test_E1_tasks_before_the_reverse_line(build):
+    """At 210 a record is written and a credit comes back: the element it lets go leaves one behind, so the reader takes two more."""
+    plane = build(world([source(every=100), vertex()], [edge()], exclusive=1, floating=8, latency_ns=100))
+    plane.hold(1)
+    run(plane, 210)
+
+    assert (*channel(plane, 0, "written", "sent"), idle_floating(plane)) == (200, 100, 7)
+
+    run(plane, 311)
+
+    assert idle_floating(plane) == 5
+
+
+def test_E1_tasks_by_number(build):
+    """Both sources end at 10; when task 0 reports its safe point, task 1 has not yet served."""
+    plane = build(world([source(parallelism=2), vertex(parallelism=2)], [edge()]))
+    run(plane, 5)
+    plane.interrupt(1)
+    plane.interrupt(0)
+
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
+    assert column(plane.tasks(), "served") == [1, 0, 0, 0]
+    assert Notice(10, NoticeKind.SAFE, 1) == plane.advance(100)
+
+
+def test_E1_the_reverse_line_before_the_forward_line(build):
+    """A resume for channel 0 and a marker on channel 1 arrive at the same time: at the marker's notice the channel is open again."""
+    plane = build(world([source(parallelism=2, total=0), vertex(parallelism=2)], [edge()], latency_ns=100))
+    plane.forward(0, Marker(1, Trait.BLOCKING))
+
+    assert next_notice(plane).time == 100
+
+    plane.forward(1, Marker(2))  # sent before the resume
+    plane.resume(2)
+    notice = next_notice(plane)
+
+    assert (notice.time, notice.task) == (200, 3)
+    assert column(plane.channels(), "blocked") == [0, 0]
+
+
+def test_E1_forward_lines_by_host(build):
+    """Task 0 on host 9, task 1 on host 5: with lines of their own the marker of host 5 arrives first, without in the order of sending."""
+    seen = []
+    for nic in ((1, 1), None):
+        spec = world(
+            [source(parallelism=2, total=0), vertex()],
+            [edge(ship=Ship.GLOBAL)],
+            hosts=(9, 5, 1),
+            nic=nic,
+            latency_ns=100,
+        )
+        plane = build(spec)
+        plane.forward(0, Marker(1))
+        plane.forward(1, Marker(1))
+        seen.append([(n.channel, n.first) for n in run(plane, 200)])
+
+    assert seen == [[(1, True), (0, False)], [(0, True), (1, False)]]
+
+
+def test_E1_a_line_delivers_one_message_per_event(build):
+    """Two markers arrive together: at the notice of the first, the second has not arrived."""
+    plane = build(world([source(parallelism=2, total=0), vertex(parallelism=2)], [edge()], latency_ns=100))
+    plane.hold(3)
+    plane.forward(0, Marker(1))
+    plane.forward(1, Marker(1))
+    notice = next_notice(plane)
+
+    assert (notice.time, notice.task) == (100, 2)
+    assert column(plane.channels(), "received") == [0, 0]
+
+    run(plane, 101)
+
+    assert column(plane.channels(), "received") == [0, 1]
+
+
+def test_E1_forward_lines_before_the_flush_timer(build):
+    """A marker arrives when task 0 is due to flush: at its notice the open buffer is unsent."""
+    vertices = [source("a", total=1), source("b", total=0), vertex("c"), vertex("d")]
+    plane = build(world(vertices, [edge(0, 2, size=30), edge(1, 3)], buffer_timeout_ns=100_000, latency_ns=100))
+    flush = phase(100_000, "flush", "a", 0)
+    run(plane, flush - 100)
+    plane.forward(1, Marker(1))
+    notice = next_notice(plane)
+
+    assert (flush, 30, 0) == (notice.time, *channel(plane, 0, "written", "sent"))
+
+    run(plane, flush + 1)
+
+    assert channel(plane, 0, "sent") == 30
 
 
 def test_E1_the_flush_timer_before_the_debloat_timer(build):
@@ -44,6 +139,85 @@ def test_E1_the_flush_timer_before_the_debloat_timer(build):
     assert int(plane.gates()[0]["buffer_bytes"]) == 30 * 16 // 10 // 2
 
 
+def test_E1_flush_timers_by_task(build):
+    """Two tasks flush at the same instant on one line: task 0 first."""
+
+    def phases(seed):
+        return [1 + ((draw(stream(seed, "flush", "a", i), 0) * 50) >> 32) for i in (0, 1)]
+
+    seed = next(seed for seed in range(10**4) if 10 < phases(seed)[0] == phases(seed)[1])
+    vertices = [source(parallelism=2, total=1), vertex(parallelism=2)]
+    plane = build(world(vertices, [edge(size=30)], (0, 0, 1, 2), nic=(1, 1), buffer_timeout_ns=50, seed=seed))
+    run(plane, phases(seed)[0] + 31)
+
+    assert column(plane.channels(), "arrived") == [30, 0]
+
+
+def test_E2_the_first_turns_are_by_number(build):
+    plane = build(world([source(parallelism=3), vertex()], [edge(ship=Ship.GLOBAL)]))
+    for t in (2, 0, 3, 1):
+        plane.interrupt(t)
+
+    assert [n.task for n in run(plane, 1)] == [0, 1, 2, 3]
+
+
+def test_E2_first_in_first_out(build):
+    """Woken 2, 0, 1: they report 2, 0, 1."""
+    plane = build(world([source(parallelism=3, total=0), vertex()], [edge(ship=Ship.GLOBAL)]))
+    run(plane, 10)
+    for t in (2, 0, 1):
+        plane.interrupt(t)
+
+    assert [n.task for n in run(plane, 20)] == [2, 0, 1]
+
+
+def test_E2_an_item_stands_on_the_list_once(build):
+    """Interrupted and given a priority marker, the idle reader keeps its place before task 0."""
+    plane = build(pipe(total=0))
+    run(plane, 10)
+    plane.interrupt(1)
+    plane.interrupt(0)
+    plane.interrupt(1)
+
+    assert [n.task for n in run(plane, 20)] == [1, 0]
+
+
+def test_E2_the_work_list_is_emptied_before_the_next_event(build):
+    """Both sources end at 10; what task 0 wrote is in service at its reader before task 1 writes."""
+    plane = build(world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge()]))
+    run(plane, 5)
+    plane.interrupt(2)
+    run(plane, 6)
+    plane.interrupt(1)
+
+    assert Notice(10, NoticeKind.EXHAUSTED, 0) == plane.advance(100)
+    assert column(plane.tasks(), "served") == [1, 0, 0, 0]
+
+
+def test_E3_control_before_data(build):
+    """The record that ends at 10 has not ended for a control event at 10."""
+    plane = build(pipe())
+
+    assert Notice(10, NoticeKind.QUIET) == plane.advance(10)
+    assert (plane.now, task(plane, 0, "served")) == (10, 0)
+    assert plane.advance(10).kind == NoticeKind.QUIET  # nothing runs at 10 before time goes on
+    assert task(plane, 0, "served") == 0
+
+    plane.advance(11)
+
+    assert task(plane, 0, "served") == 1
+
+
+def test_E3_work_at_the_present_waits_for_time_to_go_on(build):
+    """A verb appends work; it runs when `until` lies beyond now."""
+    plane = build(pipe(total=0))
+    run(plane, 10)
+    plane.interrupt(0)
+
+    assert plane.advance(10).kind == NoticeKind.QUIET
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(11)
+
+
 def test_E3_pending_notices_come_first_whatever_until_is(build):
     """A FINAL completes a count: two notices of one turn; the second is returned without any step."""
     plane = build(world([source(parallelism=2, total=0), vertex()], [edge(ship=Ship.GLOBAL)]))
@@ -59,6 +233,48 @@ def test_E3_pending_notices_come_first_whatever_until_is(build):
 
     assert (10, 5, received) == (notice.time, notice.number, channel(plane, 1, "received"))
     assert plane.advance(20).number == 6
+
+
+def test_E3_a_verb_between_pending_notices_acts_before_any_step(build):
+    """Held at its notice, the task does not begin the record that waits for it."""
+    plane = build(pipe(total=1))
+    run(plane, 5)
+    plane.forward(0, Marker(1))  # ahead of the record
+    notice = next_notice(plane)
+    plane.hold(1)
+    run(plane, 100)
+
+    assert (notice.time, *task(plane, 1, "state", "served")) == (5, ThreadState.HELD, 0)
+
+
+def test_E4_hold_drops_the_wake_up(build):
+    """Due at 25 and held from 15 to 40: nothing happens at 25; served at 50."""
+    plane = build(world([source(every=25), vertex()], [edge()]))
+    run(plane, 15)
+    plane.hold(0)
+    run(plane, 40)
+
+    assert task(plane, 0, "state", "served") == (ThreadState.HELD, 1)
+
+    plane.release(0)
+
+    assert state(plane, 0) == ThreadState.HELD  # until its turn
+
+    run(plane, 51)
+
+    assert task(plane, 0, "served") == 2
+
+
+def test_E4_an_interrupted_held_task_reports_after_its_release(build):
+    plane = build(pipe())
+    plane.hold(0)
+    plane.interrupt(0)
+
+    assert run(plane, 50) == []
+
+    plane.release(0)
+
+    assert [Notice(50, NoticeKind.SAFE, 0)] == run(plane, 55)
 
 
 def test_E4_release_stands_behind_the_work_already_there(build):

@@ -6,7 +6,7 @@ import pytest
 
 from sim.plane.interface import Notice, NoticeKind, ThreadState
 from sim.plane.spec import Wait
-from tests.plane.lab import edge, run, source, task, vertex, world
+from tests.plane.lab import edge, pool, run, source, task, vertex, world
 
 ALWAYS, NEVER = 1 << 32, 0
 
@@ -41,6 +41,20 @@ def test_W3_in_poll_a_source_catches_up_like_others(build):
     assert task(plane, 0, "served") == 3
     run(plane, 311)
     assert task(plane, 0, "served") == 4
+
+
+@pytest.mark.parametrize(
+    ("waits", "state", "used"),
+    [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.POLL, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 1)],
+)
+def test_W3_with_the_lock_a_source_does_not_look_at_its_output(build, waits, state, used):
+    """It is blocked within a record, and has no overdraft (O1): its pool is no larger than that of others."""
+    plane = build(pair(waits))
+    plane.hold(1)
+    run(plane, 500)
+
+    assert state == task(plane, 0, "state")
+    assert used == pool(plane)
 
 
 @pytest.mark.parametrize("behind", [False, True])

@@ -37,6 +37,16 @@ def sizes(plane, times):
     return seen
 
 
+def test_D1_gates_measure_at_a_drawn_phase(build):
+    """Nothing was ever read: the rate is 0 and the first run already shrinks the buffers."""
+    options = Debloating(period_ns=1000, target_ns=1000, samples=3, threshold_percent=10, min_bytes=10)
+    plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=800))
+    first = phase(1000, "debloat", "0-1", 0)
+
+    assert sizes(plane, [first - 1, first, first + 999, first + 1000]) == [800, 400, 400, 200]
+    assert channel(plane, 0, "buffer_bytes") == 200
+
+
 @pytest.mark.parametrize("local", [False, True])
 def test_D2_D3_the_size_follows_the_rate(build, local):
     """A reader that is always in service from 10 on: 100 bytes per 40 ns, as many buffers in use as wait for it."""
@@ -196,6 +206,27 @@ def test_W1_each_source_has_its_own_segments(build):
     assert served == [(0, 0), (1, 1), (2, 1), (4, 2), (10, 2), (10, 3), (11, 4), (11, 5)]
 
 
+def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
+    """Two sources with an open buffer each: each is flushed at its own phase."""
+    spec = world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge(size=30)], buffer_timeout_ns=100_000)
+    plane = build(spec)
+    for i in sorted((0, 1), key=lambda i: phase(100_000, "flush", "a", i)):
+        at = phase(100_000, "flush", "a", i)
+        run(plane, at)
+        assert channel(plane, i, "sent") == 0
+        run(plane, at + 1)
+        assert channel(plane, i, "sent") == 30
+
+
+def test_F1_the_timer_comes_again(build):
+    """A record every 1000 ns, written 10 later: every flush but one before the first record finds something to send."""
+    plane = build(world([source(every=1000), vertex()], [edge(size=10)], buffer_timeout_ns=1000))
+    run(plane, 20_000)
+    flushes = [t for t in range(phase(1000, "flush", "a", 0), 20_000, 1000) if t > 10]
+
+    assert len(flushes) == task(plane, 0, "buffers_out")
+
+
 def fold(values):
     d = 1
     for x in values:
@@ -217,6 +248,24 @@ def test_G1_a_channel_folds_sending_arrival_and_taking(build, local, events):
         order = [(10, *a), (20, *b), (1010, *a), (1010, *a), (1020, *b), (1020, *b)]
 
     assert fold([x for row in order for x in row]) == channel(plane, 0, "digest")
+
+
+def test_G1_a_task_folds_its_changes_of_state(build):
+    """IDLE at first, BUSY at 0, IDLE at 10, BUSY at 50, IDLE at 60; staying BUSY is no change."""
+    plane = build(world([source(every=50, total=2), vertex()], [edge()], digests=True))
+    run(plane, 1000)
+
+    assert fold([0, ThreadState.BUSY, 10, ThreadState.IDLE, 50, ThreadState.BUSY, 60, ThreadState.IDLE]) == task(
+        plane, 0, "digest"
+    )
+
+
+def test_G1_without_digests_nothing_is_folded(build):
+    plane = build(pipe(total=3))
+    run(plane, 1000)
+
+    assert column(plane.channels(), "digest") == [1]
+    assert column(plane.tasks(), "digest") == [1, 1]
 
 
 def test_D4_an_open_buffer_keeps_its_capacity(build):

@@ -45,6 +45,7 @@ from sim.plane.text.channels import (
     pollable,
     put_on_line,
     resume_sender,
+    touch,
     withdraw,
 )
 from sim.plane.text.counting import settle_gate
@@ -493,9 +494,11 @@ def seek_record(w: PlaneState, c: int) -> None:
 
 
 def recover_output(w: PlaneState, c: int) -> None:
-    """Closed buffers from `sent` to `written` (P6)."""
+    """Closed buffers from `sent` to `written` (P6).  No flush has seen them: the next one, of whichever record, does (O6)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
+    if ch.written > ch.sent:
+        touch(w, ch.partition, c)
     end = ch.sent
     while end < ch.written:
         end += w.g.segment_bytes
