@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sim.plane import build
 from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec, Wait, layout
 from tests.oracle import ReferencePlane
-from tests.plane.failing import Fault, FailingScript, cutting_scripts, drive_failing, failing_scripts, parting, recover
+from tests.plane.failing import FailingScript, Fault, cutting_scripts, drive_failing, failing_scripts, parting, recover
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import EXAMPLES, SHAPES, worlds
 
