@@ -17,6 +17,7 @@ from sim.results.formats import MISSING, ms_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import FALLS_SHORT, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
+from sim.results.tables import TOO_MANY_FAILED
 
 # ---- Single checkpoints of a strategy, for sentences: the median one, the slowest one, the first upload, one that failed.
 #
@@ -79,8 +80,9 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
         for i in np.flatnonzero(is_failure):
             failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
-    recoveries = pd.concat([tables["recoveries"][["kind", "restored_checkpoint"]] for tables in runs])
-    restored = recoveries.loc[recoveries["kind"] == "checkpoints", "restored_checkpoint"]
+    recoveries = pd.concat([tables["recoveries"][["cause", "restored_checkpoint"]] for tables in runs])
+    is_by_failures = recoveries["cause"].astype(str).str.startswith(TOO_MANY_FAILED)
+    restored = recoveries.loc[is_by_failures, "restored_checkpoint"]
     counted.sort()
     in_a_row = max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0)
     reasons = sorted(failures, key=lambda reason: (-len(failures[reason]), reason))

@@ -301,6 +301,10 @@ def _names(snapshots: Iterable[StoredSnapshot]) -> str:
 # Times are ns on the run's clock, -1 = did not happen (yet, or because a later failure took the tasks over).
 
 
+TOO_MANY_FAILED = "tolerable failed checkpoints exceeded"
+"""The beginning of the cause of a restart because more checkpoints in a row failed than are tolerated."""
+
+
 @dataclass(slots=True)
 class RecoveryStats:
     """The measurements of one restart."""

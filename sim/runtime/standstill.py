@@ -14,7 +14,7 @@ from sim.model.job import Vertex
 from sim.plane.interface import DataPlane, ThreadState, channels_in
 from sim.plane.spec import Layout
 from sim.protocol.recovery import Restarted, find_restart_loop
-from sim.results.tables import RecoveryStats
+from sim.results.tables import TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.context import Context
 from sim.runtime.ports import TaskPort
 
@@ -26,7 +26,7 @@ _INJECTED = "killed"  # ... but this one
 _CHANGE = {
     "flush": "write less per checkpoint, or give a request more time or attempts (storage.retry)",
     "restore": "give a request more time or attempts (storage.retry)",
-    "tolerable failed checkpoints exceeded": "give checkpoints more time (checkpoint.timeout) or tolerate failures (tolerable-failed)",
+    TOO_MANY_FAILED: "give checkpoints more time (checkpoint.timeout) or tolerate failures (tolerable-failed)",
 }
 _HANGS = "more time does not help, as tasks wait for each other: take aligned barriers"
 

@@ -27,7 +27,7 @@ from sim.protocol.coordinator_messages import (
 from sim.protocol.options import BarrierOptions, FailureReason
 from sim.protocol.task_finishing import Finishing
 from sim.results.journal import Happening
-from sim.results.tables import CheckpointStats
+from sim.results.tables import TOO_MANY_FAILED, CheckpointStats
 from sim.runtime.clock import begin
 from sim.runtime.context import Contents, Context
 from sim.runtime.host_loop import HostLoop
@@ -293,9 +293,7 @@ class CoordinatorHost:
             case coordinator_messages.FailJob():
                 task = -1 if command.task is None else command.task
                 self._note(Happening.JOB_FAILED, task=task, number=int(command.stopping), detail=command.reason.name)
-                what = (
-                    "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"
-                )
+                what = "the savepoint to stop with failed" if command.stopping else TOO_MANY_FAILED
                 self.fail_job(f"{what}: {command.reason.name}", command.task)
             case coordinator_messages.RecordRefused():
                 asked_for = command.kind is RequestKind.SAVEPOINT

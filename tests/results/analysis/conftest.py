@@ -113,9 +113,9 @@ class Made:
                 )
         return self
 
-    def restart(self, *, kind="checkpoints", restored=0):
+    def restart(self, *, cause="tolerable failed checkpoints exceeded: CHECKPOINT_EXPIRED", restored=0):
         row = {column.name: 0 for column in TABLES["recoveries"]}
-        self.recoveries.append(row | {"kind": kind, "restored_checkpoint": restored})
+        self.recoveries.append(row | {"cause": cause, "restored_checkpoint": restored})
         return self
 
     def task(self, vertex, busy, index=0, records=0):

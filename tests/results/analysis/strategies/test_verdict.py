@@ -187,7 +187,7 @@ def test_a_job_that_restarts_for_ever_because_its_checkpoints_hang(made, edges):
 )
 def test_failed_checkpoints_that_restart_the_job(made, edges, restored, expected):
     stuck = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
-    stuck.load(busy=(0.1, 0.5, 0.99)).restart(kind="task-manager")
+    stuck.load(busy=(0.1, 0.5, 0.99)).restart(cause="task manager 0 lost")
     assert "restarts" not in verdict([line("aligned", stuck, edges)])
 
     for checkpoint in restored:
