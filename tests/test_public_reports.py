@@ -203,3 +203,20 @@ def test_transactions_that_brokers_refuse_by_default_are_named(commit, said):
     found = compare(study, jobs=1, check=False).long_transactions
 
     assert [text.partition(" (")[0] for text in found] == said
+
+
+def test_each_strategy_has_its_own_sink():
+    """Connectors may be what differs: what a table format writes is told of the strategies that write one, in any order."""
+    text = (
+        "version: 1\njob: {a: {source: {rate: 10/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, flush: {share: 100 %, files: 1}, "
+        "connector: [CONNECTORS], commit: as-connector}}\ncheckpoint: {interval: 1 s}\n"
+        "storage: {object-store: {latency: 1 ms}}\nrun: {duration: 3 s}\n"
+    )
+    for connectors in ("iceberg-v2, kafka-exactly-once", "kafka-exactly-once, iceberg-v2"):
+        found = compare(loads(text.replace("CONNECTORS", connectors)), jobs=1, check=False)
+        (left_out,) = found.tables_left_out
+
+        assert left_out.endswith(
+            "'out' writes for each commit, at least a manifest, a manifest list and a table metadata file"
+        )
+        assert len(found.long_transactions) == 1

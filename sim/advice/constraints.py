@@ -262,17 +262,15 @@ def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
 
 
 def _of_tables(scenario: Scenario) -> Iterator[Caution]:
-    sinks = sinks_of(scenario)
-    for vertex in table_sinks(scenario.job):
-        if (kind := sinks.get(vertex)) is not None:
-            text = (
-                f"Each commit of '{vertex}' adds files to the table: {kind.metadata}, at least, beside its data files. What many small "
-                "files cost readers and compaction is not simulated, and the advice does not count it. Where it matters, the longest "
-                "interval whose output is recent enough for you is better than a shorter one with the same durations."
-            )
-            yield Caution(
-                "many small files of the table are not judged", text, f"specification of {kind.title}'s table format"
-            )
+    for vertex, kind in table_sinks(scenario.job).items():
+        text = (
+            f"Each commit of '{vertex}' adds files to the table: {kind.metadata}, at least, beside its data files. What many small "
+            "files cost readers and compaction is not simulated, and the advice does not count it. Where it matters, the longest "
+            "interval whose output is recent enough for you is better than a shorter one with the same durations."
+        )
+        yield Caution(
+            "many small files of the table are not judged", text, f"specification of {kind.title}'s table format"
+        )
 
 
 def _unknown_sinks(unknown: Sequence[str]) -> Caution:

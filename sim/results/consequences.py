@@ -159,6 +159,8 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     found = LongSavepoint(
         int(row["id"]), str(row["savepointFormat"]).lower(), float(row["end_to_end_duration"]), is_alone
     )
+    if not is_alone:
+        return found
     later = rows[is_periodic(rows) & (rows["trigger_timestamp"] >= ended).to_numpy()].sort_values("trigger_timestamp")
     ends, following = [ended], 0
     for triggered, took in zip(later["trigger_timestamp"], later["end_to_end_duration"], strict=True):
@@ -166,7 +168,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
             break
         ends.append(triggered + took)
         following += 1
-    if not is_alone or following < _MIN_FOLLOWING:
+    if following < _MIN_FOLLOWING:
         return found
     until = np.nanmax(ends)
     seconds, lags = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3

@@ -217,9 +217,7 @@ def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
             "until_s": line.until_s,
         }
         | {"last_trigger_s": line.last_trigger_s, **_finish(line.finish)}
-        | dict(
-            zip(_OVERLOAD, (math.nan, math.nan, math.nan) if line.overload is None else line.overload[:3], strict=True)
-        )
+        | {f"overload_{name}": getattr(line.overload, name, math.nan) for name in _OVERLOAD}
         for line in strategies
     ]
     return pd.DataFrame(rows)
@@ -256,7 +254,7 @@ def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]
     return ["strategy", *header], [[row[0], *(row[1 + i] for i in shown)] for row in rows]
 
 
-_OVERLOAD = ("overload_emitted_per_second", "overload_due_per_second", "overload_until_s")
+_OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
 """Columns of a job that does not keep up; the last one: until when that was looked at, NaN: to the end."""
 
 

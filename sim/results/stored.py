@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.model.job import Job
+from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, Prices
-from sim.model.sinks import SINKS
+from sim.model.sinks import SINKS, SinkKind
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
@@ -31,10 +31,15 @@ def unlimited_text(unlimited_bytes: float) -> str:
     return f"{written}, as storage has no limit: how long it takes is unknown until you write storage.bandwidth"
 
 
-def table_sinks(job: Job) -> list[str]:
-    """The vertices that write tables whose own metadata no number of requests, bytes or cost has."""
-    found = ((vertex.name, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
-    return [name for name, kind in found if kind is not None and kind.metadata]
+def table_sinks(job: Job) -> dict[str, SinkKind]:
+    """By vertex the tables that it writes, whose own metadata no number of requests, bytes or cost has."""
+    return {name: kind for name, (_, kind) in known_sinks(job).items() if kind.metadata}
+
+
+def known_sinks(job: Job) -> dict[str, tuple[Vertex, SinkKind]]:
+    """By name the vertices whose connector is known."""
+    found = ((vertex, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
+    return {vertex.name: (vertex, kind) for vertex, kind in found if kind is not None}
 
 
 @dataclass(frozen=True, slots=True)

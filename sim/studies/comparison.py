@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,6 @@ from sim.model.job import Job, Vertex, key_groups
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
-from sim.model.sinks import SINKS
 from sim.model.text import capitalised, listed
 from sim.model.units import format_duration
 from sim.protocol.recovery import outages
@@ -39,6 +38,7 @@ from sim.results.side_by_side import StrategyRow, singles, table
 from sim.results.stored import (
     StorageUse,
     commits_per_hour,
+    known_sinks,
     rolled_back_sentences,
     storage_use,
     storage_use_table,
@@ -423,62 +423,55 @@ class Comparison:
             name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1) for name, rows in found.items() if rows
         }
 
+    @property
+    def _jobs(self) -> Iterator[Job]:
+        """The job of each strategy: connectors may be what differs."""
+        return (results[0].scenario.job for results in self.results.values())
+
     @cached_property
     def replays(self) -> list[str]:
         """By sink: what readers see of records that a restart had the job process again, where that is more than once."""
-        vertices = {
-            vertex.name: vertex for results in self.results.values() for vertex in results[0].scenario.job.vertices
-        }
-        kinds = {
-            name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None
-        }
-        restarted = {
-            name for name, results in self.results.items() if any(not result.recoveries.empty for result in results)
-        }
-        if not restarted:
+        if all(result.recoveries.empty for results in self.results.values() for result in results):
             return []
         again = "writes at once: what is replayed after a restart is written again"
-        twice = [f"'{name}' {again}" for name, kind in kinds.items() if kind.committer == "none"]
-        committed = [name for name in kinds if vertices[name].commit is not None]
-        return [*twice, *(f"'{name}': {readers}" for name in committed if (readers := kinds[name].readers))]
+        sinks = dict(pair for job in self._jobs for pair in known_sinks(job).items())
+        twice = [f"'{name}' {again}" for name, (_, kind) in sinks.items() if kind.committer == "none"]
+        committed = [(name, kind.readers) for name, (vertex, kind) in sinks.items() if vertex.commit is not None]
+        return [*twice, *(f"'{name}': {readers}" for name, readers in committed if readers)]
 
     @cached_property
     def long_transactions(self) -> list[str]:
         """Sinks whose transactions may stay open for longer than a broker allows by default."""
-        found = {
-            vertex.name: (vertex.commit.transaction_timeout_ns, kind)
-            for results in self.results.values()
-            for vertex in results[0].scenario.job.vertices
-            if vertex.commit is not None and (kind := SINKS.get(vertex.known_connector)) is not None
-        }
-        return [
-            f"'{name}' asks for transactions of {ms_text(timeout_ns / 1e6)} ({kind.timeout}): the job does not start unless the broker "
-            f"allows it; commit.transaction-timeout: {ms_text(kind.broker_allows_ns / 1e6)} shows what a shorter one loses"
-            for name, (timeout_ns, kind) in found.items()
-            if timeout_ns is not None and kind.broker_allows_ns is not None and timeout_ns > kind.broker_allows_ns
-        ]
+        found: dict[str, None] = {}  # a sentence each, in the order of the strategies
+        for name, (vertex, kind) in (pair for job in self._jobs for pair in known_sinks(job).items()):
+            asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
+            if asked_ns is not None and kind.broker_allows_ns is not None and asked_ns > kind.broker_allows_ns:
+                allowed = ms_text(kind.broker_allows_ns / 1e6)
+                found[
+                    f"'{name}' asks for transactions of {ms_text(asked_ns / 1e6)} ({kind.timeout}): the job does not start unless the "
+                    f"broker allows it; commit.transaction-timeout: {allowed} shows what a shorter one loses"
+                ] = None
+        return list(found)
 
     @cached_property
     def tables_left_out(self) -> list[str]:
         """What table formats do with storage that no number has: their own metadata, and commits without data."""
-        vertices = {
-            vertex.name: vertex for results in self.results.values() for vertex in results[0].scenario.job.vertices
-        }
-        kinds = {
-            name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None
-        }
-        tables = sorted({name for results in self.results.values() for name in table_sinks(results[0].scenario.job)})
+        vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
+        tables = [pair for job in self._jobs for pair in table_sinks(job).items()]
         found = []
         if tables and any(use.has_requests for use in self.storage_use.values()):
-            written = {kinds[name].metadata for name in tables}
+            written = {kind.metadata for _, kind in tables}
             least = f", at least {written.pop()}" if len(written) == 1 else ""
-            names = listed([f"'{name}'" for name in tables])
+            names = listed([f"'{name}'" for name in sorted({name for name, _ in tables})])
             found.append(
                 f"Requests, bytes and cost are without the metadata that {names} writes for each commit{least}"
             )
         committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
-        if len(committing) != 1 or committing[0] not in kinds or kinds[committing[0]].component != "iceberg":
+        if len(committing) != 1:
             return found  # of several it is not known which had no data
+        sinks = [known_sinks(job).get(committing[0]) for job in self._jobs]
+        if any(sink is None or sink[1].component != "iceberg" for sink in sinks):
+            return found
         for line in self.strategies:
             completed, commits = (
                 line.summary.completed,

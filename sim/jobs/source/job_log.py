@@ -221,14 +221,14 @@ Failure = LogCheckpoint | LogRefusal
 def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
     """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _CAUSE.search(line)):
-        failure.cause = masked_text(match["why"]).rstrip(". \n\r")[:200]
+        failure.cause = _told(match["why"])
         return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
             if failure.reason in ("", "failed"):
                 _explain(failure, match["why"])
             elif isinstance(failure, LogCheckpoint):
-                failure.cause = masked_text(match["why"]).rstrip(". \n\r")[:200]
+                failure.cause = _told(match["why"])
             return failure
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
@@ -258,12 +258,17 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
     return failure if at_ms < 0 else None  # a stack trace has no times
 
 
+def _told(text: str) -> str:
+    """Words of a log, without secrets, line ends and what is longer than a line."""
+    return masked_text(text).rstrip(". \n\r")[:200]
+
+
 def _explain(failure: Failure, why: str) -> None:
     """Set the reason, in Flink's words, and the task that it names."""
     why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     found, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = found["reason"] if found else NOT_RUNNING if task else why
-    failure.reason = masked_text(reason).rstrip(". ")[:200]
+    failure.reason = _told(reason)
     if isinstance(failure, LogRefusal) and task is not None:
         failure.task = masked_text(task["task"])[:200]
 
