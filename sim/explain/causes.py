@@ -163,7 +163,7 @@ class Causes:
         if self._overtook(part):
             return f"it overtook data, and waited for the thread of {self._task(part.task)}"
         if self._is_open(part):
-            return f"{self._ahead(part)}, and was not drained when the checkpoint was given up"
+            return f"{self._ahead(part)}, and was not drained {self._until}"
         return f"{self._ahead(part)}, drained at {bytes_text(row.total * SECOND / part.duration_ns)}/s"
 
     def _firing(self, part: PathPart) -> str | None:
@@ -208,7 +208,7 @@ class Causes:
         name = one_line("/".join(map(str, longest.name)), 60)
         what = f"file {name}" if len(files) == 1 else f"{len(files)} files one after the other, the longest {name}"
         if any(file.durable_ns is None or file.durable_ns > parts[-1].end_ns for file in files):
-            text = f"{what} was not durable when the checkpoint was given up"
+            text = f"{what} was not durable {self._until}"
         else:
             text = f"{what}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
         slow = self.slow(parts)
@@ -264,10 +264,17 @@ class Causes:
 
     @property
     def _end_ns(self) -> int:
+        """The last acknowledgement, the failure, or, of a checkpoint under way, the end of the run."""
+        if self._stats.status == "IN_PROGRESS":
+            return self.context.env.now
         return max(self._stats.latest_ack_ns, self._stats.failed_ns)
 
+    @property
+    def _until(self) -> str:
+        return "when the run ended" if self._stats.status == "IN_PROGRESS" else "when the checkpoint was given up"
+
     def _is_open(self, part: PathPart) -> bool:
-        return self._stats.status == "FAILED" and part.end_ns == self._stats.failed_ns
+        return self._stats.status != "COMPLETED" and part.end_ns == self._end_ns
 
     def _time(self, happening: Happening, task: int) -> int | None:
         story = self.instance.path_finder().story(self.checkpoint)

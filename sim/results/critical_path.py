@@ -77,13 +77,14 @@ class PathPart(NamedTuple):
 class CriticalPath:
     """The critical path of a checkpoint.
 
-    `parts` reach from the trigger to the last acknowledgement, or to the failure; `after` from there to the last commit.
+    `parts` reach from the trigger to the last acknowledgement, to the failure, or, of a checkpoint under way, to the end of the run;
+    `after` from the last acknowledgement to the last commit.
     """
 
     checkpoint: int
     parts: tuple[PathPart, ...]
     after: tuple[PathPart, ...] = ()
-    is_open: bool = False  # the checkpoint was given up: the last part would have been longer, by an unknown time
+    is_open: bool = False  # the checkpoint did not complete: the last part would have been longer, by an unknown time
 
     @property
     def begin_ns(self) -> int:
@@ -148,23 +149,28 @@ def critical_path(
     graph: Graph,
     files: FilesOf = lambda *_: (),
     commits: Mapping[int, int] | None = None,
+    *,
+    ended_ns: int,
 ) -> CriticalPath:
-    """`story`: all entries about the checkpoint, in order; `commits`: by task, what a commit takes [ns]."""
-    search = _Search(stats, story, graph, files)
-    match stats.status:
-        case "COMPLETED":
-            return CriticalPath(stats.number, search.completed(), search.after(commits or {}))
-        case "FAILED":
-            return CriticalPath(stats.number, search.given_up(), is_open=True)
-        case _:
-            return CriticalPath(stats.number, ())
+    """Return the critical path of one checkpoint.
+
+    `story`: all entries about the checkpoint, in order; `commits`: by task, what a commit takes [ns]; `ended_ns`: the end of the run,
+    up to which the path of a checkpoint under way leads.
+    """
+    search = _Search(stats, story, graph, files, ended_ns)
+    if stats.status == "COMPLETED":
+        return CriticalPath(stats.number, search.completed(), search.after(commits or {}))
+    return CriticalPath(stats.number, search.cut_off(), is_open=True)
 
 
 class _Search:
     """The search for the path of one checkpoint, from its end backwards."""
 
-    def __init__(self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf) -> None:
+    def __init__(
+        self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf, ended_ns: int
+    ) -> None:
         self.stats = stats
+        self._cut_off_ns = stats.failed_ns if stats.status == "FAILED" else ended_ns
         self._subtasks = stats.subtasks
         self.graph = graph
         self.files = files
@@ -213,9 +219,9 @@ class _Search:
             ]
         return tuple(part for part in parts if part.duration_ns > 0)
 
-    def given_up(self) -> tuple[PathPart, ...]:
-        """Back from the failure: to the task that declined, or the one that kept the others waiting for longest."""
-        end_ns = self.stats.failed_ns
+    def cut_off(self) -> tuple[PathPart, ...]:
+        """Back from the failure or the end of the run: to the task that declined, or the one that kept the others waiting for longest."""
+        end_ns = self._cut_off_ns
         declined = [
             task
             for happening, task in self._times

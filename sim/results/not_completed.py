@@ -265,12 +265,12 @@ def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tu
     for row in rows[rows["status"] != "COMPLETED"].to_dict("records"):
         kind = "savepoint " if row["savepointFormat"] else ""
         if row["status"] == "IN_PROGRESS":
-            yield f"{kind}under way at the end", end_ms - row["trigger_timestamp"], paths.iloc[:0]
-            continue
+            fate, lasted_ms = "under way at the end", end_ms - row["trigger_timestamp"]
+        else:
+            message, lasted_ms = row["failure_message"], row["end_to_end_duration"]
+            fate = "expired" if message == EXPIRED else "interrupted" if message in INTERRUPTIONS else "failed"
         way = paths[paths["id"] == row["id"]]
-        message = row["failure_message"]
-        fate = "expired" if message == EXPIRED else "interrupted" if message in INTERRUPTIONS else "failed"
-        yield kind + fate, row["end_to_end_duration"], way[way["x_job"] == row["x_job"]] if "x_job" in row else way
+        yield kind + fate, lasted_ms, way[way["x_job"] == row["x_job"]] if "x_job" in row else way
 
 
 def _of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:

@@ -29,7 +29,7 @@ FINALISATION = "finalisation"
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """A checkpoint that is over."""
+    """One checkpoint of a strategy."""
 
     number: int  # its id
     job: int | None  # number of its job; None: the run has only one
@@ -38,7 +38,7 @@ class Single:
     written_bytes: float
     persisted_bytes: float
     path: BarrierPath
-    cut_off: str = ""  # the part of its path that its failure cut off; empty: it completed
+    cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
 
     def __str__(self) -> str:
         """``checkpoint 7``, ``checkpoint 7 of job 1``, ``checkpoint 7 of replication 0``."""
@@ -55,6 +55,7 @@ class Singles(NamedTuple):
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first that failed for the most frequent reason
+    under_way: Single | None = None  # when the run ended, for the longest
     # (reason, how many), the most frequent first; without what a restart or the end interrupted
     failures: tuple[tuple[str, int], ...] = ()
     in_a_row: int = 0  # failures without a completed checkpoint between them, at most
@@ -67,6 +68,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
     firsts: list[tuple[int, int]] = []
     failures: dict[str, list[tuple[int, int]]] = {}  # by reason
+    under_way: list[tuple[float, int, int]] = []  # trigger, run, position in its table
     for run, tables in enumerate(runs):
         rows = tables["checkpoints"]
         is_first = first_uploads(rows)
@@ -80,6 +82,8 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
         for i in np.flatnonzero(is_failure):
             failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
+        is_open = (rows["status"] == "IN_PROGRESS").to_numpy() & is_periodic(rows)
+        under_way += [(float(rows["trigger_timestamp"].iloc[i]), run, int(i)) for i in np.flatnonzero(is_open)]
     recoveries = pd.concat([tables["recoveries"][["cause", "restored_checkpoint"]] for tables in runs])
     is_by_failures = recoveries["cause"].astype(str).str.startswith(TOO_MANY_FAILED)
     restored = recoveries.loc[is_by_failures, "restored_checkpoint"]
@@ -91,6 +95,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         slowest=_single(runs, *max(counted, key=lambda row: row[0])[1:]) if counted else None,
         first_upload=_single(runs, *firsts[0]) if firsts else None,
         failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,
+        under_way=_single(runs, *min(under_way)[1:]) if under_way else None,
         failures=tuple((reason, len(failures[reason])) for reason in reasons),
         in_a_row=in_a_row,
         restarts=len(restored),
@@ -113,16 +118,19 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
     row = tables["checkpoints"].iloc[position]
     job = int(row["x_job"]) if "x_job" in row.index else None
     parts = _of(tables["path"], int(row["id"]), job)
+    is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
     return Single(
         number=int(row["id"]),
         job=job,
         replication=run if len(runs) > 1 else None,
-        duration_ms=float(row["end_to_end_duration"]),
+        duration_ms=float(
+            parts["duration"].sum() / 1e6 if row["status"] == "IN_PROGRESS" else row["end_to_end_duration"]
+        ),
         written_bytes=float(row["checkpointed_size"]),
         persisted_bytes=float(row["persisted_data"]),
         # before the failure, if it was its metadata that was not written
         path=path(parts[parts["part"] != FINALISATION]),
-        cut_off=str(parts["part"].iloc[-1]) if row["status"] == "FAILED" and len(parts) else "",
+        cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
     )
 
 

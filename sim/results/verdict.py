@@ -211,8 +211,7 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
         line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill
     ]
     if not running:
-        is_off = all(line.without_interval for line in lines)
-        return f"No checkpoint was completed or failed after the warm-up: {'set checkpoint.interval' if is_off else 'run longer'}"
+        return _none_ended(lines)
     if any(math.isnan(line.last_trigger_s) for line in running):
         # a few checkpoints are no match for many
         running = [line for line in running if math.isnan(line.last_trigger_s)]
@@ -235,6 +234,20 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     if not is_noise(tail.ms(late), tail.ms(early)):
         return _joined(_tails(late, early, tail), _throughput(early, late))
     return _equal(slow, sound, several)
+
+
+def _none_ended(lines: Sequence[StrategyRow]) -> str:
+    """What the checkpoint that is under way for longest waits for, as none was completed or failed."""
+    text = "No checkpoint was completed or failed after the warm-up"
+    if all(line.without_interval for line in lines):
+        return f"{text}: set checkpoint.interval"
+    found = [(single.duration_ms, line, single) for line in lines if (single := line.singles.under_way) is not None]
+    if not found:
+        return f"{text}: run longer"
+    duration_ms, line, single = max(found, key=lambda item: item[0])
+    several = len(lines) > 1
+    since = f"{_called(line, single, several)} has been under way for {ms_text(duration_ms)} when the run ends, so run longer"
+    return f"{text}: {since}. {_cause_of(line, single, several)}"
 
 
 class _Tail(NamedTuple):

@@ -106,7 +106,12 @@ class Paths:
     def of(self, checkpoint: int) -> CriticalPath:
         """The critical path of a checkpoint.  KeyError: there was no such checkpoint."""
         return critical_path(
-            self.context.stats[checkpoint], self.story(checkpoint), self.graph, self.files, self._commits
+            self.context.stats[checkpoint],
+            self.story(checkpoint),
+            self.graph,
+            self.files,
+            self._commits,
+            ended_ns=self.context.env.now,
         )
 
     def story(self, checkpoint: int) -> Sequence[Entry]:
@@ -114,7 +119,7 @@ class Paths:
         return self.context.journal.at(self._places.get(checkpoint, ()))
 
     def table(self, only: Collection[str] | None = None) -> pd.DataFrame:
-        """All checkpoints that are over; `only`: columns that are asked for."""
+        """The paths of all checkpoints; `only`: columns that are asked for."""
         return frame(
             "path", (row for number in sorted(self.context.stats) for row in self._rows(self.of(number))), only
         )

@@ -69,6 +69,12 @@ class Printed:
         """The row of the checkpoint that a sentence names."""
         return _of_checkpoint(self.run_of(match).checkpoints, match).iloc[0]
 
+    def lasted_ms(self, match: re.Match[str]) -> float:
+        """How long the named checkpoint took, or has been under way."""
+        row = self.row(match)
+        ended_ms = self.run_of(match).ended_ns / 1e6
+        return ended_ms - row["trigger_timestamp"] if row["status"] == "IN_PROGRESS" else row["end_to_end_duration"]
+
     def parts(self, match: re.Match[str]) -> list[dict[str, Any]]:
         """The named checkpoint's critical path until the last acknowledgement."""
         rows = _of_checkpoint(self.run_of(match).path, match)

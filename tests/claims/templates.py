@@ -206,6 +206,10 @@ def nothing_ended(told: Printed, match: re.Match[str]) -> bool:
     return not any(told.durations(runs) or told.failures(runs) for runs in told.all_runs)
 
 
+def under_way(told: Printed, match: re.Match[str]) -> bool:
+    return told.row(match)["status"] == "IN_PROGRESS" and same_ms(match["ms"], told.lasted_ms(match))
+
+
 def runs_on(told: Printed, match: re.Match[str]) -> bool:
     """The job does, for at least three more intervals."""
     for run in (run for runs in told.listed(match["names"]) for run in runs):
@@ -316,13 +320,9 @@ def median_is(told: Printed, match: re.Match[str]) -> bool:
 
 
 def exists(told: Printed, match: re.Match[str]) -> bool:
-    """The named checkpoint is over, and neither a savepoint nor cut short."""
+    """The named checkpoint is neither a savepoint nor cut short by a restart or the end of the job."""
     row = told.row(match)
-    return (
-        row["status"] in ("COMPLETED", "FAILED")
-        and not row["savepointFormat"]
-        and row["failure_message"] not in CUT_SHORT
-    )
+    return not row["savepointFormat"] and row["failure_message"] not in CUT_SHORT
 
 
 def completed(told: Printed, match: re.Match[str]) -> bool:
@@ -352,7 +352,7 @@ def largest(*parts: str) -> Claim:
             and same_ms(match["took"], most if whole else here)
             and (not vertex or 2 * here >= most)
             and (not named.get("load") or load_is(told, match))
-            and (not whole or same_ms(whole, told.row(match)["end_to_end_duration"]))
+            and (not whole or same_ms(whole, told.lasted_ms(match)))
         )
 
     return claim
@@ -704,6 +704,13 @@ TEMPLATES = (
         "none completed or failed",
         r"No checkpoint was completed or failed after the warm-up: (?:run longer|set checkpoint.interval)",
         nothing_ended,
+    ),
+    template(
+        "under way at the end",
+        r"No checkpoint was completed or failed after the warm-up: CHECKPOINT has been under way for (?P<ms>MS) when the run ends, "
+        r"so run longer",
+        nothing_ended,
+        under_way,
     ),
     template(
         "checkpoints end",

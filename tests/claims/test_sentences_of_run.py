@@ -149,6 +149,11 @@ SCENARIOS = {
         "{slow: b, factor: 400, at: 12 s, lasts: 6 s}]",
         duration="30 s",
     ),
+    "the first upload outlasts the run": job(
+        b=", state: {size: 400 MB}",
+        checkpoint=", barriers: [aligned, unaligned]",
+        rest="storage: {dfs: {nodes: 3, bandwidth: 40 MB/s}}",
+    ),
     "none is written": job(
         checkpoint=", tolerable-failed: 100", b=", state: {size: 40 MB}", rest=SLOW_FILES, duration="20 s"
     ),

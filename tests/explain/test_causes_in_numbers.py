@@ -275,6 +275,12 @@ def run_of(*rows, firsts=(), warmup_ms=0, jobs=None):
         ([("COMPLETED", 0, 900), ("COMPLETED", 5, 100), ("COMPLETED", 6, 90)], [1], 5, [1, 3, 2]),
         ([("COMPLETED", 0, 900)], [1], 0, [1]),
         ([("FAILED", 0, 5), ("FAILED", 1, 9), ("IN_PROGRESS", 3, 50)], [], 0, [2]),  # the last that failed
+        (
+            [("IN_PROGRESS", 0, 50), ("IN_PROGRESS", 3, 50)],
+            [],
+            2,
+            [1],
+        ),  # under way for longest, even from before the end of the warm-up
     ],
 )
 def test_the_checkpoints_that_are_looked_at(monkeypatch, rows, firsts, warmup_ms, chosen):
@@ -289,7 +295,7 @@ def test_nothing_to_look_at_is_an_error(monkeypatch):
     monkeypatch.setattr("sim.explain.explanation._first_uploads", lambda _: [])
 
     with pytest.raises(NoCheckpointError, match="after the warm-up"):
-        _typical(run_of(("IN_PROGRESS", 0, 5), ("FAILED", 1, 9), warmup_ms=2))
+        _typical(run_of(("FAILED", 1, 9), warmup_ms=2))
 
 
 JOB = """

@@ -1,7 +1,7 @@
 """The waterfall fits 80 columns, and its numbers are those of the record."""
 
 from sim.explain.close_up import rerun_with_observers
-from sim.explain.explanation import WIDTH, account, accounts, record, sentence, text
+from sim.explain.explanation import WIDTH, account, accounts, duration, record, sentence, text
 from sim.model.schema.study import loads
 
 HOSTILE = "x" * 70
@@ -46,13 +46,19 @@ def test_the_rest_of_the_path_is_no_prediction():
     )["what_if"][0]
 
 
-def test_a_checkpoint_under_way_has_no_account_yet():
+def test_a_checkpoint_under_way_is_explained_up_to_the_end_of_the_run():
     job = "{source: {source: {rate: 10/s, record: 1 kB}}, sink: {input: {source: hash}, snapshot: {async: 60 s}}}"
     (instance,) = rerun_with_observers(
         loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]
     ).instances
 
-    assert sentence(account("it", 0, instance, 1)) == "Checkpoint 1 (it) was still under way when the run ended."
+    found = account("it", 0, instance, 1)
+
+    assert sentence(found) == (
+        f"Checkpoint 1 (it) has been under way for {duration(found.path.duration_ns)}. 100 % of it, {duration(found.longest.duration_ns)}, "
+        "is async work of sink[0]: the operator's own work in the asynchronous part."
+    )
+    assert found.path.parts[-1].end_ns == 3_000_000_000
 
 
 def test_a_checkpoint_of_an_instant_took_no_time():

@@ -14,7 +14,7 @@ def path(*happenings, graph=GRAPH):
     """(kind, ms) of its parts, if the reader acknowledges at 600 ms."""
     story = [Entry(time_ns, happening, 1, task, number) for time_ns, happening, task, number in happenings]
     stats = CheckpointStats(1, 0, 3, "COMPLETED", 600, 3)
-    return [(part.kind, part.duration_ns) for part in critical_path(stats, story, graph).parts]
+    return [(part.kind, part.duration_ns) for part in critical_path(stats, story, graph, ended_ns=0).parts]
 
 
 def test_the_timeout_counts_from_the_trigger():
@@ -97,7 +97,7 @@ def test_a_chain_of_thousands_of_tasks_has_a_path():
         ]
     for what in (Happening.SYNC_FINISHED, Happening.STATE_WRITTEN, Happening.ASYNC_FINISHED, Happening.ACKNOWLEDGED):
         story.append(Entry(last, what, 1, last, 0))
-    parts = critical_path(CheckpointStats(1, 0, last + 1, "COMPLETED", last, last + 1), story, chain).parts
+    parts = critical_path(CheckpointStats(1, 0, last + 1, "COMPLETED", last, last + 1), story, chain, ended_ns=0).parts
 
     assert (PathKind.TRIGGER, 1, [PathKind.QUEUE] * (last - 1)) == (
         parts[0].kind,

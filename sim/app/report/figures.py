@@ -170,18 +170,19 @@ def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]
 
 
 def _stack(tables: Tables) -> pd.DataFrame:
-    """By time of the trigger [s]: seconds per phase, of checkpoints that are over, without first uploads."""
+    """By time of the trigger [s]: seconds per phase, without first uploads and checkpoints under way."""
     import pandas as pd
 
     kinds = {kind: phase for phase, kinds in PHASES.items() for kind in kinds}
     rows = tables["path"][~tables["path"]["acknowledged"].astype(bool)]
     keys = [name for name in ("x_job", "id") if name in rows]
-    uploads = tables["checkpoints"].loc[first_uploads(tables["checkpoints"]), keys]
-    rows = rows[~pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(uploads))]
+    checkpoints = tables["checkpoints"]
+    omitted = checkpoints.loc[first_uploads(checkpoints) | (checkpoints["status"] == "IN_PROGRESS"), keys]
+    rows = rows[~pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(omitted))]
     spent = rows.assign(phase=rows["part"].map(PARTS).map(kinds), seconds=rows["duration"] / 1e9)
     stack = spent.pivot_table(index=keys, columns="phase", values="seconds", aggfunc="sum", fill_value=0.0)
     stack = stack.reindex(columns=list(PHASES), fill_value=0.0)
-    triggers = tables["checkpoints"].set_index(keys)["trigger_timestamp"] / 1e3
+    triggers = checkpoints.set_index(keys)["trigger_timestamp"] / 1e3
     stack.index = triggers.loc[stack.index].to_numpy() if len(stack) else stack.index
     if len(stack) <= _MAX_BARS:
         return stack
