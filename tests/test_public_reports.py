@@ -98,9 +98,15 @@ CASES = {
         ["run", "scenario.yaml", "--no-assumptions"],
         [
             "connector iceberg-v2: job 1 begins from canonical 7 of job 0, which had committed up to checkpoint 11: 120k records",
-            "are read again, 90k of them are committed twice.",
+            "are read again, 90k of them are committed twice, if it has a new job id; one that keeps its id (application mode with",
+            "high availability, Kubernetes operator) drops the output of its checkpoints 8 to 11 for good",
             "its checkpoints 8 to 11 commit nothing, as their numbers are not above 11: a failure before a later one is committed may",
         ],
+        [],
+    ),
+    "08-operator-restarts-healthy-job": (
+        ["run", "scenario.yaml", "--no-assumptions"],
+        ["known defects may apply", "FLINK-34131"],
         [],
     ),
     "12-cdc-without-checkpoints": (
@@ -125,7 +131,10 @@ CASES = {
     ),
     "19-kafka-duplicates-in-the-next-job": (
         ["run", "scenario.yaml"],
-        ["readers need isolation.level=read_committed"],
+        [
+            "readers need isolation.level=read_committed",
+            "commits.again.sum == 0: it is 2 (again: asked for again after a restore: what is visible already is ignored, not",
+        ],
         ["2 bool"],
     ),
     "20-cdc-snapshot-twice-log": (

@@ -17,6 +17,7 @@ from sim.results.columns import Population, columns_of, compute_columns, in_prin
 from sim.results.estimates import Duration, median_of_few, quantiles
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, share_text
 from sim.results.rates import Tables
+from sim.results.tables import EXPIRED
 
 # ---- The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
 #
@@ -96,6 +97,8 @@ class LongSavepoint(NamedTuple):
     number: int
     kind: str  # canonical or native
     duration_ms: float
+    written_bytes: float
+    usual_bytes: float  # the median of what checkpoints write
     is_alone: bool  # no checkpoint is triggered meanwhile, though the interval is shorter
     following: int = 0  # checkpoints after it that were due, each as soon as the one before ends
     followed_ms: float = 0.0  # from its end to theirs
@@ -107,13 +110,14 @@ def late_triggers(
     runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
 ) -> LateTriggers | None:
     """None: the interval is kept, or too few checkpoints show whether it is.  `runs`: replications."""
-    apart, durations = [], []
+    apart, durations, failures = [], [], []
     for run in runs:
         rows = run["checkpoints"][is_periodic(run["checkpoints"])].sort_values("trigger_timestamp")
         jobs = rows["x_job"] if "x_job" in rows else pd.Series(0, rows.index)
         own = rows["trigger_timestamp"].diff()
         apart.append(own[jobs == jobs.shift()])
         durations.append(rows["end_to_end_duration"])
+        failures.append(rows["failure_message"])
     between = pd.concat(apart).dropna()
     if (
         interval_ms < _SHORTEST_MS
@@ -125,7 +129,12 @@ def late_triggers(
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
     elif max_concurrent == 1 and taken_ms > max(interval_ms, median - interval_ms):  # else restarts lie between them
-        why = "each waits for the one before, as max-concurrent is 1"
+        expired = pd.concat(failures) == EXPIRED
+        why = "each waits " + (
+            "until the one before expires"
+            if 2 * expired.sum() > len(expired)
+            else "for the one before, as max-concurrent is 1"
+        )
     else:
         why = ""
     return LateTriggers(median, interval_ms, why)
@@ -148,7 +157,8 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     if done.empty:
         return None
     row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
-    others = rows.loc[is_periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
+    is_usual = is_periodic(rows) & ~first_uploads(rows)
+    others = rows.loc[is_usual, "end_to_end_duration"]
     if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * others.max() if len(others) else 0.0):
         return None
     began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
@@ -157,7 +167,12 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
         and not ((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).any()
     )
     found = LongSavepoint(
-        int(row["id"]), str(row["savepointFormat"]).lower(), float(row["end_to_end_duration"]), is_alone
+        int(row["id"]),
+        str(row["savepointFormat"]).lower(),
+        float(row["end_to_end_duration"]),
+        float(row["checkpointed_size"]),
+        float(rows.loc[is_usual & (rows["status"] == "COMPLETED").to_numpy(), "checkpointed_size"].median()),
+        is_alone,
     )
     if not is_alone:
         return found
@@ -187,7 +202,12 @@ def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, sever
         return ""
     name, savepoint = max(found, key=lambda item: item[1].duration_ms)
     of = f" ({name})" if several else ""
-    text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} takes {ms_text(savepoint.duration_ms)}"
+    text = (
+        f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} writes {bytes_text(savepoint.written_bytes)}"
+    )
+    if not math.isnan(savepoint.usual_bytes):
+        text += f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
+    text += f" and takes {ms_text(savepoint.duration_ms)}"
     if savepoint.is_alone:
         text += ", and no checkpoint is triggered meanwhile"
     if savepoint.following:

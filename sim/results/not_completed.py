@@ -15,6 +15,7 @@ from sim.results.consequences import first_uploads, is_periodic
 from sim.results.estimates import is_noise
 from sim.results.formats import ms_text
 from sim.results.rates import Tables
+from sim.results.tables import EXPIRED
 
 # ---- The time of a checkpoint, split along its critical path (table `path`): what each kind of wait takes, and where most of it passes.
 #
@@ -186,8 +187,6 @@ INTERRUPTIONS = (
     "CHECKPOINT_DECLINED_TASK_CLOSING",
 )
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
-EXPIRED = "CHECKPOINT_EXPIRED"
-"""Reason (likewise) of checkpoints that met their timeout."""
 
 
 _COLUMN = {

@@ -151,7 +151,7 @@ COMMITS = (
         "trigger of the checkpoint -> visible; -1: nothing became visible, or there is no checkpoint",
     ),
     Column("visible_latency", "ms", "oldest of its transactions opened -> visible; -1: nothing became visible"),
-    Column("again", "bool", "after a restore: what was visible before is ignored"),
+    Column("again", "bool", "asked for again after a restore: what is visible already is ignored, not committed twice"),
     Column("lost_records", "records", "of transactions open for longer than their timeout"),
     Column("missing_files", "", "named by the output and not there in full"),
 )

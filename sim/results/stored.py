@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -162,11 +162,12 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
     return (count / hours, files / hours) if hours else (math.nan, math.nan)
 
 
-def rolled_back_sentences(run: Tables, *, twice: int, holds_back: bool) -> Iterator[str]:
-    """Of each job that begins from a snapshot older than the newest commit: what that repeats.
+def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str]) -> Iterator[str]:
+    """Say for each job that begins from a snapshot older than the newest commit what that repeats.
 
     `twice`: records of the run that are committed twice.
-    `holds_back`: its sink commits nothing until the number of the newest commit is passed (`known_issues.toml`, iceberg#10892).
+    `connectors`: of its sinks.  Iceberg's compare numbers of checkpoints with that of the newest commit (`known_issues.toml`,
+    iceberg#10892): iceberg-v1 commits nothing until it is passed, iceberg-v2 drops output if the job keeps its id.
     """
     commits, checkpoints, restarts, restores = (
         run[name] for name in ("commits", "checkpoints", "recoveries", "restores")
@@ -189,7 +190,12 @@ def rolled_back_sentences(run: Tables, *, twice: int, holds_back: bool) -> Itera
             f"job {job} begins from {kind} {number} of job {old_job}, which had committed up to checkpoint {newest}: "
             f"{count_text(replayed)} records are read again{again}"
         )
-        if holds_back and held:
+        if "iceberg-v2" in connectors and twice:
+            text += (
+                f", if it has a new job id; one that keeps its id (application mode with high availability, Kubernetes operator) drops the "
+                f"output of its checkpoints {number + 1} to {newest} for good (iceberg#10892, not simulated)"
+            )
+        if "iceberg-v1" in connectors and held:
             text += (
                 f"; its checkpoints {held[0]} to {held[-1]} commit nothing, as their numbers are not above {newest}: a failure before a "
                 "later one is committed may lose their records (iceberg#10892)"

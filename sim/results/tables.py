@@ -301,6 +301,8 @@ def _names(snapshots: Iterable[StoredSnapshot]) -> str:
 # Times are ns on the run's clock, -1 = did not happen (yet, or because a later failure took the tasks over).
 
 
+EXPIRED = "CHECKPOINT_EXPIRED"
+"""Reason (CheckpointFailureReason) of checkpoints that did not complete before their timeout."""
 TOO_MANY_FAILED = "tolerable failed checkpoints exceeded"
 """The beginning of the cause of a restart because more checkpoints in a row failed than are tolerated."""
 

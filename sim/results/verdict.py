@@ -10,10 +10,10 @@ from sim.model.text import capitalised, listed
 from sim.results.consequences import Finish, late_triggers_sentence, long_savepoint_sentence
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
-from sim.results.not_completed import EXPIRED
 from sim.results.side_by_side import FINALISATION, Single, StrategyRow
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
+from sim.results.tables import EXPIRED
 
 # ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
 
@@ -393,22 +393,25 @@ def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
 def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
     """The largest part of this checkpoint, and its place."""
     way, called = single.path, _called(line, single, several)
-    parts = {
-        "queue": way.queue_ms,
-        "timeout": way.timeout_ms,
-        "alignment": way.alignment_ms,
-        "pre-barrier": way.pre_barrier_ms,
-        "sync": way.sync_ms,
-        "async queue": way.async_queue_ms,
-        "async work": way.async_work_ms,
-        "upload": way.upload_ms,
-        "channel state": way.channel_state_ms,
-        "messages": way.messages_ms,
-    }
+    # by column of the table of strategies, so that both name the same column
+    columns = (
+        {"queue": way.queue_ms, "timeout": way.timeout_ms},
+        {"alignment": way.alignment_ms},
+        {"pre-barrier": way.pre_barrier_ms},
+        {"sync": way.sync_ms},
+        {
+            "async queue": way.async_queue_ms,
+            "async work": way.async_work_ms,
+            "upload": way.upload_ms,
+            "channel state": way.channel_state_ms,
+        },
+        {"messages": way.messages_ms},
+    )
     if single.cut_off == FINALISATION:
         return f"All tasks of {called} acknowledge it, and its metadata cannot be written"
-    if all(math.isnan(value) for value in parts.values()):
+    if math.isnan(way.queue_ms):
         return f"Nothing was recorded of the path of {called} ({_load(line)})"
+    parts = max(columns, key=lambda column: sum(column.values()))
     part = max(parts, key=lambda name: parts[name])
     took = f"{ms_text(parts[part])} of the {ms_text(single.duration_ms)} of {called}"
     queue, join, worker = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'", f"'{way.async_vertex}'"

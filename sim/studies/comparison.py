@@ -507,9 +507,9 @@ class Comparison:
         """What jobs repeat that begin from an older snapshot than the newest that was committed."""
         found = []
         for name, results in self.results.items():
-            holds_back = any(vertex.known_connector == "iceberg-v1" for vertex in results[0].scenario.job.vertices)
+            connectors = {vertex.known_connector for vertex in results[0].scenario.job.vertices}
             twice = sum(violation.records_twice for violation in results[0].violations)
-            sentences = rolled_back_sentences(results[0].tables, twice=twice, holds_back=holds_back)
+            sentences = rolled_back_sentences(results[0].tables, twice=twice, connectors=connectors)
             found += [f"{name}: {text}" for text in sentences]
         return found
 

@@ -20,9 +20,9 @@ from sim.model.scenario import AUTO_WARM_UP, Scenario
 from sim.model.units import MS, SECOND
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, ms_text
-from sim.results.not_completed import EXPIRED
 from sim.results.side_by_side import Single
 from sim.results.summary import WarmUpEnd, median_duration_ms, warm_up
+from sim.results.tables import EXPIRED
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result

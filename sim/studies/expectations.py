@@ -91,7 +91,9 @@ class Expectation:
     def reached(self, value: Value) -> str:
         """``it is 5.7 ms``, or why that is unknown and what to do."""
         if not math.isnan(value.number):
-            return f"it is {value.number:.6g}{f' {self.unit}' if self.unit else ''}"
+            text = f"it is {value.number:.6g}{f' {self.unit}' if self.unit else ''}"
+            flags = [own for own in TABLES.get(self.table, ()) if own.name == self.column and own.unit == "bool"]
+            return text + "".join(f" ({own.name}: {own.meaning})" for own in flags)
         if not value.sample:
             return "it is unknown: nothing was measured"
         needed = f"{self.statistic} needs {self.smallest_sample} rows, there are {value.sample}"

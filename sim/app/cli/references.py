@@ -14,7 +14,14 @@ from sim.app.cli.errors import Code, UserError, print_message
 from sim.app.cli.options import argument, command
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put, show
-from sim.app.verbs.options import JobPlaceOptions, JsonOption, Option, ReadTracesOptions, TraceWindowsOptions
+from sim.app.verbs.options import (
+    FlinkOption,
+    JobPlaceOptions,
+    JsonOption,
+    Option,
+    ReadTracesOptions,
+    TraceWindowsOptions,
+)
 
 if TYPE_CHECKING:
     from sim.app.verbs.traces import ReadTraces
@@ -149,14 +156,16 @@ def list_known_issues(
         str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
     ] = None,
     version: Annotated[str | None, Option("Version of the component (Flink by default).", metavar="VERSION")] = None,
+    flink: FlinkOption = None,
     as_json: Annotated[bool, Option("Print the entries as JSON.", flag="--json")] = False,
     **options: Unpack[JobPlaceOptions],
 ) -> None:
     """List known defects of Flink and of connectors, with versions, workaround and source; for a job, only those that apply or may apply, and why."""
     from sim.app.verbs.findings import HEADER, find_issues
     from sim.app.verbs.importing import place_of, scenarios_of
+    from sim.app.verbs.options import path_of
 
-    scenarios = None if source is None else scenarios_of(place_of([source], options))
+    scenarios = None if source is None else scenarios_of(place_of([source], options), path_of(flink))
     found = find_issues(scenarios, component, version)
     if as_json:
         print(json.dumps(found.facts))

@@ -20,7 +20,7 @@ from sim.jobs.observations import compared
 from sim.jobs.reading import infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, Import, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
-from sim.model.schema.flink_file import FILE, FlinkFile, read_flink_file
+from sim.model.schema.flink_file import FILE, FlinkFile, flink_change, read_flink_file
 from sim.model.schema.flink_text import option_values
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
@@ -264,14 +264,18 @@ def import_job(
     return found
 
 
-def scenarios_of(place: JobPlace) -> Sequence[Scenario]:
-    """The scenarios of a file, or that of a real job.  ScenarioError, RecordingError: it cannot be read."""
+def scenarios_of(place: JobPlace, flink: Path | None = None) -> Sequence[Scenario]:
+    """Return the scenarios of a file, or that of a real job.
+
+    `flink`: a file of Flink's configuration that the scenario file is read with.  ScenarioError, RecordingError: one cannot be read.
+    OptionError: `flink` is given for a real job, whose own configuration is read.
+    """
     name = str(place.sources[0])
-    return (
-        load(name).scenarios
-        if name.endswith((".yaml", ".yml"))
-        else scenarios_of_source(place.read("0 s", listener=Listener()))
-    )
+    if name.endswith((".yaml", ".yml")):
+        return load(name, [] if flink is None else [flink_change(flink, Path(name))]).scenarios
+    if flink is not None:
+        raise OptionError("flink", "is for scenario files: the configuration of a real job is read from the job")
+    return scenarios_of_source(place.read("0 s", listener=Listener()))
 
 
 def scenarios_of_source(source: RecordingSource) -> Sequence[Scenario]:

@@ -195,6 +195,10 @@ class IssueMatch(NamedTuple):
     unsure: tuple[str, ...]  # ... and that may
 
     @property
+    def is_about_written_key(self) -> bool:
+        return any(text.endswith(PREDICATES["key"].sentence.removeprefix("{}")) for text in self.holding)
+
+    @property
     def simulated(self) -> str:
         """Whether the simulation plays it."""
         issue = self.issue
@@ -270,8 +274,9 @@ def count_defects(count: int, what: str = "known defect") -> str:
 
 
 def first_ids(found: Sequence[IssueMatch]) -> str:
-    """``A, B, C, D, E, ...``."""
-    return ", ".join([*(own.issue.id for own in found[:MAX_NAMED]), *["..."] * (len(found) > MAX_NAMED)])
+    """``A, B, C, D, E, ...``: first those about a key of Flink that the job sets, then the worst."""
+    ordered = sorted(found, key=lambda own: not own.is_about_written_key)
+    return ", ".join([*(own.issue.id for own in ordered[:MAX_NAMED]), *["..."] * (len(found) > MAX_NAMED)])
 
 
 class UnsafeIssues(NamedTuple):

@@ -223,3 +223,24 @@ def test_a_component_that_the_job_does_not_name_may_be_a_connector_of_it(ckptsim
     assert "may apply." in found
     assert "are left out" not in found
     assert "flink-cdc#2592" not in none
+
+
+def test_a_deployment_has_keys_that_defects_are_about(ckptsim, job, tmp_path):
+    """FLINK-34131 is about a key of the Kubernetes operator, which the scenario does not set."""
+    deployment = tmp_path / "deployment.yaml"
+    deployment.write_text("kubernetes.operator.cluster.health-check.checkpoint-progress.enabled: 'true'\n")
+
+    found = {
+        options: {row["id"] for row in json.loads(ckptsim("known-issues", job(), *options, "--json").stdout)}
+        for options in ((), ("--flink", str(deployment)))
+    }
+
+    assert "FLINK-34131" not in found[()]
+    assert "FLINK-34131" in found["--flink", str(deployment)]
+
+
+def test_a_deployment_is_for_scenarios(ckptsim, tmp_path):
+    done = ckptsim("known-issues", "http://127.0.0.1:1", "--flink", tmp_path / "deployment.yaml")
+
+    assert done.exit_code == 2
+    assert "--flink: is for scenario files: the configuration of a real job is read from the job" in done.stderr
