@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
@@ -37,9 +38,9 @@ def is_periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 def has_savepoints(run: Tables) -> bool:
-    """Whether a savepoint of the run completed."""
+    """Return whether a savepoint of the run completed or failed."""
     rows = run["checkpoints"]
-    return bool(((rows["status"] == "COMPLETED").to_numpy() & ~is_periodic(rows)).any())
+    return bool(((rows["status"] != "IN_PROGRESS").to_numpy() & ~is_periodic(rows)).any())
 
 
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -128,12 +129,14 @@ def late_triggers(
     taken_ms = float(pd.concat(durations).median())
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
-    elif max_concurrent == 1 and taken_ms > max(interval_ms, median - interval_ms):  # else restarts lie between them
+    elif taken_ms > max_concurrent * max(interval_ms, median - interval_ms):  # else restarts lie between them
         expired = pd.concat(failures) == EXPIRED
         why = "each waits " + (
             "until the one before expires"
             if 2 * expired.sum() > len(expired)
             else "for the one before, as max-concurrent is 1"
+            if max_concurrent == 1
+            else f"for an older one, as max-concurrent is {max_concurrent}"
         )
     else:
         why = ""
@@ -497,6 +500,8 @@ def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True) if tables else runs[0][name]
 
 
+_MAX_RESTARTS = 12
+"""Of more, no table lists each."""
 _RESTART_PHASES = (
     ("detected", "until it is detected"),
     ("cancelled", "until the old tasks are gone"),
@@ -507,20 +512,25 @@ _RESTART_PHASES = (
 
 def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
     """What the longest downtime consists of; `runs`: by label.  Empty: none lasted a second and ended with all tasks at work."""
-    found: list[tuple[float, str, str, float, npt.NDArray[np.float64]]] = []
+    found: list[tuple[float, str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
     for name, tables in runs.items():
         for rows in (run["recoveries"] for run in tables):
             times = rows[["failed", *(phase for phase, _ in _RESTART_PHASES)]].to_numpy(dtype=float)
-            causes, read = rows["cause"].tolist(), rows["restored_bytes"].tolist()
+            causes, sizes = rows["cause"].tolist(), rows[["restored_bytes", "recovered_bytes"]].to_numpy(dtype=float)
             found += [
-                (times[i][-1] - times[i][0], name, causes[i], read[i], np.diff(times[i]))
+                (times[i][-1] - times[i][0], name, causes[i], sizes[i], np.diff(times[i]))
                 for i in np.flatnonzero((np.diff(times, axis=1) >= 0).all(axis=1))
             ]
     if not found or (longest := max(found, key=lambda own: own[0]))[0] < _SHORTEST_MS:
         return ""
-    downtime_ms, name, cause, restored_bytes, spent = longest
+    downtime_ms, name, cause, (restored_bytes, recovered_bytes), spent = longest
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, (_, text) in zip(spent, _RESTART_PHASES, strict=True) if ms > 0)
-    read_text = f" ({bytes_text(restored_bytes)} are read)" if restored_bytes else ""
+    read = [f"{bytes_text(restored_bytes)} are read"] if restored_bytes else []
+    if recovered_bytes:
+        read.append(
+            f"{bytes_text(recovered_bytes)} of in-flight data are recovered, whose records are processed before"
+        )
+    read_text = f" ({', and '.join(read)})" if read else ""
     return f"The longest downtime, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
 
 
@@ -699,6 +709,44 @@ def planned_restarts_table(
                 _caught_up(label, cost, behind),
             ]
             for label, cost in costs
+        ],
+    )
+
+
+def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
+    """Each restart of each strategy; None: a strategy has one at most, or there are too many to list.  `runs`: by label."""
+    rows = [
+        (name, row)
+        for name, tables in runs.items()
+        for run in tables
+        for row in run["recoveries"].sort_values("failed").to_dict("records")
+    ]
+    per_strategy = Counter(name for name, _ in rows)
+    if (
+        max(per_strategy.values(), default=0) < 2
+        or len(rows) > _MAX_RESTARTS
+        or any(len(own) > 1 for own in runs.values())
+    ):
+        return None
+
+    def lasted(row: Mapping[Any, Any], end: str) -> str:
+        return ms_text(row[end] - row["failed"]) if row[end] >= 0 else MISSING
+
+    return TextTable(
+        "Each restart",
+        ["strategy", "at", "cause", "downtime", "state read", "in-flight data read", "replayed", "caught up after"],
+        [
+            [
+                name,
+                ms_text(row["failed"]),
+                str(row["cause"]),
+                lasted(row, "running"),
+                bytes_text(row["restored_bytes"]),
+                bytes_text(row["recovered_bytes"]),
+                count_text(row["replayed_records"]),
+                lasted(row, "caught_up"),
+            ]
+            for name, row in rows
         ],
     )
 

@@ -267,6 +267,7 @@ REQUESTS = (
     Column("list", "", "LIST requests"),
     Column("get", "", "GET and HEAD requests"),
     Column("delete", "", "DELETE requests"),
+    Column("refused", "", "answered with 503, as the store takes no more per second and prefix"),
     Column("written", "bytes", "in these requests"),
     Column("read", "bytes", "in these requests"),
     Column("stored", "bytes", "held at the end of the second"),

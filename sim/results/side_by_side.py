@@ -38,12 +38,13 @@ class Single:
     written_bytes: float
     persisted_bytes: float
     path: BarrierPath
+    is_savepoint: bool = False
     cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
 
     def __str__(self) -> str:
-        """``checkpoint 7``, ``checkpoint 7 of job 1``, ``checkpoint 7 of replication 0``."""
+        """``checkpoint 7``, ``checkpoint 7 of job 1``, ``savepoint 7 of replication 0``."""
         job = "" if self.job is None else f" of job {self.job}"
-        return f"checkpoint {self.number}{job}" + (
+        return f"{'savepoint' if self.is_savepoint else 'checkpoint'} {self.number}{job}" + (
             "" if self.replication is None else f" of replication {self.replication}"
         )
 
@@ -56,6 +57,7 @@ class Singles(NamedTuple):
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first that failed for the most frequent reason
     under_way: Single | None = None  # when the run ended, for the longest
+    savepoint: Single | None = None  # that took longest, or failed after the longest time
     # (reason, how many), the most frequent first; without what a restart or the end interrupted
     failures: tuple[tuple[str, int], ...] = ()
     in_a_row: int = 0  # failures without a completed checkpoint between them, at most
@@ -68,6 +70,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
     firsts: list[tuple[int, int]] = []
     failures: dict[str, list[tuple[int, int]]] = {}  # by reason
+    savepoints: list[tuple[float, int, int]] = []  # as `counted`
     under_way: list[tuple[float, int, int]] = []  # trigger, run, position in its table
     for run, tables in enumerate(runs):
         rows = tables["checkpoints"]
@@ -82,6 +85,8 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
         for i in np.flatnonzero(is_failure):
             failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
+        is_over = ~rows["failure_message"].isin(INTERRUPTIONS).to_numpy() & (rows["status"] != "IN_PROGRESS").to_numpy()
+        savepoints += [(float(durations[i]), run, int(i)) for i in np.flatnonzero(is_over & ~is_periodic(rows))]
         is_open = (rows["status"] == "IN_PROGRESS").to_numpy() & is_periodic(rows)
         under_way += [(float(rows["trigger_timestamp"].iloc[i]), run, int(i)) for i in np.flatnonzero(is_open)]
     recoveries = pd.concat([tables["recoveries"][["cause", "restored_checkpoint"]] for tables in runs])
@@ -96,6 +101,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         first_upload=_single(runs, *firsts[0]) if firsts else None,
         failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,
         under_way=_single(runs, *min(under_way)[1:]) if under_way else None,
+        savepoint=_single(runs, *max(savepoints)[1:]) if savepoints else None,
         failures=tuple((reason, len(failures[reason])) for reason in reasons),
         in_a_row=in_a_row,
         restarts=len(restored),
@@ -128,6 +134,7 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
         ),
         written_bytes=float(row["checkpointed_size"]),
         persisted_bytes=float(row["persisted_data"]),
+        is_savepoint=bool(row["savepointFormat"]),
         # before the failure, if it was its metadata that was not written
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
@@ -171,7 +178,7 @@ class StrategyRow:
     last_trigger_s: float = math.nan  # checkpoints end then, and the job runs on; NaN: they go on
     late: LateTriggers | None = None  # than the interval says; None: they are not
     savepoint: LongSavepoint | None = None  # None: none outlasts the checkpoints
-    has_savepoints: bool = False  # some savepoint completed
+    has_savepoints: bool = False  # some savepoint completed or failed
     committers: tuple[str, ...] = ()  # vertices that do nothing else
     without_interval: bool = False  # no checkpoint is ever due, nor a savepoint
     hidden: tuple[str, ...] = ()  # vertices that commit, if nothing of theirs became visible

@@ -70,6 +70,14 @@ class StorageUse:
         text=count_text,
         heading="GET per hour",
     )
+    refused_requests_per_hour: float = result_column(
+        "requests that the object store refused with 503 (storage.object-store.requests); clients try them again",
+        Population.AFTER_WARMUP,
+        lambda run: run.per_hour("refused"),
+        title="requests that the object store refused",
+        text=count_text,
+        heading="503 per hour",
+    )
     stored_bytes: float = result_column(
         "held by the object store, mean over time: retained checkpoints and shared files",
         Population.AFTER_WARMUP,

@@ -149,6 +149,8 @@ def _few(labels: Sequence[str]) -> str:
 # 1.5 % count as equal.
 
 QUICK_MS = 150.0
+_TAIL_FACTOR = 5
+"""Where the longest checkpoint takes so many times the median of checkpoints that are not quick, it is named and not the median one."""
 NOISE_THROUGHPUT = 0.015
 
 
@@ -196,7 +198,30 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
     names = {line.label: line.label if groups > 1 else line.called for line in strategies}
     late = [(names[line.label], line.late) for line in strategies if line.late is not None]
     long = [(names[line.label], line.savepoint) for line in strategies if line.savepoint is not None]
-    return late_triggers_sentence(late[:MAX_NAMED], several=several) + long_savepoint_sentence(long, several=several)
+    return (
+        late_triggers_sentence(late[:MAX_NAMED], several=several)
+        + long_savepoint_sentence(long, several=several)
+        + _held_up_savepoint(strategies)
+    )
+
+
+def _held_up_savepoint(strategies: Sequence[StrategyRow]) -> str:
+    """Say what barriers of the longest savepoint wait for, if it fails or outlasts all checkpoints; empty: neither, or no barrier waits."""
+    found = [
+        (single.duration_ms, line, single)
+        for line in strategies
+        if (single := line.singles.savepoint) is not None and (single.cut_off or line.savepoint is not None)
+    ]
+    if not found:
+        return ""
+    duration_ms, line, single = max(found, key=lambda item: item[0])
+    several, way = len(strategies) > 1, single.path
+    fails = (
+        f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}." if single.cut_off else ""
+    )
+    if 2 * (way.queue_ms + way.alignment_ms) < duration_ms:
+        return fails
+    return f"{fails} {_cause_of(line, single, several)}: savepoints are always aligned."
 
 
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
@@ -340,10 +365,11 @@ def _circle(line: StrategyRow) -> str:
 def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
     row, fast = slow.summary, min(lines, key=_median_ms)
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
-    if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_max_ms >= 2 * QUICK_MS:
+    is_quick = row.end_to_end_p50_ms < QUICK_MS
+    if row.end_to_end_max_ms >= (2 * QUICK_MS if is_quick else _TAIL_FACTOR * row.end_to_end_p50_ms):
         times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
         text = f"Checkpoints take {times}: {_lower(_cause(slow, several, slowest=True))}"
-    elif row.end_to_end_p50_ms < QUICK_MS:
+    elif is_quick:
         text = f"Checkpoints take {low if low == high else f'{low} to {high}'}: nothing holds the barriers up ({_load(slow)})"
     else:
         text = _cause(slow, several)
@@ -452,7 +478,10 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
         case "upload":
             is_known = single.written_bytes and not single.cut_off  # files of operators count in no checkpoint
             written = bytes_text(single.written_bytes) if is_known else "files"
-            return f"Writing {written} takes {took}: storage decides, not the barriers"
+            older = ""
+            if 2 * way.async_queue_ms >= way.upload_ms:
+                older = f", after {ms_text(way.async_queue_ms)} in which the asynchronous thread of {worker} writes an older checkpoint"
+            return f"Writing {written} takes {took}{older}: storage decides, not the barriers"
         case "channel state":
             return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"
         case _:

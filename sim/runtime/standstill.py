@@ -14,7 +14,7 @@ from sim.model.job import Vertex
 from sim.plane.interface import DataPlane, ThreadState, channels_in
 from sim.plane.spec import Layout
 from sim.protocol.recovery import Restarted, find_restart_loop
-from sim.results.tables import TOO_MANY_FAILED, RecoveryStats
+from sim.results.tables import EXPIRED, TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.context import Context
 from sim.runtime.ports import TaskPort
 
@@ -26,8 +26,12 @@ _INJECTED = "killed"  # ... but this one
 _CHANGE = {
     "flush": "write less per checkpoint, or give a request more time or attempts (storage.retry)",
     "restore": "give a request more time or attempts (storage.retry)",
-    TOO_MANY_FAILED: "give checkpoints more time (checkpoint.timeout) or tolerate failures (tolerable-failed)",
+    EXPIRED: "give checkpoints more time (checkpoint.timeout) or tolerate failures (tolerable-failed)",
 }
+_CHANGE |= dict.fromkeys(
+    ("CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE"),
+    "ask storage for less at once, or give a request more time or attempts (storage.retry)",
+)
 _HANGS = "more time does not help, as tasks wait for each other: take aligned barriers"
 
 
@@ -75,7 +79,7 @@ def _causes(reasons: Sequence[str]) -> str:
 
 def _changes(reasons: Iterable[str]) -> str:
     known = [
-        _CHANGE.get(reason.partition(":")[0], "mend what fails")
+        _CHANGE.get(reason.removeprefix(f"{TOO_MANY_FAILED}: ").partition(":")[0], "mend what fails")
         for reason, _ in Counter(map(_plain, reasons)).most_common()
     ]
     return ", and ".join(dict.fromkeys(known))

@@ -140,13 +140,14 @@ class RequestSecond:
     get: int = 0
     list: int = 0
     delete: int = 0
+    refused: int = 0
     written: int = 0
     read: int = 0
     stored: int = 0
 
 
 class RequestLog:
-    """Counts requests that were answered; one that is turned away (503) is not charged."""
+    """Count requests that were answered, and those refused with 503, which are not charged."""
 
     def __init__(self) -> None:
         self._seconds: list[RequestSecond] = []
@@ -164,6 +165,9 @@ class RequestLog:
             second.written += size_bytes
         else:
             second.read += size_bytes
+
+    def refused(self, now_ns: int) -> None:
+        self._at(now_ns).refused += 1
 
     def created(self, name: Name, size_bytes: int, now_ns: int) -> None:
         """An object is there, in place of an older one with its name."""

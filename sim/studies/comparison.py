@@ -30,6 +30,7 @@ from sim.results.consequences import (
     long_savepoint,
     longest_downtime_sentence,
     planned_restarts_table,
+    restarts_table,
 )
 from sim.results.formats import TextTable, bytes_text, count_text, ms_text, share_text
 from sim.results.not_completed import not_completed
@@ -360,7 +361,8 @@ class Comparison:
         )
         used = storage_use_table(self.storage_use, self.prices)
         planned = planned_restarts_table(list(self.consequences), list(self.consequences.values()), self._behind)
-        return [section for section in (planned, *found, used) if section is not None]
+        restarts = restarts_table({name: [own.tables for own in results] for name, results in self.results.items()})
+        return [section for section in (planned, restarts, *found, used) if section is not None]
 
     @cached_property
     def storage_use(self) -> dict[str, StorageUse]:

@@ -21,7 +21,8 @@ from sim.runtime.result import Result
 from sim.studies.comparison import Comparison
 
 CHECKPOINT = (
-    r"[Cc]heckpoint (?P<id>\d+)(?: of job (?P<job>\d+))?(?: of replication (?P<replication>\d+))?(?: \((?P<of>NAME)\))?"
+    r"(?:[Cc]heckpoint|(?P<savepoint>[Ss]avepoint)) (?P<id>\d+)(?: of job (?P<job>\d+))?"
+    r"(?: of replication (?P<replication>\d+))?(?: \((?P<of>NAME)\))?"
 )
 UNITS = {
     "ms": 1.0,

@@ -214,6 +214,16 @@ def under_way(told: Printed, match: re.Match[str]) -> bool:
     return told.row(match)["status"] == "IN_PROGRESS" and same_ms(match["ms"], told.lasted_ms(match))
 
 
+def has_savepoint(told: Printed, match: re.Match[str]) -> bool:
+    """Some savepoint has no in-flight data."""
+    rows = [run.checkpoints for runs in told.all_runs for run in runs]
+    return any((own.loc[own["savepointFormat"] != "", "persisted_data"] == 0).any() for own in rows)
+
+
+def fails_after(told: Printed, match: re.Match[str]) -> bool:
+    return told.row(match)["status"] == "FAILED" and same_ms(match["ms"], told.lasted_ms(match))
+
+
 def runs_on(told: Printed, match: re.Match[str]) -> bool:
     """The job does, for at least three more intervals."""
     for run in (run for runs in told.listed(match["names"]) for run in runs):
@@ -324,9 +334,10 @@ def median_is(told: Printed, match: re.Match[str]) -> bool:
 
 
 def exists(told: Printed, match: re.Match[str]) -> bool:
-    """The named checkpoint is neither a savepoint nor cut short by a restart or the end of the job."""
+    """The named checkpoint, or savepoint, is not cut short by a restart or the end of the job."""
     row = told.row(match)
-    return not row["savepointFormat"] and row["failure_message"] not in CUT_SHORT
+    is_savepoint = match["savepoint"] is not None
+    return bool(row["savepointFormat"]) == is_savepoint and row["failure_message"] not in CUT_SHORT
 
 
 def completed(told: Printed, match: re.Match[str]) -> bool:
@@ -373,8 +384,11 @@ def commits_meanwhile(told: Printed, match: re.Match[str]) -> bool:
 
 
 def written(told: Printed, match: re.Match[str]) -> bool:
-    return largest("upload")(told, match) and (
-        not match["size"] or match["size"] == bytes_text(told.row(match)["checkpointed_size"])
+    queued_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "async queue") / 1e6
+    return (
+        largest("upload")(told, match)
+        and match["size"] in {None, bytes_text(told.row(match)["checkpointed_size"])}
+        and (match["older"] is None or same_ms(match["older"], queued_ms))
     )
 
 
@@ -487,7 +501,7 @@ def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
         if match["cost"] is None and match["change"] is None
         else -float(match["cost"] or 0) or float(match["change"] or 0)
     )
-    has_savepoints = ((run.checkpoints["savepointFormat"] != "") & (run.checkpoints["status"] == "COMPLETED")).any()
+    has_savepoints = ((run.checkpoints["savepointFormat"] != "") & (run.checkpoints["status"] != "IN_PROGRESS")).any()
     is_named = (match["both"] or match["both_too"]) is not None
     return abs(change - printed / 100) < 0.03 and is_named == has_savepoints
 
@@ -611,6 +625,8 @@ def triggered_late(told: Printed, match: re.Match[str]) -> bool:
     runs = told.runs(match["of"])
     options = runs[0].scenario.checkpoint
     apart = [b - a for run in runs for a, b in pairwise(triggers_ms(run))]
+    if match["concurrent"] is not None and int(match["concurrent"]) != options.max_concurrent:
+        return False
     is_pause = match["pause"] is None or same_ms(match["pause"], options.min_pause_ns / 1e6)
     expire = [row["failure_message"] == "CHECKPOINT_EXPIRED" for row in told.periodic(runs, uploads=True)]
     return (
@@ -761,7 +777,7 @@ TEMPLATES = (
         "triggered late",
         r"(?:Checkpoints are triggered )?every (?P<apart>MS)(?: with (?P<of>NAME))? instead of every "
         r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|"
-        r"each waits for the one before, as max-concurrent is 1|"
+        r"each waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
         r"each waits until the one before (?P<expires>expires))\))?",
         triggered_late,
     ),
@@ -774,6 +790,8 @@ TEMPLATES = (
         r"(?P<decide>, and decide the median)?)?(?:; records wait up to (?P<lag>MS))?",
         long_savepoint,
     ),
+    template("savepoint fails", r"CHECKPOINT fails after (?P<ms>MS)", fails_after, exists),
+    template("savepoints are aligned", r"savepoints are always aligned", has_savepoint),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),
     template(
         "tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is
@@ -850,7 +868,13 @@ TEMPLATES = (
         largest("async work"),
         exists,
     ),
-    template("upload", rf"Writing (?:(?P<size>SIZE)|files) {TOOK}: storage decides, not the barriers", written, exists),
+    template(
+        "upload",
+        rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
+        r"(?:, after (?P<older>MS) in which the asynchronous thread of '[^']+' writes an older checkpoint)?: storage decides, not the barriers",
+        written,
+        exists,
+    ),
     template(
         "channel state",
         rf"Writing in-flight data of {AT} {TOOK}: storage decides, once barriers are through",

@@ -84,6 +84,13 @@ SCENARIOS = {
         rest="cluster: {placement: spread, slots: 2, cores: 1, services: idle-core}\n"
         "actions: [{savepoint: canonical, at: 5 s}]",
     ),
+    "a savepoint behind data that checkpoints overtake": job(
+        rate="unlimited",
+        service="20 ms",
+        checkpoint=", barriers: unaligned, timeout: 2 s",
+        duration="12 s",
+        rest="actions: [{savepoint: canonical, at: 5 s}]",
+    ),
     "three ways to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]",
         interval="2 s",

@@ -394,8 +394,13 @@ class _Move:
             yield from ((("lsm", name), given[key], key) for key, name in self._below(_LSM).items() if key in given)
         if _TTL in given and ("growth" in state or "update" in state):
             yield ("ttl",), given[_TTL], _TTL
-        if given.get(CHANGELOG):
+        is_on = state.get("changelog") in (True, "on")
+        if is_on and any(key in given for key in self._below(_CHANGELOG)):
+            state["changelog"] = None  # a section takes its place
+        if is_on or given.get(CHANGELOG) or isinstance(state.get("changelog"), Mapping):
             for key, name in self._below(_CHANGELOG).items():
+                if key not in given and not given.get(CHANGELOG):
+                    continue
                 default = self.keys[key].flink.default
                 if key in given or default:
                     yield ("changelog", name), given.get(key, default), key if key in given else CHANGELOG

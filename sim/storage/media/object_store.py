@@ -48,7 +48,6 @@ class ObjectStorage:
         self.cards = cards
         self.options = options
         self.seed = seed
-        self.turned_away = 0  # requests answered with 503
         self.requests = RequestLog()
         self._limit = None if options.requests_per_second is None else RequestLimit(options.requests_per_second)
         slow = options.slow
@@ -96,7 +95,7 @@ class ObjectStorage:
         if latency_ns:
             yield self.attempts.wait(latency_ns)
         if not admitted:
-            self.turned_away += 1
+            self.requests.refused(self.attempts.now)
             raise Refused("503 Slow Down")
         links = [card, self._stream(prefix)]
         yield from self.network.transfer(size_bytes, [link for link in links if link is not None])

@@ -352,3 +352,13 @@ def test_the_lists_of_keys_do_not_overlap():
     assert not set(modelled_keys()) & set(current_names())
     assert set(current_names().values()) <= set(modelled_keys())
     assert len(modelled_keys()) >= 80
+
+
+@pytest.mark.parametrize("changelog", ["on", "{batch-delay: 20 ms}"])
+def test_keys_of_the_changelog_are_of_vertices_that_switch_it_on(changelog):
+    """state.changelog.enabled is not the only way to switch it on."""
+    text = TEXT.replace("size: 1 MB", f"size: 1 MB, changelog: {changelog}")
+    made = loads(f"{text}{INTERVAL}  state.changelog.periodic-materialize.interval: 5 min\n")
+
+    assert made.scenarios[0].job.vertex("b").state.changelog.materialize_ns == 300 * 10**9
+    assert [str(warning) for warning in made.warnings if "no effect" in str(warning)] == []

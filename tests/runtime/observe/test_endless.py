@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.model.schema.study import load
-from sim.results.tables import RecoveryStats
+from sim.results.tables import TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.simulate import simulate
 from sim.runtime.standstill import endless
 
@@ -97,4 +97,14 @@ def test_causes_may_take_turns():
     assert verdict(rows).endswith(
         "or tolerate failures (tolerable-failed), and write less per checkpoint,"
         " or give a request more time or attempts (storage.retry)"
+    )
+
+
+def test_no_timeout_helps_checkpoints_whose_files_cannot_be_written():
+    """Requests that fail fail before the timeout of the checkpoint."""
+    exceeded = f"{TOO_MANY_FAILED}: CHECKPOINT_ASYNC_EXCEPTION"
+    rows = [restart(n, exceeded, "checkpoints") for n in range(1, 6)]
+
+    assert verdict(rows).endswith(
+        "; ask storage for less at once, or give a request more time or attempts (storage.retry)"
     )

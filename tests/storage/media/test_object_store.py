@@ -81,7 +81,7 @@ def test_too_many_requests_are_turned_away():
     assert sum(ms == 10 for ms in ended.values()) == 10
     assert sum(ms == 1020 for ms in ended.values()) == 10
     assert sum(ms == 3030 for ms in ended.values()) == 10
-    assert lab.storage.medium.turned_away == 20 + 10
+    assert sum(second.refused for second in lab.storage.medium.requests) == 20 + 10
 
 
 def test_prefixes_have_limits_of_their_own():
@@ -91,7 +91,7 @@ def test_prefixes_have_limits_of_their_own():
         lab.start(i, lab.storage.write(0, i))
 
     assert {10} == set(lab.run().values())
-    assert lab.storage.medium.turned_away == 0
+    assert sum(second.refused for second in lab.storage.medium.requests) == 0
 
 
 def test_the_limit_is_a_rate_with_a_second_of_burst():

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.schema.study import load, loads
 from sim.results.columns import Population, columns_of
-from sim.results.consequences import Consequences, consequences, consequences_sentence, planned_restarts_table
+from sim.results.consequences import (
+    Consequences,
+    consequences,
+    consequences_sentence,
+    planned_restarts_table,
+    restarts_table,
+)
 from sim.results.not_completed import BarrierPath
 from sim.results.summary import Summary, summarize
 from sim.runtime.simulate import simulate
@@ -205,3 +211,26 @@ def test_a_cooldown_does_not_change_what_the_failure_costs(report_23):
     assert "by 1 failure and 1 planned restart" in sentence
     assert "by 1 failure and 2 planned restarts" in sentence
     assert [row[1] for row in planned_restarts_table(["0 s", "1 min"], costs).rows] == ["2", "1"]
+
+
+def test_each_of_several_restarts_has_a_row(made):
+    """Means over unlike failures hide that a lost TaskManager costs more than a killed task."""
+    run = made().tables()
+    run["recoveries"] = pd.DataFrame(
+        {
+            "failed": [1e3, 9e3],
+            "cause": ["killed", "task manager 1 lost"],
+            "running": [2e3, 30e3],
+            "caught_up": [2.5e3, -1.0],
+            "restored_bytes": [5e6, 1e9],
+            "recovered_bytes": [0.0, 3e6],
+            "replayed_records": [10, 20],
+        }
+    )
+
+    assert restarts_table({"aligned": [run]}).rows == [
+        ["aligned", "1 s", "killed", "1 s", "5 MB", "0 B", "10", "1.5 s"],
+        ["aligned", "9 s", "task manager 1 lost", "21 s", "1 GB", "3 MB", "20", "-"],
+    ]
+    run["recoveries"] = run["recoveries"][:1]
+    assert restarts_table({"aligned": [run]}) is None

@@ -407,13 +407,15 @@ def test_bounds_of_those_that_did_not_complete(made):
 
 
 REQUESTS = pd.DataFrame(
-    [(0.0, 10, 1, 2, 5e9, 0.0, 1e9), (10.0, 20, 2, 4, 1e9, 2e9, 3e9), (30.0, 40, 0, 0, 0.0, 1e9, 5e9)],
-    columns=["time", "put", "list", "get", "written", "read", "stored"],
+    [(0.0, 10, 1, 2, 9, 5e9, 0.0, 1e9), (10.0, 20, 2, 4, 3, 1e9, 2e9, 3e9), (30.0, 40, 0, 0, 0, 0.0, 1e9, 5e9)],
+    columns=["time", "put", "list", "get", "refused", "written", "read", "stored"],
 )
 
 
 def test_an_object_store_is_asked_so_often_an_hour():
-    """From 10 s to 50 s, a ninetieth of an hour, it answers 60 PUT, 2 LIST and 4 GET.  First it holds 3 GB, then 5 GB, and moves 4 GB."""
+    """From 10 s to 50 s, a ninetieth of an hour, it answers 60 PUT, 2 LIST and 4 GET, and refuses 3.
+
+    First it holds 3 GB, then 5 GB, and moves 4 GB."""
     use = storage_use([{"requests": REQUESTS}], [50.0], warmup_s=10.0)
 
     assert pytest.approx(
@@ -421,10 +423,11 @@ def test_an_object_store_is_asked_so_often_an_hour():
             use.put_requests_per_hour,
             use.list_requests_per_hour,
             use.get_requests_per_hour,
+            use.refused_requests_per_hour,
             use.stored_bytes,
             use.moved_bytes_per_hour,
         ]
-    ) == [60 * 90, 2 * 90, 4 * 90, 4e9, 4e9 * 90]
+    ) == [60 * 90, 2 * 90, 4 * 90, 3 * 90, 4e9, 4e9 * 90]
     several = storage_use([{"requests": REQUESTS}, {"requests": REQUESTS[:1]}], [50.0, 50.0])
     assert pytest.approx((several.put_requests_per_hour, several.stored_bytes)) == (
         (70 + 10) * 72 / 2,
@@ -443,6 +446,6 @@ def test_the_table_of_an_object_store():
     found = storage_use_table({"a": known, "b": unknown}, S3_STANDARD)
     cost = 730 * ((5400 + 180) * 0.005 + 360 * 0.0004) / 1000 + 4 * 0.023
 
-    assert [["a", "5400", "180", "360", "4 GB", "360 GB", f"{cost:.2f} USD"], ["b", *["-"] * 6]] == found.rows
-    assert len(found.header) == 7
+    assert [["a", "5400", "180", "360", "270", "4 GB", "360 GB", f"{cost:.2f} USD"], ["b", *["-"] * 7]] == found.rows
+    assert len(found.header) == 8
     assert storage_use_table({"b": unknown}, S3_STANDARD) is None
