@@ -92,6 +92,8 @@ def try_intervals(race: CandidateSearch) -> None:
             race.left_out.append(LeftOut(race.lack(), tuple(own.name for own in rest)))
             return
         race.replicate(settings, 1)
+        if not race.trials:
+            raise NothingRanError(f"every run failed: {race.rows['error'].iloc[0]}")
         if reason := race.levers.stuck(race):
             left = rest[len(tried) :]
             race.left_out += [LeftOut(reason, tuple(own.name for own in left))] if left else []

@@ -171,7 +171,8 @@ class Levers(NoTuning):
 
     def stuck(self, race: CandidateSearch) -> str:
         """Why no barriers and no interval can keep the limit: the upload of full state alone is longer.  Empty: they may."""
-        bound_ms, nearest = race.limits.checkpoint_ms, race.nearest
+        bound_ms = race.limits.checkpoint_ms
+        nearest = race.nearest
         if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
             return ""
         spent_ms = situation_of(race, nearest.name).milliseconds

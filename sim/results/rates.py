@@ -83,11 +83,16 @@ def keeping_up(
     `faults_s`: when something is planned to go wrong, by run.  Failures in `recoveries` count, too.
     """
     found = [
-        _keeping_up(run, edges, warmup_s, fault_s)
+        (_keeping_up(run, edges, warmup_s, fault_s), run)
         for run, fault_s in zip(runs, faults_s or [np.inf] * len(runs), strict=True)
     ]
-    short = [rates for rates in found if rates is not None and rates.falls_short]
-    return min(short, key=lambda rates: rates.emitted_per_second / rates.due_per_second, default=None)
+    short = [(rates, run) for rates, run in found if rates is not None and rates.falls_short]
+    if not short:
+        return None
+    rates, run = min(short, key=lambda pair: pair[0].emitted_per_second / pair[0].due_per_second)
+    times = run["series"]["time"]
+    is_calm = (times > warmup_s) & ~(times > rates.until_s)
+    return rates._replace(never_idle=_never_idle(run["series"][is_calm], edges))
 
 
 def falls_behind(
@@ -130,7 +135,7 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
     emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
     due = emitted + backlog_per_second(calm, warmup_s)
     until_s = fault_s if fault_s < float(series["time"].max()) else np.nan
-    return KeepingUp(emitted, due, until_s, _never_idle(calm[(calm["time"] > warmup_s).to_numpy()], edges))
+    return KeepingUp(emitted, due, until_s)
 
 
 def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple[str, float, float] | None:

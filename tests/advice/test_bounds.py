@@ -24,8 +24,8 @@ class Clock:
 class BusyMachine:
     """Each cell takes processor time, and on the clock as long as `slowness` says of its number; heard twice a second."""
 
-    def __init__(self, clock, slowness):
-        self.clock, self.slowness = clock, slowness
+    def __init__(self, clock, slowness, error=""):
+        self.clock, self.slowness, self.error = clock, slowness, error
         self.ran = 0
 
     def rows(self, missing, engine, watch, check, skip):
@@ -38,25 +38,29 @@ class BusyMachine:
             axes = dict(cell.scenario.axes) or {"interval": "30 s"}
             found = row(axes, cell.replication, 100.0) | {
                 "cell": cell.id,
-                "error": "",
+                "error": self.error,
                 "violations": 0,
                 "violation": "",
                 "restarts": 0.0,
             }
-            yield found | {
-                "host": "here",
-                "attempt": 0,
-                "cpu_s": self.slowness(self.ran),
-                "wall_s": self.slowness(self.ran),
-            }
+            yield (
+                found
+                | ({"status": "error"} if self.error else {})
+                | {
+                    "host": "here",
+                    "attempt": 0,
+                    "cpu_s": self.slowness(self.ran),
+                    "wall_s": self.slowness(self.ran),
+                }
+            )
 
 
-def race_of(folder, slowness, within_s, budget_s=1e6):
+def race_of(folder, slowness, within_s, budget_s=1e6, error=""):
     """(race or None, runner, clock, lines of progress)."""
     (folder / "job.yaml").write_text(JOB)
     clock, lines = Clock(), []
     runner = TrialRunner(folder / "out", budget_s=budget_s, within_s=within_s, clock=clock)
-    runner.workers = BusyMachine(clock, slowness)
+    runner.workers = BusyMachine(clock, slowness, error)
     runner.watch = lambda _finished, _ns: lines.append((clock.now_s, runner.progress()))
     race = CandidateSearch(
         Bench(folder / "job.yaml", {}, patience_ns=0),
@@ -122,6 +126,11 @@ def test_a_setting_counts_with_the_runs_that_are_whole(tmp_path):
 def test_no_time_at_all_is_an_error_that_says_what_to_do(tmp_path):
     with pytest.raises(NothingRanError, match="give more with --within"):
         race_of(tmp_path, lambda _: 30.0, within_s=20.0)
+
+
+def test_runs_that_all_fail_are_an_error_with_their_reason(tmp_path):
+    with pytest.raises(NothingRanError, match="every run failed: MemoryError: 4 GB"):
+        race_of(tmp_path, lambda _: 1.0, within_s=1e4, error="MemoryError: 4 GB")
 
 
 def test_time_left_keeps_its_promises_or_says_why(tmp_path):

@@ -54,6 +54,17 @@ faults: [%s]
 """
 
 
+def test_an_overloaded_job_has_a_row(tmp_path):
+    """What says so needs no column that a cell leaves out."""
+    file = tmp_path / "overloaded.yaml"
+    file.write_text((DISTURBED % ("", "exponential-delay", "")).replace("3 ms", "9 ms"))
+
+    row = outcome(cells(load(file).scenarios)[0])
+
+    assert (row["status"], row["error"]) == ("ok", "")
+    assert row["emitted_per_second"] < 150
+
+
 def disturbed(tmp_path, *parts):
     file = tmp_path / "disturbed.yaml"
     file.write_text(DISTURBED % parts)
