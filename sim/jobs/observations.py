@@ -312,7 +312,7 @@ def _checkpoint(point: LogCheckpoint) -> dict[str, Any]:
         "latest_ack_timestamp": acknowledged,
         "end_to_end_duration": point.duration_ms,
         "state_size": point.size_bytes,
-        "failure_message": point.why,
+        "failure_message": point.failure_message,
     }
 
 

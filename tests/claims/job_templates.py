@@ -404,11 +404,47 @@ def silent_since(told: ToldLog, match: re.Match[str]) -> bool:
 
 def all_silent_failures(told: ToldLog, match: re.Match[str]) -> bool:
     reason = match["reason"].removesuffix(" by a task on tm-0")  # all tasks of these logs run there
-    return int(match["n"]) == told.since("failed").count(reason) > 0
+    return int(match["n"]) == [*told.since("failed"), *told.since("stopped")].count(reason) > 0
 
 
 def refused(told: ToldLog, match: re.Match[str]) -> bool:
     return int(match["n"]) == len([reason for reason in told.since("refused") if reason == match["reason"]]) > 0
+
+
+def clock_of(at: int) -> str:
+    return f"2026-03-09 {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}"
+
+
+def refused_before(told: ToldLog, match: re.Match[str]) -> bool:
+    """Those that a silence at the end does not tell of: all of one reason, from the first to the last."""
+    last = max((at for at, kind, _ in told.written if kind == "completed"), default=-1)
+    is_silent = told.history.silence is not None
+    over = [at for at, kind, value in told.written if (kind, value) == ("refused", match["reason"])]
+    over = [at for at in over if at < last] if is_silent else over
+    times = [match["at"], match.groupdict().get("to") or match["at"]]
+    return int(match["n"]) == len(over) and times == [clock_of(over[0]), clock_of(over[-1])]
+
+
+def not_compared(told: ToldJob, match: re.Match[str]) -> bool:
+    """Checkpoints, not savepoints, that ended with a run of the job, or that Flink's summary says so of."""
+    number = sum(map(int, re.findall(r"\((\d+)\)", match["reasons"])))
+    if isinstance(told, ToldLog):
+        return number == sum(kind == "stopped" for _, kind, _ in told.written)
+    ended = [point for point in told.history.checkpoints if point.status == "FAILED" and not point.is_savepoint]
+    counted = ("expired before", "was declined.", "task checkpoint failed", "to finalize", "IO-problem")
+    return number == sum(not any(words in point.failure_message for words in counted) for point in ended)
+
+
+def lost_managers(told: ToldLog, match: re.Match[str]) -> bool:
+    lost = {name: clock_of(at) for at, kind, name in told.written if kind == "lost"}
+    named = dict(re.findall(r"(tm-\d+) \(heartbeat timed out at ([\d :-]+)\)", match["names"]))
+    return int(match["n"]) == len(lost) and named.items() <= lost.items() and len(named) == min(len(lost), 4)
+
+
+def failed_for_good(told: ToldLog, match: re.Match[str]) -> bool:
+    restarts = sum(kind == "restarted" for _, kind, _ in told.written)
+    (at,) = (at for at, kind, _ in told.written if kind == "dead")
+    return int(match["n"]) == restarts and match["at"] == clock_of(at)
 
 
 def fresh_restarts(told: ToldLog, match: re.Match[str]) -> bool:
@@ -765,7 +801,47 @@ TEMPLATES = (
         silent_since,
     ),
     template(
-        "refused", r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) [\d :-]+(?: on)?: (?P<reason>[^.]+)", refused
+        "refused",
+        r"(?P<n>\d+) triggers? (?:was|were) refused (?:at (?P<at>[\d :-]+)|from [\d :-]+ on): (?P<reason>[^.]+)",
+        lambda told, match: refused(told, match) or bool(match["at"] and refused_before(told, match)),
+    ),
+    template(
+        "refused before",
+        r"(?P<n>\d+) triggers were refused from (?P<at>[\d :-]+) to (?P<to>[\d :-]+): (?P<reason>[^.]+)",
+        refused_before,
+    ),
+    template(
+        "finished task",
+        r"A task that had finished: 'lookup \(1/1\)'",
+        lambda told, _: any(kind == "finished" for _, kind, _ in told.written),
+    ),
+    template(
+        "finished tasks",
+        r"Once tasks finish, checkpoints need execution\.checkpointing\.checkpoints-after-tasks-finish\.enabled "
+        r"\(since 1\.14; true by default since 1\.15\)",
+        lambda told, _: any(kind == "refused" and "finished" in value for _, kind, value in told.written),
+    ),
+    template(
+        "not compared",
+        r"Checkpoints ended for reasons that Flink does not compare with "
+        r"execution\.checkpointing\.tolerable-failed-checkpoints: (?P<reasons>[^.]+)",
+        not_compared,
+    ),
+    template(
+        "lost managers",
+        r"The JobManager lost (?P<n>\d+) TaskManagers?: (?P<names>[^.]+)\. Their logs, and what ended or paused them "
+        r"\(memory limit, eviction, network\), say why",
+        lost_managers,
+    ),
+    template(
+        "failed for good",
+        r"The job failed for good at (?P<at>[\d :-]+), after (?P<n>\d+) restarts?(?:; its restart strategy is [^.]+)?",
+        failed_for_good,
+    ),
+    template(
+        "exceptions",
+        r"Look at the exceptions of the job",
+        lambda told, _: any(kind in ("dead", "stopped") for _, kind, _ in told.written),
     ),
     template("silent failures", r"(?P<n>\d+) checkpoints? failed: (?P<reason>[^.]+)", all_silent_failures),
     template(
@@ -796,8 +872,8 @@ TEMPLATES = (
     ),
     template(
         "look",
-        r"Look at why tasks do not run \(slots, a restart loop, their last exception\), not at checkpoints",
-        lambda told, _: bool(told.since("refused")),
+        r"Look at why tasks do not run \(slots, a restart loop, a long restore, their last exception\), not at checkpoints",
+        lambda told, _: any(kind == "refused" and "running" in value for _, kind, value in told.written),
     ),
     template(
         "declined by",

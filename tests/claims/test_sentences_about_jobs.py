@@ -49,6 +49,11 @@ REASONS = {
     "expired": "Checkpoint {} of job {} expired before completing.",
     "declined": "Decline checkpoint {} by task a1 of job {} at tm-0.",
 }
+REFUSALS = {
+    "Not all required tasks are currently running.": "Not all required tasks are currently running",
+    "Some tasks of the job have already finished and checkpointing with finished tasks is not enabled. "
+    "Failure reason: Not all required tasks are currently running.": "tasks have finished, and checkpoints after that are not enabled",
+}
 
 
 def checked(histories):
@@ -81,15 +86,13 @@ def random_log(seed):
         written.append((at, kind, value))
 
     write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state CREATED to RUNNING.", "running")
+    write("INFO  ExecutionGraph [] - lookup (1/1) (5e0a) switched from RUNNING to FINISHED.", "finished")
     silent_from = draw.choice([0, 4, 9, 99])
     for number in range(1, 13):
         at += 600
-        if number > silent_from and draw.random() < 0.2:
-            write(
-                f"{COORDINATOR} Failed to trigger checkpoint for job {JOB} since Not all required tasks are currently running.",
-                "refused",
-                "Not all required tasks are currently running",
-            )
+        if (number > silent_from or number < 4) and draw.random() < 0.2:
+            words, reason = draw.choice(list(REFUSALS.items()))
+            write(f"{COORDINATOR} Failed to trigger checkpoint for job {JOB} since {words}", "refused", reason)
             continue
         savepoint = "SavepointType{name='Savepoint'}" if draw.random() < 0.15 else "CheckpointType{name='Checkpoint'}"
         trigger_ms = 1000 * (int(datetime(2026, 3, 9, tzinfo=UTC).timestamp()) + at) + 117
@@ -100,6 +103,20 @@ def random_log(seed):
         )
         took = draw.randint(20, 400)
         at += took
+        if draw.random() < 0.1:  # a run of the job ends, and the checkpoint with it, without a line of its own
+            write(
+                f"INFO  JobMaster [] - Heartbeat of TaskManager with id tm-{number} timed out.", "lost", f"tm-{number}"
+            )
+            kind = "" if "Save" in savepoint else "stopped"
+            write(
+                f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to RESTARTING.",
+                kind,
+                "the job switched to RESTARTING",
+            )
+            write(
+                f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.", "restarted"
+            )
+            continue
         if number > silent_from or draw.random() < 0.2:
             kind = draw.choice(list(REASONS))
             write(f"{COORDINATOR} {REASONS[kind].format(number, JOB)}", "" if "Save" in savepoint else "failed", kind)
@@ -109,7 +126,10 @@ def random_log(seed):
                     "intolerable",
                 )
                 write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to RESTARTING.")
-                write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.")
+                write(
+                    f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.",
+                    "restarted",
+                )
                 if any(kind == "completed" for _, kind, _ in written):
                     write(f"{COORDINATOR} Restoring job {JOB} from Checkpoint 1.")
                 else:
@@ -122,6 +142,8 @@ def random_log(seed):
                 number,
             )
     at += draw.choice([10, 5000])
+    if draw.random() < 0.1:
+        write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state FAILING to FAILED.", "dead")
     write("INFO  other line")
     return "\n".join(lines), tuple(written)
 
@@ -154,6 +176,12 @@ def test_sentences_about_random_logs_are_true(tmp_path):
         "not among them",
         "none is slow",
         "slow",
+        "refused before",
+        "not compared",
+        "lost managers",
+        "failed for good",
+        "finished task",
+        "finished tasks",
     } <= {*exercised}
 
 

@@ -27,6 +27,7 @@ from sim.jobs.history.history import (
 from sim.jobs.history.in_common import InCommon, Row, circumstances, in_common, profile
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.rest_answers import first_names
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.critical_path import CriticalPath, PathPart
@@ -360,8 +361,7 @@ def late_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
 
 
 def _names(names: Sequence[SubtaskId]) -> str:
-    unnamed = f" and {len(names) - _MAX_NAMED_SUBTASKS} more" if len(names) > _MAX_NAMED_SUBTASKS else ""
-    return ", ".join(map(name_of, names[:_MAX_NAMED_SUBTASKS])) + unnamed
+    return first_names([*map(name_of, names)], _MAX_NAMED_SUBTASKS)
 
 
 def untold(explained: Account, point: RecordedCheckpoint) -> str:

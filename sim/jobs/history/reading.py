@@ -190,7 +190,7 @@ def _of_line(point: LogCheckpoint) -> RecordedCheckpoint:
         "trigger_timestamp": point.triggered_ms,
         "end_to_end_duration": point.duration_ms,
         "state_size": point.size_bytes,
-        "failure_message": point.why,
+        "failure_message": point.failure_message,
     }
     return parsed(RecordedCheckpoint, fields, "log", f"checkpoint {point.id}")
 

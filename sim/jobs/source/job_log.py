@@ -25,6 +25,7 @@ from sim.model.text import one_line
 MAX_LINE_LENGTH = 20_000
 DAY_MS = 86_400_000
 LARGEST = 10**15  # limit of any count: bytes, ms since 1970
+MAX_NAMES = 1000  # tasks, TaskManagers
 _JOB = r"(?P<job>[0-9a-f]{32})"
 _TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
 _PATTERNS: dict[str, re.Pattern[str]] = {
@@ -50,18 +51,30 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
 """The line after a failure, from 1.13 on."""
-_CAUSE = re.compile(r"^\s*Caused by: (?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
+_CAUSE = re.compile(r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
 """A line of a stack trace; the last one is the root cause."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
 """The end of a message in a log whose lines are JSON."""
 NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
+_ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished|is not in state RUNNING but FINISHED")
+"""Why a trigger finds not all tasks running, in the words of all versions; the reason behind it is `NOT_RUNNING`, too."""
+FINISHED = "tasks have finished, and checkpoints after that are not enabled"
+_NOT_COUNTED = re.compile(
+    r"subsumed|Coordinator (?:is suspending|shutdown)|scheduler is shut down|Region is restarting|declined (?:\(|because one input)"
+    r"|newer checkpoint was received|received cancellation|sharing the ChannelState|Task has failed|Trigger checkpoint failure|job switched to"
+)
+"""Reasons that CheckpointFailureManager ignores."""
 _REASON = re.compile(r"Failure reason: (?P<reason>.+)")
 _TOLERANCE = "Exceeded checkpoint tolerable failure threshold"
 _NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
 ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
+_LOST = re.compile(r"TaskManager with id (?P<id>\S+) (?P<how>timed out|is no longer reachable)")
 _TASK = re.compile(r" - (?P<name>.+) \((?P<index>\d+)/(?P<of>\d+)\) \([0-9a-f_]+\) switched from CREATED to SCHEDULED")
+_FINISHED_TASK = re.compile(
+    r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to FINISHED"
+)
 _OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
 _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
 _JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?:\.\d+)?(?:-[A-Za-z]\w*)*)\.jar\b")
@@ -84,7 +97,7 @@ class LogCheckpoint:
     cause: str = ""  # the root cause of the exception behind it
 
     @property
-    def why(self) -> str:
+    def failure_message(self) -> str:
         """``declined by a task on tm-3: S3Exception: Please reduce your request rate``"""
         who = f"{self.reason} by a task on {self.where}" if self.where else self.reason
         return f"{who}: {self.cause}" if self.cause and self.cause not in who else who
@@ -118,7 +131,12 @@ class JobLog:
     failures: int = 0  # of the job, whatever the reason
     # failed checkpoints in a row that failed the job; None: began before the log
     exceeding: list[int | None] = field(default_factory=list)
-    consecutive: int | None = None  # failed checkpoints since one completed
+    failed: list[LogCheckpoint] | None = None  # since one completed; None: began before the log
+    stops: list[tuple[int, str]] = field(default_factory=list)  # switches away from RUNNING: (line, state)
+    switched_ms: int = -1  # line of the last switch
+    restarts: int = 0
+    lost: dict[str, tuple[int, str]] = field(default_factory=dict)  # TaskManager -> (line, what is said of it)
+    finished: dict[str, None] = field(default_factory=dict)  # tasks, of all jobs
     name: str = ""
     restored: int = 0
     fresh_restarts: int = 0  # that found no checkpoint to restore
@@ -185,6 +203,16 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
     for log in found.values():
         log.options, log.version, log.ended_ms = shared.options, shared.version, shared.ended_ms
         log.vertices, log.fresh_restarts = (shared.vertices, shared.fresh_restarts) if len(jobs) == 1 else ({}, 0)
+        log.lost = shared.lost
+        for refusal in log.refusals if len(jobs) == 1 else ():
+            if refusal.reason == FINISHED:
+                refusal.task = refusal.task or next(iter(shared.finished), "")
+        for point in log.checkpoints.values():  # none outlives the run of its job (CheckpointCoordinatorDeActivator)
+            after = [stop for stop in log.stops if stop[0] >= point.line_ms >= 0]
+            if point.status == "IN_PROGRESS" and after:
+                at_ms, state = min(after)
+                point.status, point.reason = "FAILED", f"the job switched to {state}"
+                point.duration_ms = at_ms - point.line_ms
     return found
 
 
@@ -221,7 +249,7 @@ Failure = LogCheckpoint | LogRefusal
 def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
     """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
     if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _CAUSE.search(line)):
-        failure.cause = _told(match["why"])
+        failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _told(match["why"])
         return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
@@ -240,17 +268,25 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
             shared.fresh_restarts += 1
     if match := _STATE.search(line):
         log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
-        log.name, log.state = masked_text(match["name"])[:200], match["state"]
-        if log.state == "RUNNING":
+        state = match["state"]
+        log.name, log.restarts = masked_text(match["name"])[:200], log.restarts + (state == "RESTARTING")
+        if at_ms >= log.switched_ms or at_ms < 0:  # parts of a log come in any order
+            log.state, log.switched_ms = state, at_ms
+        if state == "RUNNING":
             log.runs_ms.append(at_ms)
-            log.consecutive = 0 if match["before"] == "CREATED" else log.consecutive
-        elif match["before"] == "RUNNING" and log.state in ("RESTARTING", "FAILING", "FAILED"):
-            log.failures += 1
+            log.failed = [] if match["before"] == "CREATED" else log.failed
+        elif match["before"] == "RUNNING":
+            log.stops.append((at_ms, state))
+            log.failures += state in ("RESTARTING", "FAILING", "FAILED")
         if shared.exceeding:
-            log.exceeding.append(log.consecutive)
-            log.consecutive, shared.exceeding = 0, []
-    elif (match := _TASK.search(line)) and len(shared.vertices) < 1000:
+            log.exceeding.append(None if log.failed is None else sum(map(is_counted, log.failed)))
+            log.failed, shared.exceeding = [], []
+    elif (match := _TASK.search(line)) and len(shared.vertices) < MAX_NAMES:
         shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
+    elif (match := _FINISHED_TASK.search(line)) and len(shared.finished) < MAX_NAMES:
+        shared.finished[masked_text(match["name"])[:200]] = None
+    elif "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(shared.lost) < MAX_NAMES:
+        shared.lost.setdefault(masked_text(match["id"])[:100], (at_ms, match["how"]))
     elif match := _OPTION.search(line):
         shared.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line) or (None if shared.version else _JAR.search(line)):
@@ -267,7 +303,7 @@ def _explain(failure: Failure, why: str) -> None:
     """Set the reason, in Flink's words, and the task that it names."""
     why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     found, task = _REASON.search(why), _NOT_RUNNING.search(why)
-    reason = found["reason"] if found else NOT_RUNNING if task else why
+    reason = FINISHED if _ENDED_TASKS.search(why) else found["reason"] if found else NOT_RUNNING if task else why
     failure.reason = _told(reason)
     if isinstance(failure, LogRefusal) and task is not None:
         failure.task = masked_text(task["task"])[:200]
@@ -289,15 +325,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         log.strategy = (fields["strategy"] or "")[:1000]
         return None
     number = int(fields["id"] or 0)
-    if (
-        max(
-            number,
-            int(fields.get("size") or 0),
-            int(fields.get("ms") or fields.get("old") or 0),
-            int(fields.get("at") or 0),
-        )
-        > LARGEST
-    ):
+    if max(int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "at")) > LARGEST:
         return None  # no coordinator writes such numbers
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
@@ -308,12 +336,13 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
             point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
             log.completed_ms = max(log.completed_ms, line_ms)
-            log.consecutive = 0
+            log.failed = []
             if point.triggered_ms < 0 <= line_ms:  # the log begins later
                 point.triggered_ms = max(line_ms - point.duration_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
             point.status, point.reason, point.where = "FAILED", kind, masked_text(fields.get("where") or "")[:100]
-            log.consecutive = log.consecutive if log.consecutive is None or point.is_savepoint else log.consecutive + 1
+            if log.failed is not None and not point.is_savepoint:
+                log.failed.append(point)
             if why := fields.get("why"):
                 _explain(point, why)
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
@@ -337,11 +366,12 @@ def _lines(path: Path) -> Iterator[str]:
 
 SILENT_GAPS = 3
 """A job is silent if it completes none for so many times its usual gap."""
+_EXCEPTIONS = "Look at the exceptions of the job"
 _STORAGE = "Checkpoint storage could not be written: look at its address and access rights"
 _WHAT_TO_DO = (
     (
         "tasks are currently running",
-        "Look at why tasks do not run (slots, a restart loop, their last exception), not at checkpoints",
+        "Look at why tasks do not run (slots, a restart loop, a long restore, their last exception), not at checkpoints",
     ),
     ("minimum time between", "The pause is as configured (execution.checkpointing.min-pause): no fault by itself"),
     (
@@ -357,9 +387,14 @@ _WHAT_TO_DO = (
     ("IO-problem", _STORAGE),
     ("IOException", _STORAGE),
     ("task checkpoint failed", "A task could not write its state: the log of its TaskManager says why"),
-    ("finished", "Tasks have ended: execution.checkpointing.checkpoints-after-tasks-finish allows checkpoints then"),
+    (
+        "finished",
+        "Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after-tasks-finish.enabled (since 1.14; true by default since 1.15)",
+    ),
     ("scheduler is shut down", "The job stops or restarts: look at its state"),
-    ("has failed", "Look at the exceptions of the job"),
+    ("suspending", _EXCEPTIONS),
+    ("the job switched to", _EXCEPTIONS),
+    ("has failed", _EXCEPTIONS),
 )
 """(part of Flink's reason, what to look at); messages of CheckpointFailureReason, 1.9 to 2.3."""
 
@@ -381,19 +416,8 @@ class Silence:
         begun = f" since {self.since}" if self.since else ""
         until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
-        reasons = list[str]()
-        for reason, count in Counter(refusal.reason for refusal in self.refusals).most_common():
-            alike = [refusal for refusal in self.refusals if refusal.reason == reason]
-            first = _clock(alike[0].line_ms)
-            times = "" if alike[0].line_ms < 0 else f" from {first} on" if count > 1 else f" at {first}"
-            why = one_line(reason, 160) or "the log gives no reason"
-            yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times}: {why}."
-            tasks = Counter(refusal.task for refusal in alike if refusal.task)
-            if tasks:
-                named = ", ".join(f"'{one_line(task, 120)}'" for task, _ in tasks.most_common(2))
-                more = f" and {len(tasks) - 2} more" if len(tasks) > 2 else ""
-                yield f"The task that did not run: {named}{more}."
-            reasons.append(reason)
+        reasons = [refusal.reason for refusal in self.refusals]
+        yield from _refused(self.refusals, is_over=False)
         for reason, count in Counter(self.failed).most_common(3):
             yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
             reasons.append(reason)
@@ -403,9 +427,23 @@ class Silence:
         yield from where_to_look(reasons)
 
 
+def _refused(refusals: Sequence[LogRefusal], *, is_over: bool) -> Iterator[str]:
+    """When, why, and because of which tasks; `is_over`: checkpoints were triggered afterwards."""
+    for reason, count in Counter(refusal.reason for refusal in refusals).most_common():
+        alike = [refusal for refusal in refusals if refusal.reason == reason]
+        first, last = (_clock(refusal.line_ms) for refusal in (alike[0], alike[-1]))
+        times = f" from {first} {f'to {last}' if is_over else 'on'}" if count > 1 else f" at {first}"
+        why = one_line(reason, 160) or "the log gives no reason"
+        yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (alike[0].line_ms >= 0)}: {why}."
+        if tasks := Counter(refusal.task for refusal in alike if refusal.task):
+            names = [f"'{one_line(task, 120)}'" for task, _ in tasks.most_common()]
+            what = "A task that had finished" if reason == FINISHED else "The task that did not run"
+            yield f"{what}: {first_names(names, 2)}."
+
+
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
     """What checkpoints that failed for these reasons, in Flink's words, ask for; two sentences at most."""
-    advice = [what for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)]
+    advice = [*{what: 0 for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)}]
     yield from (f"{what}." for what in advice[:2])
 
 
@@ -416,7 +454,11 @@ def silence_of_log(log: JobLog) -> Silence | None:
     refusals = [refusal for refusal in log.refusals if is_whole or refusal.line_ms > log.completed_ms]
     points = [point for _, point in sorted(log.checkpoints.items())]
     last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
-    failed = [point.why for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint]
+    failed = [
+        point.failure_message
+        for point in points
+        if point.status == "FAILED" and point.id > last and not point.is_savepoint
+    ]
     begun = "the job began to run at " if is_whole else ""
     if is_whole and since_ms < 0:
         begun = "the first line about them at "
@@ -440,18 +482,44 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:
-    """What its failures mean: those in a row, and restarts without a checkpoint."""
+    """What ended the job or its tasks, triggers that were refused before, and what failures mean."""
+    if log.state == "FAILED":
+        restarts = f"{log.restarts} restart{'' if log.restarts == 1 else 's'}"
+        at = f" at {_clock(log.switched_ms)}" if log.switched_ms >= 0 else ""
+        strategy = f"; its restart strategy is {one_line(log.strategy, 160)}" if log.strategy else ""
+        yield f"The job failed for good{at}, after {restarts}{strategy}. {_EXCEPTIONS}."
+    lost = [
+        f"{one_line(name, 100)} ({'heartbeat ' if how == 'timed out' else ''}{how} at {_clock(at_ms)})"
+        for name, (at_ms, how) in sorted(log.lost.items(), key=lambda named: named[1])
+        if log.state not in ENDED or at_ms <= log.switched_ms
+    ]
+    if lost:
+        yield (
+            f"The JobManager lost {len(lost)} TaskManager{'s' if len(lost) > 1 else ''}: {first_names(lost, 4)}. Their logs, and what ended "
+            "or paused them (memory limit, eviction, network), say why."
+        )
+    silence = silence_of_log(log)
+    told = {id(refusal) for refusal in (silence.refusals if silence else ())}
+    if over := [refusal for refusal in log.refusals if id(refusal) not in told]:
+        look = where_to_look([refusal.reason for refusal in over]) if len(over) >= SILENT_GAPS else ()
+        yield " ".join([*_refused(over, is_over=True), *look])
     yield from failures_apart([point for _, point in sorted(log.checkpoints.items())])
     yield from _fresh_restarts(log)
 
 
 def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: str = "checkpoints") -> Iterator[str]:
     """That failures which did not follow each other do not add up.  `points`: in the order of their ids."""
-    over = [
-        point
-        for point in points
-        if point.status == "COMPLETED" or (point.status == "FAILED" and not point.is_savepoint)
-    ]
+    points = [point for point in points if point.status == "COMPLETED" or not point.is_savepoint]
+    over = [point for point in points if point.status == "COMPLETED" or is_counted(point)]
+    reasons = Counter(
+        point.failure_message.rstrip(". ") for point in points if point.status == "FAILED" and not is_counted(point)
+    )
+    if reasons:
+        named = ", ".join(f"{one_line(reason, 100)} ({count})" for reason, count in reasons.most_common(3))
+        yield (
+            "Checkpoints ended for reasons that Flink does not compare with execution.checkpointing.tolerable-failed-checkpoints: "
+            f"{named}."
+        )
     stretches = [
         [point.id for point in own] for failed, own in groupby(over, lambda point: point.status == "FAILED") if failed
     ]
@@ -463,6 +531,11 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
         f"{sum(map(len, stretches))} {which} failed, at most {len(longest)} in a row ({ids}). Flink compares the failures in a row "
         "with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets their count to 0."
     )
+
+
+def is_counted(point: LogCheckpoint | RecordedCheckpoint) -> bool:
+    """Whether it failed, and CheckpointFailureManager counts that."""
+    return point.status == "FAILED" and not _NOT_COUNTED.search(point.failure_message)
 
 
 def _fresh_restarts(log: JobLog) -> Iterator[str]:

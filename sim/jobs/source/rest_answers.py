@@ -125,9 +125,9 @@ class RestSnapshot:
 HOW_TO_SAVE = "`ckptsim import http://HOST:8081 --save FOLDER` saves all answers under their names, `ckptsim explain FILE` reads one alone"
 
 
-def first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str], most: int = MAX_NAMED) -> str:
     """The first names, and the number of the others."""
-    return ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
-from sim.jobs.source.job_log import silence_of_job
+from sim.jobs.source.job_log import FINISHED, silence_of_job
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 
 REPORTS = Path(__file__).parents[2] / "data" / "reports" / "br10a"
@@ -62,6 +62,7 @@ REFUSED, UNKNOWN = (
     f"Failed to trigger checkpoint for job {JOB}",
     f"Failed to trigger or complete checkpoint UNKNOWN_CHECKPOINT_ID for job {JOB}",
 )
+ENDED = "Some tasks of the job have already finished and checkpointing with finished tasks is not enabled"
 PAUSE = "The minimum time between checkpoints is still pending. Checkpoint will be triggered after the minimum time"
 QUEUED = "The maximum number of queued checkpoint requests exceeded"
 
@@ -92,10 +93,26 @@ QUEUED = "The maximum number of queued checkpoint requests exceeded"
             [
                 f"{REFUSED} since some tasks of job {JOB} has been finished, abort the checkpoint Failure reason: {NOT_ALL}."
             ],
-            NOT_ALL,
+            FINISHED,
+        ),
+        (
+            [
+                f"{REFUSED} because {ENDED}. Failure reason: {NOT_ALL}.",
+            ],
+            FINISHED,
         ),
     ],
-    ids=["1.14 since", "1.18 because", "1.16 exception", "queued", "pause", "1.9 state", "no reason", "finished"],
+    ids=[
+        "1.14 since",
+        "1.18 because",
+        "1.16 exception",
+        "queued",
+        "pause",
+        "1.9 state",
+        "no reason",
+        "1.13 finished",
+        "1.14 finished",
+    ],
 )
 def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
     refused = [
@@ -109,6 +126,83 @@ def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
     )
     assert f"3 triggers were refused from 2025-12-29 06:10:00 on: {reason}." in text
     assert (f"The task that did not run: '{TASK}'." in text) == (TASK in "".join(lines))
+    assert ("Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after" in text) == (
+        reason == FINISHED
+    )
+    assert ("Look at why tasks do not run" in text) == (reason == NOT_ALL)
+
+
+def test_triggers_that_were_refused_before_checkpoints_complete_again(tmp_path):
+    """A source that restores its state for minutes: when and which task, although the job is not silent at the end."""
+    refused = [(f"06:09:{n}0", f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}.") for n in (1, 2, 3)]
+
+    text = told(tmp_path, ("06:09:00", STATE), *refused, *checkpoint(1, "06:10:00"), *checkpoint(2, "06:10:30"))
+
+    assert "No checkpoint" not in text
+    assert (
+        f"3 triggers were refused from 2025-12-29 06:09:10 to 2025-12-29 06:09:30: {NOT_ALL}. The task that did not run: '{TASK}'. "
+        "Look at why tasks do not run (slots, a restart loop, a long restore, their last exception)"
+    ) in text
+
+
+def switched(at, before, after):
+    return at, f"Job Orders ({JOB}) switched from state {before} to {after}."
+
+
+SUSPENDED = (
+    ("06:11:05", f"Failed to trigger or complete checkpoint 3 for job {JOB}. (0 consecutive failed attempts so far)"),
+    ("", "org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint Coordinator is suspending."),
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [(SUSPENDED, "Checkpoint Coordinator is suspending"), ((), "the job switched to RESTARTING")],
+    ids=["logged", "not logged"],
+)
+def test_a_restart_ends_checkpoints_that_flink_does_not_count(tmp_path, lines, reason):
+    """CheckpointFailureManager ignores them, whether it has a line or not; 3 and 4 are no two failures in a row, nor is 3 under way."""
+    text = told(
+        tmp_path,
+        ("06:09:00", STATE),
+        *checkpoint(1, "06:09:30"),
+        checkpoint(2, "06:10:00")[0],
+        ("06:10:10", f"Checkpoint 2 of job {JOB} expired before completing."),
+        *checkpoint(5, "06:10:30"),
+        checkpoint(3, "06:11:00")[0],
+        ("06:11:04", "Heartbeat of TaskManager with id tm-1 timed out."),
+        *lines,
+        switched("06:11:06", "RUNNING", "RESTARTING"),
+        switched("06:11:16", "RESTARTING", "RUNNING"),
+        checkpoint(4, "06:12:00")[0],
+        ("06:12:10", f"Checkpoint 4 of job {JOB} expired before completing."),
+        switched("06:12:20", "RUNNING", "FAILING"),
+        switched("06:12:21", "FAILING", "FAILED"),
+    )
+
+    assert "under way" not in text
+    assert "The job failed for good at 2025-12-29 06:12:21, after 1 restart. Look at the exceptions of the job." in text
+    assert "The JobManager lost 1 TaskManager: tm-1 (heartbeat timed out at 2025-12-29 06:11:04)." in text
+    assert (
+        f"Checkpoints ended for reasons that Flink does not compare with execution.checkpointing.tolerable-failed-checkpoints: {reason} (1)."
+        in text
+    )
+    assert "in a row (3 to 4)" not in text
+
+
+def test_a_root_cause_does_not_hide_why_a_decline_is_not_counted(tmp_path):
+    declined = (
+        ("06:10:10", f"Decline checkpoint 2 by task 5fe of job {JOB} at tm-1 @ host (dataPort=1)."),
+        ("", "x.CheckpointException: Checkpoint was declined (task is closing)"),
+        ("", "Caused by: x.SerializedThrowable: y.IOException: closed"),
+    )
+
+    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), checkpoint(2, "06:10:00")[0], *declined)
+
+    assert (
+        "tolerable-failed-checkpoints: declined by a task on tm-1: Checkpoint was declined (task is closing) (1)."
+        in text
+    )
 
 
 FAILED = "Failed to trigger or complete checkpoint {n} for job {job}. (1 consecutive failed attempts so far)"
