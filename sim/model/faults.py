@@ -268,7 +268,8 @@ class Restart:
     replacement: Distribution = option(
         Kind.DURATION_LAW,
         Distribution(0),
-        "A task manager is lost -> another one offers its slots; a time or a law of times; default: there are spare ones.",
+        "A task manager is lost (kubernetes, yarn: Flink knows that it is) -> another one offers its slots; a time or a law of times;\n"
+        "default: there are spare ones.",
     )
     slot_check_ns: int = option(
         Kind.DURATION, 50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay"

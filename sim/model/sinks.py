@@ -16,6 +16,7 @@ from sim.model.catalog import At, Catalog, Kind, option
 Overtaking = Literal["safe", "aligned inside", "loses", "refused"]
 """What happens if barriers may overtake data: nothing; Flink keeps barriers aligned inside the sink; records are lost; no job starts."""
 
+DOES_NOT_START = "does not start"
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream"
 
 
@@ -47,7 +48,7 @@ class SinkKind:
     @property
     def verdict(self) -> str:
         """What it does if barriers overtake data, as a verb; empty: no harm."""
-        return {"loses": "loses records", "refused": "does not start"}.get(self.overtaking, "")
+        return {"loses": "loses records", "refused": DOES_NOT_START}.get(self.overtaking, "")
 
 
 ALIGNED_INSIDE = (

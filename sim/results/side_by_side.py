@@ -187,6 +187,9 @@ class StrategyRow:
     sources: tuple[str, ...] = ()
     unlimited_bytes: int = 0  # as in `Scenario`
     tolerable: int = 0  # failed checkpoints in a row
+    harmed_sink: str = (
+        ""  # ``'table' (Apache Paimon) does not start``: a sink under which no barrier may overtake data; empty: none
+    )
 
     @property
     def called(self) -> str:

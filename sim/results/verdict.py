@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sim.model.text import capitalised, listed
@@ -155,7 +156,16 @@ NOISE_THROUGHPUT = 0.015
 
 
 def verdict(strategies: Sequence[StrategyRow]) -> str:
-    """The decisive difference.  Of several workloads, the one where the choice matters most is taken."""
+    """The decisive difference.  Of several workloads, the one where the choice matters most is taken.
+
+    A strategy under which a sink does not start or loses records is named, and not compared with others.
+    """
+    if harmed := [line for line in strategies if line.harmed_sink]:
+        sinks = " and ".join(dict.fromkeys(line.harmed_sink for line in harmed))
+        if usable := [line for line in strategies if not line.harmed_sink]:
+            return f"Not compared: {_names(harmed)}, with which {sinks}. {verdict(usable)}"
+        strategies = [replace(line, harmed_sink="") for line in strategies]
+        return f"Real jobs differ, as {sinks} where barriers overtake data. As simulated: {verdict(strategies)}"
     groups: dict[str, list[StrategyRow]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)

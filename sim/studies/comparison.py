@@ -15,6 +15,7 @@ from sim.model.job import Job, Vertex, key_groups
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
+from sim.model.sinks import DOES_NOT_START
 from sim.model.text import capitalised, listed
 from sim.model.units import format_duration
 from sim.protocol.recovery import outages
@@ -346,7 +347,9 @@ class Comparison:
     def job_ends(self) -> dict[str, str]:
         """By label of the strategy: ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on``."""
         return {
-            name: _end(results) or (CONTINUES_DRAINED if name in self.continued_after_drain else RUNS_ON)
+            name: DOES_NOT_START
+            if _harmed_sink(results[0].scenario).endswith(DOES_NOT_START)
+            else _end(results) or (CONTINUES_DRAINED if name in self.continued_after_drain else RUNS_ON)
             for name, results in self.results.items()
         }
 
@@ -634,6 +637,7 @@ class Comparison:
             sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
             unlimited_bytes=scenario.unlimited_bytes,
             tolerable=options.tolerable_failed,
+            harmed_sink=_harmed_sink(scenario),
         )
 
 
@@ -646,6 +650,14 @@ def _continues_drained(result: Result) -> bool:
     drained_ms = [action.at_ns / 1e6 for action in result.scenario.actions if action.stop == "drain"]
     begun_ms = result.tables["restores"]["begun"] if result.scenario.instances.start_from == "savepoint" else ()
     return any(at_ms < begin_ms for at_ms in drained_ms for begin_ms in begun_ms)
+
+
+def _harmed_sink(scenario: Scenario) -> str:
+    """What a sink does that bears no barrier that overtakes data, if barriers may here; empty: there is no such sink."""
+    if not scenario.checkpoint.barriers.record.overtakes:
+        return ""
+    sinks = known_sinks(scenario.job).items()
+    return next((f"'{name}' ({kind.title}) {kind.verdict}" for name, (_, kind) in sinks if kind.verdict), "")
 
 
 def _others(count: int) -> str:

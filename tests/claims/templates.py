@@ -11,6 +11,7 @@ import numpy as np
 
 from sim.model.checkpoint import Barriers
 from sim.model.quantities import PLANNED_RESTARTS
+from sim.model.sinks import SINKS
 from sim.results.formats import bytes_text
 from sim.results.journal import Happening
 from sim.runtime.result import Result
@@ -212,6 +213,18 @@ def nothing_ended(told: Printed, match: re.Match[str]) -> bool:
 
 def under_way(told: Printed, match: re.Match[str]) -> bool:
     return told.row(match)["status"] == "IN_PROGRESS" and same_ms(match["ms"], told.lasted_ms(match))
+
+
+def bears_no_overtaking(told: Printed, match: re.Match[str]) -> bool:
+    """The sink is known for it, and barriers may overtake data in all of the named strategies."""
+    runs = [run for runs in told.listed(match.groupdict().get("names")) for run in runs]
+    known = {"does not start": "refused", "loses records": "loses"}[match["what"]]
+    connectors = {
+        vertex.known_connector for run in runs for vertex in run.scenario.job.vertices if vertex.name == match["at"]
+    }
+    return all(run.scenario.checkpoint.barriers.record.overtakes for run in runs) and [
+        SINKS[name].overtaking for name in connectors if name
+    ] == [known]
 
 
 def has_savepoint(told: Printed, match: re.Match[str]) -> bool:
@@ -789,6 +802,16 @@ TEMPLATES = (
         r"(?:; (?P<following>\d+) checkpoints that were due follow it one after another, within (?P<within>MS)"
         r"(?P<decide>, and decide the median)?)?(?:; records wait up to (?P<lag>MS))?",
         long_savepoint,
+    ),
+    template(
+        "not compared",
+        r"Not compared: (?P<names>NAMES), with which '(?P<at>[^']+)' \([^)]*\) (?P<what>does not start|loses records)\.",
+        bears_no_overtaking,
+    ),
+    template(
+        "none is compared",
+        r"Real jobs differ, as '(?P<at>[^']+)' \([^)]*\) (?P<what>does not start|loses records) where barriers overtake data\. As simulated:",
+        bears_no_overtaking,
     ),
     template("savepoint fails", r"CHECKPOINT fails after (?P<ms>MS)", fails_after, exists),
     template("savepoints are aligned", r"savepoints are always aligned", has_savepoint),

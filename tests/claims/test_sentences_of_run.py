@@ -91,6 +91,12 @@ SCENARIOS = {
         duration="12 s",
         rest="actions: [{savepoint: canonical, at: 5 s}]",
     ),
+    "a sink with which barriers must not overtake": job(
+        b=", connector: paimon, commit: as-connector", checkpoint=", barriers: [aligned, unaligned]"
+    ),
+    "no barriers that the sink bears": job(
+        b=", connector: paimon, commit: as-connector", checkpoint=", barriers: unaligned"
+    ),
     "three ways to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]",
         interval="2 s",

@@ -99,15 +99,16 @@ class TaskManagers:
         """Task manager `number` is gone now; returns when the JobMaster misses it."""
         now = self.context.env.now
         missed_ns = now if what.orderly else self._job_master.missed_ns(now, silent=what.silent)
-        released_ns = missed_ns
-        if self.restart.provider == "standalone":
-            released_ns = now if what.orderly else self._resource_manager.missed_ns(now, silent=what.silent)
-        elif not what.silent:
-            released_ns = now  # Kubernetes and YARN tell of a container that has ended
+        is_told = (
+            self.restart.provider != "standalone" and not what.silent
+        )  # Kubernetes and YARN tell of a container that has ended
+        released_ns = now if what.orderly or is_told else self._resource_manager.missed_ns(now, silent=what.silent)
+        # Flink asks Kubernetes and YARN for another one, and only once it knows of the loss
+        begun_ns = now if self.restart.provider == "standalone" else released_ns
         table = quantile_table(self.restart.replacement)
         u = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
         self._losses += 1
-        lost = LostSlots(missed_ns, released_ns, now + table[u * len(table) >> 32], self._refusal_ns(what))
+        lost = LostSlots(missed_ns, released_ns, begun_ns + table[u * len(table) >> 32], self._refusal_ns(what))
         self.slots = self.slots.lose(number, lost)
         return lost.gone_ns
 
