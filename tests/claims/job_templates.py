@@ -141,7 +141,36 @@ def subject(told: ToldJob, match: re.Match[str]) -> bool:
         told.point.status == status
         and same_ms(match["ms"], told.point.end_to_end_duration)
         and size
-        and (match["barriers"] == (told.history.strategy or "barriers not known"))
+        and match["barriers"]
+        == (told.history.strategy or ("unaligned" if overtook(told.point) else "barriers not known"))
+    )
+
+
+def overtook(point: Any) -> bool:
+    return point.checkpoint_type == "UNALIGNED_CHECKPOINT" or point.persisted_data > 0
+
+
+def in_flight(told: ToldJob, match: re.Match[str]) -> bool:
+    point = told.history.checkpoint(int(match["n"]))
+    share = point.persisted_data / point.checkpointed_size
+    return share >= 0.5 and (match["share"], match["size"]) == (share_text(share), bytes_text(point.persisted_data))
+
+
+def held_by_savepoints(told: ToldJob, match: re.Match[str]) -> bool:
+    """They took so long, and the next trigger came when they had ended."""
+    for identity, took in re.findall(r"(\d+) \(([^)]+)\)", match["ids"]):
+        point = told.history.checkpoint(int(identity))
+        ended = point.trigger_timestamp + point.end_to_end_duration
+        if not point.is_savepoint or not same_ms(took, point.end_to_end_duration):
+            return False
+        if any(point.trigger_timestamp < other.trigger_timestamp < ended for other in told.history.checkpoints):
+            return False
+    return True
+
+
+def nearly_late(told: ToldJob, match: re.Match[str]) -> bool:
+    return same_ms(match["took"], told.usual[-1].end_to_end_duration) and number(match["took"]) <= number(
+        match["usual"]
     )
 
 
@@ -517,6 +546,23 @@ TEMPLATES = (
     template(
         "did not complete", r"(?P<n>\d+) did not complete(?P<ends>: (?:\d+ ended at [\w ]+[^.;]*)+)?(?=\.)", failed
     ),
+    template(
+        "held by savepoints",
+        r"No checkpoint was triggered during savepoints? (?P<ids>[^:]+): periodic ones wait for savepoints unless "
+        r"max-concurrent-checkpoints is above 1",
+        held_by_savepoints,
+    ),
+    template(
+        "nearly late",
+        r"The last took (?P<took>MS) of the (?P<usual>MS) that usually pass between triggers: a longer one delays the next",
+        nearly_late,
+    ),
+    template(
+        "in-flight data",
+        r"In-flight data that barriers overtook \(persisted_data\) is (?P<share>\d+ %) of what checkpoint (?P<n>\d+) wrote, "
+        r"(?P<size>SIZE): it is part of both sizes, and increments do not make it smaller",
+        in_flight,
+    ),
     template("under way", r"(?P<n>\d+) under way", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(
@@ -703,7 +749,8 @@ TEMPLATES = (
     ),
     template(
         "savepoint",
-        r"It is a savepoint: all state is written anew, in a format and to a folder of its own, which may be slower",
+        r"It is a savepoint: its barriers overtake no data, whatever is set for checkpoints, and all state is written "
+        r"anew, to a folder and often in a format of its own, which may be slower",
         lambda told, _: told.point.is_savepoint,
     ),
     template("before it", r"Checkpoint (?P<n>\d+) before it did not complete", did_not_complete),
@@ -762,7 +809,12 @@ TEMPLATES = (
         medians_of_ids,
     ),
     template("cold", r"code may not be compiled yet, and files and connections are new" + P, is_cold),
-    template("the longer", r"- the longer a checkpoint, the more .*? \([^()]*checkpoints\)" + P),
+    template(
+        "longer ones",
+        r"What goes with longer ones \((?P<n>\d+) checkpoints; p as if it were the only one, then corrected for all\)",
+        lambda told, match: int(match["n"]) == len(told.usual),
+    ),
+    template("the longer", r"- the longer a checkpoint, the (?:more|larger) .*? \([^()]*checkpoints\)" + P),
     template(
         "slow subtasks",
         r"Slow subtasks: .*? of its time\. How many records they get does not explain it: look at what these "

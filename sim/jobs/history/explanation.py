@@ -19,12 +19,13 @@ from sim.jobs.history.history import (
     SubtaskId,
     asked_for,
     garbage_text,
+    is_unaligned,
     late_in,
     slow_subtasks,
     slow_subtasks_text,
     split,
 )
-from sim.jobs.history.in_common import InCommon, Row, circumstances, in_common, profile
+from sim.jobs.history.in_common import InCommon, Row, circumstances, held_triggers, in_common, profile
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
@@ -43,9 +44,8 @@ def account(history: History, point: RecordedCheckpoint) -> Account:
     numbers: dict[SubtaskId, int] = {}
     parts = [_part(step, numbers, stats.trigger_ns) for step in found]
     path = CriticalPath(point.id, tuple(parts), is_open=point.status != "COMPLETED")
-    return Account(
-        history.strategy or "barriers not known", 0, stats, path, tuple(_lines(history, point, found, parts)), ()
-    )
+    barriers = history.strategy or ("unaligned" if is_unaligned(point) else "barriers not known")
+    return Account(barriers, 0, stats, path, tuple(_lines(history, point, found, parts)), ())
 
 
 def _lines(
@@ -120,7 +120,7 @@ def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
 
 def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
     """The checkpoints that are told in full: one under way, the last that failed, the slowest that Flink kept statistics of."""
-    yield from [point for point in known.under_way if point.tasks][-1:]
+    yield from known.under_way[-1:]
     yield from known.failed[-1:]
     if known.completed:
         yield max((*known.slow, *known.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
@@ -222,6 +222,7 @@ def choice_text(answer: HistoryAnswer) -> str:
         parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
     if known.under_way:
         parts.append(f"{len(known.under_way)} under way.")
+    parts += held_triggers(answer.history)
     if answer.history.restored:
         parts.append(
             f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."
@@ -322,7 +323,7 @@ def _common(found: InCommon) -> Iterator[str]:
     """Findings with their probability; no certainty from three."""
     if not found.tried:
         return
-    if found.is_too_few:
+    if found.slow and found.is_too_few:
         yield fill(
             f"What the slow ones have in common: {found.slow} slow and {found.others} other checkpoints are too few to tell it from chance "
             f"(even a feature of all slow ones and no other: p = {found.least_p:.2g}).",
@@ -331,11 +332,14 @@ def _common(found: InCommon) -> Iterator[str]:
         return
     sample = (
         f"{found.slow} slow {'one' if found.slow == 1 else 'ones'}, {found.others} others, {found.tried} features tried"
+        if found.slow
+        else f"{found.others} checkpoints"
     )
     if not found.findings:
         yield fill(f"What the slow ones have in common: nothing that chance would not explain ({sample}).", WIDTH)
         return
-    yield fill(f"What goes with slow ones ({sample}; p as if it were the only one, then corrected for all):", WIDTH)
+    which = "slow" if found.slow else "longer"
+    yield fill(f"What goes with {which} ones ({sample}; p as if it were the only one, then corrected for all):", WIDTH)
     for finding in found.findings[:_ROWS]:
         sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
         yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
@@ -371,10 +375,11 @@ def untold(explained: Account, point: RecordedCheckpoint) -> str:
     took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
     size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
     if point.status == "FAILED":
-        why = one_line(point.failure_message, 200) or "no reason is known"
+        why = one_line(point.failure_message.rstrip(". "), 200) or "no reason is known"
         return f"{name} was given up after {took} ({why}). {_acknowledged_of(point)}"
-    fate = f"took {took}{size}" if point.status == "COMPLETED" else "has no end in what was read"
-    return f"{name} {fate}. Nothing tells of its subtasks, so not where it spent its time."
+    if point.status == "IN_PROGRESS":
+        return f"{name} has no end in what was read. {_acknowledged_of(point)}"
+    return f"{name} took {took}{size}. Nothing tells of its subtasks, so not where it spent its time."
 
 
 def _acknowledged_of(point: RecordedCheckpoint) -> str:

@@ -50,17 +50,24 @@ def sharing(
         if point.status == "COMPLETED"
         and not point.is_savepoint
         and point.id > 1
-        and point.state_size > 0
+        and point.state_size > point.persisted_data
         and point.checkpointed_size >= 0
     ]
-    equal = [point for point in told if point.checkpointed_size >= _EQUAL_SIZE_SHARE * point.state_size]
+    # in-flight data is in both sizes, and never shared
+    equal = [
+        point
+        for point in told
+        if point.checkpointed_size - point.persisted_data
+        >= _EQUAL_SIZE_SHARE * (point.state_size - point.persisted_data)
+    ]
     if len(told) < _MIN_CHECKPOINTS or len(equal) < _NEARLY_ALL * len(told):
         return ""
     count = f"all {len(told)}" if len(equal) == len(told) else f"{len(equal)} of {len(told)}"
-    first = f"Checkpointed size equals full size in {count} checkpoints: they share no file with earlier ones."
     last = equal[-1]
-    largest = max((subtask.state_size for task in last.tasks.values() for subtask in task.subtasks), default=-1)
-    own = largest if largest >= 0 else last.state_size / max(last.num_subtasks, 1)
+    apart = " without in-flight data" if last.persisted_data > 0 else ""
+    first = f"Checkpointed size equals full size{apart} in {count} checkpoints: they share no file with earlier ones."
+    largest = max((row.state_size - row.alignment.persisted for row in subtasks_of(last).values()), default=-1)
+    own = largest if largest >= 0 else (last.state_size - last.persisted_data) / max(last.num_subtasks, 1)
     size = f"{'at most ' if largest >= 0 else ''}{bytes_text(own)}{'' if largest >= 0 else ' on average'}"
     if own < inline_bytes:
         return (
@@ -79,6 +86,23 @@ def sharing(
     return (
         f"{first} {condition} are not in effect: the program sets another backend or full checkpoints, what is large is operator state, or "
         f"RocksDB merges all its files between two checkpoints. A subtask has {size}, so it is not because state is small."
+    )
+
+
+def is_unaligned(point: RecordedCheckpoint) -> bool:
+    """Whether barriers overtook data, by what Flink says of the checkpoint alone."""
+    return point.checkpoint_type == "UNALIGNED_CHECKPOINT" or point.persisted_data > 0
+
+
+def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
+    """A sentence about in-flight data that makes up most of a checkpoint; empty: it does not."""
+    done = [point for point in points if point.status == "COMPLETED" and point.checkpointed_size > 0]
+    if not done or 2 * done[-1].persisted_data < done[-1].checkpointed_size:
+        return ""
+    share, size = share_text(done[-1].persisted_data / done[-1].checkpointed_size), bytes_text(done[-1].persisted_data)
+    return (
+        f"In-flight data that barriers overtook (persisted_data) is {share} of what checkpoint {done[-1].id} wrote, {size}: it is part of "
+        "both sizes, and increments do not make it smaller."
     )
 
 

@@ -16,6 +16,7 @@ from sim.jobs.history.causes import chance, name_of, rhythms, unnamed, unnamed_t
 from sim.jobs.history.history import History, is_acknowledged, slow_subtasks
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
+from sim.jobs.source.rest_answers import first_names
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text
 
@@ -66,6 +67,8 @@ def profile(history: History, slow: Sequence[RecordedCheckpoint], others: Sequen
 
 _LATE_TRIGGER_FACTOR = 1.5
 """A trigger is late from so many times the usual distance on."""
+_NEARLY_LATE = 0.8
+"""A checkpoint that takes so much of the usual distance will soon delay the next."""
 _MIN_TRIGGERS = 4
 
 
@@ -75,7 +78,10 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     if point.id == 1:
         yield "It is the job's first: code is not compiled yet, files and connections are new, and no earlier file can be used again."
     if point.is_savepoint:
-        yield "It is a savepoint: all state is written anew, in a format and to a folder of its own, which may be slower."
+        yield (
+            "It is a savepoint: its barriers overtake no data, whatever is set for checkpoints, and all state is written anew, to a folder "
+            "and often in a format of its own, which may be slower."
+        )
     if before is not None and before.status == "FAILED":
         yield f"Checkpoint {before.id} before it did not complete."
     if failures := _failures_since(history, point, before):
@@ -97,6 +103,29 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     for other in history.checkpoints:
         if overlaps(point, other):
             yield f"{'Savepoint' if other.is_savepoint else 'Checkpoint'} {other.id} was under way at the same time."
+
+
+def held_triggers(history: History) -> Iterator[str]:
+    """What holds the next checkpoint back: a savepoint, or one that takes as long as the interval."""
+    usual_ms = _usual_distance_ms(history)
+    held = [
+        f"{point.id} ({ms_text(point.end_to_end_duration)})"
+        for point in history.checkpoints
+        if point.is_savepoint
+        and point.end_to_end_duration > _LATE_TRIGGER_FACTOR * usual_ms > 0
+        and not any(
+            point.trigger_timestamp < other.trigger_timestamp < _ended_ms(point) for other in history.checkpoints
+        )
+    ]
+    if held:
+        yield (
+            f"No checkpoint was triggered during savepoint{'s' if len(held) > 1 else ''} {first_names(held)}: periodic ones wait for "
+            "savepoints unless max-concurrent-checkpoints is above 1."
+        )
+    for last in history.usual[-1:]:
+        if _NEARLY_LATE * usual_ms <= last.end_to_end_duration <= usual_ms > 0:
+            took, usual = ms_text(last.end_to_end_duration), ms_text(usual_ms)
+            yield f"The last took {took} of the {usual} that usually pass between triggers: a longer one delays the next."
 
 
 def previous(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint | None:
@@ -205,10 +234,15 @@ _Present = Callable[[RecordedCheckpoint], bool]
 
 
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
-    """What the slow checkpoints have in common that the others have not.  Those without statistics of subtasks are left out."""
+    """What the slow checkpoints have in common that the others have not.  Those without statistics of subtasks are left out.
+
+    Where that leaves no slow ones or no others, whether durations grow with sizes.
+    """
+    points = [*slow, *others]
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
-        return InCommon(len(slow), len(others), 0, ())
+        sizes = tuple(_kept([*_with_size(points)]))
+        return InCommon(0, len(points), len(sizes), sizes)
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
     # the job's plan names them beforehand: a family of their own
     expected = list(_in_rhythm(history, [*slow, *others]))

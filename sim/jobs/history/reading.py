@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from statistics import median
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from sim.jobs.history.history import History, SubtaskId, ThreadShares, garbage_of, sharing, sharing_of_job
+from sim.jobs.history.history import (
+    History,
+    SubtaskId,
+    ThreadShares,
+    garbage_of,
+    in_flight_text,
+    sharing,
+    sharing_of_job,
+)
 from sim.jobs.infer.cores import cores_used_by, threads_block
 from sim.jobs.infer.options import NEVER_MS
 from sim.jobs.infer.storage import inline_bytes
@@ -22,13 +33,14 @@ from sim.jobs.source.job_log import (
     silence_of_job,
     silence_of_log,
 )
-from sim.jobs.source.recorded_job import ConfiguredJob, RecordedCheckpoint
+from sim.jobs.source.recorded_job import ConfiguredJob, RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_answers import (
     CheckpointConfig,
     CheckpointStatistics,
     RestSnapshot,
     TaskDetails,
     Totals,
+    first_names,
     parsed,
     with_tasks,
 )
@@ -76,7 +88,13 @@ def _of_answers(snapshot: RestSnapshot) -> History:
     listed = {point.id: point for point in _listed(snapshot) if point.id not in known}
     places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
     kept = job.options.get(_HISTORY_SIZE_KEY, "")
-    points = tuple(point for _, point in sorted((listed | known).items()))
+    now_ms = job.job.now
+    points = tuple(  # Flink's duration of one under way is that of its last acknowledgement
+        point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
+        if point.status == "IN_PROGRESS" and now_ms - point.trigger_timestamp > point.end_to_end_duration
+        else point
+        for _, point in sorted((listed | known).items())
+    )
     return History(
         job.job.name or job.job.jid,
         job.flink_version,
@@ -101,7 +119,7 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         job.slowest_ms,
         (),
         (
-            *filter(None, [sharing_of_job(job, points, inline_bytes(job))]),
+            *filter(None, [in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
         _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
@@ -112,7 +130,8 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...]) -> Silence | 
     if job.job.state != "RUNNING":
         return None
     interval_ms = 0 if job.checkpoint_config is None else job.checkpoint_config.interval
-    return silence_of_job(points, job.job.now, interval_ms if 0 < interval_ms < NEVER_MS else 0)
+    known_ms = interval_ms if 0 < interval_ms < NEVER_MS else 0
+    return silence_of_job(points, job.job.now, known_ms, job.counts, "the time of the answers")
 
 
 def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
@@ -205,22 +224,26 @@ _REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckpts
 def history_of_answer(lone: LoneAnswer) -> History:
     """What one answer tells.  RecordingError: its values are not Flink's."""
     points = tuple(sorted({point.id: point for point in _points(lone)}.values(), key=lambda point: point.id))
-    is_config = lone.path == _CONFIG
-    config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if is_config else None
-    counted, slowest_ms = 0, -1
-    if lone.path == _CHECKPOINTS:
-        statistics = parsed(CheckpointStatistics, lone.document, lone.name, lone.path)
-        counted, slowest_ms = statistics.counts.get("total", 0), statistics.slowest_ms
+    config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if lone.path == _CONFIG else None
+    is_list = lone.path == _CHECKPOINTS
+    statistics = parsed(CheckpointStatistics, lone.document if is_list else {}, lone.name, lone.path)
+    last_ms = max((point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points), default=-1)
     return History(
         one_line(lone.document.get("name") or lone.name),
         "",
         (),
         points,
         config,
-        counted=counted,
-        slowest_ms=slowest_ms,
+        counted=statistics.counts.get("total", 0),
+        silence=silence_of_job(points, last_ms, 0, statistics.counts, "the last moment in the answer")
+        if is_list
+        else None,
+        slowest_ms=statistics.slowest_ms,
         partial=tuple(_sentences(lone)),
-        remarks=(*filter(None, [sharing(points)]), *failures_apart(points, _LISTED_CHECKPOINTS)),
+        remarks=(
+            *filter(None, [in_flight_text(points), sharing(points)]),
+            *failures_apart(points, _LISTED_CHECKPOINTS),
+        ),
     )
 
 
@@ -244,6 +267,8 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
     yield f"{one_line(lone.name)} is the answer to {lone.path}{cut}."
     document = lone.document
     if lone.path == _CHECKPOINTS:
+        for row in document["history"][:1] if isinstance(document["history"], list) else ():
+            yield from _of_vertices(row if isinstance(row, dict) else {})
         yield f"It has no subtasks, so it does not tell where a checkpoint spent its time: {_DETAILS} and its subtasks do. {_REST}"
     elif lone.path == _DETAILS:
         yield from _of_vertices(document)
@@ -271,10 +296,14 @@ def _of_vertices(document: dict[str, Any]) -> Iterator[str]:
     }
     if ends:
         last = max(ends, key=lambda name: ends[name])
-        yield f"Vertex {one_line(last)} acknowledged last, {ms_text(ends[last])} after the trigger."
-    late = [name for name, task in tasks.items() if task.get("num_acknowledged_subtasks") != task.get("num_subtasks")]
+        number = document.get("id")
+        yield f"In checkpoint {number}, vertex {one_line(last)} acknowledged last, {ms_text(ends[last])} after the trigger."
+    counts = {name: (task.get("num_acknowledged_subtasks"), task.get("num_subtasks")) for name, task in tasks.items()}
+    late = [
+        f"{one_line(name)} ({one_line(done)} of {one_line(of)})" for name, (done, of) in counts.items() if done != of
+    ]
     if late:
-        yield f"Not acknowledged in full by {', '.join(map(one_line, late[:3]))}{f' and {len(late) - 3} more' if len(late) > 3 else ''}."
+        yield f"Not acknowledged in full by {first_names(late, 3)}."
 
 
 def _of_subtasks(lone: LoneAnswer) -> Iterator[str]:
@@ -284,16 +313,24 @@ def _of_subtasks(lone: LoneAnswer) -> Iterator[str]:
     yield f"Checkpoint {number}: {len(done)} of {len(rows)} subtasks acknowledged."
     if not done:
         return
-    last = max(done, key=lambda row: row.end_to_end_duration)
-    parts = (
-        ("start delay", last.start_delay),
-        ("alignment", last.alignment.duration),
-        ("synchronous part", last.checkpoint.sync),
-        ("asynchronous part", last.checkpoint.async_),
-    )
-    spent = ", ".join(f"{name} {ms_text(ms)}" for name, ms in parts if ms >= 0)
-    size = f"; it wrote {bytes_text(last.checkpointed_size)}" if last.checkpointed_size >= 0 else ""
-    yield f"The last was subtask {last.index} after {ms_text(last.end_to_end_duration)}{f': {spent}' if spent else ''}{size}."
+    *others, last = sorted(done, key=lambda row: row.end_to_end_duration)
+    yield f"The last was subtask {last.index} after {_spent([last])}."
+    if others:
+        yield f"The {len(others)} others, by their medians, after {_spent(others)}."
+
+
+def _spent(rows: Sequence[RecordedSubtask]) -> str:
+    """Medians: until the acknowledgement, and of what."""
+    parts = {
+        "start delay": [row.start_delay for row in rows],
+        "alignment": [row.alignment.duration for row in rows],
+        "synchronous part": [row.checkpoint.sync for row in rows],
+        "asynchronous part": [row.checkpoint.async_ for row in rows],
+    }
+    spent = ", ".join(f"{name} {ms_text(median(values))}" for name, values in parts.items() if min(values) >= 0)
+    size = median(row.checkpointed_size for row in rows)
+    wrote = f"; {bytes_text(size)} written" if size >= 0 else ""
+    return f"{ms_text(median(row.end_to_end_duration for row in rows))}{f': {spent}' if spent else ''}{wrote}"
 
 
 def _of_config(document: dict[str, Any]) -> Iterator[str]:
@@ -333,13 +370,19 @@ def _of_exceptions(document: dict[str, Any]) -> Iterator[str]:
     history = document.get("exceptionHistory")
     entries = history.get("entries") if isinstance(history, dict) else document.get("all-exceptions")
     entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    latest = max(entries, key=lambda entry: entry["timestamp"] if is_known(entry.get("timestamp")) else 0, default=None)
-    yield f"{len(entries)} failure{'' if len(entries) == 1 else 's'} of the job."
-    if latest is not None:
-        what = latest.get("exceptionName") or latest.get("stacktrace") or latest.get("exception") or "unknown"
-        where = (
-            f" of {one_line(latest.get('taskName') or latest.get('task'))}"
-            if latest.get("taskName") or latest.get("task")
-            else ""
+    entries = entries or [{"exception": root} for root in (document.get("root-exception"),) if root]
+    known = sorted((entry for entry in entries if is_known(entry.get("timestamp"))), key=itemgetter("timestamp"))
+    gaps = [after["timestamp"] - before["timestamp"] for before, after in pairwise(known)]
+    apart = f", {ms_text(median(gaps))} apart in the median" if len(gaps) > 1 else ""
+    more = "At least " if document.get("truncated") or (isinstance(history, dict) and history.get("truncated")) else ""
+    yield f"{more}{len(entries)} failure{'' if len(entries) == 1 else 's'} of the job{apart}."
+    for latest in (known or entries)[-1:]:
+        task, trace = (
+            next((str(latest[key]) for key in keys if latest.get(key)), "")
+            for keys in (("taskName", "task"), ("stacktrace", "exception", "exceptionName"))
         )
-        yield f"The last{where}: {one_line(masked_text(str(what)), 160)}."
+        # the message, and the root cause
+        first, *rest = trace.strip().splitlines() or ["unknown"]
+        lines = [first, *[line for line in rest if line.startswith("Caused by: ")][-1:]]
+        where = f" of {one_line(task)}" if task else ""
+        yield f"The last{where}: {'; '.join(one_line(masked_text(line), 160).rstrip('. ') for line in lines)}."

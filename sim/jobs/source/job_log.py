@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
@@ -549,7 +549,9 @@ def _fresh_restarts(log: JobLog) -> Iterator[str]:
         )
 
 
-def silence_of_job(points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int) -> Silence | None:
+def silence_of_job(
+    points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int, counts: Mapping[str, int], end: str
+) -> Silence | None:
     """Of a running job, by its REST API.  None: it completes checkpoints as often as it should."""
     done = [point for point in points if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     if not points or now_ms < 0:
@@ -557,16 +559,17 @@ def silence_of_job(points: Sequence[RecordedCheckpoint], now_ms: int, interval_m
     ends = [point.trigger_timestamp + point.end_to_end_duration for point in done]
     since_ms = max(ends, default=points[0].trigger_timestamp)
     failed = [
-        point.failure_message for point in points if point.status == "FAILED" and point.trigger_timestamp >= since_ms
+        point.failure_message.rstrip(". ")
+        for point in points
+        if point.status == "FAILED" and point.trigger_timestamp >= since_ms
     ]
     triggers = [point.trigger_timestamp for point in points] if interval_ms <= 0 else [0, interval_ms]
     longest_ms = max((point.end_to_end_duration for point in done), default=0)
     if not _is_silent(now_ms - since_ms, triggers, longest_ms, len(failed), is_whole=not done):
         return None
     begun = "" if done else "the first one that is known, at "
-    return Silence(
-        f"{begun}{_clock(since_ms)}", now_ms - since_ms, not done, (), tuple(failed), end="the time of the answers"
-    )
+    ever = "" if counts.get("completed", 1) else f", nor before (0 of {counts.get('total', 0)})"
+    return Silence(f"{begun}{_clock(since_ms)}{ever}", now_ms - since_ms, not done, (), tuple(failed), end=end)
 
 
 def _is_silent(lasts_ms: int, triggers: Sequence[int], longest_ms: int, given_up: int, *, is_whole: bool) -> bool:

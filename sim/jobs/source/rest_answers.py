@@ -324,7 +324,7 @@ class CheckpointStatistics(_Answer):
     @property
     def slowest_ms(self) -> int:
         """The duration of the slowest completed one ever; -1: not known."""
-        return -1 if self.summary is None else self.summary.end_to_end_duration.max
+        return (self.summary.end_to_end_duration.max if self.summary else 0) or -1  # 0: none has completed
 
 
 class TaskDetails(_Answer):

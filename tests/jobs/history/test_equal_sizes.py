@@ -88,6 +88,30 @@ def test_a_pasted_answer_says_it(tmp_path):
     assert "Checkpointed size equals full size in all 5 checkpoints" in found.text
 
 
+def test_in_flight_data_is_in_both_sizes_and_no_sign_of_full_checkpoints(tmp_path):
+    """12 GB that barriers overtook, 300 MB of state of which 20 MB are new."""
+    rows = [
+        json.loads(point.model_dump_json())
+        | {"persisted_data": 12_000 * MB, "checkpoint_type": "UNALIGNED_CHECKPOINT", "end_to_end_duration": 900}
+        for point in points(*[(12_020 * MB, 12_300 * MB)] * 5)
+    ]
+    (tmp_path / "checkpoints.json").write_text(json.dumps({"counts": {"total": 5}, "history": rows}))
+    text = " ".join(explain_job(JobPlace([tmp_path / "checkpoints.json"])).text.split())
+
+    assert "In-flight data that barriers overtook (persisted_data) is 100 % of what checkpoint 6 wrote, 12 GB" in text
+    assert "equals full size" not in text
+    assert "(unaligned) took 900 ms" in text
+
+
+def test_full_checkpoints_beside_in_flight_data():
+    same = [
+        point.model_copy(update={"persisted_data": 12_000 * MB}) for point in points(*[(12_300 * MB, 12_300 * MB)] * 5)
+    ]
+
+    assert "Checkpointed size equals full size without in-flight data in all 5" in sharing(same)
+    assert "A subtask has 75 MB on average" in sharing(same)
+
+
 def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
     config = {
         "mode": "exactly_once",

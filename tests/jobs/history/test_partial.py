@@ -1,6 +1,7 @@
 """One answer of Flink's REST API: what it is, what it tells, what it cannot tell, and how to get the rest."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,119 @@ def test_a_history_that_is_empty_or_of_failures_only(tmp_path):
     assert "pasted.json is the answer to /jobs/JOB/checkpoints" in told(
         tmp_path, json.dumps(OVERVIEW | {"history": []} | latest)
     )
+
+
+def row(number, status, took, **more):
+    """A checkpoint in the list of an answer, one a minute."""
+    known = {
+        "is_savepoint": False,
+        "checkpoint_type": "CHECKPOINT",
+        "trigger_timestamp": 1_700_000_000_000 + number * 60_000,
+    }
+    return known | {"id": number, "status": status, "end_to_end_duration": took, "num_subtasks": 24} | more
+
+
+def listed(*rows, completed=0, longest=0):
+    return json.dumps(
+        {
+            "counts": {"total": 20, "completed": completed, "failed": 20 - completed},
+            "summary": {"end_to_end_duration": {"max": longest}},
+            "latest": {},
+            "history": rows[::-1],
+        }
+    )
+
+
+def test_no_checkpoint_has_ever_completed(tmp_path):
+    """Said first; a longest duration of 0 is of none."""
+    failed = [row(n, "FAILED", 350, failure_message="Asynchronous task checkpoint failed.") for n in (18, 19, 20)]
+
+    text = told(tmp_path, listed(*failed))
+
+    assert text.startswith(
+        "No checkpoint has completed since the first one that is known, at 2023-11-14 22:31:20, nor before (0 of 20): 2.01 min to the "
+        "last moment in the answer. 3 checkpoints failed: Asynchronous task checkpoint failed. A task could not write its state"
+    )
+    assert "The slowest of all" not in text
+    assert "nor before" not in told(tmp_path, listed(*failed, completed=3))
+
+
+def test_none_has_completed_lately_and_which_vertex_did_not_acknowledge(tmp_path):
+    counts = {"num_subtasks": 8, "end_to_end_duration": 1700}
+    tasks = {"aa": counts | {"num_acknowledged_subtasks": 8}, "cc": counts | {"num_acknowledged_subtasks": 7}}
+    late = [row(n, "FAILED", 50_000, failure_message="Checkpoint expired before completing.") for n in (5, 6, 7)]
+    done = [row(n, "COMPLETED", 1800) for n in (2, 3, 4)]
+
+    text = told(tmp_path, listed(*done, *late[:-1], late[-1] | {"tasks": tasks}, completed=17, longest=1800))
+
+    assert text.startswith(
+        "No checkpoint has completed since 2023-11-14 22:17:21: 3.8 min to the last moment in the answer. 3 checkpoints failed"
+    )
+    assert "Not acknowledged in full by cc (7 of 8)." in text
+    assert "Before that, none of the 3 completed ones is slow" in text
+
+
+def test_one_under_way_is_told_without_statistics(tmp_path):
+    pending = row(8, "IN_PROGRESS", 540_000, num_acknowledged_subtasks=20, latest_ack_timestamp=1_700_001_020_000)
+    text = told(
+        tmp_path, listed(*[row(n, "COMPLETED", 2200) for n in range(2, 8)], pending, completed=20, longest=2200)
+    )
+
+    assert (
+        "Checkpoint 8 (barriers not known) has no end in what was read. 20 of 24 subtasks had acknowledged, the last 9 min after"
+        in text
+    )
+
+
+def test_one_under_way_has_lasted_until_the_answers(tmp_path):
+    """Flink's duration of a pending checkpoint is that of its last acknowledgement."""
+    now_ms = SNAPSHOT.answers[OF_JOB]["now"]
+    pending = row(999, "IN_PROGRESS", 40, trigger_timestamp=now_ms - 90_000)
+    answers = SNAPSHOT.answers | {f"{OF_JOB}/checkpoints": OVERVIEW | {"history": [pending, *OVERVIEW["history"]]}}
+
+    found = history_of(replace(SNAPSHOT, answers=answers)).checkpoint(999)
+
+    assert found.end_to_end_duration == 90_000
+
+
+def test_the_other_subtasks_of_the_vertex(tmp_path):
+    def subtask(index, async_ms):
+        phases = {"sync": 12, "async": async_ms}
+        own = {"index": index, "status": "completed", "end_to_end_duration": 1500 + async_ms, "start_delay": 1400}
+        return own | {"checkpointed_size": 5_000_000, "checkpoint": phases, "alignment": {"duration": 70}}
+
+    text = told(
+        tmp_path,
+        json.dumps(
+            {"id": 88, "status": "COMPLETED", "subtasks": [subtask(0, 900), subtask(1, 59_000), subtask(2, 900)]}
+        ),
+    )
+
+    assert (
+        "The last was subtask 1 after 60 s: start delay 1.4 s, alignment 70 ms, synchronous part 12 ms, asynchronous part 59 s; 5 MB"
+        in text
+    )
+    assert (
+        "The 2 others, by their medians, after 2.4 s: start delay 1.4 s, alignment 70 ms, synchronous part 12 ms, asynchronous part 900 ms"
+        in text
+    )
+
+
+def test_messages_of_exceptions_their_causes_and_how_often(tmp_path):
+    trace = "org.x.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.\n\tat a.b\nCaused by: y.IOException: disk is full"
+    entries = [
+        {"exceptionName": "org.x.FlinkRuntimeException", "stacktrace": trace, "timestamp": n * 660_000}
+        for n in (3, 2, 1)
+    ]
+
+    text = told(tmp_path, json.dumps({"exceptionHistory": {"entries": entries, "truncated": True}}))
+
+    assert (
+        "At least 3 failures of the job, 11 min apart in the median. The last: org.x.FlinkRuntimeException: Exceeded checkpoint "
+        "tolerable failure threshold; Caused by: y.IOException: disk is full." in text
+    )
+    old = {"root-exception": trace, "all-exceptions": []}
+    assert "1 failure of the job. The last: org.x.FlinkRuntimeException: Exceeded" in told(tmp_path, json.dumps(old))
 
 
 def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):

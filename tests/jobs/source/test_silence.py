@@ -205,6 +205,35 @@ def test_a_root_cause_does_not_hide_why_a_decline_is_not_counted(tmp_path):
     )
 
 
+def test_durations_that_grow_with_the_size(tmp_path):
+    """All that a log has: no statistics of subtasks, but sizes; the last nearly reaches the interval."""
+    grows = [
+        (at, text.replace("9038 bytes", f"{n}000000000 bytes"))
+        for n in range(1, 30)
+        for at, text in checkpoint(n, f"07:{n:02}:00", ms=2000 * n)
+    ]
+
+    text = told(tmp_path, *grows)
+
+    assert "The last took 58 s of the 60 s that usually pass between triggers: a longer one delays the next." in text
+    assert "What goes with longer ones (28 checkpoints; p as if" in text
+    assert "the longer a checkpoint, the larger the state: 2 GB to 29 GB (rank correlation 1, 28 checkpoints)" in text
+
+
+def test_savepoints_hold_checkpoints_back(tmp_path):
+    """10 min without a trigger, while checkpoints take 100 ms."""
+    regular = [line for n in range(1, 7) for line in checkpoint(n, f"06:1{n}:00")]
+    ((at, trigger), _) = checkpoint(7, "06:17:00")
+    savepoint = (at, trigger.replace("CheckpointType{name='Checkpoint'}", "SavepointType{name='Savepoint'}"))
+    expired = ("06:27:00", f"Checkpoint 7 of job {JOB} expired before completing.")
+
+    text = told(tmp_path, *regular, savepoint, expired, *checkpoint(8, "06:27:00"), *checkpoint(9, "06:28:00"))
+
+    assert "No checkpoint was triggered during savepoint 7 (10 min): periodic ones wait for savepoints" in text
+    assert "It is a savepoint: its barriers overtake no data, whatever is set for checkpoints" in text
+    assert "No checkpoint was triggered" not in told(tmp_path, *regular, savepoint, ("06:17:10", expired[1]))
+
+
 FAILED = "Failed to trigger or complete checkpoint {n} for job {job}. (1 consecutive failed attempts so far)"
 IO = "Failed to trigger checkpoint {n} for job {job} since An Exception occurred while triggering the checkpoint. IO-problem detected.."
 LATE = "They take longer than execution.checkpointing.timeout"
@@ -319,9 +348,10 @@ def test_a_running_job_is_silent_by_its_rest_api():
         )
 
     done = [point(n, "COMPLETED") for n in (1, 2, 3)]
-    silence = silence_of_job([*done, point(4, "FAILED"), point(5, "FAILED")], 10**12 + 400_000, 60_000)
+    end = {"counts": {}, "end": "now"}
+    silence = silence_of_job([*done, point(4, "FAILED"), point(5, "FAILED")], 10**12 + 400_000, 60_000, **end)
 
     assert silence is not None
     assert (silence.lasts_ms, silence.failed, silence.is_whole) == (219_000, ("x", "x"), False)
-    assert silence_of_job(done, 10**12 + 240_000, 60_000) is None
-    assert silence_of_job(done, -1, 60_000) is None
+    assert silence_of_job(done, 10**12 + 240_000, 60_000, **end) is None
+    assert silence_of_job(done, -1, 60_000, **end) is None
