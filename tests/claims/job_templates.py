@@ -436,22 +436,18 @@ def all_silent_failures(told: ToldLog, match: re.Match[str]) -> bool:
     return int(match["n"]) == [*told.since("failed"), *told.since("stopped")].count(reason) > 0
 
 
-def refused(told: ToldLog, match: re.Match[str]) -> bool:
-    return int(match["n"]) == len([reason for reason in told.since("refused") if reason == match["reason"]]) > 0
-
-
 def clock_of(at: int) -> str:
     return f"2026-03-09 {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}"
 
 
-def refused_before(told: ToldLog, match: re.Match[str]) -> bool:
-    """Those that a silence at the end does not tell of: all of one reason, from the first to the last."""
+def refused(told: ToldLog, match: re.Match[str]) -> bool:
+    """All of one reason, from the first to the last; a silence at the end tells of its own, and those before are told apart."""
     last = max((at for at, kind, _ in told.written if kind == "completed"), default=-1)
     is_silent = told.history.silence is not None
     over = [at for at, kind, value in told.written if (kind, value) == ("refused", match["reason"])]
-    over = [at for at in over if at < last] if is_silent else over
-    times = [match["at"], match.groupdict().get("to") or match["at"]]
-    return int(match["n"]) == len(over) and times == [clock_of(over[0]), clock_of(over[-1])]
+    parts = [[at for at in over if at < last], [at for at in over if at > last]] if is_silent else [over]
+    times = (int(match["n"]), match["at"], match["to"] or match["at"])
+    return times in [(len(part), clock_of(part[0]), clock_of(part[-1])) for part in parts if part]
 
 
 def not_compared(told: ToldJob, match: re.Match[str]) -> bool:
@@ -466,7 +462,7 @@ def not_compared(told: ToldJob, match: re.Match[str]) -> bool:
 
 def lost_managers(told: ToldLog, match: re.Match[str]) -> bool:
     lost = {name: clock_of(at) for at, kind, name in told.written if kind == "lost"}
-    named = dict(re.findall(r"(tm-\d+) \(heartbeat timed out at ([\d :-]+)\)", match["names"]))
+    named = dict(re.findall(r"(tm-\d+) \(([\d :-]+)\)", match["names"]))
     return int(match["n"]) == len(lost) and named.items() <= lost.items() and len(named) == min(len(lost), 4)
 
 
@@ -854,13 +850,8 @@ TEMPLATES = (
     ),
     template(
         "refused",
-        r"(?P<n>\d+) triggers? (?:was|were) refused (?:at (?P<at>[\d :-]+)|from [\d :-]+ on): (?P<reason>[^.]+)",
-        lambda told, match: refused(told, match) or bool(match["at"] and refused_before(told, match)),
-    ),
-    template(
-        "refused before",
-        r"(?P<n>\d+) triggers were refused from (?P<at>[\d :-]+) to (?P<to>[\d :-]+): (?P<reason>[^.]+)",
-        refused_before,
+        r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) (?P<at>[\d :-]+?)(?: to (?P<to>[\d :-]+))?: (?P<reason>[^.]+)",
+        refused,
     ),
     template(
         "finished task",
@@ -881,7 +872,7 @@ TEMPLATES = (
     ),
     template(
         "lost managers",
-        r"The JobManager lost (?P<n>\d+) TaskManagers?: (?P<names>[^.]+)\. Their logs, and what ended or paused them "
+        r"(?P<n>\d+) TaskManagers? did not answer heartbeats: (?P<names>[^.]+)\. Their logs, and what ended or paused them "
         r"\(memory limit, eviction, network\), say why",
         lost_managers,
     ),

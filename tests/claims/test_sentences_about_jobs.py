@@ -176,7 +176,6 @@ def test_sentences_about_random_logs_are_true(tmp_path):
         "not among them",
         "none is slow",
         "slow",
-        "refused before",
         "not compared",
         "lost managers",
         "failed for good",

@@ -370,8 +370,7 @@ def _names(names: Sequence[SubtaskId]) -> str:
 
 def untold(explained: Account, point: RecordedCheckpoint) -> str:
     """Nothing of its subtasks is known."""
-    name = title(explained)
-    name = capitalised(name)
+    name = capitalised(title(explained))
     took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
     size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
     if point.status == "FAILED":

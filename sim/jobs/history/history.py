@@ -96,12 +96,12 @@ def is_unaligned(point: RecordedCheckpoint) -> bool:
 
 def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
     """A sentence about in-flight data that makes up most of a checkpoint; empty: it does not."""
-    done = [point for point in points if point.status == "COMPLETED" and point.checkpointed_size > 0]
-    if not done or 2 * done[-1].persisted_data < done[-1].checkpointed_size:
+    last = max((point for point in points if point.status == "COMPLETED"), key=lambda point: point.id, default=None)
+    if last is None or 2 * last.persisted_data < last.checkpointed_size or last.checkpointed_size <= 0:
         return ""
-    share, size = share_text(done[-1].persisted_data / done[-1].checkpointed_size), bytes_text(done[-1].persisted_data)
+    share, size = share_text(last.persisted_data / last.checkpointed_size), bytes_text(last.persisted_data)
     return (
-        f"In-flight data that barriers overtook (persisted_data) is {share} of what checkpoint {done[-1].id} wrote, {size}: it is part of "
+        f"In-flight data that barriers overtook (persisted_data) is {share} of what checkpoint {last.id} wrote, {size}: it is part of "
         "both sizes, and increments do not make it smaller."
     )
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -368,21 +366,22 @@ _SWITCHES = {
 
 def _of_exceptions(document: dict[str, Any]) -> Iterator[str]:
     history = document.get("exceptionHistory")
-    entries = history.get("entries") if isinstance(history, dict) else document.get("all-exceptions")
-    entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    entries = entries or [{"exception": root} for root in (document.get("root-exception"),) if root]
-    known = sorted((entry for entry in entries if is_known(entry.get("timestamp"))), key=itemgetter("timestamp"))
-    gaps = [after["timestamp"] - before["timestamp"] for before, after in pairwise(known)]
-    apart = f", {ms_text(median(gaps))} apart in the median" if len(gaps) > 1 else ""
-    more = "At least " if document.get("truncated") or (isinstance(history, dict) and history.get("truncated")) else ""
+    history = history if isinstance(history, dict) else document | {"entries": document.get("all-exceptions")}
+    entries = history.get("entries") or [{"exception": document.get("root-exception")}]
+    entries = (
+        [entry for entry in entries if isinstance(entry, dict) and any(entry.values())]
+        if isinstance(entries, list)
+        else []
+    )
+    entries.sort(key=lambda entry: entry["timestamp"] if is_known(entry.get("timestamp")) else -1)
+    times = [entry["timestamp"] for entry in entries if is_known(entry.get("timestamp"))]
+    apart = f", {ms_text((times[-1] - times[0]) / (len(times) - 1))} apart on average" if len(times) > 1 else ""
+    more = "At least " if history.get("truncated") else ""
     yield f"{more}{len(entries)} failure{'' if len(entries) == 1 else 's'} of the job{apart}."
-    for latest in (known or entries)[-1:]:
-        task, trace = (
-            next((str(latest[key]) for key in keys if latest.get(key)), "")
-            for keys in (("taskName", "task"), ("stacktrace", "exception", "exceptionName"))
-        )
-        # the message, and the root cause
-        first, *rest = trace.strip().splitlines() or ["unknown"]
-        lines = [first, *[line for line in rest if line.startswith("Caused by: ")][-1:]]
+    for latest in entries[-1:]:
+        trace = latest.get("stacktrace") or latest.get("exception") or latest.get("exceptionName") or "unknown"
+        first, *rest = str(trace).strip().splitlines() or ["unknown"]
+        lines = [first, *[line for line in rest if line.startswith("Caused by: ")][-1:]]  # with the root cause
+        task = latest.get("taskName") or latest.get("task")
         where = f" of {one_line(task)}" if task else ""
         yield f"The last{where}: {'; '.join(one_line(masked_text(line), 160).rstrip('. ') for line in lines)}."

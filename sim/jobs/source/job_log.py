@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
@@ -70,7 +71,7 @@ _TOLERANCE = "Exceeded checkpoint tolerable failure threshold"
 _NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
 ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
-_LOST = re.compile(r"TaskManager with id (?P<id>\S+) (?P<how>timed out|is no longer reachable)")
+_LOST = re.compile(r"TaskManager with id (?P<id>\S+) (?:timed out|is no longer reachable)")
 _TASK = re.compile(r" - (?P<name>.+) \((?P<index>\d+)/(?P<of>\d+)\) \([0-9a-f_]+\) switched from CREATED to SCHEDULED")
 _FINISHED_TASK = re.compile(
     r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to FINISHED"
@@ -125,17 +126,13 @@ class JobLog:
     checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
     refusals: list[LogRefusal] = field(default_factory=list)  # triggers that got no id, oldest first
     completed_ms: int = -1  # line of the last completion
-    runs_ms: list[int] = field(default_factory=list)  # lines of the switches to RUNNING
+    # of the job's state: line, before, after
+    switches: list[tuple[int, str, str]] = field(default_factory=list)
     ended_ms: int = -1  # last line of the log
-    state: str = ""  # of the job at the end
-    failures: int = 0  # of the job, whatever the reason
     # failed checkpoints in a row that failed the job; None: began before the log
     exceeding: list[int | None] = field(default_factory=list)
     failed: list[LogCheckpoint] | None = None  # since one completed; None: began before the log
-    stops: list[tuple[int, str]] = field(default_factory=list)  # switches away from RUNNING: (line, state)
-    switched_ms: int = -1  # line of the last switch
-    restarts: int = 0
-    lost: dict[str, tuple[int, str]] = field(default_factory=dict)  # TaskManager -> (line, what is said of it)
+    lost: dict[str, int] = field(default_factory=dict)  # TaskManager -> line
     finished: dict[str, None] = field(default_factory=dict)  # tasks, of all jobs
     name: str = ""
     restored: int = 0
@@ -145,6 +142,23 @@ class JobLog:
     vertices: dict[str, int] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)  # of the cluster
     version: str = ""
+
+    @property
+    def runs_ms(self) -> list[int]:
+        """Lines of the switches to RUNNING."""
+        return [at_ms for at_ms, _, state in self.switches if state == "RUNNING"]
+
+    @property
+    def last_switch(self) -> tuple[int, str, str]:
+        """Parts of a log are read in any order."""
+        return max([*reversed(self.switches), (-1, "", "")], key=itemgetter(0))
+
+    @property
+    def failures(self) -> int:
+        """How often the job failed, whatever the reason."""
+        return sum(
+            before == "RUNNING" and state in ("RESTARTING", "FAILING", "FAILED") for _, before, state in self.switches
+        )
 
     @property
     def running_ms(self) -> int:
@@ -208,9 +222,9 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
             if refusal.reason == FINISHED:
                 refusal.task = refusal.task or next(iter(shared.finished), "")
         for point in log.checkpoints.values():  # none outlives the run of its job (CheckpointCoordinatorDeActivator)
-            after = [stop for stop in log.stops if stop[0] >= point.line_ms >= 0]
+            after = [own for own in log.switches if own[0] >= point.line_ms >= 0 and own[2] != "RUNNING"]
             if point.status == "IN_PROGRESS" and after:
-                at_ms, state = min(after)
+                at_ms, _, state = min(after)
                 point.status, point.reason = "FAILED", f"the job switched to {state}"
                 point.duration_ms = at_ms - point.line_ms
     return found
@@ -268,16 +282,9 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
             shared.fresh_restarts += 1
     if match := _STATE.search(line):
         log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
-        state = match["state"]
-        log.name, log.restarts = masked_text(match["name"])[:200], log.restarts + (state == "RESTARTING")
-        if at_ms >= log.switched_ms or at_ms < 0:  # parts of a log come in any order
-            log.state, log.switched_ms = state, at_ms
-        if state == "RUNNING":
-            log.runs_ms.append(at_ms)
-            log.failed = [] if match["before"] == "CREATED" else log.failed
-        elif match["before"] == "RUNNING":
-            log.stops.append((at_ms, state))
-            log.failures += state in ("RESTARTING", "FAILING", "FAILED")
+        log.name = masked_text(match["name"])[:200]
+        log.switches.append((at_ms, match["before"], match["state"]))
+        log.failed = [] if match["before"] == "CREATED" else log.failed
         if shared.exceeding:
             log.exceeding.append(None if log.failed is None else sum(map(is_counted, log.failed)))
             log.failed, shared.exceeding = [], []
@@ -286,7 +293,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
     elif (match := _FINISHED_TASK.search(line)) and len(shared.finished) < MAX_NAMES:
         shared.finished[masked_text(match["name"])[:200]] = None
     elif "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(shared.lost) < MAX_NAMES:
-        shared.lost.setdefault(masked_text(match["id"])[:100], (at_ms, match["how"]))
+        shared.lost.setdefault(masked_text(match["id"])[:100], at_ms)
     elif match := _OPTION.search(line):
         shared.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line) or (None if shared.version else _JAR.search(line)):
@@ -417,7 +424,7 @@ class Silence:
         until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
         reasons = [refusal.reason for refusal in self.refusals]
-        yield from _refused(self.refusals, is_over=False)
+        yield from _refused(self.refusals)
         for reason, count in Counter(self.failed).most_common(3):
             yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
             reasons.append(reason)
@@ -427,12 +434,12 @@ class Silence:
         yield from where_to_look(reasons)
 
 
-def _refused(refusals: Sequence[LogRefusal], *, is_over: bool) -> Iterator[str]:
-    """When, why, and because of which tasks; `is_over`: checkpoints were triggered afterwards."""
+def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
+    """When, why, and because of which tasks."""
     for reason, count in Counter(refusal.reason for refusal in refusals).most_common():
         alike = [refusal for refusal in refusals if refusal.reason == reason]
         first, last = (_clock(refusal.line_ms) for refusal in (alike[0], alike[-1]))
-        times = f" from {first} {f'to {last}' if is_over else 'on'}" if count > 1 else f" at {first}"
+        times = f" from {first} to {last}" if count > 1 else f" at {first}"
         why = one_line(reason, 160) or "the log gives no reason"
         yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (alike[0].line_ms >= 0)}: {why}."
         if tasks := Counter(refusal.task for refusal in alike if refusal.task):
@@ -467,7 +474,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
     lasts_ms = log.ended_ms - since_ms if 0 <= since_ms <= log.ended_ms else 0
     triggers = [point.triggered_ms for point in points if point.triggered_ms >= 0]
     longest_ms = max((point.duration_ms for point in points if point.status == "COMPLETED"), default=0)
-    if log.state in ENDED or not _is_silent(
+    if log.last_switch[2] in ENDED or not _is_silent(
         lasts_ms, triggers, longest_ms, len(refusals) + len(failed), is_whole=is_whole
     ):
         return None
@@ -483,26 +490,27 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
 def log_remarks(log: JobLog) -> Iterator[str]:
     """What ended the job or its tasks, triggers that were refused before, and what failures mean."""
-    if log.state == "FAILED":
-        restarts = f"{log.restarts} restart{'' if log.restarts == 1 else 's'}"
-        at = f" at {_clock(log.switched_ms)}" if log.switched_ms >= 0 else ""
+    ended_ms, _, state = log.last_switch
+    if state == "FAILED":
+        restarts = sum(own[2] == "RESTARTING" for own in log.switches)
+        at = f" at {_clock(ended_ms)}" if ended_ms >= 0 else ""
         strategy = f"; its restart strategy is {one_line(log.strategy, 160)}" if log.strategy else ""
-        yield f"The job failed for good{at}, after {restarts}{strategy}. {_EXCEPTIONS}."
+        yield f"The job failed for good{at}, after {restarts} restart{'' if restarts == 1 else 's'}{strategy}. {_EXCEPTIONS}."
     lost = [
-        f"{one_line(name, 100)} ({'heartbeat ' if how == 'timed out' else ''}{how} at {_clock(at_ms)})"
-        for name, (at_ms, how) in sorted(log.lost.items(), key=lambda named: named[1])
-        if log.state not in ENDED or at_ms <= log.switched_ms
+        f"{one_line(name, 100)} ({_clock(at_ms)})"
+        for name, at_ms in sorted(log.lost.items(), key=itemgetter(1))
+        if state not in ENDED or at_ms <= ended_ms
     ]
     if lost:
         yield (
-            f"The JobManager lost {len(lost)} TaskManager{'s' if len(lost) > 1 else ''}: {first_names(lost, 4)}. Their logs, and what ended "
-            "or paused them (memory limit, eviction, network), say why."
+            f"{len(lost)} TaskManager{'s' if len(lost) > 1 else ''} did not answer heartbeats: {first_names(lost, 4)}. Their logs, and what "
+            "ended or paused them (memory limit, eviction, network), say why."
         )
     silence = silence_of_log(log)
     told = {id(refusal) for refusal in (silence.refusals if silence else ())}
     if over := [refusal for refusal in log.refusals if id(refusal) not in told]:
         look = where_to_look([refusal.reason for refusal in over]) if len(over) >= SILENT_GAPS else ()
-        yield " ".join([*_refused(over, is_over=True), *look])
+        yield " ".join([*_refused(over), *look])
     yield from failures_apart([point for _, point in sorted(log.checkpoints.items())])
     yield from _fresh_restarts(log)
 

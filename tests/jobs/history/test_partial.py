@@ -81,7 +81,7 @@ def test_failures_that_did_not_follow_each_other(tmp_path):
 
 
 def test_the_exceptions_of_a_job(tmp_path):
-    assert "2 failures of the job. The last of map (2/2): java.lang.OutOfMemoryError." in told(
+    assert "2 failures of the job, 8 ms apart on average. The last of map (2/2): java.lang.OutOfMemoryError." in told(
         tmp_path, json.dumps(EXCEPTIONS)
     )
 
@@ -238,11 +238,13 @@ def test_messages_of_exceptions_their_causes_and_how_often(tmp_path):
     text = told(tmp_path, json.dumps({"exceptionHistory": {"entries": entries, "truncated": True}}))
 
     assert (
-        "At least 3 failures of the job, 11 min apart in the median. The last: org.x.FlinkRuntimeException: Exceeded checkpoint "
+        "At least 3 failures of the job, 11 min apart on average. The last: org.x.FlinkRuntimeException: Exceeded checkpoint "
         "tolerable failure threshold; Caused by: y.IOException: disk is full." in text
     )
     old = {"root-exception": trace, "all-exceptions": []}
     assert "1 failure of the job. The last: org.x.FlinkRuntimeException: Exceeded" in told(tmp_path, json.dumps(old))
+    none = {"root-exception": None, "all-exceptions": []}
+    assert "0 failures of the job. It has no checkpoints" in told(tmp_path, json.dumps(none))
 
 
 def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):

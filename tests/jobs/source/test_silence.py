@@ -124,7 +124,7 @@ def test_refused_triggers_of_all_versions(tmp_path, lines, reason):
     assert text.startswith(
         "No checkpoint has completed since the job began to run at 2025-12-29 06:09:00: 3 min to the end of the log."
     )
-    assert f"3 triggers were refused from 2025-12-29 06:10:00 on: {reason}." in text
+    assert f"3 triggers were refused from 2025-12-29 06:10:00 to 2025-12-29 06:12:00: {reason}." in text
     assert (f"The task that did not run: '{TASK}'." in text) == (TASK in "".join(lines))
     assert ("Once tasks finish, checkpoints need execution.checkpointing.checkpoints-after" in text) == (
         reason == FINISHED
@@ -182,7 +182,7 @@ def test_a_restart_ends_checkpoints_that_flink_does_not_count(tmp_path, lines, r
 
     assert "under way" not in text
     assert "The job failed for good at 2025-12-29 06:12:21, after 1 restart. Look at the exceptions of the job." in text
-    assert "The JobManager lost 1 TaskManager: tm-1 (heartbeat timed out at 2025-12-29 06:11:04)." in text
+    assert "1 TaskManager did not answer heartbeats: tm-1 (2025-12-29 06:11:04)." in text
     assert (
         f"Checkpoints ended for reasons that Flink does not compare with execution.checkpointing.tolerable-failed-checkpoints: {reason} (1)."
         in text
@@ -302,7 +302,7 @@ def test_other_layouts_that_do_not_tell_when_the_job_began(tmp_path, line):
 
     assert text.startswith("No checkpoint has completed since the first line about them at")
     assert "06:00:00: 2 min to the end of the log. 3 triggers were refused from" in text
-    assert f"on: {NOT_ALL}. The task that did not run: '{TASK}'." in text
+    assert f"06:02:00: {NOT_ALL}. The task that did not run: '{TASK}'." in text
 
 
 def test_a_gap_without_any_line_is_silence(tmp_path):
