@@ -27,6 +27,7 @@ from sim.jobs.history.history import (
 )
 from sim.jobs.history.in_common import InCommon, Row, circumstances, held_triggers, in_common, profile
 from sim.jobs.history.path import PathStep, steps
+from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
 from sim.model.text import capitalised, one_line
@@ -190,7 +191,7 @@ def head_text(history: History) -> str:
 
 
 def clock(point: RecordedCheckpoint) -> str:
-    return f"{datetime.fromtimestamp(point.trigger_timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{datetime.fromtimestamp(min(point.trigger_timestamp, LAST_MS) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 # ------------------------------------------------------------------------------------------ several

@@ -26,6 +26,7 @@ from sim.model.text import one_line
 MAX_LINE_LENGTH = 20_000
 DAY_MS = 86_400_000
 LARGEST = 10**15  # limit of any count: bytes, ms since 1970
+LAST_MS = 253_402_300_799_999  # in year 9999
 MAX_NAMES = 1000  # tasks, TaskManagers
 _JOB = r"(?P<job>[0-9a-f]{32})"
 _TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
@@ -596,5 +597,5 @@ _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 def _clock(at_ms: int) -> str:
     """A time of a line; a log without dates has the first days of 1970."""
-    at = datetime.fromtimestamp(max(at_ms, 0) / 1000, UTC)
+    at = datetime.fromtimestamp(min(max(at_ms, 0), LAST_MS) / 1000, UTC)
     return f"{at:%H:%M:%S}" if at_ms < 365 * DAY_MS else f"{at:%Y-%m-%d %H:%M:%S}"

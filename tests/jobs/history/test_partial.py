@@ -167,6 +167,12 @@ def test_no_checkpoint_has_ever_completed(tmp_path):
     assert "nor before" not in told(tmp_path, listed(*failed, completed=3))
 
 
+def test_times_after_the_year_9999(tmp_path):
+    assert "9999-12-31 23:59:59" in told(
+        tmp_path, listed(row(1, "FAILED", 5, trigger_timestamp=10**16, failure_message="x"))
+    )
+
+
 def test_none_has_completed_lately_and_which_vertex_did_not_acknowledge(tmp_path):
     counts = {"num_subtasks": 8, "end_to_end_duration": 1700}
     tasks = {"aa": counts | {"num_acknowledged_subtasks": 8}, "cc": counts | {"num_acknowledged_subtasks": 7}}
