@@ -504,8 +504,8 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     ]
     if lost:
         yield (
-            f"{len(lost)} TaskManager{'s' if len(lost) > 1 else ''} did not answer heartbeats: {first_names(lost, 4)}. Their logs, and what "
-            "ended or paused them (memory limit, eviction, network), say why."
+            f"{len(lost)} TaskManager{'s' if len(lost) > 1 else ''} did not answer heartbeats: {first_names(lost, 4)}. Look at the log of "
+            "each, and at what ended or paused it (memory limit, eviction, network)."
         )
     silence = silence_of_log(log)
     told = {id(refusal) for refusal in (silence.refusals if silence else ())}

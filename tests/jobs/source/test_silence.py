@@ -220,6 +220,12 @@ def test_durations_that_grow_with_the_size(tmp_path):
     assert "the longer a checkpoint, the larger the state: 2 GB to 29 GB (rank correlation 1, 28 checkpoints)" in text
 
 
+def test_checkpoints_that_follow_one_another_at_once_do_not_show_the_interval(tmp_path):
+    text = told(tmp_path, *[line for n in range(1, 9) for line in checkpoint(n, f"07:{n:02}:00", ms=59_000)])
+
+    assert "that usually pass between triggers" not in text
+
+
 def test_savepoints_hold_checkpoints_back(tmp_path):
     """10 min without a trigger, while checkpoints take 100 ms."""
     regular = [line for n in range(1, 7) for line in checkpoint(n, f"06:1{n}:00")]
