@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
 import simpy
 
-from sim.model.faults import Rescale, Restart
+from sim.model.faults import FailedCommits, Fault, Rescale, Restart, When
 from sim.model.job import Job
 from sim.model.sinks import Commit
 from sim.model.storage import Storage
@@ -38,3 +39,18 @@ def test_a_rescaled_job_commits_nothing_twice():
     assert result.commits["again"].any()
     assert result.commits.loc[result.commits["again"], "records"].sum() == 0
     assert result.commits["records"].sum() <= read
+
+
+@pytest.mark.parametrize("committing", [Commit(), Commit(time_ns=20 * MS)])
+def test_a_commit_that_fails_again_after_each_restart_fails_the_restored_task(committing):
+    """A restored task commits at once what its checkpoint holds, before its thread begins; the catalog refuses commits for a second."""
+    job = chain(2, rate=200)
+    sink = replace(job.vertices[-1], commit=committing)
+    base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
+    fault = Fault(FailedCommits("sink", lasts_ns=1000 * MS), When((800 * MS,)))
+    result = simulate(replace(base, faults=(fault,), restart=Restart("fixed-delay", 100 * MS)), engine="compiled")
+
+    assert result.violations == ()
+    assert (result.recoveries["cause"] == "a commit failed").sum() > 3
+    assert not result.commits["lost_records"].any()
+    assert result.commits["commit_timestamp"].max() > 1800

@@ -193,6 +193,8 @@ class Restore:
         self.stats.recovered_bytes += part.in_flight_bytes
         context.note(Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
         host.restored(self.checkpoint, part)
+        if host.stopped:
+            return
         self.cluster.warm_up.begin(task)
         if not host.occupied:  # by a commit of what the checkpoint held
             context.plane.release(task)

@@ -197,7 +197,8 @@ class TaskHost:
         )
         for part in self.parts:
             part.restored(snapshot)
-        self.begin()
+        if not self.stopped:  # a part that commits again what the checkpoint holds may fail the task
+            self.begin()
 
     def begin(self) -> None:
         """The task has its state and runs."""
