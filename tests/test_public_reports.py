@@ -200,10 +200,14 @@ def test_each_report_of_the_page_has_its_input():
 
 @pytest.mark.parametrize(
     ("commit", "said"),
-    [("as-connector", ["'out' asks for transactions of 60 min"]), ("{transaction-timeout: 15 min}", [])],
+    [
+        ("as-connector", ["'out' asks for transactions of 60 min"]),
+        ("{transaction-timeout: 15 min}", []),
+        ("{transaction-timeout: 900 ms}", ["'out' keeps each transaction open for 1 s"]),
+    ],
 )
 def test_transactions_that_brokers_refuse_by_default_are_named(commit, said):
-    """KafkaSink asks for 1 h, brokers allow 15 min: such a job does not start."""
+    """KafkaSink asks for 1 h, brokers allow 15 min: such a job does not start.  One that outlives its transactions is fenced."""
     study = loads(
         "version: 1\njob: {a: {source: {rate: 10/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, "
         f"connector: kafka-exactly-once, commit: {commit}}}}}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}\n"

@@ -399,11 +399,16 @@ class CandidateSearch:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the choice keeps all limits with room, and ran for long if one is on the tail of checkpoints: short runs show none."""
+        """Return whether the choice keeps all limits with room, in more than one run.
+
+        If a limit is on the tail of checkpoints, which short runs do not show, one long run decides.
+        """
         chosen = self.chosen
-        if chosen is not None and chosen.tight:
-            return False
-        return self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms
+        if chosen is None or chosen.tight:
+            return chosen is None
+        if self.limits.checkpoint_ms is not None:
+            return chosen.name in self.longer_ms
+        return chosen.runs >= min(REPEATED, self.max_replications)
 
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)

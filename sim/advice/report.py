@@ -25,6 +25,7 @@ from sim.advice.uncertainty import capped, doubts, remarks
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_text import flink_text
 from sim.model.schema.history_file import missed_failures
+from sim.model.text import listed
 from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, json_ready, ms_text
 
@@ -145,6 +146,12 @@ def _remarks(race: CandidateSearch) -> list[str | TextTable | None]:
         )
     if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
         remarks.append("No sink is transactional: output is visible at once under any setting.")
+    left_out = ["faults"] * bool(race.scenario.faults)
+    left_out += [key for key in ("actions", "rescale") if key in race.bench.common]
+    if left_out:
+        remarks.append(
+            f"Not in the trials, each of which has one failure of its own: {listed(left_out)} of the file. `ckptsim run` shows what they do."
+        )
     remarks += [f"Not run: {reason}." for reason in race.given_up]
     return remarks
 

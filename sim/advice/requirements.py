@@ -25,7 +25,7 @@ MAX_SPEEDUP = 64.0
 """The largest factor that is tried."""
 BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
-_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
+_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic", "requests")
 _OPERATORS = ("service",)
 
 

@@ -531,7 +531,11 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
             f"{bytes_text(recovered_bytes)} of in-flight data are recovered, whose records are processed before"
         )
     read_text = f" ({', and '.join(read)})" if read else ""
-    return f"The longest downtime, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
+    is_open = any((run["recoveries"]["running"] < 0).any() for tables in runs.values() for run in tables)
+    which = "longest downtime that ended" if is_open else "longest downtime"
+    return (
+        f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
+    )
 
 
 _Lasted = tuple[float, bool]

@@ -83,6 +83,15 @@ def off_sentence(lines: Sequence[StrategyRow]) -> str:
     return f"With {_names(off)} no checkpoint is due (checkpoint.interval): {output}a failure begins the job anew. "
 
 
+def unseen_sentence(lines: Sequence[StrategyRow]) -> str:
+    """Under which strategies sinks that commit with checkpoints commit nothing, although checkpoints are due; empty: under none."""
+    found = [line for line in lines if line.hidden and not line.without_interval]
+    if not found:
+        return ""
+    vertices = listed([f"'{vertex}'" for vertex in found[0].hidden])
+    return f"With {_names(found)} no output of {vertices} becomes visible in this run. "
+
+
 def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
     """Under which strategies checkpoints end although the job runs on; empty: under none."""
     stopped = [line for line in lines if not math.isnan(line.last_trigger_s)]
@@ -178,7 +187,7 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
 
 
 def _ends(lines: Sequence[StrategyRow]) -> str:
-    return finish_sentence(lines) + off_sentence(lines) + stopped_sentence(lines)
+    return finish_sentence(lines) + off_sentence(lines) + unseen_sentence(lines) + stopped_sentence(lines)
 
 
 def _unlimited(lines: Sequence[StrategyRow]) -> str:
@@ -339,7 +348,10 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
     fast = _best(sound, _median_ms)
     count = fast.summary.completed
     completes = "its one" if count == 1 else f"all {count}"
-    return f"{begun}{more}; {fast.called} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+    took = ms_text(fast.summary.end_to_end_p50_ms)
+    if fast.summary.end_to_end_max_ms >= _TAIL_FACTOR * fast.summary.end_to_end_p50_ms and count > 1:
+        took += f" in the median, the longest in {ms_text(fast.summary.end_to_end_max_ms)}"
+    return f"{begun}{more}; {fast.called} completes {completes} in {took}{_stored(fast, 'stores')}"
 
 
 def _restarts(line: StrategyRow) -> str:

@@ -446,16 +446,27 @@ class Comparison:
 
     @cached_property
     def long_transactions(self) -> list[str]:
-        """Sinks whose transactions may stay open for longer than a broker allows by default."""
+        """Sinks whose transactions may stay open for longer than a broker allows by default, or stay open for longer than their timeout."""
         found: dict[str, None] = {}  # a sentence each, in the order of the strategies
-        for name, (vertex, kind) in (pair for job in self._jobs for pair in known_sinks(job).items()):
-            asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
-            if asked_ns is not None and kind.broker_allows_ns is not None and asked_ns > kind.broker_allows_ns:
-                allowed = ms_text(kind.broker_allows_ns / 1e6)
-                found[
-                    f"'{name}' asks for transactions of {ms_text(asked_ns / 1e6)} ({kind.timeout}): the job does not start unless the "
-                    f"broker allows it; commit.transaction-timeout: {allowed} shows what a shorter one loses"
-                ] = None
+        for scenario in (results[0].scenario for results in self.results.values()):
+            interval_ns = scenario.checkpoint.interval_ns or 0
+            for name, (vertex, kind) in known_sinks(scenario.job).items():
+                asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
+                if asked_ns is None or kind.broker_allows_ns is None:
+                    continue
+                asked = ms_text(asked_ns / 1e6)
+                if asked_ns > kind.broker_allows_ns:
+                    allowed = ms_text(kind.broker_allows_ns / 1e6)
+                    found[
+                        f"'{name}' asks for transactions of {asked} ({kind.timeout}): the job does not start unless the "
+                        f"broker allows it; commit.transaction-timeout: {allowed} shows what a shorter one loses"
+                    ] = None
+                if interval_ns > asked_ns:
+                    found[
+                        f"'{name}' keeps each transaction open for {ms_text(interval_ns / 1e6)} (checkpoint.interval), longer than its "
+                        f"timeout, {asked}: the broker aborts it and fences its producer, so a real job fails at the next record and restarts, "
+                        "again and again; here it runs on, and the records of the transaction count as lost"
+                    ] = None
         return list(found)
 
     @cached_property

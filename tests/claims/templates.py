@@ -157,6 +157,7 @@ def completes(told: Printed, match: re.Match[str]) -> bool:
     durations = told.durations(told.runs(match["of"]))
     return (
         not told.failures(told.runs(match["of"]))
+        and (match["longest"] is None or same_ms(match["longest"], durations[-1]))
         and len(durations) == int(match["n"] or 1)
         and same_ms(match["ms"], median(durations))
     )
@@ -225,6 +226,11 @@ def bears_no_overtaking(told: Printed, match: re.Match[str]) -> bool:
     return all(run.scenario.checkpoint.barriers.record.overtakes for run in runs) and [
         SINKS[name].overtaking for name in connectors if name
     ] == [known]
+
+
+def no_output(told: Printed, match: re.Match[str]) -> bool:
+    runs = [run for runs in told.listed(match["names"]) for run in runs]
+    return all(run.scenario.job.vertex(match["at"]).commit is not None and run.commits.empty for run in runs)
 
 
 def has_savepoint(told: Printed, match: re.Match[str]) -> bool:
@@ -717,7 +723,8 @@ TEMPLATES = (
     template("other reasons", r"(?P<count>\d+) (?:expire|fail \((?P<reason>[\w ]+)\))", others_fail_so),
     template(
         "completes all",
-        r"(?P<of>NAME) completes (?:its one|all (?P<n>\d+)) in (?P<ms>MS)(?: and stores (?P<size>SIZE) of in-flight "
+        r"(?P<of>NAME) completes (?:its one|all (?P<n>\d+)) in (?P<ms>MS)"
+        r"(?: in the median, the longest in (?P<longest>MS))?(?: and stores (?P<size>SIZE) of in-flight "
         r"data each)?",
         completes,
         stores,
@@ -812,6 +819,9 @@ TEMPLATES = (
         "none is compared",
         r"Real jobs differ, as '(?P<at>[^']+)' \([^)]*\) (?P<what>does not start|loses records) where barriers overtake data\. As simulated:",
         bears_no_overtaking,
+    ),
+    template(
+        "no output", r"With (?P<names>NAMES) no output of '(?P<at>[^']+)'[^.]* becomes visible in this run", no_output
     ),
     template("savepoint fails", r"CHECKPOINT fails after (?P<ms>MS)", fails_after, exists),
     template("savepoints are aligned", r"savepoints are always aligned", has_savepoint),

@@ -97,6 +97,11 @@ SCENARIOS = {
     "no barriers that the sink bears": job(
         b=", connector: paimon, commit: as-connector", checkpoint=", barriers: unaligned"
     ),
+    "transactions of XA that no checkpoint commits": job(
+        b=", state: {size: 400 MB}, connector: jdbc-xa, commit: as-connector",
+        checkpoint=", timeout: 1 s, tolerable-failed: 100",
+        rest="storage: {bandwidth: 30 MB/s}",
+    ),
     "three ways to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]",
         interval="2 s",

@@ -17,6 +17,7 @@ from sim.results.consequences import (
     Consequences,
     consequences,
     consequences_sentence,
+    longest_downtime_sentence,
     planned_restarts_table,
     restarts_table,
 )
@@ -234,3 +235,24 @@ def test_each_of_several_restarts_has_a_row(made):
     ]
     run["recoveries"] = run["recoveries"][:1]
     assert restarts_table({"aligned": [run]}) is None
+
+
+def test_a_restart_that_has_not_ended_is_not_the_longest_downtime(made):
+    """How long it takes is not known: the sentence says that it is about those that ended."""
+    run = made().tables()
+    phases = {name: [1e3, -1.0] for name in ("detected", "cancelled", "deployed")}
+    run["recoveries"] = pd.DataFrame(
+        {
+            "failed": [1e3, 60e3],
+            "cause": ["killed", "killed"],
+            **phases,
+            "running": [3e3, -1.0],
+            "restored_bytes": 0.0,
+            "recovered_bytes": 7e6,
+        }
+    )
+
+    assert longest_downtime_sentence({"aligned": [run]}) == (
+        "The longest downtime that ended, 2 s (killed): 2 s until all of them run "
+        "(7 MB of in-flight data are recovered, whose records are processed before)."
+    )
