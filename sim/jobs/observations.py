@@ -15,7 +15,7 @@ from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_job
-from sim.jobs.source.job_log import JobLog, LogCheckpoint
+from sim.jobs.source.job_log import JobLog
 from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob, RecordedVertex, check_graph, is_read
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
 from sim.jobs.source.rest_job import RestJob, RestVertex
@@ -271,9 +271,9 @@ def compared(inference: Inference) -> Inference:
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
     """The recorded job of a log.  Its durations include the writing of metadata: a log has no others."""
     inference = infer_log(log)
-    points = [point for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0]
-    ends = [point.triggered_ms + max(point.duration_ms, 0) for point in points] or [0]
-    begun_ms, ended_ms = min((point.triggered_ms for point in points), default=0), max(ends)
+    points = log.recorded
+    ends = [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points] or [0]
+    begun_ms, ended_ms = min((point.trigger_timestamp for point in points), default=0), max(ends)
     counts = {
         status.lower(): sum(point.status == status for point in points)
         for status in ("COMPLETED", "FAILED", "IN_PROGRESS")
@@ -288,7 +288,7 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
         "graph": [_vertex(vertex, details) for vertex, details in inference.document["job"].items()],
         "inference": inference,
-        "checkpoints": {"counts": counts, "list": [_checkpoint(point) for point in points]},
+        "checkpoints": {"counts": counts, "list": points},
     }
     return parsed(Measured, seen, log.source, "the checkpoints of the log")
 
@@ -299,20 +299,6 @@ def _vertex(name: str, details: dict[str, Any]) -> dict[str, Any]:
         "id": name,
         "parallelism": details["parallelism"],
         "inputs": [{"upstream": upstream} for upstream in upstreams],
-    }
-
-
-def _checkpoint(point: LogCheckpoint) -> dict[str, Any]:
-    acknowledged = point.triggered_ms + point.duration_ms if point.status == "COMPLETED" else -1
-    return {
-        "id": point.id,
-        "status": point.status,
-        "is_savepoint": point.is_savepoint,
-        "trigger_timestamp": point.triggered_ms,
-        "latest_ack_timestamp": acknowledged,
-        "end_to_end_duration": point.duration_ms,
-        "state_size": point.size_bytes,
-        "failure_message": point.failure_message,
     }
 
 

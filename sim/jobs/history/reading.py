@@ -24,7 +24,6 @@ from sim.jobs.infer.windows import planned_window
 from sim.jobs.reading import RecordingSource
 from sim.jobs.source.job_log import (
     JobLog,
-    LogCheckpoint,
     Silence,
     failures_apart,
     log_remarks,
@@ -186,30 +185,16 @@ def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
 
 
 def _of_log(log: JobLog) -> History:
-    points = tuple(_of_line(point) for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0)
     return History(
         log.name or log.job,
         log.version,
         (),
-        points,
+        log.recorded,
         restored=log.restored,
-        counted=len(points),
+        counted=len(log.recorded),
         silence=silence_of_log(log),
         remarks=tuple(log_remarks(log)),
     )
-
-
-def _of_line(point: LogCheckpoint) -> RecordedCheckpoint:
-    fields = {
-        "id": point.id,
-        "status": point.status,
-        "is_savepoint": point.is_savepoint,
-        "trigger_timestamp": point.triggered_ms,
-        "end_to_end_duration": point.duration_ms,
-        "state_size": point.size_bytes,
-        "failure_message": point.failure_message,
-    }
-    return parsed(RecordedCheckpoint, fields, "log", f"checkpoint {point.id}")
 
 
 # ---- One answer of Flink's REST API as a history: what it is, what it tells, what it cannot tell, and how to get the rest.

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, opened
-from sim.jobs.source.rest_answers import first_names
+from sim.jobs.source.rest_answers import first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
 
@@ -143,6 +143,25 @@ class JobLog:
     vertices: dict[str, int] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)  # of the cluster
     version: str = ""
+
+    @property
+    def recorded(self) -> tuple[RecordedCheckpoint, ...]:
+        """The checkpoints whose trigger is known, oldest first.  RecordingError: a value is none of Flink's."""
+        fields = [
+            {
+                "id": point.id,
+                "status": point.status,
+                "is_savepoint": point.is_savepoint,
+                "trigger_timestamp": point.triggered_ms,
+                "latest_ack_timestamp": point.triggered_ms + point.duration_ms if point.status == "COMPLETED" else -1,
+                "end_to_end_duration": point.duration_ms,
+                "state_size": point.size_bytes,
+                "failure_message": point.failure_message,
+            }
+            for _, point in sorted(self.checkpoints.items())
+            if point.triggered_ms >= 0
+        ]
+        return parsed(tuple[RecordedCheckpoint, ...], fields, self.source, "its checkpoints")
 
     @property
     def runs_ms(self) -> list[int]:
