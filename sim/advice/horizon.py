@@ -210,6 +210,7 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
 def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingState:
     ttl = state.ttl
     waits = ttl is not None and not state.kind.keeps_files and not ttl.filters_snapshots
+    met = 1 if state.limit_bytes is None else 1 - state.new_share  # share of the records whose key is there
     return GrowingState(
         name,
         state.bytes,
@@ -218,7 +219,7 @@ def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingSta
         float(state.update_share) * records_per_second,
         state.value_bytes,
         ttl.checks * records_per_second * state.value_bytes if ttl is not None and waits else inf,
-        state.growth_bytes * state.new_share + state.update_share * state.value_bytes,
+        state.growth_bytes * state.new_share + state.update_share * met * state.value_bytes,
         inf if state.limit_bytes is None else state.limit_bytes,
     )
 

@@ -305,7 +305,10 @@ class State:
         flink=Flink("state.backend.type", {"state.backend": "1.16"}, form="backend"),
     )
     update_share: Fraction = option(
-        Kind.SHARE, Fraction(0), "Share of the records that rewrite an entry.", key="update"
+        Kind.SHARE,
+        Fraction(0),
+        "Share of the records that rewrite an entry; with a limit, of those that meet a key that is there.",
+        key="update",
     )
     value_bytes: int = option(Kind.SIZE, 1000, "Size of the entry rewritten.")
     lsm: Lsm = option(Kind.PART, Lsm(), "rocksdb only.")
@@ -374,6 +377,15 @@ class State:
         if begun >= limit:
             return 0
         return int((limit - begun) * (1 - max(1 - self.growth_bytes / limit, 0.0) ** records))
+
+    def rewrites(self, begun: int, records: int, share: Fraction = Fraction(1)) -> int:
+        """Return how many entries records rewrite in such a part of the state.
+
+        With a limit a record brings a new key or meets one that is there, and only the latter can be rewritten.
+        """
+        limited = self.limit_bytes is not None and self.growth_bytes
+        new = self.added_bytes(begun, records, share) // self.growth_bytes if limited else 0
+        return int((records - new) * self.update_share)
 
     @property
     def new_share(self) -> Fraction:

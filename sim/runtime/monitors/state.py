@@ -70,7 +70,7 @@ class _Subtask:
         return self.state.added_bytes(self.begun_bytes, served, self.share)
 
     def rewritten_bytes(self, served: int) -> int:
-        return int(served * self.state.update_share) * self.state.value_bytes
+        return self.state.rewrites(self.begun_bytes, served, self.share) * self.state.value_bytes
 
     def log_end(self, served: int) -> int:
         """Where the log stands after so many records."""

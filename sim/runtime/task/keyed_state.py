@@ -401,7 +401,7 @@ class KeyedState(NoKeyedState):
     def _rewritten(self, served: int) -> int:
         """Entries rewritten since the last call, the records served being these."""
         before, self.restored_record_count = self._updates, served
-        self._updates = int(served * self.state.update_share)
+        self._updates = self.state.rewrites(self.subtask.keyed_bytes, served, self.subtask.share)
         return self._updates - before
 
 
