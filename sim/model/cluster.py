@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from sim.model.catalog import At, Flink, Kind, option, options_of
@@ -279,6 +280,14 @@ class Cluster:
         key="services",
         usually="side-by-side",
         choices=lambda: ("side-by-side", "idle-core"),
+    )
+    on_core_share: Fraction = option(
+        Kind.SHARE,
+        Fraction(1),
+        "Share of their busy time in which tasks use a core; they sleep or wait for answers in the rest.  Default: 100 %.",
+        key="on-core",
+        keyword=True,
+        needs=("cores", ()),
     )
     profile: Profile = option(
         Kind.WORD,

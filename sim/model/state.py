@@ -25,19 +25,22 @@ class Measured:
 
 
 ROCKSDB_FREEZE = Measured(
-    50 * MS,
-    20 * MS,
+    35 * MS,
+    13 * MS,
     80 * MS,
-    "sync duration less the flushed bytes at 200 MB/s: 20 to 80 ms in 8 runs on local disks (Checkpoint::CreateCheckpoint syncs its files)",
+    "sync duration less the flushed bytes at 200 MB/s: 13 to 80 ms in 11 runs on local disks (Checkpoint::CreateCheckpoint syncs its files)",
 )
-"""Median of 20, 29, 35, 42, 60, 68, 78 and 80 ms: tests/data/users-jobs J3 and R4, tests/data/backends, and one report."""
+"""Median of 13, 14, 18, 20, 29, 35, 42, 60, 68, 78 and 80 ms: tests/data/users-jobs J3 and R4, tests/data/backends, one report, and the runs of
+`docs/truth.md`, "From the heap to RocksDB"."""
 ROCKSDB_UPLOAD = Measured(
-    40 * MS,
+    7 * MS,
     0,
     150 * MS,
-    "async duration less a file's latency and bytes: 0 to 150 ms in 8 runs on local disks (RocksDBStateUploader: a pool of threads each)",
+    "async duration less bytes and a file's latency as the same job has it on another backend: 2 to 51 ms in 6 pairs of runs on local disks, "
+    "up to 150 ms where cores were busy (RocksDBStateUploader: a pool of threads each)",
 )
-"""Median of 0, 40, 42, 45, 50, 114, 116 and 150 ms: of the same runs."""
+"""Median of 2, 4, 5, 8, 36 and 51 ms: pairs of `docs/truth.md`, "From the heap to RocksDB".  A job without such a pair does not tell it from
+the latency of its files."""
 HEAP_SERIALIZE = Measured(
     380_000_000,
     150_000_000,

@@ -71,6 +71,7 @@ _CLUSTER: dict[str, Kind] = {
     "cores": "parallelism",
     "hosts": "parallelism",
     "tasks_contend": "parallelism",
+    "on_core_share": "parallelism",
 }
 _VERTEX: dict[str, Kind] = {
     "parallelism": "parallelism",

@@ -19,7 +19,7 @@ from sim.jobs.source.rest_answers import CheckpointConfig
 from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.randomness import slowdown
-from sim.model.units import format_number, parse_duration
+from sim.model.units import format_number, format_share, parse_duration
 
 # ---- Work before the barrier, told from the latency of scheduling and acknowledgement: no field of Flink names either.
 #
@@ -316,7 +316,9 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         draft.put(
             "cluster.hosts", len(hosts), f"{len(used)} task managers on {where}: more of them bring no more cores"
         )
-    if blocked:
+    if blocked and used_cores is not None:
+        on_core = Fraction(f"{min(used_cores / threads[dearest], 1.0):.2f}")
+        draft.put("cluster.on-core", format_share(on_core), f"processes use {used_cores:.2g} cores; {threads_busy}")
         wait = f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time): tasks block, sleep, or wait for other processes"
         draft.put("cluster.services", "side-by-side", f"busy time / records{wait}")
         return

@@ -15,7 +15,7 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, heap_rate
-from sim.model.units import SECOND, format_duration, format_size, parse_size
+from sim.model.units import SECOND, format_duration, format_size, parse_share, parse_size
 
 # ---- How fast a core serialises state on the heap, and what is left of an asynchronous phase for the file.
 #
@@ -203,6 +203,13 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
     )
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
     draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "likewise: 2 to 5")
+    if on_core := draft.document["cluster"].get("on-core"):
+        slower = float(1 + (WARM_UP_FACTOR - 1) * parse_share(on_core))
+        draft.put(
+            "restart.warm-up-factor",
+            slower,
+            f"{WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core",
+        )
 
 
 def infer_state_start(draft: Draft) -> None:

@@ -16,7 +16,7 @@ from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_
 from sim.jobs.infer.options import infer_checkpoint, infer_cluster
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import ask_for_updates, infer_state
-from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
+from sim.jobs.infer.storage import infer_bursts, infer_in_flight, infer_storage, infer_uploads
 from sim.jobs.infer.windows import infer_idleness, infer_windows, longest_run_ns
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob, RestVertex
@@ -210,6 +210,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_cores(draft, job, flowed)
     infer_storage(draft, job, flowed)
     infer_in_flight(draft, job, flowed)
+    infer_bursts(draft, job, flowed)
     infer_residuals(draft, job)
     _run(draft, job)
     infer_cold_start(draft, job)

@@ -21,11 +21,13 @@ from sim.jobs.infer.heap import LOCAL_MOST_MS, LOCAL_MS, Serializing, is_local, 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.cluster import NetworkMemory
+from sim.model.job import Distribution
 from sim.model.quantities import NEGLIGIBLE_MS
+from sim.model.randomness import quantile_table
 from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
-from sim.model.units import UnitError, format_byte_rate, format_duration, parse_flink_size
+from sim.model.units import UnitError, format_byte_rate, format_duration, parse_duration, parse_flink_size
 
 # ---- A line through asynchronous phases: the bytes of one stream, and how long the phase took.
 #
@@ -447,7 +449,7 @@ def _last_barrier_ms(subtask: RecordedSubtask) -> float:
 # stand for what it does not tell, as they decide what unaligned checkpoints gain.  In a history of unaligned ones both
 # are part of what each file takes (`sim.jobs.infer.storage`).
 
-WAKE_UP, WAKE_UP_RANGE = "12 ms", "2 to 43 ms"
+WAKE_UP_MS, WAKE_UP_RANGE = 12, "2 to 43 ms"
 """From one vertex to the next, medians of jobs on Flink 2.3 (`tests/data/users-jobs`): code that runs once in a checkpoint is slow."""
 IDLE = 0.75
 """Idle share of a task before which few records wait when a barrier comes."""
@@ -469,7 +471,7 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
     if len(late_ms) < MIN_BARRIERS:
         draft.put(
             "cluster.barrier-wake-up",
-            WAKE_UP,
+            f"{WAKE_UP_MS} ms",
             f"assumed, as no task is idle; {WAKE_UP_RANGE} in recordings of other jobs",
         )
     else:
@@ -483,27 +485,63 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
 
 
 def _wake_ups_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[float]:
-    """From the last barrier that the tasks before a vertex sent, to the last one that each of its tasks took.
-
-    Only where little waits before the barrier: the task is idle, and nothing before it works before its barrier.
-    """
+    """How long barriers waited where little waits before them: the task is idle, and nothing before it works before its barrier."""
     flush_ms = NetworkMemory().buffer_timeout_ns / 2 / 10**6
     for vertex in job.vertices:
-        upstream = {edge.upstream for edge in vertex.inputs if edge.is_pipelined and edge.ship in ALL_TO_ALL}
         flow = flowed[vertex.name]
         is_idle = flow.share("idle_ms") >= IDLE
-        if (
-            not is_idle
-            or not upstream
-            or len(upstream) < len(vertex.inputs)
-            or any(works_before_barrier(job, name) for name in upstream)
-        ):
+        if is_idle and not any(works_before_barrier(job, edge.upstream) for edge in vertex.inputs):
+            for _, wait_ms in _waits_ms(job, vertex):
+                yield wait_ms - flow.share("busy_ms") * flush_ms
+
+
+def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[tuple[int, float]]:
+    """(subtask, time) from the last barrier that the tasks before a vertex sent, to the last one that each of its tasks took."""
+    upstream = {edge.upstream for edge in vertex.inputs if edge.is_pipelined and edge.ship in ALL_TO_ALL}
+    if len(upstream) < len(vertex.inputs):
+        return
+    for point in usual_checkpoints(job):
+        tasks = acknowledged_in(job, point)
+        sent_ms = [_took_barriers_ms(task) for name in upstream for task in tasks[name].values()]
+        for index, task in tasks[vertex.name].items() if sent_ms else ():
+            yield index, _took_barriers_ms(task) - max(sent_ms)
+
+
+# ---- How irregularly work comes to a busy task: barriers wait behind it.
+#
+# Records that come evenly and take alike hardly wait, however busy their task is.  Joins and hot keys bring theirs in
+# bursts, and what then waits is in proportion to ``load / (1 - load)`` and to the variance (Pollaczek and Khinchine).  A
+# scenario has all of the variance in its services.  In such a queue the median wait is ln 2 of the mean.
+
+BURSTY_LOADS = (0.7, 0.98)
+"""Busy shares that tell: others make little wait, and behind a full one waits what buffers hold.  Threads that wait for cores are busy, too."""
+
+
+def infer_bursts(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+    """Set a law of `service` where barriers wait longer for a busy task than for records that take alike."""
+    for vertex in () if is_unaligned(job) or draft.scarce else job.vertices:
+        given, flows = draft.document["job"][vertex.name], flowed[vertex.name].subtasks
+        # a task that waits for room makes barriers wait, too
+        shares = [
+            flow.busy_ms / flow.elapsed_ms if flow.elapsed_ms > 20 * flow.backpressured_ms else 0.0 for flow in flows
+        ]
+        load = max(shares, default=0.0)
+        if not BURSTY_LOADS[0] <= load <= BURSTY_LOADS[1] or given.keys() & {"window", "async-io"}:
             continue
-        for point in usual_checkpoints(job):
-            tasks = acknowledged_in(job, point)
-            sent_ms = [_took_barriers_ms(task) for name in upstream for task in tasks[name].values()]
-            for task in tasks[vertex.name].values() if sent_ms else ():
-                yield _took_barriers_ms(task) - max(sent_ms) - flow.share("busy_ms") * flush_ms
+        busiest, buffered_ms = shares.index(load), load * NetworkMemory().buffer_timeout_ns / 10**6 + WAKE_UP_MS
+        waits_ms = [wait_ms for index, wait_ms in _waits_ms(job, vertex) if index == busiest]
+        if len(waits_ms) >= MIN_BARRIERS and (wait_ms := median(waits_ms)) > buffered_ms + NEGLIGIBLE_MS:
+            mean_ns = (wait_ms - buffered_ms) / math.log(2) * 10**6
+            variance = 2 * mean_ns * (1 - load) / (load * parse_duration(given["service"])) - 1
+            why = f"{wait_ms:,.0f} ms in which barriers wait for subtask {busiest}, {load:.0%} busy (median), show bursts: cv has them"
+            draft.add_to("service", why, job=vertex.name)
+            given["service"] = {"lognormal": {"mean": given["service"], "cv": _lognormal_cv(max(variance, 1) ** 0.5)}}
+
+
+def _lognormal_cv(cv: float) -> int:
+    """Return the `cv` to write for draws that have this one: tables of draws cut the tail of a law off."""
+    laws = [Distribution(10**6, "lognormal", written) for written in range(1, 101)]
+    return next(int(law.cv) for law in laws if np.std(quantile_table(law)) >= cv * law.mean or law is laws[-1])
 
 
 def _took_barriers_ms(task: RecordedSubtask) -> float:

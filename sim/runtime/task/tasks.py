@@ -136,14 +136,14 @@ class Tasks:
                 self.contentions.append(Contention(self.context, self.speed, tasks, cores))
 
     def _processor(self, tasks: list[int], cores: int) -> Processor:
-        context = self.context
+        context, on_core = self.context, self.context.scenario.cluster.on_core_share
 
         def slow(factor: Fraction) -> None:
             for task in tasks:
                 self.speed.slow(task, "processor", factor)
 
         def busy_ns() -> int:
-            return int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum())
+            return int(int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum()) * on_core)
 
         return Processor(context.env, cores, Busy(busy_ns, int(context.env.now)), slow)
 

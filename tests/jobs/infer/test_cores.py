@@ -37,7 +37,8 @@ def processor_time(changes, cores):
 def test_threads_that_are_busy_without_processor_time_block():
     """7.7 threads of two processes that use 0.6 cores: services are as measured, and no core is scarce."""
     blocked, working = with_processor_time("R7-cores-aligned", 0.3), with_processor_time("R7-cores-aligned", 0.95)
-    service = [parse_duration(found.document["job"]["stage1"]["service"]) for found in (working, blocked)]
+    laws = [found.document["job"]["stage1"]["service"] for found in (working, blocked)]
+    service = [parse_duration(law["lognormal"]["mean"] if isinstance(law, dict) else law) for law in laws]
 
     assert blocked.document["cluster"]["services"] == "side-by-side"
     assert "use 0.6 cores (Status.JVM.CPU.Time): tasks block" in " ".join(blocked.comments["cluster.services"].split())

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from sim.jobs.infer.draft import Draft
+from sim.jobs.infer.heap import infer_cold_start
 from sim.jobs.infer.scenario import infer_scenario
+from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 
 JOBS = Path(__file__).parents[2] / "data" / "users-jobs"
@@ -59,3 +62,14 @@ def test_a_long_history_or_one_that_lacks_the_start_shows_a_job_that_is_warm(cha
 
     assert "cold-start" not in document["run"]
     assert "warm-up" not in document.get("restart", {})
+
+
+@pytest.mark.parametrize(("on_core", "factor"), [(None, 2.0), ("25 %", 1.25)])
+def test_only_the_time_on_a_core_is_longer_in_cold_code(on_core, factor):
+    """Calls and sleeps take as long in code that is not compiled yet."""
+    job = RestJob(read_saved(JOBS / "J2-count-unaligned.zip"))
+    draft = Draft()
+    draft.document |= {"cluster": {"profile": "2.x"} | ({"on-core": on_core} if on_core else {})}
+    infer_cold_start(draft, job)
+
+    assert draft.document["restart"]["warm-up-factor"] == factor

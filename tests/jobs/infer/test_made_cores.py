@@ -33,6 +33,12 @@ def on_cores(*shares, cores=2, managers=None, hosts=1, used=None):
     return draft
 
 
+def test_threads_that_block_use_a_core_in_part_of_their_time():
+    draft = on_cores(1.0, 1.0, cores=1, managers=["a", "a"], used={"a": 0.6})
+
+    assert draft.document["cluster"]["on-core"] == "30 %"
+
+
 @pytest.mark.parametrize(("used", "services"), [(0.6, "side-by-side"), (0.8, "idle-core"), (None, "idle-core")])
 def test_threads_that_use_few_cores_block(used, services):
     """Less than seven tenths of the core that work would use."""

@@ -101,6 +101,14 @@ def test_asynchronous_phases_are_longer_where_cores_are_short():
     assert pytest.approx(took[2], rel=0.05) == 125 * 3.6 / 2
 
 
+def test_tasks_that_sleep_leave_their_cores_to_snapshots():
+    """The same job, whose threads use a core in a quarter of their busy time: 2.4 threads."""
+    text = JOB.replace("single", "single, cores: 2, on-core: 25 %").replace("duration: 30 s", "duration: 12 s")
+    table = simulate(loads(text, "s").scenarios[0]).tables["subtasks"]
+
+    assert pytest.approx(table[table["vertex"] == "sink"]["async_duration"].median(), rel=0.05) == 125 * 2.4 / 2
+
+
 RUNS = [
     f"{job}-{barriers}"
     for job in ("J2-count", "J4-pressed", "R6-grow", "R7-cores", "R8-outputs")
