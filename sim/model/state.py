@@ -31,7 +31,7 @@ ROCKSDB_FREEZE = Measured(
     "sync duration less the flushed bytes at 200 MB/s: 13 to 80 ms in 11 runs on local disks (Checkpoint::CreateCheckpoint syncs its files)",
 )
 """Median of 13, 14, 18, 20, 29, 35, 42, 60, 68, 78 and 80 ms: tests/data/users-jobs J3 and R4, tests/data/backends, one report, and the runs of
-`docs/truth.md`, "From the heap to RocksDB"."""
+`docs/truth.md`, "What-ifs of jobs that sleep"."""
 ROCKSDB_UPLOAD = Measured(
     7 * MS,
     0,
@@ -39,7 +39,7 @@ ROCKSDB_UPLOAD = Measured(
     "async duration less bytes and a file's latency as the same job has it on another backend: 2 to 51 ms in 6 pairs of runs on local disks, "
     "up to 150 ms where cores were busy (RocksDBStateUploader: a pool of threads each)",
 )
-"""Median of 2, 4, 5, 8, 36 and 51 ms: pairs of `docs/truth.md`, "From the heap to RocksDB".  A job without such a pair does not tell it from
+"""Median of 2, 4, 5, 8, 36 and 51 ms: pairs of `docs/truth.md`, "What-ifs of jobs that sleep".  A job without such a pair does not tell it from
 the latency of its files."""
 HEAP_SERIALIZE = Measured(
     380_000_000,
