@@ -1,8 +1,8 @@
-"""The command `ckptsim`: one thin file per verb.  Heavy packages are imported inside the verbs, so that `--help` is fast.
+"""The command `ckptsim`.  Verbs import heavy packages inside their functions, so that `--help` is fast.
 
-A file that defines a `Verb` adds it: no list names the verbs.
+Every `Verb` constant in a module of this package is registered automatically; there is no list of verbs.
 
-People and scripts call it.  It knows every room by its front door, and nothing of how a run goes.
+This layer parses the command line, calls `sim.app.verbs`, prints the result and sets the exit code.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def _group(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Options of the command itself."""
+    """Declare the options of `ckptsim` without a verb."""
 
 
 def main(command: typer.Typer = app) -> None:
-    """The command, its signals included."""
-    # an interpreter that ends looks through all that is loaded once more: a fifth of a short run
+    """Run the command with its signal handlers."""
+    # skip the garbage collection at interpreter exit: it takes a fifth of a short run
     atexit.register(gc.freeze)
-    # what is loaded stays, and a short run makes no garbage: looking for it is a fifth of start and of run
+    # collect rarely: imported modules stay, short runs create little garbage, and collection would take a fifth of the run
     gc.set_threshold(500_000)
     listen()
     try:
@@ -61,5 +61,5 @@ def main(command: typer.Typer = app) -> None:
     except (KeyboardInterrupt, SystemExit):
         if stopped_by() is None or is_reported():
             raise
-        interrupted()  # while options were read, or on the way out
+        interrupted()  # interrupted outside of a verb: while options were parsed, or during exit
         sys.exit(exit_code())

@@ -1,6 +1,6 @@
-"""What a verb says, on stderr: lines as they come, and how far its work is.
+"""Messages and progress of a verb on stderr, its result on stdout.
 
-On a terminal work of more than two seconds has a bar.  Anywhere else it prints a line every ten seconds.
+On a terminal, work of more than two seconds has a progress bar.  Otherwise a line is printed every ten seconds.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from sim.studies.progress import Clock, TimeLeft, Watch
 
 
 class Console(Listener):
-    """The console as the listener of a verb.  `show` prints the result, before it is kept; as JSON its `facts` are printed instead.
+    """Listener that prints.
 
-    A reader that goes away (``| head``) does not keep results from being kept: its BrokenPipeError is raised at the end
-    of the block.
+    `show` prints the result before the verb stores it; with `as_json`, its `facts` are printed as JSON instead.  If the
+    reader of stdout closes the pipe (``| head``), results are still stored: BrokenPipeError is raised when the `with`
+    block ends.
     """
 
     def __init__(self, show: Callable[[Any], object], *, as_json: bool = False, indent: int | None = None) -> None:
@@ -43,7 +44,7 @@ class Console(Listener):
     def result(self, result: Any) -> None:
         try:
             self._show(result)
-            sys.stdout.flush()  # keeping and drawing take longer than finding
+            sys.stdout.flush()  # show the result now: storing and drawing may take long
         except BrokenPipeError as error:
             self._gone = error
 
@@ -62,16 +63,17 @@ class Console(Listener):
 PATIENCE_S = 2.0
 LOG_EVERY_S = 10.0
 MIN_SHARE = 0.02
-"""A share of the work.  No time is promised before as much is done."""
+"""Share of the work that must be done before the remaining time is estimated."""
 
 
 @contextmanager
 def bar(
     what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str
 ) -> Iterator[Watch]:
-    """Yields a receiver of (finished cells, ns so far).  `details` says more.
+    """Show progress.  Yield a function to call with (finished cells, simulated time so far [ns]).
 
-    `count` None: the number is unknown, and `details` says how long it takes.
+    `count`: number of cells, or None if it is unknown; then `details` must tell the remaining time.  `details`: returns
+    further text to show.
     """
     if not sys.stderr.isatty():
         yield log_lines(what, total_ns, count, what_each, details)
@@ -112,12 +114,13 @@ def log_lines(
     details: Callable[[], str],
     clock: Clock = time.monotonic,
 ) -> Watch:
-    """A receiver that prints a line every ten seconds.  Without `details` it says how much is done, and how long the rest takes.
+    """Return a progress function that prints a line every ten seconds.
 
-    The rate counts from the first work seen: before it the program compiles and imports.
+    Without `details` the line has the share of the work that is done and the remaining time.  The rate is measured from
+    the first progress on, because the program compiles and imports before that.
     """
     logged_s = clock()
-    first: tuple[float, float] | None = None  # when work was first seen to move, and its share then
+    first: tuple[float, float] | None = None  # time [s] and finished share at the first progress
     left = TimeLeft(clock)
 
     def share_done(ns: int) -> str:

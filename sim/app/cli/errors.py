@@ -1,4 +1,4 @@
-"""Errors and signals: one message, an exit code."""
+"""Exit codes: errors become one message each, signals stop the work cleanly."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from sim.app.verbs.options import flag_of
 from sim.model.text import PrintableError, printable
 from sim.studies.progress import ENDING
 
-# ---- Ctrl-C, SIGTERM and SIGHUP end a command alike: work stops, what is kept is said, the exit code is 128 + the signal's number.
+# ---- Ctrl-C, SIGTERM and SIGHUP are handled alike: work stops, a message says what is kept, and the exit code is 128 + the
+# signal's number.
 #
-# A handler stops the work by an exception, and some callers swallow exceptions: finalisers, callbacks at a fork, a
-# library's `except:`. So a timer looks whether the work is really being stopped, and interrupts it again if it is not.
+# The handler stops the work by raising KeyboardInterrupt. Some code swallows exceptions: finalizers, fork callbacks, a
+# library's bare `except:`. A timer therefore checks whether the exception is still propagating, and raises it again if not.
 
 PATIENCE_S = 10.0
-"""Stopping work takes a moment.  A signal after this time ends the command at once."""
+"""A second signal after this time ends the process at once."""
 
 AGAIN_S = 0.05
-"""Between two looks whether the work is being stopped."""
+"""Interval between two checks whether the exception is still propagating."""
 
-_first: tuple[int, float] | None = None  # signal and time [s] of the one that ends this command
-_raised: KeyboardInterrupt | None = None  # the last one
+_first: tuple[int, float] | None = None  # number and time [s] of the first signal
+_raised: KeyboardInterrupt | None = None  # the exception that was raised last
 _reported = False
 
 
 def listen() -> None:
-    """Handle signals from now on.  Signals that are ignored, as under `nohup`, stay ignored."""
+    """Install the signal handlers.  Signals that are ignored, as under `nohup`, stay ignored."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
@@ -46,24 +47,25 @@ def listen() -> None:
 
 
 def stopped_by() -> int | None:
-    """The signal that ends this command."""
+    """Return the number of the signal that stops this command, or None."""
     return None if _first is None else _first[0]
 
 
 def exit_code() -> int:
-    """The exit code of a command that a signal ended, as shells count it."""
+    """Return the exit code of a command stopped by a signal: 128 + its number, as in shells."""
     return 128 + (stopped_by() or signal.SIGINT)
 
 
 def mark_reported() -> None:
-    """What is kept was said: a signal on the way out would only change the exit code."""
+    """Ignore signals from now on: the message about the interruption was printed, and only the exit code is missing."""
     global _reported
     _reported = True
     if _first is not None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
-        # CPython kills a process at its end if a KeyboardInterrupt left the `exec` of a text, though caught; another text resets that
+        # If a KeyboardInterrupt has left exec(text), CPython kills the process at its end by SIGINT, even if the exception
+        # was caught. Another exec clears that flag.
         exec("")
 
 
@@ -72,7 +74,7 @@ def is_reported() -> bool:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """The first signal stops the work.  Later ones change nothing, so that the sentence about what is kept is said."""
+    """Handle a signal.  The first one stops the work; later ones are ignored for PATIENCE_S, so that the message is printed."""
     global _first
     if _first is None:
         _first = (number, time.monotonic())
@@ -90,7 +92,11 @@ def _look_again(_number: int, frame: FrameType | None) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, but not while signals are held back or a module is being loaded: there it would become another error."""
+    """Raise KeyboardInterrupt.
+
+    While the signal is blocked or a module is being imported, do nothing: there the exception would become another error.
+    The timer tries again.
+    """
     global _raised
     deferred = signal.getsignal(number) is not _stop or number in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     if not _reported and not deferred and not _imports(frame):
@@ -99,7 +105,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _unwinds() -> bool:
-    """Whether the interrupted code runs because of the exception: its `except` and `finally` blocks, also of what followed from it."""
+    """Return True if the interrupted code is handling `_raised`: in an `except` or `finally` block, or handling a later error."""
     error = sys.exc_info()[1]
     while error is not None and error is not _raised:
         error = error.__context__
@@ -107,13 +113,13 @@ def _unwinds() -> bool:
 
 
 def _silent_if_ours(lost: sys.UnraisableHookArgs) -> None:
-    """Silence the report of an exception of ours that was swallowed: it is raised again."""
+    """Suppress the report of a swallowed `_raised`: the timer raises it again."""
     if lost.exc_value is None or lost.exc_value is not _raised:
         sys.__unraisablehook__(lost)
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded."""
+    """Return True if a module is being imported in this frame or a caller's."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -121,7 +127,7 @@ def _imports(frame: FrameType | None) -> bool:
     return False
 
 
-# ---- Errors and exit codes: an error that a user can mend is one line on stderr; a traceback means a mistake of ours.
+# ---- Errors that a user can correct are one line on stderr. A traceback means a defect of ckptsim.
 
 EXIT_CODES = {
     "sim.model.files.FolderInUseError": 2,
@@ -160,7 +166,7 @@ class Code(IntEnum):
 
 
 class UserError(PrintableError):
-    """An error that the user can mend, with its exit code."""
+    """An error that the user can correct, with its exit code."""
 
     def __init__(self, message: str, code: Code) -> None:
         super().__init__(message)
@@ -168,26 +174,26 @@ class UserError(PrintableError):
 
 
 def print_message(message: str) -> None:
-    """Print a message on stderr.  On a terminal no word is broken."""
+    """Print a message on stderr.  On a terminal, wrap it between words."""
     print(fitted(printable(message), sys.stderr), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def speaking() -> Iterator[None]:
-    """The context of every verb: it turns errors into messages and exit codes."""
+    """Context of every verb: print errors as messages and raise typer.Exit with the exit code."""
     try:
         yield
         sys.stdout.flush()
     except typer.Exit:
         raise
-    except BrokenPipeError:  # `ckptsim ... | head` has read enough
+    except BrokenPipeError:  # the reader, as in `ckptsim ... | head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Code.FINE) from None
     except KeyboardInterrupt as stopped:
         interrupted(str(stopped))
         raise typer.Exit(exit_code()) from None
-    except Exception as error:  # noqa: BLE001 - the last door
-        if stopped_by() is not None:  # the terminal is gone, or workers met the same signal
+    except Exception as error:  # noqa: BLE001 - outermost handler
+        if stopped_by() is not None:  # the terminal was closed, or workers received the same signal
             interrupted()
             raise typer.Exit(exit_code()) from None
         mended = _mendable(error)
@@ -202,7 +208,7 @@ def speaking() -> Iterator[None]:
 
 @contextmanager
 def stoppable(kept: str) -> Iterator[None]:
-    """The context of work that can be interrupted.  `kept`: the sentence about results that stay."""
+    """Turn KeyboardInterrupt into Stopped.  `kept`: message about the results that are kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -210,7 +216,7 @@ def stoppable(kept: str) -> Iterator[None]:
 
 
 def interrupted(kept: str = "") -> None:
-    """Report what is kept of the work.  After SIGHUP the terminal may be gone."""
+    """Print that the command was interrupted, and what is kept.  After SIGHUP the terminal may be closed."""
     try:
         print_message(f"interrupted{f': {kept}' if kept else ''}")
         sys.stdout.flush()
@@ -221,7 +227,7 @@ def interrupted(kept: str = "") -> None:
 
 
 def _mendable(error: Exception) -> tuple[str, Code] | None:
-    """(message, exit code) of an error that a user can mend; None: a mistake of ours."""
+    """Return (message, exit code) of an error that the user can correct, or None for a defect of ckptsim."""
     named = next(
         (code for kind in type(error).__mro__ if (code := EXIT_CODES.get(f"{kind.__module__}.{kind.__name__}"))), None
     )

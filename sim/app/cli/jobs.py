@@ -30,22 +30,25 @@ if TYPE_CHECKING:
     from sim.app.verbs.pictures import Made, WrittenReport, WrittenTimeline
 
 
-# ---- ``ckptsim import``: a real job becomes a scenario, read off Flink's REST API, what was saved of it, logs, or a recording.
+# ---- ``ckptsim import``
 
-IMPORT_HELP = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history server, logs of a JobManager, or a recording."
+_IMPORT_HELP = (
+    "http(s)://HOST:8081, a folder or zip written by --save, a history server archive, JobManager logs, or a recording."
+)
 
 
 def import_recording(
-    sources: Annotated[list[str], argument("SOURCE...", IMPORT_HELP)],
+    sources: Annotated[list[str], argument("SOURCE", _IMPORT_HELP)],
     *,
     as_json: Annotated[
         bool, Option("Print scenario, UNKNOWN values and unmodelled features as one JSON object.", flag="--json")
     ] = False,
     **options: Unpack[ImportOptions],
 ) -> None:
-    """Turn a real Flink job into a scenario, from its measurements; of a recording only the configuration is used.
+    """Turn a real Flink job into a scenario.
 
-    Every value names its origin. Values missing from the source are marked UNKNOWN, with the question to answer.
+    Values come from measurements of the job; from a recording only the configuration is used. Each value names its
+    origin. Missing values are marked UNKNOWN, with the question to answer.
     """
     from sim.app.verbs.importing import import_job
 
@@ -60,21 +63,21 @@ def import_recording(
 IMPORT_VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scenario.", import_recording)
 
 
-# ---- ``ckptsim explain``: where the time of a checkpoint went, simulated or real, in sentences and as a waterfall.
+# ---- ``ckptsim explain``
 
-WHAT = (
-    "A folder of results, or a scenario file.  Real jobs: http(s)://HOST:8081, another source of import, one saved REST response, "
-    "or - for standard input."
+_EXPLAIN_HELP = (
+    "A results folder or a scenario file.  Real jobs: http(s)://HOST:8081, another source accepted by import, one saved "
+    "REST response, or - for standard input."
 )
 
 
 def explain_checkpoints(
-    run: Annotated[str, argument("RUN", WHAT)],
+    run: Annotated[str, argument("RUN", _EXPLAIN_HELP)],
     *,
     as_json: Annotated[bool, Option("Print a JSON list instead of text; times in ns.", flag="--json")] = False,
     **options: Unpack[ExplainOptions],
 ) -> None:
-    """Explain what one checkpoint waited for, where, and why.  For a real job, also what its slow checkpoints have in common."""
+    """Explain where one checkpoint spent its time, and why.  For a real job, also what its slow checkpoints have in common."""
     with stoppable("nothing is kept"), named_input(run) as name:
         from sim.app.verbs.explain import explain
 
@@ -84,7 +87,7 @@ def explain_checkpoints(
 
 @contextmanager
 def named_input(name: str) -> Iterator[str]:
-    """The file of this name; of ``-`` what is given to the command, in a file that is there meanwhile."""
+    """Yield the name of the input file.  For ``-``, copy standard input to a temporary file first."""
     if name != "-":
         yield name
         return
@@ -98,16 +101,16 @@ def named_input(name: str) -> Iterator[str]:
 VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent its time.", explain_checkpoints)
 
 
-# ---- ``ckptsim timeline``: a run as a file that Perfetto opens.
+# ---- ``ckptsim timeline``
 
 
 def draw_timeline(
-    run: Annotated[str, argument("RUN", "A folder of results, or a scenario file.")],
+    run: Annotated[str, argument("RUN", "A results folder or a scenario file.")],
     *,
     out: Annotated[Path, Option("Output file (.json).", flag="--out -o")],
     **options: Unpack[TimelineOptions],
 ) -> None:
-    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev."""
+    """Write the activity of every subtask, file and barrier as Trace Event JSON, for ui.perfetto.dev."""
     with stoppable("nothing is kept"):
         from sim.app.verbs.pictures import draw
 
@@ -128,13 +131,16 @@ def _show_timeline(written: WrittenTimeline) -> None:
 TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Export a run as a Perfetto trace.", draw_timeline)
 
 
-# ---- ``ckptsim report``: results as one HTML file.
+# ---- ``ckptsim report``
 
-REPORT_HELP = "A folder written by run, sweep or advise; or a file, which is run first.  Real jobs: http(s)://HOST:8081, or any source of import."
+_REPORT_HELP = (
+    "A folder written by run, sweep, diff or advise; or a scenario or sweep file, which is run first.  Real jobs: "
+    "http(s)://HOST:8081 or another source accepted by import."
+)
 
 
 def write_report(
-    results: Annotated[str, argument("FOLDER|FILE|URL", REPORT_HELP)], **options: Unpack[ReportOptions]
+    results: Annotated[str, argument("FOLDER|FILE|URL", _REPORT_HELP)], **options: Unpack[ReportOptions]
 ) -> Code:
     """Write results, or where the checkpoints of a real job spent their time, as one HTML file."""
     from sim.app.verbs.pictures import report
@@ -145,7 +151,7 @@ def write_report(
 
 
 def _show_report(found: WrittenReport | Made) -> None:
-    """Print the results that were made for the page, as their verb does."""
+    """Print the name of the written page, or the results that were computed for it as `run` or `sweep` prints them."""
     from sim.app.verbs.pictures import WrittenReport
     from sim.app.verbs.sweep import Sweep
 
@@ -162,11 +168,11 @@ def _show_report(found: WrittenReport | Made) -> None:
 REPORT_VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", write_report)
 
 
-# ---- ``ckptsim watch``: a running job, its checkpoints held to a forecast, line by line.
+# ---- ``ckptsim watch``
 
 
 def watch_job(
-    url: Annotated[str, argument("URL", "The JobManager, http(s)://HOST:8081.")],
+    url: Annotated[str, argument("URL", "JobManager, http(s)://HOST:8081.")],
     *,
     as_json: Annotated[bool, Option("Print events as JSON Lines.", flag="--json")] = False,
     **options: Unpack[WatchOptions],

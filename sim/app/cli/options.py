@@ -1,4 +1,4 @@
-"""The options of commands as typer takes them."""
+"""Conversion of functions with described options into typer commands."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from sim.app.verbs.options import Option, options_of
 
 
 def argument(metavar: str, what: str) -> Any:
-    """An argument of a command."""
+    """Return the typer argument with this metavar and help text."""
     return typer.Argument(metavar=metavar, help=what, show_default=False)
 
 
 def command(function: Callable[..., Code | None]) -> Callable[..., None]:
-    """The function as typer takes it: ``**options: Unpack[...]`` become options, errors become messages, and its result the exit code."""
+    """Wrap a function as a typer command.
+
+    Each key of ``**options: Unpack[...]`` becomes an option, exceptions become messages, and the returned Code becomes
+    the exit code.
+    """
     parameters: list[inspect.Parameter] = []
     defaults: dict[str, Any] = {}
 
@@ -61,7 +65,7 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
 
 
 def _value(name: str, value: Any, given: Mapping[str, Any]) -> Any:
-    """The value of an option as Python has it."""
+    """Convert a value parsed by typer to the value that the Python function takes."""
     match name:
         case "conf":
             return _spark_settings(given["master"], value, given.get("jobs"))
@@ -80,7 +84,7 @@ def _header(given: str) -> tuple[str, str]:
 
 
 def _spark_settings(master: str | None, conf: Sequence[str] | None, jobs: int | None) -> dict[str, str] | None:
-    """The settings of --conf, checked before anything runs.  None: not on Spark."""
+    """Return the validated settings of --conf, or None if Spark is not used.  UserError: options that conflict."""
     if master in (None, "here"):
         if conf:
             raise UserError(

@@ -1,4 +1,4 @@
-"""The verbs of the command, and its help: they are grouped by task, on one screen of 80 columns and 24 lines."""
+"""The verbs, and the overview that `ckptsim --help` prints: grouped by task, on one screen of 80 columns and 24 lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.app.cli.options import command
 
 _WIDTH = 79
 _USAGE = 2
-"""The exit code of mistakes in a command line."""
+"""Exit code of usage errors."""
 
 
 _SIDE_BY_SIDE = "ckptsim diff A B, or ckptsim run FILE for the lists of a scenario"
@@ -27,11 +27,11 @@ INSTEAD = {
     "--output": "--out",
     "--parallelism": "--jobs, or --set job.VERTEX.parallelism=N",
 }
-"""Names of verbs and options that people try, and what does it."""
+"""Verbs and options of other tools that users try -> the equivalent here."""
 
 
 class Purpose(Enum):
-    """A purpose that verbs serve, in the words and in the order of the overview."""
+    """Task groups of the overview: their titles, in the order in which they are printed."""
 
     BEGIN = "Begin"
     JOB = "My own job"
@@ -43,23 +43,22 @@ class Purpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb of the command.  Each file of `sim.app.cli` defines one."""
+    """A verb of the command, defined as a constant in a module of `sim.app.cli`."""
 
     name: str
     purpose: Purpose
-    place: int  # among the verbs of its purpose
-    summary: str  # in the overview
-    runs: (
-        Callable[..., Any] | Typer
-    )  # the options and the exit code of a function are those of the command; of a group its verbs
+    place: int  # position among the verbs of its purpose, from 1
+    summary: str  # its line in the overview
+    # a function, whose options and exit code become those of the command, or a group of subcommands
+    runs: Callable[..., Any] | Typer
 
     @property
     def order(self) -> tuple[int, int]:
-        """The place among all verbs of the overview."""
+        """Return the sort key of the verb in the overview."""
         return list(Purpose).index(self.purpose), self.place
 
     def add_to(self, app: Typer) -> None:
-        """The command has this verb from now on."""
+        """Register the verb with the typer application."""
         if isinstance(self.runs, Typer):
             app.add_typer(self.runs, name=self.name, rich_help_panel=self.purpose.value, short_help=self.summary)
         else:
@@ -67,10 +66,10 @@ class Verb:
 
 
 class Overview(TyperGroup):
-    """The overview of the verbs, grouped by task (`rich_help_panel`), in the order in which they were added."""
+    """Command group whose help lists the verbs by task (`rich_help_panel`), in the order in which they were added."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb.  An option or a verb that there is not may be known by another name."""
+        """Run the verb.  For an unknown verb or option that `INSTEAD` lists, add the equivalent to the error message."""
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -115,5 +114,5 @@ class Overview(TyperGroup):
 
 
 def _option(error: Exception) -> str:
-    """The option that a command does not have; empty: the error is another one."""
+    """Return the unknown option of a click error, or "" for any other error."""
     return str(getattr(error, "option_name", ""))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from sim.app.verbs.traces import ReadTraces
 
 
-# ---- ``ckptsim init``: a first scenario or sweep, with comments.
+# ---- ``ckptsim init``
 
 
-def _names() -> list[str]:
+def _example_names() -> list[str]:
     from sim.app.examples import EXAMPLES
 
     return list(EXAMPLES)
@@ -41,16 +41,16 @@ def write_example(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Name of the example. Without one, examples are listed.",
+            help="Example to write. (Default: list all examples.)",
             show_default=False,
-            autocompletion=_names,
+            autocompletion=_example_names,
         ),
     ] = None,
     *,
     folder: Annotated[Path, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = Path(),
     force: Annotated[bool, Option("Overwrite existing files.")] = False,
 ) -> None:
-    """Write a first scenario or sweep, with comments, and name the command that runs it."""
+    """Write an example scenario or sweep, with comments, and print the command that runs it."""
     from sim.app.examples import EXAMPLES, contents, main_file, question
     from sim.model.files import replace_text
 
@@ -72,10 +72,10 @@ def write_example(
     print_message(f"{', '.join(str(path) for path in texts)}: written; next: ckptsim {verb} {folder / file}")
 
 
-INIT_VERB = Verb("init", Purpose.BEGIN, 1, "Write a first scenario or sweep, with comments.", write_example)
+INIT_VERB = Verb("init", Purpose.BEGIN, 1, "Write an example scenario or sweep.", write_example)
 
 
-# ---- ``ckptsim schema``: what may stand in a scenario or a sweep file (JSON Schema), or what stands in the result tables.
+# ---- ``ckptsim schema``
 
 COLUMN = ("name", "unit", "meaning")
 
@@ -86,7 +86,7 @@ def print_schema(
     results: Annotated[bool, Option("Print the columns of result tables: name, unit, meaning.")] = False,
     as_json: Annotated[bool, Option("Print the columns as JSON.", flag="--json")] = False,
 ) -> None:
-    """Print the JSON Schema of scenarios or of sweep files, or describe the result tables."""
+    """Print the JSON Schema of scenario files (the default) or sweep files, or the columns of result tables."""
     if sweep and results:
         raise UserError("--sweep and --results exclude each other", Code.USAGE)
     if not results:
@@ -111,19 +111,19 @@ def print_schema(
 VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and result tables.", print_schema)
 
 
-# ---- ``ckptsim explain-key``: what a key of a scenario means, its unit and default, and Flink's key.
+# ---- ``ckptsim explain-key``
 
 
 def print_key(
     keys: Annotated[
-        list[str] | None, argument("KEY...", "A scenario key, a Flink key or a scenario file. (Default: all.)")
+        list[str] | None, argument("KEY", "Scenario keys, Flink keys, or one file. (Default: all keys.)")
     ] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a key of a scenario: values, default, Flink's key, and the keys below it.
+    """Explain a scenario key: values, default, Flink's key, and the keys below it.
 
-    For a Flink configuration file, or a scenario with flink:, explain what each of its keys sets here.
+    For a Flink configuration file, or a scenario with flink:, explain which scenario value each Flink key sets.
     """
     from sim.model.schema.reference import all_keys, explain_key
 
@@ -146,11 +146,13 @@ def print_key(
 EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scenario.", print_key)
 
 
-# ---- ``ckptsim known-issues``: known defects of Flink and of connectors; of a job those that apply to it, or may.
+# ---- ``ckptsim known-issues``
 
 
 def list_known_issues(
-    source: Annotated[str | None, argument("FILE", "A scenario, or a source of import. (Default: all.)")] = None,
+    source: Annotated[
+        str | None, argument("FILE", "A scenario, or a source accepted by import. (Default: list all defects.)")
+    ] = None,
     *,
     component: Annotated[
         str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
@@ -160,7 +162,7 @@ def list_known_issues(
     as_json: Annotated[bool, Option("Print the entries as JSON.", flag="--json")] = False,
     **options: Unpack[JobPlaceOptions],
 ) -> None:
-    """List known defects of Flink and of connectors, with versions, workaround and source; for a job, only those that apply or may apply, and why."""
+    """List known defects of Flink and of connectors.  For a job, only those that apply or may apply, and why."""
     from sim.app.verbs.findings import HEADER, find_issues
     from sim.app.verbs.importing import place_of, scenarios_of
     from sim.app.verbs.options import path_of
@@ -172,19 +174,19 @@ def list_known_issues(
         return
     if found.matches:
         show(HEADER, found.rows, text_cells=True)
-    for own in found.matches:
-        if own.applies:
-            put(f"\n{own.issue.id}: {own.issue.happens} Way out: {own.issue.way_out}. {own.issue.source}")
+    for match in found.matches:
+        if match.applies:
+            put(f"\n{match.issue.id}: {match.issue.happens} Way out: {match.issue.way_out}. {match.issue.source}")
     put(f"\n{found.summary}")
 
 
 KNOWN_ISSUES_VERB = Verb("known-issues", Purpose.TRUST, 3, "List known defects that apply to a job.", list_known_issues)
 
 
-# ---- ``ckptsim traces``: files of others into typed tables, and tables into windows for sweeps; what is small here, the rest on Spark.
+# ---- ``ckptsim traces``
 
 traces_app = typer.Typer(
-    help="Traces of load and failures: read them into tables, cut windows for sweeps.", no_args_is_help=True
+    help="Convert traces of load and failures to tables, and cut windows for sweeps.", no_args_is_help=True
 )
 
 
@@ -193,54 +195,56 @@ traces_app = typer.Typer(
 def read(
     folder: Annotated[
         str,
-        argument("FOLDER", "Of traces, or one file; s3://, gs://, hdfs://; the URL of a range query of Prometheus."),
+        argument(
+            "FOLDER",
+            "Folder of traces or one file, also s3://, gs://, hdfs://; or the URL of a Prometheus range query.",
+        ),
     ],
     *,
     out: Annotated[str, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = "tables",
-    as_json: Annotated[bool, Option("Print row counts and remarks as one JSON object.", flag="--json")] = False,
+    as_json: Annotated[bool, Option("Print row counts and notes as one JSON object.", flag="--json")] = False,
     **options: Unpack[ReadTracesOptions],
 ) -> Code:
-    """Read CSV series, JSON of Prometheus and Grafana, offsets, arrivals, cluster events, failures, recordings and logs into tables.
+    """Convert CSV series, Prometheus and Grafana JSON, offsets, arrivals, cluster events, failures, recordings and logs to tables.
 
-    Formats are detected from the content. Invalid rows are never lost: the table `quarantine` lists them with file,
-    line and reason.
+    Formats are detected from the content. The table `quarantine` lists every invalid row with file, line and reason.
     """
     from sim.app.verbs.traces import read_traces
 
-    with Console(_show, as_json=as_json) as console:
+    with Console(_show_tables, as_json=as_json) as console:
         found = read_traces(folder, out, listener=console, **options)
-    return _code(found)
+    return _traces_exit_code(found)
 
 
 @traces_app.command("windows")
 @command
 def cut_windows(
-    tables: Annotated[str, argument("TABLES", "What `traces read` wrote.")],
+    tables: Annotated[str, argument("TABLES", "Folder of tables written by `traces read`.")],
     *,
     out: Annotated[
-        Path, Option("Output file, for `windows: {file: ...}` of a sweep.", flag="--out -o", metavar="FILE")
+        Path, Option("Output file, for `windows: {file: ...}` in a sweep file.", flag="--out -o", metavar="FILE")
     ] = Path("windows.csv"),
     **options: Unpack[TraceWindowsOptions],
 ) -> None:
-    """Cut long traces into windows with features: consecutive, the most bursty, one per class of load, or around failures."""
+    """Cut traces into windows for sweeps: consecutive ones, the most bursty, one per load class, or around failures."""
     from sim.app.verbs.traces import cut_windows as cut_traces
 
     with Console(lambda found: put(repr(found))) as console:
         cut_traces(tables, out, listener=console, **options)
 
 
-def _show(found: ReadTraces) -> None:
-    """Print the tables on stdout, and what is in none of them on stderr."""
+def _show_tables(found: ReadTraces) -> None:
+    """Print row counts per table on stdout, and notes on skipped or invalid rows on stderr."""
     if found.rows:
         show(["trace", "table", "rows"], found.rows)
     for line in found.notes:
         print_message(line)
 
 
-def _code(found: ReadTraces) -> Code:
+def _traces_exit_code(found: ReadTraces) -> Code:
     if found.tables.empty:
         return Code.INVALID_INPUT
     return Code.FINE if found.quarantine.empty else Code.CELLS_FAILED
 
 
-TRACES_VERB = Verb("traces", Purpose.SWEEP, 2, "Read traces of load and failures, cut windows.", traces_app)
+TRACES_VERB = Verb("traces", Purpose.SWEEP, 2, "Convert traces to tables, cut windows.", traces_app)

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from sim.app.verbs.sweep import Sweep
 
 
-# ---- ``ckptsim run``: every combination of a scenario side by side, one table, one sentence, a folder of results.
+# ---- ``ckptsim run``
 
 
 def run_scenarios(
-    scenarios: Annotated[list[Path], argument("SCENARIO...", "Scenario files (YAML).")],
+    scenarios: Annotated[list[Path], argument("SCENARIO", "Scenario files (YAML).")],
     *,
     as_json: Annotated[bool, Option("Print one JSON object per scenario instead of tables.", flag="--json")] = False,
     **options: Unpack[RunFileOptions],
 ) -> Code:
-    """Compare the checkpoint strategies of a scenario."""
+    """Simulate every checkpoint strategy of a scenario and compare them."""
     from sim.app.verbs.run import default_folder, read_file, run
 
     requests = [read_file(path, **options) for path in scenarios]
@@ -65,7 +65,7 @@ def _exit_code(found: RunOutcome) -> Code:
 
 
 def show_run(found: RunOutcome) -> None:
-    """Print the table, the sentence and further outcomes."""
+    """Print the table of strategies, the verdict and further outcomes."""
     from sim.results.side_by_side import texts
 
     comparison = found.comparison
@@ -88,43 +88,42 @@ def show_run(found: RunOutcome) -> None:
         print()
     for name, error in comparison.errors.items():
         print_message(f"{name}: {error}")
-    for name, stories in comparison.violations.items():
-        _tell(name, stories)
+    for name, violations in comparison.violations.items():
+        _print_violations(name, violations)
     for outcome in found.outcomes:
         put(outcome)
 
 
-_MORE_STORIES: Final = 6
-"""Violations that are named; the first is told in full."""
+_MAX_PRINTED_VIOLATIONS: Final = 6
 
 
-def _tell(strategy: str, stories: Sequence[str]) -> None:
-    """Print the first story in full, and what the next ones are about; whole they are in the folder."""
-    put(f"\nviolation: {strategy}: {stories[0]}")
-    for story in stories[1:_MORE_STORIES]:
-        print(f"  also {story.partition(chr(10))[0]}")
-    if len(stories) > 1:
-        print(f"  {len(stories)} violations in all, in the file violations.txt of its folder below")
+def _print_violations(strategy: str, violations: Sequence[str]) -> None:
+    """Print the first violation in full and the first line of the next ones; violations.txt in the folder has all."""
+    put(f"\nviolation: {strategy}: {violations[0]}")
+    for violation in violations[1:_MAX_PRINTED_VIOLATIONS]:
+        print(f"  also {violation.partition(chr(10))[0]}")
+    if len(violations) > 1:
+        print(f"  {len(violations)} violations in all, in the file violations.txt of its folder below")
 
 
 RUN_VERB = Verb("run", Purpose.BEGIN, 2, "Simulate a scenario and compare its strategies.", run_scenarios)
 
 
-# ---- ``ckptsim sweep``: many cells, in processes or on Spark, one row each; run again, it goes on where it was.
+# ---- ``ckptsim sweep``
 
 
 def run_sweep(
     file: Annotated[Path, argument("SWEEP|SCENARIO", "A sweep file or a scenario (YAML).")],
     *,
     axes: Annotated[
-        list[str] | None, Option("Vary a value, e.g. run.seed=1,2.", flag="--axis", metavar="KEY=V1,V2")
+        list[str] | None, Option("Vary a scenario key, e.g. run.seed=1,2.", flag="--axis", metavar="KEY=V1,V2")
     ] = None,
     seed: SeedOption = None,
-    fail_fast: Annotated[bool, Option("Stop at the first cell that fails: --max-failures 0.")] = False,
-    as_json: Annotated[bool, Option("Print answer and rows as one JSON object.", flag="--json")] = False,
+    fail_fast: Annotated[bool, Option("Stop at the first failed cell (--max-failures 0).")] = False,
+    as_json: Annotated[bool, Option("Print the answer and all rows as one JSON object.", flag="--json")] = False,
     **options: Unpack[SweepOptions],
 ) -> Code:
-    """Run every combination of the axes of a sweep file, of a scenario's lists and of --axis; one row per cell."""
+    """Run every combination of values of a sweep file, of the lists in a scenario, and of --axis.  Each is a cell with a row."""
     from sim.app.verbs.sweep import read_request, sweep
     from sim.studies.sweeps.design import axis_override as override
     from sim.studies.sweeps.design import naming_axes
@@ -142,7 +141,7 @@ def run_sweep(
 
 
 def show_sweep(found: Sweep) -> None:
-    """Print the answer to the question of the sweep file."""
+    """Print the answer of a sweep, if its file asks a question (`answer:`)."""
     if found.definition.question is None:
         return
     if found.definition.text:
@@ -159,21 +158,21 @@ def show_sweep(found: Sweep) -> None:
 VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and loads.", run_sweep)
 
 
-# ---- ``ckptsim diff``: what differs between two scenarios, jobs or folders of results, and what that does to the answer.
+# ---- ``ckptsim diff``
 
-WHAT = "A scenario, a recording, a source of import, or a folder written by run, sweep, advise or watch."
+_DIFF_HELP = "A scenario, a source accepted by import, or a folder written by run, sweep, advise or watch."
 
 
 def diff_of(
-    a: Annotated[Path, argument("A", WHAT)],
-    b: Annotated[Path, argument("B", "The same, later or changed.")],
+    a: Annotated[Path, argument("A", _DIFF_HELP)],
+    b: Annotated[Path, argument("B", "What to compare with A, of the same kinds.")],
     *,
     as_json: JsonOption = False,
     **options: Unpack[DiffOptions],
 ) -> Code:
-    """Compare the inputs of A and B, and their answers side by side.
+    """Compare the inputs of A and B, and the results side by side.
 
-    Scenarios and jobs run under the same random numbers. Results of sweep and advise are read, not run again.
+    Scenarios and jobs are simulated with the same random numbers. Results of sweep and advise are read, not simulated again.
     """
     from sim.app.verbs.diff import diff
 
@@ -191,20 +190,20 @@ def _show_diff(found: Diff) -> None:
 DIFF_VERB = Verb("diff", Purpose.WHY, 4, "Compare two jobs and the effect of each difference.", diff_of)
 
 
-# ---- ``ckptsim advise``: a job and its limits in; protocol, interval and Flink configuration out.
+# ---- ``ckptsim advise``
 
-ADVISE_HELP = "A scenario, a recording, or a source of import: a folder of saved REST responses, an archive, logs."
+_ADVISE_HELP = "A scenario, or a source accepted by import: a recording, saved REST responses, an archive, logs."
 
 
 def advise_on(
-    source: Annotated[Path, argument("SOURCE", ADVISE_HELP)],
+    source: Annotated[Path, argument("SOURCE", _ADVISE_HELP)],
     *,
     as_json: JsonOption = False,
     **options: Unpack[AdviseOptions],
 ) -> Code:
     """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets your limits.
 
-    The output folder has all runs, the job and a sweep file of the trials. Run the same command to resume after an
+    The output folder holds all runs, the job and a sweep file of the trials. Run the same command to resume after an
     interruption.
     """
     from sim.app.verbs.advise import advise

@@ -1,4 +1,4 @@
-"""Tables and prose in the terminal, which may be narrow: boxes for people, aligned plain text in a pipe, which has no width."""
+"""Tables and text on stdout: boxes fitted to the width of a terminal, aligned plain text of any width in a pipe."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 Lines = Sequence[Sequence[str]]
 
-MAX_CELL = 200  # characters
+MAX_CELL = 200
+"""Characters: longer cells are cut."""
 MAX_LINE_LENGTH = 24
-"""Characters: longer cells of a table in pieces are wrapped, so that more strategies stand beside each other."""
+"""Characters: longer cells of a split table are wrapped, so that more columns fit next to each other."""
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
-    """Print a table on stdout.  `text_cells`: no cell is a number, and long ones may be wrapped.
+    """Print a table on stdout.  `text_cells`: cells are text, aligned left and wrapped; otherwise numbers.
 
-    A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the one or
-    the other in pieces, with headers in several lines: what takes fewer lines.
+    On a terminal that is too narrow, the table is transposed.  If that does not fit either, the table or its transpose
+    is split into several tables with wrapped headers, whichever takes fewer lines.
     """
     header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
@@ -51,7 +52,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
 
 
 def put_parts(parts: Iterable[str | TextTable]) -> None:
-    """Print texts and tables on stdout, an empty line between."""
+    """Print texts and tables on stdout, separated by empty lines."""
     for i, part in enumerate(parts):
         if i:
             print()
@@ -63,12 +64,12 @@ def put_parts(parts: Iterable[str | TextTable]) -> None:
 
 
 def put(text: str) -> None:
-    """Print prose on stdout, also text of users.  On a terminal no word is broken."""
+    """Print text on stdout, with control characters escaped.  On a terminal, wrap it between words."""
     print(fitted(printable(text), sys.stdout))
 
 
 def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
-    """Columns two spaces apart; numbers, which follow the first column, to the right, words to the left."""
+    """Return a plain text table.  The first column is aligned left, the others right unless `text_cells`."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     aligners = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
     lines = [
@@ -79,12 +80,12 @@ def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: b
 
 
 def _width(table: Lines) -> int:
-    """Characters of a line of the table in its box, when no cell is wrapped: three beside each column."""
+    """Return the width of the boxed table without wrapped cells; each column has three characters of padding."""
     return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True))
 
 
 def _pieces(table: Lines, width: int) -> list[Lines]:
-    """Tables that fit: each has the columns that tell its rows apart, and as many of the others as there is room for."""
+    """Split a table into tables of at most `width`.  Each repeats the first columns, which identify its rows."""
     columns = [list(column) for column in zip(*table, strict=True)]
     several = next((n for n in range(1, len(columns)) if len(set(zip(*columns[:n], strict=True))) == len(table)), 1)
     names = [column for column in columns[:several] if len(set(column[1:])) > 1] or columns[:1]
@@ -103,7 +104,7 @@ def _wrapped_width(columns: Lines) -> int:
 
 
 def _column_width(column: Sequence[str], *, is_first: bool) -> int:
-    """Headers and long cells are wrapped between words; the first column is not."""
+    """Return the width of a column whose header and long cells are wrapped between words; the first is never wrapped."""
     if is_first:
         return max(map(len, column))
     lengths = [len(word) for cell in column for word in cell.split()]
@@ -117,7 +118,7 @@ def _column_widths(piece: Lines) -> list[int]:
 
 
 def _lines(pieces: Sequence[Lines]) -> int:
-    """What they take in a terminal: rows with what is wrapped, and three lines around each piece."""
+    """Return the number of terminal lines of boxed tables: wrapped rows, and three lines of frame for each table."""
     return sum(
         3
         + sum(
@@ -139,16 +140,16 @@ def _boxed(
         justify: Literal["left", "right"] = "right" if i and not text_cells else "left"
         table.add_column(Text(name), justify=justify, no_wrap=i == 0, width=width, vertical="bottom")
     for row in rows:
-        table.add_row(*map(Text, row))  # not markup: a name may have brackets
+        table.add_row(*map(Text, row))  # Text, because a str with brackets would be read as markup
     return table
 
 
 NARROWEST = 40
-"""Characters: prose in fewer cannot be read."""
+"""Minimum width, in characters, that text is wrapped to."""
 
 
 def fitted(text: str, stream: TextIO) -> str:
-    """Lines no wider than the terminal, without a broken word; in a pipe the text as it is."""
+    """Wrap lines at the width of the terminal, between words.  If the stream is not a terminal, return text unchanged."""
     if not stream.isatty():
         return text
     width = max(NARROWEST, _columns(stream))
@@ -160,7 +161,7 @@ def fitted(text: str, stream: TextIO) -> str:
 
 
 def _columns(stream: TextIO) -> int:
-    """The columns of the terminal behind this stream; the other stream may be a file."""
+    """Return the width of the terminal that this stream writes to."""
     if os.environ.get("COLUMNS", "").isdigit():
         return int(os.environ["COLUMNS"])
     try:

@@ -1,4 +1,4 @@
-"""Commands about trust: validate, calibrate."""
+"""The command `validate`: print how well predictions agree with recordings."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from sim.jobs.history.side_by_side import SideBySide
 
 
-# ---- The tables of ``ckptsim validate`` for people: observed and predicted, and with ``--explain`` the parts that lead checkpoints.
+# ---- Tables of ``ckptsim validate``
 
 
 def show_table(table: pd.DataFrame) -> None:
-    """Print every row but those that are 0 on both sides."""
+    """Print observed and predicted values.  Rows that are 0 on both sides are omitted."""
     from sim.app.verbs.validate import PERCENTILES, unit_of
 
     nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
@@ -50,7 +50,7 @@ def show_table(table: pd.DataFrame) -> None:
 
 
 def show_summaries(found: Validation) -> None:
-    """Per quantity, per family, and per quantity within families."""
+    """Print the errors per quantity and family, per family, and per quantity."""
     from sim.jobs.evidence.prediction import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY
 
     for by in (PER_FAMILY_AND_QUANTITY, PER_FAMILY, PER_QUANTITY):
@@ -68,7 +68,7 @@ def show_summaries(found: Validation) -> None:
 
 
 def show_orderings(orderings: pd.DataFrame) -> None:
-    """Print the orderings; nothing if no two recordings differ in one setting."""
+    """Print which predicted orderings are right; nothing if no two recordings differ in exactly one setting."""
     if orderings.empty:
         return
     print()
@@ -99,26 +99,26 @@ def show_bars(bars: pd.DataFrame) -> None:
 
 
 def share(number: float, *, signed: bool = False) -> str:
-    """A share in per cent; '-': there is none."""
+    """Format a share as a percentage; "-" if it is not finite."""
     if not math.isfinite(number):
         return "-"
     return (f"{number:+.1%}" if signed else f"{number:.1%}") if number else "0 %"
 
 
-_NAME = 36
+_NAME_CHARS = 36
 
 
 def table(found: Sequence[SideBySide]) -> list[str]:
-    """A row per recording with a checkpoint that is long enough, and their sum."""
+    """Return the lines of ``validate --explain``: a row per recording with a long enough checkpoint, and the total."""
     from sim.jobs.history.side_by_side import LEAST_MS
     from sim.model.text import one_line
 
     counted = [recording for recording in found if recording.comparison.pairs]
-    shares = {one_line(recording.recording, _NAME - 1): _Shares.of(recording) for recording in counted}
+    shares = {one_line(recording.recording, _NAME_CHARS - 1): _Shares.of(recording) for recording in counted}
     rows = [_row(name, row) for name, row in shares.items()]
     total = _Shares(*(sum(column) for column in zip(*shares.values(), strict=True))) if shares else _Shares()
     return [
-        f"{f'checkpoints of {LEAST_MS} ms and more':{_NAME}}{'':>5}{'part':>7}{'often':>7}{'kind':>7}{'itself':>8}{'readable':>10}",
+        f"{f'checkpoints of {LEAST_MS} ms and more':{_NAME_CHARS}}{'':>5}{'part':>7}{'often':>7}{'kind':>7}{'itself':>8}{'readable':>10}",
         *rows,
         _row(f"all {len(counted)}", total),
         "",
@@ -131,15 +131,15 @@ def table(found: Sequence[SideBySide]) -> list[str]:
 
 
 class _Shares(NamedTuple):
-    """Counts, each with what it is a share of."""
+    """Numerators and denominators of the shares in a row."""
 
-    pairs: int = 0
+    pairs: int = 0  # compared checkpoints; denominator of the next three
     agreeing: int = 0
     matched: int = 0
     same_kind: int = 0
-    itself: int = 0
+    itself: int = 0  # agreeing checkpoints of two simulations, out of of_itself
     of_itself: int = 0
-    read: int = 0
+    read: int = 0  # simulated checkpoints whose statistics name what their journal names, out of simulated
     simulated: int = 0
 
     @classmethod
@@ -160,24 +160,24 @@ class _Shares(NamedTuple):
 def _row(name: str, row: _Shares) -> str:
     part, often, kind = (_share(count, row.pairs) for count in (row.agreeing, row.matched, row.same_kind))
     itself, readable = _share(row.itself, row.of_itself), _share(row.read, row.simulated)
-    return f"{name:{_NAME}}{row.pairs:>5}{part:>7}{often:>7}{kind:>7}{itself:>8}{readable:>10}"
+    return f"{name:{_NAME_CHARS}}{row.pairs:>5}{part:>7}{often:>7}{kind:>7}{itself:>8}{readable:>10}"
 
 
 def _share(count: int, of: int) -> str:
     return f"{count / of:.0%}" if of else "-"
 
 
-# ---- ``ckptsim validate``: recordings of real jobs beside what is predicted from their configuration alone.
+# ---- ``ckptsim validate``
 
 
 def validate_recordings(
-    recordings: Annotated[list[Path], argument("RECORDING...", "Recordings, or folders of them.")],
+    recordings: Annotated[list[Path], argument("RECORDING", "Recordings, or folders of recordings.")],
     *,
-    explain: Annotated[bool, Option("Compare the dominant phase of checkpoints instead.")] = False,
+    explain: Annotated[bool, Option("Compare which phase dominates each checkpoint instead.")] = False,
     as_json: Annotated[bool, Option("Print all rows as a JSON list.", flag="--json")] = False,
     **options: Unpack[ValidateOptions],
 ) -> Code:
-    """Compare predictions with recordings: observed and predicted values, and the overall error."""
+    """Compare predictions with recordings: observed and predicted values, and their overall error."""
     from sim.app.verbs.validate import validate, validate_explanations
 
     with Console(_show_leading if explain else _show, as_json=as_json) as console:

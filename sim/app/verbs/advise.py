@@ -1,4 +1,4 @@
-"""`advise`: a job and its limits go in; a setting, its reasons and its configuration come out, kept beside every run that was tried."""
+"""`advise`: recommend a setting for a job and its limits, with reasons and Flink configuration, and store all trial runs."""
 
 from __future__ import annotations
 
@@ -44,29 +44,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdvisedJob:
-    """The job that advice is about."""
+    """The job to recommend a setting for."""
 
     name: str
-    source: Path  # what it was read from
-    text: str | None = None  # its scenario; None: that is the source
+    source: Path  # the scenario file, or what the job was imported from
+    text: str | None = None  # the imported scenario; None: `source` is the scenario
     changes: tuple[str, ...] = ()  # ``key=value``
-    findings: tuple[str, ...] = ()  # lines about its import
+    findings: tuple[str, ...] = ()  # messages of the import
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Advised:
-    """An advice, and the rows that it rests on; it shows itself as text and tables."""
+    """The result of `advise`: the recommendation and the rows of its trial runs."""
 
     report: Report
     folder: Path
     file: Path  # the scenario of the job
-    changes: tuple[str, ...]
-    spent_s: float  # processor time that all runs took
+    changes: tuple[str, ...]  # ``key=value``
+    spent_s: float  # CPU time of all runs
     table: pd.DataFrame = field(repr=False)  # a row per run
 
     @property
     def trouble(self) -> str:
-        """What went wrong in runs; empty: nothing."""
+        """Return how many runs failed or violated an invariant, with the first error, or "" if all succeeded."""
         failed, broken = self.table[self.table["status"] != "ok"], self.table[self.table["violations"] > 0]
         if len(failed):
             return f"{len(failed)} runs failed, the first: {failed.iloc[0]['error']}"
@@ -76,28 +76,28 @@ class Advised:
 
     @property
     def verdict(self) -> str:
-        """The first sentence: what to do, and which limits it keeps."""
+        """Return the first sentence of the advice: what to do, and which limits that keeps."""
         first = self.report.parts[0]
         return first if isinstance(first, str) else first.title
 
     @property
     def parts(self) -> Sequence[str | TextTable]:
-        """Texts and tables (title, header, rows of text), in their order."""
+        """Return the texts and tables of the advice, in the order in which they are printed."""
         return self.report.parts
 
     @property
     def setting(self) -> tuple[str, str] | None:
-        """(interval, protocol), such as ("10 s", "unaligned"); None: nothing that was tried keeps the limits."""
+        """Return the recommended (interval, barrier mode), e.g. ("10 s", "unaligned"), or None if no trial keeps the limits."""
         return None if self.report.chosen is None else self.report.chosen.name
 
     @property
     def configuration(self) -> str:
-        """Lines for the configuration of Flink; empty without a setting."""
+        """Return the recommended lines of the Flink configuration, or "" without a recommendation."""
         return str(self.report.data["configuration"])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """JSON-ready; times in ms, shares between 0 and 1."""
+        """Return the advice for `--json`; times in ms, shares between 0 and 1."""
         return self.report.plain()
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Advised:
 
 
 def job_of(source: Path, listener: Listener | None = None) -> AdvisedJob:
-    """A scenario as it is, and what `import` reads imported.  RecordingError: it cannot be."""
+    """Return the job of a scenario file, or import it from any other source.  RecordingError: the import fails."""
     if source.suffix in (".yaml", ".yml"):
         return AdvisedJob(source.stem, source)
     listener = listener or Listener()
@@ -124,11 +124,11 @@ def job_of(source: Path, listener: Listener | None = None) -> AdvisedJob:
 
 
 def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **options: Unpack[AdviseOptions]) -> Advised:
-    """Try settings until one is sure, the budget is spent or time is up.
+    """Simulate candidate settings until one is certain to be best, or the CPU budget or the time limit is reached.
 
-    Runs and advice are kept in the `folder` (``runs/advise-<name>`` by default).
+    Runs and advice are stored in the `folder` (``runs/advise-<name>`` by default).
 
-    OptionError: an option has no such value.  ScenarioError: the job is none that advice is about.
+    OptionError: invalid option value.  ScenarioError: mistakes in the scenario, or a job that advise does not support.
     """
     listener = listener or Listener()
     given = with_defaults(AdviseOptions, options)
@@ -196,7 +196,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **opt
 
 
 def _what_to_do(bench: Bench) -> list[str]:
-    """First of all, about a job that hardly completes a checkpoint: its simulation has not the cause."""
+    """Return first steps for a job most of whose checkpoints fail, since the simulation lacks the cause of the failures."""
     failures = None if bench.backtest is None else bench.backtest.failures
     found = list(where_to_look([failures.reason] if failures else []))
     if failures and failures.job_failures:
@@ -209,7 +209,7 @@ def _what_to_do(bench: Bench) -> list[str]:
 
 
 def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
-    """The backtest of an import was told just now."""
+    """Return remarks about the job; the backtest is left out for an import, which has reported it already."""
     scenario = bench.load(bench.common)
     return [
         *map(of_problem, bench.warnings),
@@ -218,7 +218,7 @@ def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
 
 
 def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Sequence[str]) -> None:
-    """Keep the answer of the advice for a report."""
+    """Store the advice for `report`."""
     first, *others = advised.report.parts
     verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))
     keep_answer(
@@ -242,20 +242,20 @@ def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Seq
 
 
 def _limits(given: AdviseOptions) -> Limits:
-    """The limits as numbers.  OptionError: a value is no quantity."""
+    """Return the limits given as options.  OptionError: a value is not a quantity."""
     loss = None if given["loss"] is None else float(parsed("loss", given["loss"], parse_share))
     return Limits(_ms("recovery", given["recovery"]), _ms("p99", given["p99"]), loss, _ms("visible", given["visible"]))
 
 
 def _failure(name: str) -> Failure:
-    """OptionError: there is no such failure."""
+    """Return the name of the failure.  OptionError: it is unknown."""
     if name not in FAILURES:
         raise OptionError("failure", f"expected {' or '.join(FAILURES)}, not '{name}'")
     return cast("Failure", name)
 
 
 def _ms(option: str, text: str | None) -> float | None:
-    """A duration in ms; None: it is not given.  OptionError: it is not a duration."""
+    """Return a duration in ms, or None if the option is not given.  OptionError: not a positive duration."""
     if text is None:
         return None
     if (found := parsed(option, text, parse_duration) / 1e6) <= 0:

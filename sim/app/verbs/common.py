@@ -1,4 +1,4 @@
-"""What commands share: listener, options, stored command lines, display."""
+"""Shared by all verbs: the listener, parsing of options, the output folder, and display in notebooks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from sim.results.formats import TextTable
 
 
-# ---- The events of a verb at work.  The command prints them, a notebook shows the progress, and a program may ignore them.
+# ---- Events of a running verb. The command prints them, a notebook shows the progress, and a program may ignore them.
 
 
 class Stopped(KeyboardInterrupt):
-    """The work was interrupted, by Ctrl-C or a signal.  The message says what is kept."""
+    """Raised when a verb is interrupted by Ctrl-C or a signal.  The message says which results are kept."""
 
 
 class Listener:
-    """A listener that ignores all events of a verb.  Others override the events that they show."""
+    """Receiver of a verb's events that ignores all of them.  Subclasses override what they show."""
 
     def message(self, text: str) -> None:
-        """A line about the job, the work or the folder."""
+        """Receive a line about the job, the work or the folder."""
 
     def warning(self, text: str) -> None:
-        """A line that questions the results."""
+        """Receive a line about a reason to doubt the results."""
         self.message(f"warning: {text}")
 
     def result(self, result: Any) -> None:
-        """The result of a verb, before it is kept: keeping and drawing may take longer than finding."""
+        """Receive the result of a verb.  Called before results are stored and drawn, which may take long."""
 
     def progress(
         self,
@@ -50,21 +50,22 @@ class Listener:
         what_each: str = "cells",
         details: Callable[[], str] = str,
     ) -> AbstractContextManager[Watch]:
-        """Around long work: a receiver of (finished items, time of all [ns]), out of `count` items and `total_ns`.
+        """Return a context around long work; it yields a function to call with (finished items, simulated time [ns]).
 
-        `count` None: their number is not known.  `details` says more about the work at any time.
+        `total_ns`: simulated time of all work.  `count`: number of items, or None if it is unknown.  `what_each`: the
+        noun that is counted.  `details`: returns further text to show.
         """
         del what, total_ns, count, what_each, details
         return nullcontext(no_watch)
 
 
-# ---- Values that a verb refuses, and quantities given as text.  An option has its name in Python; the command writes it with hyphens.
+# ---- Option values. Errors name an option as Python does; the command line prints its flag instead.
 
 T = TypeVar("T")
 
 
 class OptionError(UnitError):
-    """An option does not take this value; one line, which begins with the option's name."""
+    """Raised for an invalid option value.  The message is one line that begins with the option's Python name."""
 
     def __init__(self, option: str, reason: object) -> None:
         super().__init__(f"{option}: {reason}")
@@ -72,7 +73,7 @@ class OptionError(UnitError):
 
 
 def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
-    """A quantity as `parse` of `sim.model.units` reads it.  OptionError: it is none."""
+    """Return `text` parsed by a function of `sim.model.units`.  OptionError: it cannot be parsed."""
     try:
         return parse(text)
     except UnitError as error:
@@ -80,7 +81,7 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
 
 
 def writable_folder(path: Path) -> Path:
-    """Make the folder of the results before anything runs.  OptionError: it cannot be written."""
+    """Create the output folder, before anything runs, and return it.  OptionError: it cannot be created or written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         probe = path / f".writable.{os.getpid()}"
@@ -92,26 +93,30 @@ def writable_folder(path: Path) -> Path:
 
 
 def _why_not_written(path: Path, error: OSError) -> str:
-    """Why a path cannot be written, with the folder that is the reason."""
-    there = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
-    if not there.is_dir():
-        return f"cannot be made: {there} is a file"
-    if there == path:
+    """Return the reason, with the existing folder or file that causes it."""
+    existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
+    if not existing.is_dir():
+        return f"cannot be created: {existing} is a file"
+    if existing == path:
         return f"cannot be written: {error.strerror}"
-    why = error.strerror if error.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC) else "it takes no folders"
-    return f"cannot be made in {there}: {why}"
+    why = (
+        error.strerror
+        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC)
+        else "no folders can be created there"
+    )
+    return f"cannot be created in {existing}: {why}"
 
 
-# ---- Display in notebooks and consoles: tables of bounded size, and pictures without `%matplotlib`.
+# ---- Display in notebooks and Python consoles: tables of limited size, and figures that need no `%matplotlib`.
 
 MAX_ROWS = 30
-"""Longer tables are shown up to here; they are whole in the attributes."""
+"""Rows of a table that are shown; attributes of the result have all rows."""
 _MAX_CELL = 120
 _DPI = 120
 
 
 class Picture:
-    """A figure that a notebook shows by itself.  `figure` is matplotlib's."""
+    """A figure that notebooks display as PNG.  `figure`: the matplotlib Figure."""
 
     def __init__(self, figure: Figure, caption: str = "") -> None:
         self.figure = figure
@@ -119,7 +124,7 @@ class Picture:
         figure.set_dpi(_DPI)
 
     def save(self, file: str | Path) -> Path:
-        """Write what the ending of the file says (PNG, SVG, PDF); returns the path."""
+        """Write the figure in the format of the file's suffix (.png, .svg, .pdf), and return the path."""
         self.figure.savefig(file)
         return Path(file)
 
@@ -133,14 +138,14 @@ class Picture:
 
 
 def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """An HTML table; a long one ends with how many rows are left out."""
+    """Return an HTML table of at most MAX_ROWS rows, followed by the number of omitted rows."""
     head = "".join(f"<th>{_cell(text)}</th>" for text in header)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(text)}</td>' for text in row)}</tr>" for row in rows[:MAX_ROWS])
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{paragraph(_left_out(rows))}"
 
 
 def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns two spaces apart."""
+    """Return a plain text table of at most MAX_ROWS rows, followed by the number of omitted rows."""
     cells = [[one_line(text, _MAX_CELL) for text in row] for row in (header, *rows[:MAX_ROWS])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
@@ -156,12 +161,12 @@ def section_text(section: TextTable) -> str:
 
 
 def parts_text(parts: Sequence[str | TextTable]) -> str:
-    """Texts and tables, an empty line between."""
+    """Return texts and tables as plain text, separated by empty lines."""
     return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in parts)
 
 
 def parts_html(parts: Sequence[str | TextTable]) -> str:
-    """Texts and tables; a text of several lines keeps them."""
+    """Return texts and tables as HTML; a text of several lines is preformatted."""
     return "".join(
         section_html(part) if not isinstance(part, str) else preformatted(part) if "\n" in part else paragraph(part)
         for part in parts
@@ -169,7 +174,7 @@ def parts_html(parts: Sequence[str | TextTable]) -> str:
 
 
 def paragraph(text: str) -> str:
-    """A paragraph of HTML; empty for no text."""
+    """Return an HTML paragraph, or "" for an empty text."""
     return f"<p>{escape(printable(text))}</p>" if text else ""
 
 

@@ -1,4 +1,4 @@
-"""`diff`: what differs between the inputs of two scenarios, jobs or folders of results, and what that does to the answer."""
+"""`diff`: compare the inputs of two scenarios, jobs or results folders, and the effect of the differences."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DiffRequest:
-    """Two places or studies to compare, and the options of the comparison."""
+    """The two sides to compare, and the options of the comparison."""
 
     a: Path | StudySource
     b: Path | StudySource
-    options: DiffOptions  # all of them
+    options: DiffOptions  # with defaults filled in
 
     def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
-        """The place of a side, and the changes to it alone."""
+        """Return the path of a side and the changes to this side only."""
         given: Path | StudySource = getattr(self, name)
         own = tuple(lines_of(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
         return (given.file, (*given.changes, *own)) if isinstance(given, StudySource) else (given, own)
@@ -70,12 +70,12 @@ class DiffRequest:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Diff:
-    """What differs, and what that does: a screen first, tables below, all rows in `table`."""
+    """The result of `diff`: differing inputs and their effect on results."""
 
     verdict: str
-    parts: tuple[str | TextTable, ...]
-    facts: dict[str, Any]  # JSON-ready
-    trouble: tuple[str, ...]  # of runs; empty: none
+    parts: tuple[str | TextTable, ...]  # an overview that fits a screen, then tables
+    facts: dict[str, Any]  # for --json
+    trouble: tuple[str, ...]  # messages about failed runs and violations
     table: pd.DataFrame = field(repr=False)  # a row per run: columns of `sim.studies.cells`, and `side`
     folder: Path | None = None
 
@@ -97,7 +97,9 @@ class Diff:
 def diff(
     a: Path | StudySource, b: Path | StudySource, *, listener: Listener | None = None, **options: Unpack[DiffOptions]
 ) -> Diff:
-    """Compare A with B.  Scenarios and jobs run like with like; what `sweep` and `advise` kept is read.  `folder` keeps the result.
+    """Compare A with B, and store the result in `folder` if it is given.
+
+    Scenarios and jobs are simulated with the same random numbers.  Results of `sweep` and `advise` are read.
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
     """
@@ -114,9 +116,9 @@ def diff(
         sides = [_side(request, name) for name in ("a", "b")]
         found = _of_sides(request, *sides, listener=listener)
     else:
-        there, other = (place_a, place_b) if first is not None else (place_b, place_a)
+        stored, other = (place_a, place_b) if first is not None else (place_b, place_a)
         raise OptionError(
-            "b", f"{there} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind"
+            "b", f"{stored} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind"
         )
     if folder is not None:
         found = _kept(found, request, folder)
@@ -198,7 +200,7 @@ def _result(
 def _of_answers(
     request: DiffRequest, first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
 ) -> Diff:
-    """Two answers as they were kept, and what differs between their jobs: these run, if anything does."""
+    """Compare two stored answers, and simulate their jobs if these differ."""
     names: tuple[Literal["changes", "changes_a", "changes_b", "strategy"], ...] = (
         "changes",
         "changes_a",
@@ -220,7 +222,7 @@ def _of_answers(
 def _of_jobs(
     first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
 ) -> tuple[list[str | TextTable], dict[str, Any], tuple[str, ...]]:
-    """(parts, data, trouble) about the jobs of two answers."""
+    """Compare the jobs of two stored answers.  Return (parts, data, trouble), as in `Diff`."""
     if not (first.job and second.job):
         return ["Their jobs are not compared: an older version did not keep them."], {}, ()
     try:
@@ -234,7 +236,7 @@ def _of_jobs(
 
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
-    """A study, a scenario, the scenario of a folder, or what `import` reads."""
+    """Return a side: a study, a scenario file, the scenario of a results folder, or an imported job."""
     given, strategy = getattr(request, name), request.options["strategy"]
     place, own = request.side(name)
     changes = (*lines_of(request.options["changes"]), *own)
@@ -258,7 +260,7 @@ def _no_rows() -> pd.DataFrame:
 
 
 def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
-    """The rows and the answer, for a report."""
+    """Store the rows and the answer for `report`, and return the result with its folder."""
     replace_file(folder / "results.parquet", found.table.to_parquet)
     _, *others = found.parts
     keep_answer(

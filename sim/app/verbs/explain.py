@@ -1,4 +1,4 @@
-"""`explain`: a checkpoint of a run or of a real job, and what would have helped."""
+"""`explain`: where the checkpoints of a run or of a real job spent their time, and which changes would shorten them."""
 
 from __future__ import annotations
 
@@ -57,25 +57,25 @@ if TYPE_CHECKING:
     from sim.studies.run_folder import Runs
 
 
-# ---- Why checkpoints take as long as they do: sentences, parts that sum to a duration, and what each part would save.
+# ---- The result: sentences, the parts that add up to a checkpoint's duration, and the effect of removing each part.
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """One checkpoint, or several, each with its waterfall; simulated or real."""
+    """Explanations of one or more checkpoints, simulated or real."""
 
     text: str  # 80 columns, as `ckptsim explain` prints it
-    records: list[dict[str, Any]]  # one for each checkpoint; times in ns
+    records: list[dict[str, Any]]  # one per checkpoint; times in ns
     history: Mapping[str, Any] | None = None  # of a real job: the records and what they have in common; None: simulated
 
     @property
     def sentences(self) -> list[str]:
-        """A sentence per checkpoint: the longest part, and its cause."""
+        """Return a sentence per checkpoint: its longest part and the cause."""
         return [str(record["sentence"]) for record in self.records]
 
     @property
     def parts(self) -> pd.DataFrame:
-        """A row per part of the critical path: strategy, checkpoint, part, place, begin_ms, duration_ms, cause."""
+        """Return a row per part of the critical path: strategy, checkpoint, part, place, begin_ms, duration_ms, cause."""
         return self._frame(
             "parts",
             lambda part: {
@@ -89,7 +89,7 @@ class Explanation:
 
     @property
     def what_if(self) -> pd.DataFrame:
-        """A row per change: what is left of the path [ms], and the duration that was simulated, if that was asked for."""
+        """Return a row per change: the rest of the path [ms] and, after `verify`, the simulated duration [ms]."""
         names = {"rest_of_path_ns": "rest_of_path_ms", "simulated_duration_ns": "simulated_ms"}
         return self._frame(
             "what_if",
@@ -101,7 +101,7 @@ class Explanation:
 
     @property
     def facts(self) -> list[dict[str, Any]] | Mapping[str, Any]:
-        """JSON-ready: the records of a simulation, the history of a real job."""
+        """Return what `--json` prints: the records of a simulation, or the history of a real job."""
         return self.records if self.history is None else self.history
 
     def _frame(self, key: str, values: Callable[[dict[str, Any]], dict[str, Any]]) -> pd.DataFrame:
@@ -122,7 +122,7 @@ class Explanation:
         return preformatted(self.text)
 
 
-# ---- `explain` of simulated runs: each is run again, watched closely, and its checkpoints are explained.
+# ---- `explain` of simulated runs: each is run again with observers attached, and its checkpoints are explained.
 
 
 def explain_runs(
@@ -134,9 +134,11 @@ def explain_runs(
     engine: Engine = "compiled",
     listener: Listener | None = None,
 ) -> Explanation:
-    """The checkpoint of this id; None: first uploads, the median and the slowest, of every strategy that takes checkpoints.
+    """Explain a checkpoint of each strategy, or of one.
 
-    `verify`: what each part would save is simulated.
+    `checkpoint`: its id; None: a first upload, the median and the slowest.  `verify`: simulate the effect of removing
+    each part.
+
     OptionError: no such strategy.  NoCheckpointError: nothing to explain.
     """
     listener = listener or Listener()
@@ -166,12 +168,14 @@ def explain_runs(
 
 
 def chosen_of(runs: Runs, strategy: str | None, listener: Listener) -> dict[str, Scenario]:
-    """The strategies that take checkpoints, or the one that is asked for.
+    """Return the strategies that take checkpoints, or only the given one.
 
-    OptionError: there is none of that name.  NoCheckpointError: none takes any.
+    OptionError: no such strategy.  NoCheckpointError: no strategy takes checkpoints.
     """
     if runs.is_changed:
-        listener.warning("the results are of another version of ckptsim: the explanation is of this one")
+        listener.warning(
+            "the results were made by another version of ckptsim; the explanation simulates them with this one"
+        )
     try:
         taking = with_checkpoints(runs.scenarios)
     except NoCheckpointError as error:
@@ -190,7 +194,7 @@ def watched(
     listener: Listener,
     attach: Callable[[JobInstance], None] = lambda _: None,
 ) -> CloseUp:
-    """The run again; `attach` is called with each job instance."""
+    """Simulate again with observers.  `attach` is called with each job instance."""
     warm(engine)
     with listener.progress(name, scenario.run.duration_ns, 1) as watch:
         try:
@@ -202,9 +206,9 @@ def watched(
 
 
 def explain(name: str, *, listener: Listener | None = None, **options: Unpack[ExplainOptions]) -> Explanation:
-    """Explain checkpoints of what is named: a scenario or a folder of results, or a real job.
+    """Explain checkpoints of `name`: a scenario file, a results folder, or a source of a real job.
 
-    OptionError: an option is for the other kind.
+    OptionError: an option does not apply to this kind of input.
     """
     given = with_defaults(ExplainOptions, options)
     checkpoint, verify = given["checkpoint"], given["verify"]
@@ -219,7 +223,7 @@ def explain(name: str, *, listener: Listener | None = None, **options: Unpack[Ex
     return explain_runs(runs, checkpoint, strategy=strategy, verify=verify, engine=engine, listener=listener)
 
 
-# ---- `explain` of a real job: what its checkpoints spent their time on, from any source that `import` reads; nothing is simulated.
+# ---- `explain` of a real job, from any source that `import` reads. Without `verify` nothing is simulated.
 
 _SCENARIOS = (".yaml", ".yml")
 _HEAD_BYTES = 1_000_000
@@ -228,11 +232,12 @@ _HEAD_BYTES = 1_000_000
 def explain_job(
     place: JobPlace, *, checkpoint: int | None = None, verify: bool = False, listener: Listener | None = None
 ) -> Explanation:
-    """The checkpoint of this id, or the slow ones of the history.
+    """Explain a checkpoint of a real job, or the slow ones of its history.
 
-    `verify`: the job is imported and simulated as it is and with what its path says would help; metrics of a live one are watched a minute.
+    `verify`: import the job and simulate it unchanged and with each change that its critical paths suggest; for a live
+    job, this samples metrics for a minute.
 
-    RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: what does not go together.
+    RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: options that conflict.
     """
     listener = listener or Listener()
     try:
@@ -241,8 +246,8 @@ def explain_job(
         if verify or (lone := place.lone_answer()) is None:
             raise
         with place.named():
-            told = answer(history_of_answer(lone), checkpoint)
-        found = Explanation(answer_text(told), plain(told)["explained"], plain(told))
+            explained = answer(history_of_answer(lone), checkpoint)
+        found = Explanation(answer_text(explained), plain(explained)["explained"], plain(explained))
         listener.result(found)
         return found
     with place.named():
@@ -254,11 +259,11 @@ def explain_job(
 def explain_source(
     source: RecordingSource, checkpoint: int | None = None, *, verify: bool = False, listener: Listener | None = None
 ) -> Explanation:
-    """Explain a source that was read before.  RecordingError: it has to be simulated, and gives no scenario."""
+    """Explain a source that was read already.  RecordingError: `verify` is set, and no scenario can be made of the source."""
     listener = listener or Listener()
     found = answer(history_of(source), checkpoint)
     scenarios: Sequence[Scenario] = ()
-    with suppress(RecordingError):  # no scenario can be made of it
+    with suppress(RecordingError):  # no scenario can be made of the source: known issues are not checked
         scenarios = scenarios_of_source(source)
     tell(issue_remarks("job", scenarios), listener)
     history = {**plain(found), "known_issues": known_issues_json(scenarios)}
@@ -272,7 +277,10 @@ def explain_source(
 
 
 def is_real(name: str) -> bool:
-    """Whether `name` is of a job that really ran, and not a scenario file or a folder of results.  Content decides where a name may not."""
+    """Return True if `name` is a source of a real job, and not a scenario file or a results folder.
+
+    If the name is ambiguous, the content of the file decides.
+    """
     if Address.is_address(name):
         return True
     path = Path(name)
@@ -284,22 +292,22 @@ def is_real(name: str) -> bool:
         return not is_scenario(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
 
 
-# ---- What would have helped a real checkpoint: the job is imported from the same answers, and simulated as it is and changed.
+# ---- Effect of changes on a real job: it is imported from the same source, and simulated unchanged and with each change.
 #
-# Only what a user can change is simulated: barriers, storage, the work of a snapshot.  What a checkpoint would take
-# without a part of its path is a bound, and stands with its account.
+# Only changes that a user can make are simulated: barriers, storage, the work of a snapshot. The duration without a part
+# of the critical path is a bound; it is part of each explanation.
 
 _MAX_SIMULATED_CHANGES = 4
-"""Changes that are simulated: those that spare most."""
+"""Changes to simulate: those that save most."""
 _EQUAL_DURATION_FACTOR = 1.05
-"""Durations that differ by a smaller factor are alike."""
+"""Durations that differ by a smaller factor count as equal."""
 _RUNS = 3
-"""With as many seeds: percentiles of one run of an import are of few checkpoints."""
+"""Seeds per simulation: a single run has too few checkpoints for percentiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDurations:
-    """Durations of completed checkpoints in simulations, without the first ones [ms]."""
+    """Durations of completed checkpoints; the first checkpoint of a simulation is left out."""
 
     count: int
     p50_ms: float
@@ -308,7 +316,7 @@ class SimulatedDurations:
 
     @property
     def cells(self) -> list[str]:
-        """Percentiles and the longest."""
+        """Return p50, p90 and the longest as texts, empty without checkpoints."""
         return [ms_text(value) for value in (self.p50_ms, self.p90_ms, self.longest_ms)] if self.count else ["", "", ""]
 
     @property
@@ -323,21 +331,22 @@ class SimulatedDurations:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedChange:
-    """What a change does, and how sure that is."""
+    """The simulated effect of a change, and its accuracy."""
 
     change: str  # "with unaligned barriers"
-    setting: str  # Flink's; empty: no setting of Flink does that
+    setting: str  # line of the Flink configuration; empty: the change is not a setting of Flink
     durations: SimulatedDurations
-    factors: tuple[float, float] | None  # within which p50 and p90 of such predictions are; None: no recording tells
-    evidence: str  # of which kind of recorded changes the factors are
-    caution: str = ""  # before it is set
+    # error factors of p50 and p90 that nine of ten predictions of such changes keep; None: no recording has such a change
+    factors: tuple[float, float] | None
+    evidence: str  # addition to the sentence about the factors, if they come from few jobs
+    caution: str = ""  # what to check before the setting is used
 
     def judgement(self, before: SimulatedDurations) -> str:
-        """Whether the difference is larger than such predictions are off."""
+        """Return a sentence on whether the difference from `before` is larger than the error of such predictions."""
         if not self.durations.count:
             return "No checkpoint completes."
         if self.factors is None:
-            return "How sure that is, is not known: no recording of ours has such a change."
+            return "The accuracy of this prediction is unknown: no recording has such a change."
         within = f"nine of ten such predictions are within a factor of {self.factors[0]:.2g} (p50) and {self.factors[1]:.2g} (p90)"
         shorter = [
             old / new if new else np.inf
@@ -354,35 +363,35 @@ class SimulatedChange:
 
 @dataclass(frozen=True, slots=True)
 class Helped:
-    """The simulations of a job as it is, and with changes that would have helped."""
+    """Simulations of a real job, unchanged and with each suggested change."""
 
-    recorded: SimulatedDurations  # of the history itself
-    as_it_is: SimulatedDurations
+    recorded: SimulatedDurations  # of the job's checkpoint history
+    as_it_is: SimulatedDurations  # simulated without a change
     changes: tuple[SimulatedChange, ...]
 
     @property
     def text(self) -> str:
-        """The text, 80 columns wide."""
+        """Return the sentences of `ckptsim explain --verify`, 80 columns wide."""
         return "\n".join(
             fill(line, WIDTH, subsequent_indent="  ") for line in (self.how_sure, *map(self._line, self.changes))
         )
 
     @property
     def how_sure(self) -> str:
-        """The job as it is, simulated beside recorded."""
+        """Return a sentence that compares the simulation of the unchanged job with the recorded checkpoints."""
         if not self.as_it_is.count:
-            return "Simulated as it is, no checkpoint of the job completes: nothing can be said of changes."
+            return "Simulated as it is, the job completes no checkpoint: the effect of changes is unknown."
         names = ("p50", "p90", "longest")
         simulated, recorded = (
             ", ".join(f"{name} {value}" for name, value in zip(names, row.cells, strict=True))
             for row in (self.as_it_is, self.recorded)
         )
-        nothing = "" if self.changes else " Of what takes long, a setting spares nothing."
+        nothing = "" if self.changes else " No setting shortens the parts that take long."
         return f"Simulated as it is: {simulated} (recorded: {recorded}).{nothing}"
 
     @property
     def table(self) -> TextTable:
-        """A row for what was recorded, for the job as it is, and for each change."""
+        """Return a row for the recorded checkpoints, the unchanged simulation, and each change."""
         rows = [["Recorded", *self.recorded.cells, ""], ["Simulated as it is", *self.as_it_is.cells, ""]]
         rows += [[self._title(row), *row.durations.cells, _sentences(row, self.as_it_is)] for row in self.changes]
         return TextTable("", ["Checkpoints", "p50", "p90", "Longest", "How sure"], rows)
@@ -424,7 +433,10 @@ def _sentences(row: SimulatedChange, before: SimulatedDurations) -> str:
 def helped(
     source: RecordingSource, accounts: Sequence[Account], recorded_ms: Sequence[float], listener: Listener
 ) -> Helped:
-    """Simulate the job with the changes that its checkpoints call for.  RecordingError: the source gives no scenario."""
+    """Simulate the job with the changes that its explained checkpoints suggest.
+
+    RecordingError: no scenario can be made of the source.
+    """
     draft, _ = with_backtest(source, draft_of(source), listener)
     study = loads(text_of(draft), "imported")
     scenario = study.scenarios[0]
@@ -441,7 +453,9 @@ def _change(name: str, scenario: Scenario, other: Scenario, backtest: Backtest |
         if backtest is None or not all(evidence()[(kind,)].settings for kind in kinds)
         else factors_of(backtest, kinds)
     )
-    few = "" if all(evidence()[(kind,)].is_enough for kind in kinds) else f", told from few jobs with {what_if(kinds)}"
+    few = (
+        "" if all(evidence()[(kind,)].is_enough for kind in kinds) else f", measured on few jobs with {what_if(kinds)}"
+    )
     overtakes = other.checkpoint.barriers.record.overtakes and not scenario.checkpoint.barriers.record.overtakes
     setting = "execution.checkpointing.unaligned.enabled: true" if overtakes else ""
     caution = _before_overtaking(other) if overtakes else ""
@@ -451,7 +465,7 @@ def _change(name: str, scenario: Scenario, other: Scenario, backtest: Backtest |
 
 
 def _before_overtaking(scenario: Scenario) -> str:
-    """A sink may lose records under unaligned checkpoints, or refuse them."""
+    """Return what to check about sinks before unaligned checkpoints are enabled: some lose records or reject them."""
     sinks = sinks_of(scenario)
     unknown = [f"'{vertex}'" for vertex, kind in sinks.items() if kind is None]
     known = [
@@ -477,7 +491,7 @@ _BY_STORAGE = {PathKind.UPLOAD, PathKind.CHANNEL_STATE}
 
 
 def _changes(accounts: Sequence[Account], scenario: Scenario) -> dict[str, Scenario]:
-    """The changes to simulate, those that save most of a checkpoint first."""
+    """Return up to _MAX_SIMULATED_CHANGES changes (name -> scenario), ordered by the duration of the part they shorten."""
     names = {vertex.name: vertex for vertex in scenario.job.vertices}
     notable = [(line, NOTABLE * account.path.duration_ns) for account in accounts for line in account.lines]
     lines = [line for line, least_ns in notable if line.what_if is not None and line.duration_ns >= least_ns]

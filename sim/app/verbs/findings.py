@@ -1,4 +1,4 @@
-"""Findings that commands report, known issues among them; what is kept of a result."""
+"""Remarks about a job, known issues that apply to it, and the files that store a verb's answer for `report`."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
     from sim.results.page import Page
 
 
-# ---- What is known of a job before it runs: what predictions were held to, what the backtest says, and what tails rest on.
+# ---- Remarks about a job before it runs.
 
 _SHORT_UPLOAD_NS = 30 * SECOND
-"""Attempts that last so long together outlive the slow requests of object stores."""
+"""Upload attempts that take less time in total may all hit one slow phase of an object store."""
 
 
 class Remark(NamedTuple):
-    """A line about a job, which may be a warning."""
+    """A line of text about a job."""
 
     text: str
     is_warning: bool = False
 
 
 def of_problem(problem: Problem) -> Remark:
-    """A warning or a note of a reader of files."""
+    """Return a problem that was found while reading a file as a remark."""
     return Remark(str(replace(problem, file=portable(problem.file))), is_warning=not problem.is_note)
 
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:
-    """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
+    """Yield remarks about settings that no recording covers, dangers, decisive defaults, the backtest, and known issues."""
     from sim.advice.settings import dangers
     from sim.jobs.evidence.envelope import warning
     from sim.jobs.evidence.what_ifs import history_sentences
@@ -86,12 +86,12 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
 
 
 def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
-    """The known defects that apply to a job, and those that may."""
+    """Yield remarks about the known defects that apply to a job, or may."""
     return starmap(Remark, issue_lines(name, scenarios))
 
 
 def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
-    """The lists of a file that stand for one value: a run for each combination of their values."""
+    """Yield a remark on the axes of a file: keys whose value is a list, with a run for each combination."""
     values: dict[str, set[str]] = {}
     for axis, value in (pair for scenario in scenarios for pair in scenario.axes if pair[0]):
         values.setdefault(axis, set()).add(value)
@@ -100,7 +100,7 @@ def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
 
 
 def _union_sentences(scenario: Scenario) -> Iterator[str]:
-    """What a restart does to union list state."""
+    """Yield sentences on how union list state grows at a restart, if the scenario has restarts."""
     if not (scenario.faults or scenario.rescale or scenario.instances.count > 1):
         return
     for vertex in scenario.job.vertices:
@@ -120,7 +120,7 @@ def _union_sentences(scenario: Scenario) -> Iterator[str]:
 
 
 def _upload_sentences(scenario: Scenario) -> Iterator[str]:
-    """What a short timeout does to uploads of a changelog (RetryingExecutor, RetryPolicy.fixed), or that nothing is uploaded."""
+    """Yield sentences on changelogs in memory, and on upload timeouts that are too short (RetryingExecutor, RetryPolicy.fixed)."""
     logs = [
         (own.name, own.state.changelog)
         for own in scenario.job.vertices
@@ -158,22 +158,22 @@ def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
     return tuple(lines)
 
 
-# ---- `known-issues`: the catalogue of known defects; of a scenario or a real job those that apply to it, or may.
+# ---- `known-issues`: the catalogue of known defects, or those that apply to a job or may apply.
 
 HEADER = ("", "id", "component", "consequence", "fixed in", "what", "why")
 
 
 @dataclass(frozen=True)
 class FoundIssues:
-    """Known defects, the worst consequences first."""
+    """The result of `known-issues`."""
 
-    matches: tuple[IssueMatch, ...]
-    has_job: bool  # False: they are entries of the catalogue, whatever the job
-    missing: str = ""  # versions and connectors that the job does not say; empty: it says all
+    matches: tuple[IssueMatch, ...]  # worst consequences first
+    has_job: bool  # False: `matches` are all entries of the catalogue
+    missing: str = ""  # keys of versions and connectors that the job does not give
 
     @property
     def rows(self) -> list[list[str]]:
-        """A row of text per defect, under `HEADER`."""
+        """Return a table row per defect, with the columns of `HEADER`."""
         return [[self._status(own), *_cells(own), _why(own) or own.issue.condition] for own in self.matches]
 
     def _status(self, own: IssueMatch) -> str:
@@ -181,12 +181,12 @@ class FoundIssues:
 
     @property
     def summary(self) -> str:
-        """How many there are, and what would tell more."""
+        """Return a sentence with the number of defects, and with keys that would narrow them down."""
         if not self.has_job:
             return f"{count_defects(len(self.matches))}. With a FILE: those that apply to its job, or may."
         applying = sum(own.applies for own in self.matches)
         more = (
-            f" Say {self.missing} to know more: defects of connectors that are not named are left out."
+            f" Set {self.missing} to know more: defects of connectors that are not named are left out."
             if self.missing
             else ""
         )
@@ -201,10 +201,11 @@ class FoundIssues:
 def find_issues(
     scenarios: Sequence[Scenario] | None, component: str | None = None, version: str | None = None
 ) -> FoundIssues:
-    """The catalogue, or what of it applies to a job, or may.
+    """Return all known defects, or those that apply or may apply to the job of `scenarios`.
 
-    `version`: of the `component`, which is Flink by default; of a job instead of its own.
-    OptionError: there is no such component or version.
+    `version`: version of `component` (default: flink); overrides the version that the job gives.
+
+    OptionError: unknown component, or a malformed version.
     """
     components = {issue.component for issue in known_issues()}
     if component not in (None, *components):
@@ -242,7 +243,7 @@ def known_issues_json(scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
 
 
 def issue_lines(name: str, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, bool]]:
-    """A line for each known defect that applies, which is a warning, and one about those that may."""
+    """Yield (line, is warning): a warning for each known defect that applies, and one line about those that may apply."""
     found = issues_of(scenarios)
     applying = [own for own in found if own.applies]
     for own in applying[:MAX_NAMED]:
@@ -256,11 +257,11 @@ def issue_lines(name: str, scenarios: Sequence[Scenario]) -> Iterator[tuple[str,
             f"{what} {count}" for what, count in Counter(own.issue.consequence for own in possible).items()
         )
         text = f"{name}: {count_defects(len(possible))} may apply ({counts}: {first_ids(possible)}): ckptsim known-issues FILE lists them"
-        yield text + (f"; fewer if you say {missing}" if (missing := _missing(scenarios)) else ""), False
+        yield text + (f"; fewer if you set {missing}" if (missing := _missing(scenarios)) else ""), False
 
 
 def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
-    """By name of the scenario: the known defects that it alone has, or may have."""
+    """Yield a line per scenario with known defects that apply or may apply to this scenario only."""
     found = {name: dict.fromkeys(own.issue.id for own in issues_of([scenario])) for name, scenario in scenarios.items()}
     for name, own in found.items():
         if alone := [issue for issue in own if not all(issue in other for other in found.values())]:
@@ -294,9 +295,9 @@ def _missing(scenarios: Sequence[Scenario]) -> str:
     return ", ".join([*names, *(f"job.{vertex}.connector" for vertex in dict.fromkeys((*sources, *sinks)))])
 
 
-# ---- What a folder keeps beside its rows for a report: question, verdict, texts and tables, and the command that makes it again.
+# ---- The answer that a verb stores in its results folder, for `report`: question, verdict, texts, tables and command.
 #
-# It says when and by what results were made: a result that is made again unchanged keeps its date.
+# It has the version of ckptsim and the date. If the same result is computed again, the date is kept.
 
 
 def keep_answer(
@@ -312,7 +313,10 @@ def keep_answer(
     command: str,
     **extra: Any,
 ) -> None:
-    """Write `folder`/`name`.  `findings`: lines about the job, as they were told.  `extra`: what its figures need."""
+    """Write the answer to the JSON file `folder`/`name`.
+
+    `findings`: the remarks that were reported.  `extra`: further entries, which the figures of the report need.
+    """
     kept = {
         "title": title,
         "question": question,
@@ -327,7 +331,7 @@ def keep_answer(
 
 
 def kept_job(folder: Path, file: Path, changes: Sequence[str]) -> dict[str, Any]:
-    """The scenario behind the answer in `folder`, for `diff`: text, file as seen from there, changes.  Empty: it has no file."""
+    """Return the scenario of an answer, for `diff`: text, path relative to `folder`, changes.  Empty if there is no file."""
     if not file.is_file():
         return {}
     return {
@@ -338,21 +342,24 @@ def kept_job(folder: Path, file: Path, changes: Sequence[str]) -> dict[str, Any]
 
 
 def write_page(page: Page, file: Path) -> None:
-    """One HTML file that needs no network."""
-    from sim.results.page import html  # here: what is kept without a page needs no charts
+    """Write a page as a self-contained HTML file."""
+    from sim.results.page import html  # imported here, because it loads the charts
 
     replace_text(file, html(page))
 
 
 def now() -> str:
-    """``2026-11-23 07:15 UTC``.  SOURCE_DATE_EPOCH (seconds) stands for the clock: https://reproducible-builds.org/specs/source-date-epoch/."""
+    """Return the current time, e.g. ``2026-11-23 07:15 UTC``.
+
+    SOURCE_DATE_EPOCH (seconds) overrides the clock: https://reproducible-builds.org/specs/source-date-epoch/.
+    """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def with_provenance(kept: Mapping[str, Any], file: Path | None = None) -> dict[str, Any]:
-    """The same with version and date.  `file`: where it was kept before; if nothing else has changed, its date stays."""
+    """Return `kept` with version and date.  If `file` has the same content, its date is used."""
     new = {**kept, "version": f"{_release()} (code {code_version()})", "date": now()}
     old = _read(file)
     return (
@@ -370,7 +377,7 @@ def _release() -> str:
 
 
 def _read(file: Path | None) -> dict[str, Any]:
-    """The JSON of a file; empty: there is none, or it cannot be read."""
+    """Return the JSON object of a file with a date, or {} if it is missing or cannot be read."""
     if file is None:
         return {}
     try:

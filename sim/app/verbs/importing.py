@@ -1,4 +1,4 @@
-"""`import`: where a job is found, and its scenario."""
+"""`import`: read a real Flink job and turn it into a scenario."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- A real job and how it is read: an address, a folder or zip of saved answers, an archive, logs of a JobManager, or a recording.
+# ---- Reading a job from an address, saved REST responses, a history server archive, JobManager logs, or a recording.
 
 
 @dataclass(frozen=True, slots=True)
 class JobPlace:
-    """Where a job is read, and how it is asked for."""
+    """Source of a real job, and how to read it."""
 
-    sources: Sequence[str | PathLike[str] | Address]
-    job: str | None = None  # its id, where there are several
-    deadline: str | None = None  # of a live one: the end of all questions, a duration
-    headers: Mapping[str, str] = field(default_factory=dict)  # sent with every question
+    sources: Sequence[str | PathLike[str] | Address]  # one source, or the parts of a log
+    job: str | None = None  # job id; needed if the source has several jobs
+    deadline: str | None = None  # live jobs: total time limit for REST requests, a duration
+    headers: Mapping[str, str] = field(default_factory=dict)  # HTTP headers of every request
 
     def __post_init__(self) -> None:
         sources = tuple(
@@ -68,10 +68,12 @@ class JobPlace:
         under_way: bool = False,
         listener: Listener,
     ) -> RecordingSource:
-        """Read what is known of the job.  Of a live one metrics are watched for `sample`, and `save` keeps the answers in a folder.
+        """Read the job.
 
-        `under_way`: also of a checkpoint that has not ended.
-        RecordingError: not readable.  OptionError: what does not go together.
+        `sample`: how long to sample the metrics of a live job.  `save`: folder in which its REST responses are stored.
+        `under_way`: also read a checkpoint in progress.
+
+        RecordingError: not readable.  OptionError: options that conflict.
         """
         live_only = (
             ("save", save is not None),
@@ -82,30 +84,32 @@ class JobPlace:
             if is_given and not self.is_live:
                 raise OptionError(option, "is for live jobs (http://HOST:8081)")
         if keep_secrets and save is None:
-            raise OptionError("keep_secrets", "is for saved answers: scenarios are written from masked ones")
+            raise OptionError(
+                "keep_secrets", "is for saved REST responses; scenarios are always written from masked ones"
+            )
         if self.is_live and len(self.sources) > 1:
-            raise OptionError("sources", "one address at a time; only the parts of a log go together")
+            raise OptionError("sources", "expected one address; several sources must be parts of one log")
         if not self.is_live:
             return read_source([Path(str(name)) for name in self.sources], self.job)
         from sim.jobs.source.fetching import NoJobError
 
         try:
             snapshot = self._fetched(sample, save, listener, under_way=under_way)
-        except NoJobError as error:  # nothing to import, but answers of the cluster
+        except NoJobError as error:  # nothing to import, but the responses of the cluster are saved
             _keep(error.snapshot, save, listener, keep_secrets=keep_secrets)
             raise
         _keep(snapshot, save, listener, keep_secrets=keep_secrets)
         return snapshot
 
     def lone_answer(self) -> LoneAnswer | None:
-        """The one answer of Flink that the source is; None: it is something else.  RecordingError: not readable."""
+        """Return the single saved REST response that the source is, or None.  RecordingError: not readable."""
         if self.is_live or len(self.sources) > 1:
             return None
         return read_lone_answer(Path(str(self.sources[0])))
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """A checkpoint that is missed is missed at this place."""
+        """Return a context that prepends the source to the message of a MissingCheckpointError."""
         try:
             yield
         except MissingCheckpointError as error:
@@ -117,9 +121,9 @@ class JobPlace:
         sample_s = parsed("sample", sample, parse_duration) / 1e9
         total_s = None if self.deadline is None else parsed("deadline", self.deadline, parse_duration) / 1e9
         if total_s is not None and total_s <= 0:
-            raise OptionError("deadline", "expected more than nothing")
+            raise OptionError("deadline", "expected more than 0 s")
         if save is not None:
-            _make_new(save)  # before the job is watched
+            _create_empty_folder(save)  # fail before metrics are sampled
         address = self.sources[0]
         with _progress(listener, round(sample_s)) as (passed, answered):
             return fetch(
@@ -135,13 +139,13 @@ class JobPlace:
 
 
 def place_of(sources: Sequence[FilePath], options: JobPlaceOptions, deadline: str | None = None) -> JobPlace:
-    """The job that all options are about."""
+    """Return the job that is selected by these sources and options."""
     return JobPlace(sources, options["job"], deadline, options["headers"] or {})
 
 
 @contextmanager
 def _progress(listener: Listener, whole_s: int) -> Iterator[tuple[Callable[[float], None], Callable[[int], None]]]:
-    """Receivers of the seconds that metrics were watched, and of the number of answers."""
+    """Show progress.  Yield functions to call with the sampled time [s] and with the number of REST responses."""
     seen_s = answers = 0
 
     def passed(seconds: float) -> None:
@@ -160,7 +164,7 @@ def _progress(listener: Listener, whole_s: int) -> Iterator[tuple[Callable[[floa
         yield passed, answered
 
 
-def _make_new(folder: Path) -> None:
+def _create_empty_folder(folder: Path) -> None:
     from sim.jobs.source.saved import is_free
 
     try:
@@ -181,27 +185,27 @@ def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener, *, ke
     count = save(snapshot, folder, keep_secrets=keep_secrets)
     secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
     but = f" but {len(snapshot.missing)}, {first_names(list(snapshot.missing))}" if snapshot.missing else ""
-    advice = "look through them before you send them: they hold the configuration of the cluster"
+    advice = "review them before you send them: they contain the configuration of the cluster"
     listener.message(f"{folder}: all answers{but}, {secrets}; {advice}")
 
 
-# ---- `import`: a real job becomes a scenario, read off Flink's REST API, what was saved of it, logs, or a recording.
+# ---- `import`: turning the job into a scenario.
 
 Draft: TypeAlias = Import | Inference
-"""The document of a scenario before it is text: of a recording its configuration, of any other source what was measured."""
+"""The document of a scenario: from the configuration of a recording (Import), or from measurements (Inference)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedJob:
-    """An import: the scenario of a real job, its unknown inputs, and its backtest."""
+    """The result of `import`: the scenario of a real job, its unknown inputs, and its backtest."""
 
     name: str
-    text: str  # the scenario with its history in it; every value says where it comes from
-    unknown: tuple[str, ...]  # questions that the source does not answer: marked UNKNOWN in the text
-    not_modelled: tuple[str, ...]
-    backtest: tuple[str, ...]  # the simulation of the job as it is against its own history, in lines
-    checkpoints: Checkpoints = field(repr=False)  # that were seen: columns of `sim.model.schema.history_file`
-    source: RecordingSource = field(repr=False, compare=False)  # what it was read from
+    text: str  # the scenario with its history inline; each value has a comment that names its origin
+    unknown: tuple[str, ...]  # questions about the values that are marked UNKNOWN in the text
+    not_modelled: tuple[str, ...]  # features of the job that the simulator lacks
+    backtest: tuple[str, ...]  # lines that compare a simulation of the unchanged job with its history
+    checkpoints: Checkpoints = field(repr=False)  # completed checkpoints: columns of `sim.model.schema.history_file`
+    source: RecordingSource = field(repr=False, compare=False)
 
     @property
     def scenarios(self) -> Sequence[Scenario]:
@@ -209,7 +213,7 @@ class ImportedJob:
 
     @property
     def placed_text(self) -> str:
-        """The scenario as it is printed, without a file beside it."""
+        """Return the scenario as `import` prints it, without a separate history file."""
         return placed(self.text, None)
 
     @property
@@ -219,7 +223,7 @@ class ImportedJob:
         return {**found, "known_issues": known_issues_json(self.scenarios)}
 
     def save(self, file: str | PathLike[str]) -> Path:
-        """Write the scenario file and, beside it, the history that it names; returns its path."""
+        """Write the scenario file, and next to it the history file that it names.  Return the path of the scenario."""
         write_scenario_and_history(placed(self.text, Path(file).parent), Path(file), self.checkpoints)
         return Path(file)
 
@@ -227,10 +231,10 @@ class ImportedJob:
 def import_job(
     sources: Sequence[FilePath], *, listener: Listener | None = None, **options: Unpack[ImportOptions]
 ) -> ImportedJob:
-    """Read a job; `out` keeps the scenario and, beside it, its history, before its backtest and with it.
+    """Import a job.  `out`: file in which the scenario is stored, before the backtest and again after it.
 
-    RecordingError: not readable, or no scenario comes of it.  ScenarioError: the file is not.  OptionError: what does
-    not go together.
+    RecordingError: not readable, or no scenario can be made of it.  ScenarioError: mistakes in the file of the option
+    `flink`.  OptionError: options that conflict.
     """
     listener, given = listener or Listener(), with_defaults(ImportOptions, options)
     place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]
@@ -279,17 +283,21 @@ def scenarios_of(place: JobPlace, flink: Path | None = None) -> Sequence[Scenari
 
 
 def scenarios_of_source(source: RecordingSource) -> Sequence[Scenario]:
-    """The scenario of a real job.  RecordingError: no scenario comes of it."""
+    """Return the scenarios of a source that was read already.  RecordingError: no scenario can be made of it."""
     return loads(text_of(draft_of(source))).scenarios
 
 
 def import_source(source: RecordingSource, name: str, listener: Listener) -> ImportedJob:
-    """The import of a source that was read before, with its backtest.  RecordingError: no scenario comes of it."""
+    """Import a source that was read already, with its backtest.  RecordingError: no scenario can be made of it."""
     return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
 
 
 def draft_of(source: RecordingSource, *, compare: bool = False, deployed: FlinkFile | None = None) -> Draft:
-    """`compare`: under three kinds of barriers instead of its own.  `deployed`: says what the source does not."""
+    """Return the scenario document of a source.
+
+    `compare`: with three barrier modes instead of the job's own.  `deployed`: Flink configuration that supplies values
+    missing from the source.
+    """
     if isinstance(source, ConfiguredJob):
         return to_document(source, compare=compare)
     draft = infer(source) if deployed is None else with_flink_file(infer(source), deployed, source)
@@ -297,7 +305,7 @@ def draft_of(source: RecordingSource, *, compare: bool = False, deployed: FlinkF
 
 
 def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> tuple[Draft, list[str]]:
-    """The scenario with its backtest, and the lines of the backtest; unchanged if nothing can be compared."""
+    """Return the draft with its backtest, and the lines of the backtest.  Unchanged if nothing can be compared."""
     from sim.jobs.evidence import backtest as imports
     from sim.jobs.evidence.backtest import RUNS
 
@@ -311,7 +319,7 @@ def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> 
 
 
 def text_of(draft: Draft) -> str:
-    """The text of the scenario, which is checked to run as it is.  RecordingError: it would not."""
+    """Return the draft as the text of a scenario file, after validation.  RecordingError: the scenario is invalid."""
     text = write(draft.document, draft.question, draft.comments)
     try:
         loads(text, "imported")
@@ -322,13 +330,13 @@ def text_of(draft: Draft) -> str:
 
 
 def _checkpoints(source: RecordingSource, listener: Listener) -> Checkpoints:
-    """The completed checkpoints that a source tells of."""
+    """Return the completed checkpoints of a source; {} after a message if they are malformed."""
     from sim.jobs.evidence.backtest import checkpoints_of
 
     try:
         return checkpoints_of(source)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        listener.message(f"no history of checkpoints: they cannot be understood: {error!r}")
+        listener.message(f"no checkpoint history: the checkpoint statistics are malformed: {error!r}")
         return {}
 
 
@@ -340,7 +348,7 @@ def _imported(
 
 
 def _tell(draft: Draft, listener: Listener) -> None:
-    """Report what the file does not hold, and what to check in it."""
+    """Report what the scenario leaves out, and what to check in it."""
     for lost in draft.not_modelled:
         listener.message(f"not modelled: {lost}")
     for flow in getattr(draft, "unbalanced", ()):
@@ -356,8 +364,8 @@ def _tell(draft: Draft, listener: Listener) -> None:
 
 
 def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
-    """Report the values of a file of Flink's configuration that the job contradicts.  ScenarioError: a key of the file is misspelt."""
-    # the version of the file has a profile of its own
+    """Report the values of a Flink configuration file that the job contradicts.  ScenarioError: unknown keys in the file."""
+    # the profile of the draft is for the version of the draft; the file may have another one
     cluster = {key: value for key, value in draft.document.get("cluster", {}).items() if key != "profile"}
     text = write({**draft.document, "cluster": cluster}, draft.question)
     place = f"{Path(file.file).resolve()}{f'#{file.resource}' if file.resource else ''}"
@@ -372,9 +380,9 @@ def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
                 f"{file.file}: {flink} {other[flink][1]} is not in force: the job has {' '.join(map(str, own[flink]))}"
             )
     for (section, name), (value, _) in file.beside.items():
-        there = draft.document[section][name]
-        if there != value and not (name == "version" and there.startswith(f"{value}.")):  # 1.20.1 is 1.20
-            listener.message(f"{file.file}: {section}.{name} {value} is not in force: the job has {there}")
+        actual = draft.document[section][name]
+        if actual != value and not (name == "version" and actual.startswith(f"{value}.")):  # 1.20.1 is 1.20
+            listener.message(f"{file.file}: {section}.{name} {value} is not in force: the job has {actual}")
 
 
 def _name(first: str | PathLike[str] | Address, source: RecordingSource) -> str:

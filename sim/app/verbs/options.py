@@ -1,9 +1,9 @@
-"""The options of each command, described once.
+"""Options of all commands.
 
-A command has a TypedDict: a key is the keyword of Python, its `Option` says what the command line needs beside that.
-Derived are the options of the command line (`sim/app/cli/options.py`), the keywords of Python (``**options:
-Unpack[AdviseOptions]``), the stored command line, and the reference. `--help` imports this module, so it imports
-nothing heavy.
+Each command has a TypedDict. Its keys are the Python keyword arguments; the `Option` in each annotation adds what the
+command line needs. Four things are derived from it: the command-line options (`sim/app/cli/options.py`), the Python
+keywords (``**options: Unpack[AdviseOptions]``), the stored command line, and the reference. `--help` imports this
+module, so it must not import anything heavy.
 """
 
 from __future__ import annotations
@@ -49,48 +49,48 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a command, under its name in Python."""
+    """Description of a command's option; the key of the TypedDict is its name in Python."""
 
     help: str
     default: Any = None
-    flag: str = ""  # names on the command line; empty: that of Python
+    flag: str = ""  # names on the command line, e.g. "--out -o"; empty: derived from the Python name
     metavar: str | None = None
     min: int | None = None
-    is_stored: bool = True  # changes results: part of the stored command line
-    of: Literal["", "simulated runs", "real jobs"] = ""  # it makes no sense for the others
+    is_stored: bool = True  # part of the stored command line, because it changes results
+    of: Literal["", "simulated runs", "real jobs"] = ""  # the only kind of input it applies to; empty: both
 
     def flags(self, name: str) -> list[str]:
-        """``--out -o``, or ``--checks/--no-checks`` where True is the default."""
+        """Return the names on the command line: ["--out", "-o"], or ["--checks/--no-checks"] if True is the default."""
         first, *others = (self.flag or f"--{name.replace('_', '-')}").split()
         return [f"{first}/--no-{first[2:]}" if self.default is True else first, *others]
 
 
 @cache
 def options_of(kind: type) -> dict[str, tuple[Any, Option]]:
-    """Name in Python -> type and description, of a TypedDict of options."""
+    """Return {Python name: (type, Option)} of a TypedDict of options."""
     hints = get_type_hints(kind, include_extras=True).items()
     return {name: (get_args(hint)[0], hint.__metadata__[0]) for name, hint in hints}
 
 
 def with_defaults(kind: type[T], given: T) -> T:
-    """All options: those given, and the defaults of the others."""
+    """Return all options: the given ones, and defaults for the others."""
     return cast("T", {name: option.default for name, (_, option) in options_of(kind).items()} | dict(given))
 
 
 def part_of(kind: type[T], given: Mapping[str, object]) -> T:
-    """The options that are of this kind."""
+    """Return the subset of `given` that the TypedDict `kind` declares."""
     return cast("T", {name: given[name] for name in options_of(kind)})
 
 
 def refuse_others(kind: type[T], given: T, of: Literal["simulated runs", "real jobs"]) -> None:
-    """OptionError: an option is given that is for the others."""
+    """Raise OptionError if a given option does not apply to inputs of kind `of`."""
     for name, (_, option) in options_of(kind).items():
         if option.of not in ("", of) and given[name] != option.default:
             raise OptionError(name, f"is for {option.of}")
 
 
 def flag_of(name: str) -> str:
-    """``--out`` of `folder`: the name on the command line of what Python calls so."""
+    """Return the command-line name of a Python option, e.g. ``--out`` for `folder`."""
     kinds = [kind for kind in globals().values() if isinstance(kind, type) and hasattr(kind, "__total__")]
     found = (
         option.flags(name)[0].partition("/")[0]
@@ -102,7 +102,7 @@ def flag_of(name: str) -> str:
 
 
 def documented(kind: type) -> Callable[[F], F]:
-    """Add the options of a function to its signature and docstring, where editors and `help` look for them."""
+    """Return a decorator that adds the options of `kind` to a function's signature and docstring, for editors and `help`."""
 
     def document(function: F) -> F:
         own = inspect.signature(function)
@@ -119,7 +119,7 @@ def documented(kind: type) -> Callable[[F], F]:
     return document
 
 
-# ---- Values as Python has them -> values as the command has them.
+# ---- Conversion of Python arguments to the values that commands use.
 
 
 def path_of(given: FilePath | None) -> Path | None:
@@ -130,7 +130,10 @@ _EXPECTED = """expected {"checkpoint.interval": "10 s"} or ["checkpoint.interval
 
 
 def lines_of(changes: Changes | Any) -> list[str]:
-    """TypeError: neither a mapping from keys to values nor a list of ``key=value``."""
+    """Return overrides as ``key=value`` lines.
+
+    TypeError: `changes` is neither a mapping from keys to values nor a list of ``key=value`` lines.
+    """
     if isinstance(changes, Mapping):
         if wrong := [key for key in changes if not isinstance(key, str)]:
             raise TypeError(f"changes: {_EXPECTED}, and {wrong[0]!r} is not a key")
@@ -146,13 +149,13 @@ def lines_of(changes: Changes | Any) -> list[str]:
     return list(changes)
 
 
-# ---- The command that repeats a call: it is the same for shell and Python, without paths of this machine and credentials.
+# ---- The stored command that repeats a call. It is the same for shell and Python, and has no absolute paths or credentials.
 
 
 def command_line(
     verb: str, arguments: Sequence[str | Path], kind: type | None = None, given: Mapping[str, Any] | None = None
 ) -> str:
-    """``ckptsim sweep day.yaml --set run.seed=3``: the options that are not at their defaults."""
+    """Return the command with all non-default options, e.g. ``ckptsim sweep day.yaml --set run.seed=3``."""
     tokens = [verb, *map(_token, arguments)]
     for name, (_, option) in ({} if kind is None else options_of(kind)).items():
         value = (given or {}).get(name, option.default)
@@ -162,12 +165,12 @@ def command_line(
 
 
 def portable(file: str | Path) -> str:
-    """The name of a file in a message that is kept: as given, or relative if it is absolute."""
+    """Return a file name for stored messages: unchanged, or relative to the current folder if it is absolute."""
     return relative_path(Path(file)) if Path(file).is_absolute() else str(file)
 
 
 def relative_path(path: Path) -> str:
-    """The path from the current folder: an absolute one is of one machine only."""
+    """Return the path relative to the current folder, so that it does not name a folder of this machine."""
     try:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # another drive
@@ -191,14 +194,14 @@ def _token(value: str | int | Path) -> str:
 # ---- Options of several commands.
 
 ChecksOption = Annotated[
-    bool, Option("Check every run for lost, duplicated or inconsistent data.", True, is_stored=False)
+    bool, Option("Check every run for lost, duplicated or inconsistent records.", True, is_stored=False)
 ]
 ConfOption = Annotated[
     Settings | None, Option("A Spark setting, as for spark-submit.", metavar="KEY=VALUE", is_stored=False)
 ]
 EngineOption = Annotated[
     Engine,
-    Option("How the data plane runs; both give the same results, interpreted is slow.", "compiled", is_stored=False),
+    Option("Data plane implementation; results are the same, interpreted is slower.", "compiled", is_stored=False),
 ]
 FlinkOption = Annotated[
     FilePath | None,
@@ -211,7 +214,7 @@ FlinkOption = Annotated[
 ]
 FolderOption = Annotated[FilePath | None, Option("Output folder. (Default: runs/<name>-<id>.)", flag="--out")]
 EnvironmentOption = Annotated[
-    str | None, Option("Environment to take constants from, as `environment:` of a scenario.", metavar="NAME|FILE")
+    str | None, Option("Environment whose constants to use; overrides `environment:`.", metavar="NAME|FILE")
 ]
 HeadersOption = Annotated[
     Settings | None,
@@ -225,26 +228,26 @@ PricesOption = Annotated[
 SeedOption = Annotated[int | None, Option("Override run.seed.", min=0, is_stored=False)]
 SetOption = Annotated[
     Changes,
-    Option("Override a key of the scenario, e.g. run.duration='1 h'.", (), "--set", "KEY=VALUE", of="simulated runs"),
+    Option("Override a scenario key, e.g. run.duration='1 h'.", (), "--set", "KEY=VALUE", of="simulated runs"),
 ]
 StrategyOption = Annotated[
     str | None,
-    Option("Only this strategy, by its name in the table of run.", metavar="LABEL", of="simulated runs"),
+    Option("Only this strategy, named as in the table that run prints.", metavar="LABEL", of="simulated runs"),
 ]
 TracesMasterOption = Annotated[
     str | None,
     Option(
-        "local[*], spark://HOST:PORT, yarn, k8s://... (Default: here, without Spark; local[*] for buckets and above 64 MB.)",
+        "here (without Spark) or a Spark master: local[*], spark://HOST:PORT, yarn, k8s://... (Default: here; local[*] for buckets and above 64 MB.)",
         metavar="here|URL",
     ),
 ]
 
 
-JobOption = Annotated[str | None, Option("Which job, if there are several.", metavar="ID", of="real jobs")]
+JobOption = Annotated[str | None, Option("Job id, if the source has several jobs.", metavar="ID", of="real jobs")]
 DeadlineOption = Annotated[
     str | None,
     Option(
-        "Live jobs: time limit of all REST requests. (Default: 10 min after sampling.)",
+        "Live jobs: total time limit for REST requests. (Default: 10 min after sampling.)",
         metavar="DURATION",
         is_stored=False,
         of="real jobs",
@@ -253,14 +256,14 @@ DeadlineOption = Annotated[
 
 
 class JobPlaceOptions(TypedDict, total=False):
-    """Which real job, and what is sent to it."""
+    """Selection of a real job, and HTTP headers for its JobManager."""
 
     job: JobOption
     headers: HeadersOption
 
 
 class JobOptions(JobPlaceOptions, total=False):
-    """Which real job, and how it is asked."""
+    """Selection of a real job, and how its JobManager is queried."""
 
     deadline: DeadlineOption
 
@@ -269,7 +272,7 @@ class JobOptions(JobPlaceOptions, total=False):
 
 
 class RunOptions(TypedDict, total=False):
-    """Runs of the combinations of a scenario."""
+    """Options of `run` for a scenario that was read already."""
 
     folder: FolderOption
     engine: EngineOption
@@ -281,7 +284,7 @@ class RunOptions(TypedDict, total=False):
     try_assumptions: Annotated[
         bool,
         Option(
-            "Test which values the file leaves out (network, bandwidth) decide the answer.",
+            "Test whether values missing from the file (network, bandwidth) change the answer.",
             True,
             "--assumptions",
             is_stored=False,
@@ -291,7 +294,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class ScenarioOptions(TypedDict, total=False):
-    """What a scenario file is read with."""
+    """Changes to a scenario while it is read."""
 
     changes: SetOption
     flink: FlinkOption
@@ -300,11 +303,11 @@ class ScenarioOptions(TypedDict, total=False):
 
 
 class RunFileOptions(ScenarioOptions, RunOptions, total=False):
-    """Runs of a scenario file."""
+    """Options of `run` for a scenario file."""
 
 
 class ImportOptions(TypedDict, total=False):
-    """What is read of a real job, and what is made of it."""
+    """Options of `import`."""
 
     job: JobOption
     out: Annotated[
@@ -317,48 +320,46 @@ class ImportOptions(TypedDict, total=False):
     ]
     sample: Annotated[str, Option("Live jobs: how long to sample metrics.", "60 s", metavar="DURATION")]
     save: Annotated[
-        FilePath | None, Option("Live jobs: save all REST responses, to be imported later.", metavar="FOLDER")
+        FilePath | None, Option("Live jobs: save all REST responses, for a later import.", metavar="FOLDER")
     ]
     keep_secrets: Annotated[bool, Option("Do not mask passwords, keys and tokens in --save.", False)]
     deadline: DeadlineOption
     headers: HeadersOption
     compare: Annotated[bool, Option("Compare three barrier modes instead of the job's own.", False)]
-    backtest: Annotated[bool, Option("Simulate the job as it is and compare with its checkpoint history.", True)]
+    backtest: Annotated[
+        bool, Option("Simulate the current configuration and compare it with the checkpoint history.", True)
+    ]
     flink: FlinkOption
 
 
 class AdviseOptions(TypedDict, total=False):
-    """The limits and bounds of an advice, as texts with units."""
+    """Options of `advise`; quantities are texts with units."""
 
     p99: Annotated[str | None, Option("Maximum checkpoint duration, p99, e.g. '60 s'.", metavar="VALUE")]
     recovery: Annotated[str | None, Option("Maximum recovery time, e.g. '2 min'.", metavar="VALUE")]
-    loss: Annotated[str | None, Option("Maximum throughput loss by checkpoints, e.g. '3 %'.", metavar="VALUE")]
+    loss: Annotated[str | None, Option("Maximum throughput loss caused by checkpoints, e.g. '3 %'.", metavar="VALUE")]
     visible: Annotated[
-        str | None, Option("Maximum delay until output of transactional sinks is visible, p99.", metavar="VALUE")
+        str | None, Option("Maximum delay before output of transactional sinks is visible, p99.", metavar="VALUE")
     ]
     failure: Annotated[
         str,
-        Option(
-            "Failure after which recovery is measured: task-manager (lost) or task.", "task-manager", metavar="WHAT"
-        ),
+        Option("Failure to recover from: task-manager (lost) or task (failed).", "task-manager", metavar="FAILURE"),
     ]
     mtbf: Annotated[
         str | None,
         Option("Mean time between failures, e.g. '12 h'. (Default: 1 day, marked UNKNOWN.)", metavar="VALUE"),
     ]
-    load: Annotated[Lines, Option("Input rates (CSV).", (), metavar="[SOURCE=]FILE.csv[:COLUMN]")]
+    load: Annotated[Lines, Option("Recorded input rates (CSV).", (), metavar="[SOURCE=]FILE.csv[:COLUMN]")]
     replications: Annotated[int, Option("Maximum runs of each setting.", 12, min=1)]
     budget: Annotated[
         str,
         Option(
-            "Maximum CPU time of all runs, on an idle machine; skipped candidates are listed.",
+            "CPU time limit for all runs, as on an idle machine; skipped candidates are listed.",
             "90 s",
             metavar="DURATION",
         ),
     ]
-    within: Annotated[
-        str, Option("Maximum wall-clock time; skipped candidates are listed.", "5 min", metavar="DURATION")
-    ]
+    within: Annotated[str, Option("Wall-clock time limit; skipped candidates are listed.", "5 min", metavar="DURATION")]
     horizon: Annotated[str, Option("How long limits must hold if state grows.", "2 h", metavar="DURATION")]
     prices: PricesOption
     flink: Annotated[
@@ -377,13 +378,13 @@ class AdviseOptions(TypedDict, total=False):
 
 
 class WatchJobOptions(TypedDict, total=False):
-    """How a running job is watched.  Quantities are texts with a unit."""
+    """Options of `watch` except the folder; quantities are texts with units."""
 
     job: JobOption
     every: Annotated[str, Option("Polling interval.", "60 s", metavar="DURATION")]
     duration: Annotated[
         str | None,
-        Option("Stop after this time. (Default: at Ctrl-C.)", flag="--for", metavar="DURATION", is_stored=False),
+        Option("Stop after this time. (Default: run until Ctrl-C.)", flag="--for", metavar="DURATION", is_stored=False),
     ]
     sample: Annotated[str, Option("How long to sample metrics for a forecast.", "60 s", metavar="DURATION")]
     limit: Annotated[
@@ -403,22 +404,23 @@ class WatchJobOptions(TypedDict, total=False):
 
 
 class WatchOptions(WatchJobOptions, total=False):
-    """How a running job is watched, and where that is kept."""
+    """Options of `watch`."""
 
     folder: Annotated[FilePath | None, Option("State folder. (Default: watched/HOST-PORT.)", flag="--out")]
 
 
 class ExplainOptions(TypedDict, total=False):
-    """Which checkpoints are explained."""
+    """Options of `explain`."""
 
     checkpoint: Annotated[
         int | None,
         Option(
-            "Checkpoint id. (Default: a first upload, the median and the slowest; of a real job, the slow ones.)", min=1
+            "Checkpoint id. (Default: a first upload, the median and the slowest; for a real job, its slow ones.)",
+            min=1,
         ),
     ]
     strategy: StrategyOption
-    verify: Annotated[bool, Option("Simulate what each part would save.", False)]
+    verify: Annotated[bool, Option("Simulate each suggested change and show its effect.", False)]
     changes: SetOption
     engine: EngineOption
     job: JobOption
@@ -427,39 +429,41 @@ class ExplainOptions(TypedDict, total=False):
 
 
 class WindowOptions(TypedDict, total=False):
-    """The window of a timeline."""
+    """Time window and resolution of a timeline."""
 
     strategy: StrategyOption
     begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
     end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
     step: Annotated[
-        str | None, Option("Sampling step of threads and queues. (Default: 1/1000 of the window.)", metavar="TIME")
+        str | None, Option("Sampling interval for threads and queues. (Default: 1/1000 of the window.)", metavar="TIME")
     ]
     limit: Annotated[int, Option("Maximum events; viewers open about a million.", 300_000, min=1)]
     engine: EngineOption
 
 
 class TimelineOptions(WindowOptions, total=False):
-    """The window of a timeline, and changes to the scenario."""
+    """Options of `timeline`."""
 
     changes: SetOption
 
 
 class ReportOptions(TypedDict, total=False):
-    """What a page of a real job shows."""
+    """Options of `report`."""
 
     checkpoint: Annotated[
-        int | None, Option("Real jobs: checkpoint id. (Default: the slow ones.)", min=1, of="real jobs")
+        int | None, Option("Real jobs: checkpoint id. (Default: slow checkpoints.)", min=1, of="real jobs")
     ]
     job: JobOption
-    verify: Annotated[bool, Option("Real jobs: simulate what would have helped.", False, of="real jobs")]
+    verify: Annotated[
+        bool, Option("Real jobs: simulate each suggested change and show its effect.", False, of="real jobs")
+    ]
     out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o")]
     deadline: DeadlineOption
     headers: HeadersOption
 
 
 class DiffOptions(TypedDict, total=False):
-    """What is changed on either side, and how often both run."""
+    """Options of `diff`."""
 
     changes: SetOption
     changes_a: Annotated[Changes, Option("Override a key of A only.", (), "--set-a", "KEY=VALUE")]
@@ -476,12 +480,12 @@ class DiffOptions(TypedDict, total=False):
 
 
 class SweepOptions(TypedDict, total=False):
-    """How the cells of a sweep run."""
+    """Options of `sweep`."""
 
     changes: SetOption
     racing: Annotated[
         int | None,
-        Option("Run all settings in N windows x seeds first, then only possible winners.", metavar="N"),
+        Option("Run all settings in N windows x seeds first, then only those that can still be best.", metavar="N"),
     ]
     folder: FolderOption
     replications: Annotated[int | None, Option("Override run.replications.", min=1, is_stored=False)]
@@ -496,47 +500,53 @@ class SweepOptions(TypedDict, total=False):
     ]
     conf: ConfOption
     checks: ChecksOption
-    max_failures: Annotated[int | None, Option("Stop when more cells than this have failed.", min=0, is_stored=False)]
+    max_failures: Annotated[
+        int | None, Option("Stop when more than this many cells have failed.", min=0, is_stored=False)
+    ]
 
 
 class ReadTracesOptions(TypedDict, total=False):
-    """What tables of others hold."""
+    """Options of `traces read`."""
 
     format: Annotated[
-        str | None, Option("Format of all text tables. (Default: detected from their columns.)", metavar="NAME")
+        str | None, Option("Format of every text file. (Default: detected from its columns.)", metavar="NAME")
     ]
-    time: Annotated[str | None, Option("Your own tables: time column; 0, 1, ... if unnamed.", metavar="COLUMN")]
+    time: Annotated[
+        str | None, Option("Custom tables: time column; a number (0, 1, ...) if there is no header.", metavar="COLUMN")
+    ]
     time_unit: Annotated[
-        str | None, Option("Unit of numeric times: s, ms, us, ns. (Default: detected from their size.)", metavar="UNIT")
+        str | None,
+        Option("Unit of numeric times: s, ms, us, ns. (Default: detected from their magnitude.)", metavar="UNIT"),
     ]
     zone: Annotated[
-        str | None, Option("Time zone of dates without one, e.g. Europe/Berlin. (Default: UTC.)", metavar="ZONE")
+        str | None, Option("Time zone of timestamps without one, e.g. Europe/Berlin. (Default: UTC.)", metavar="ZONE")
     ]
-    value: Annotated[str | None, Option("Your own tables: value column.", metavar="COLUMN")]
+    value: Annotated[str | None, Option("Custom tables: value column.", metavar="COLUMN")]
     meaning: Annotated[
         str | None,
         Option("Meaning of the value: rates, arrivals, speeds, failures. (Default: rates.)", None, "--as", "WHAT"),
     ]
     per: Annotated[
-        str | None, Option("Period that a value of --as rates counts over. (Default: 1 second.)", metavar="DURATION")
+        str | None,
+        Option("Period over which a value of --as rates is counted. (Default: 1 second.)", metavar="DURATION"),
     ]
     master: TracesMasterOption
     conf: ConfOption
 
 
 class TraceWindowsOptions(TypedDict, total=False):
-    """Which windows are cut."""
+    """Options of `traces windows`."""
 
     length: Annotated[str, Option("Length of a window.", "10 min", metavar="DURATION")]
     cut: Annotated[str, Option("How to choose windows: time, bursts, load or failures.", "time")]
     count: Annotated[int | None, Option("Maximum windows per trace. (Default: all.)", min=1)]
-    trace: Annotated[str | None, Option("Only this trace.")]
+    trace: Annotated[str | None, Option("Only this trace.", metavar="NAME")]
     master: TracesMasterOption
     conf: ConfOption
 
 
 class ValidateOptions(TypedDict, total=False):
-    """How recordings are simulated and counted."""
+    """Options of `validate`."""
 
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
     environment: EnvironmentOption

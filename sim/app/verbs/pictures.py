@@ -1,4 +1,4 @@
-"""`timeline` and `report`."""
+"""`timeline`: export a run as a Perfetto trace.  `report`: write results as an HTML page."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
     from sim.studies.run_folder import Runs
 
 
-# ---- `timeline`: a simulated run is run again and written as Trace Event JSON, which viewers of timelines open.
+# ---- `timeline`: run a simulation again and write it as Trace Event JSON.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrittenTimeline:
-    """A file for ui.perfetto.dev, and what it shows."""
+    """The result of `timeline`: a file for ui.perfetto.dev."""
 
     file: Path
     strategy: str
-    others: tuple[str, ...]  # strategies that it does not show
-    events: int
-    left_out: int  # events behind `end`, beyond the limit
-    end: str  # such as "3 s"
+    others: tuple[str, ...]  # strategies that the file does not show
+    events: int  # number of events in the file
+    left_out: int  # number of events after `end`, omitted because of the limit
+    end: str  # end of the shown window, e.g. "3 s"
 
     def __repr__(self) -> str:
-        rest = f", {self.left_out} events behind it are left out" if self.left_out else ""
+        rest = f", {self.left_out} later events are left out" if self.left_out else ""
         return (
             f"{self.file}: {self.strategy} until {self.end}, {self.events} events{rest}; open it with ui.perfetto.dev"
         )
@@ -67,15 +67,15 @@ class WrittenTimeline:
 def draw(
     name: str, file: Path, *, listener: Listener | None = None, **options: Unpack[TimelineOptions]
 ) -> WrittenTimeline:
-    """Write the timeline of a scenario or of a folder of results.
+    """Write the timeline of a scenario file or a results folder.
 
     FolderError: `name` is a real job, or has no results.  Other errors are those of `write_timeline`.
     """
     listener, given = listener or Listener(), with_defaults(TimelineOptions, options)
     if is_real(name):
         raise FolderError(
-            f"{without_credentials(name)}: timelines are of simulated runs: ckptsim report and ckptsim explain show the checkpoints of a real job, "
-            "and ckptsim import makes a scenario of it"
+            f"{without_credentials(name)}: timelines show simulated runs only: ckptsim report and ckptsim explain show the checkpoints of a "
+            "real job, and ckptsim import turns it into a scenario"
         )
     window = part_of(WindowOptions, given)
     return write_timeline(runs_of(Path(name), lines_of(given["changes"])), file, listener=listener, **window)
@@ -84,9 +84,11 @@ def draw(
 def write_timeline(
     runs: Runs, file: Path, *, listener: Listener | None = None, **options: Unpack[WindowOptions]
 ) -> WrittenTimeline:
-    """Draw the strategy, or the first, between `begin` and `end` with a look at threads and queues every `step` (a thousandth).
+    """Write the timeline of a strategy (default: the first) between `begin` and `end`.
 
-    OptionError: no such strategy, or a window that shows nothing.  NoCheckpointError: none takes checkpoints.
+    Threads and queues are sampled every `step` (default: a thousandth of the window).
+
+    OptionError: no such strategy, or an empty window.  NoCheckpointError: no strategy takes checkpoints.
     """
     listener, given = listener or Listener(), with_defaults(WindowOptions, options)
     (name, scenario), *others = chosen_of(runs, given["strategy"], listener).items()
@@ -100,7 +102,7 @@ def write_timeline(
 
 @contextmanager
 def _window(given: WindowOptions) -> Iterator[tuple[int, int | None]]:
-    """Beginning and end [ns].  OptionError: they are no durations, or nothing is between them."""
+    """Yield begin and end of the window [ns].  OptionError: not durations, or the block finds that the window is empty."""
     begin, end = given["begin"], given["end"]
     begin_ns = parsed("begin", begin, parse_duration)
     try:
@@ -119,23 +121,23 @@ def _written(
     return written
 
 
-# ---- `report`: results as one HTML file, of a folder that a verb kept or of a file that is run first.
+# ---- `report` of a results folder, or of a scenario or sweep file that is run first.
 
 Made: TypeAlias = running.RunOutcome | sweeping.Sweep
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """A page that was written, and the results that were made for it."""
+    """The result of `report`."""
 
-    file: Path | None  # None: cells failed, and a page would show less than was asked for
-    made: Made | None = None  # None: the results were there
+    file: Path | None  # None: no page was written, because runs failed
+    made: Made | None = None  # results that were computed for the page; None: they were read from a folder
 
 
 def report(name: str, *, listener: Listener | None = None, **options: Unpack[ReportOptions]) -> WrittenReport:
-    """The page of what `run`, `sweep` or `advise` kept, of a scenario or a sweep, which is run first, or of a real job.
+    """Write the page of a results folder, of a scenario or sweep file, which is run first, or of a real job.
 
-    OptionError: an option is for the other kind.  Errors are those of `write_report` and of `explain`.
+    OptionError: an option does not apply to this kind of input.  Other errors are those of `write_report` and `explain`.
     """
     listener, given = listener or Listener(), with_defaults(ReportOptions, options)
     file, checkpoint, verify = Path(given["out"]), given["checkpoint"], given["verify"]
@@ -152,9 +154,9 @@ def report(name: str, *, listener: Listener | None = None, **options: Unpack[Rep
 def write_report(
     results: Path, file: Path, *, jobs: int | None = None, listener: Listener | None = None
 ) -> WrittenReport:
-    """`results`: what `run`, `sweep` or `advise` kept; or a scenario or a sweep, which is run first and kept.
+    """Write the page of a results folder, or of a scenario or sweep file, which is run first; its results are stored.
 
-    FolderError: no results, or none that can be read.  ScenarioError: mistakes in a file.
+    FolderError: no readable results.  ScenarioError: mistakes in a file.
     """
     listener = listener or Listener()
     made = _made(results, jobs, listener) if results.is_file() else None
@@ -174,7 +176,7 @@ def write_report(
 
 
 def _made(file: Path, jobs: int | None, listener: Listener) -> Made:
-    """The results of a scenario or a sweep, as `run` and `sweep` keep them."""
+    """Run a scenario or a sweep file, and store the results as `run` and `sweep` do."""
     definition = define(file)
     if definition.question is not None:
         return sweeping.sweep(sweeping.read_request(file, definition), jobs=jobs, listener=listener)
@@ -186,7 +188,7 @@ def _has_failed(made: Made) -> bool:
     return bool(made.comparison.errors) if isinstance(made, running.RunOutcome) else not made.failed.empty
 
 
-# ---- `report` of a real job: what its checkpoints spent their time on, as a page.
+# ---- `report` of a real job.
 
 
 def report_source(
@@ -198,7 +200,10 @@ def report_source(
     command: str = "",
     listener: Listener | None = None,
 ) -> WrittenReport:
-    """The page of what was read before.  RecordingError: to verify, and no scenario comes of it."""
+    """Write the page of a source that was read already.
+
+    RecordingError: `verify` is set, and no scenario can be made of the source.
+    """
     listener = listener or Listener()
     found = answer(history_of(source), checkpoint)
     blocks: list[Block] = []

@@ -1,4 +1,4 @@
-"""`run`: the combinations of a scenario side by side, what it expects of them, and the folder of their results."""
+"""`run`: simulate every combination of a scenario, compare them, check its expectations, and store the results."""
 
 from __future__ import annotations
 
@@ -48,23 +48,26 @@ if TYPE_CHECKING:
 
 
 _MAX_NAMED = 4
-"""Strategies that a line names."""
+"""Strategies named in one line."""
 _MAX_LATER_SHARE = 0.95
-"""The wait of later records is named if it is less than this share of the longest one: series have a value per second."""
+"""The wait of records due after the stop is reported if it is below this share of the longest wait.
+
+Larger shares are within the resolution of series, which have a value per second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class StudySource:
-    """The source of a study: a text, its place, and the changes to it."""
+    """Text of a scenario, its file, and changes to it."""
 
-    text: str  # of the scenario file
+    text: str
     name: str
-    file: Path  # where it stood; of a text, where it would stand
+    file: Path  # its file; for a text from Python, the file it would have in the current folder
     changes: tuple[str, ...] = ()  # ``key=value``
 
     @property
     def folder(self) -> Path:
-        """The folder in which the traces of the study are looked for."""
+        """Return the folder to which paths in the scenario are relative."""
         return self.file.parent
 
 
@@ -75,7 +78,7 @@ class RunRequest:
     origin: StudySource
     study: ScenarioFile
     expectations: tuple[Expectation, ...]
-    pinned: tuple[str, ...]  # ``key=value`` that give these combinations and no others
+    pinned: tuple[str, ...]  # ``key=value`` changes with which the file yields exactly these combinations
 
     def command(self, folder: Path | None) -> str:
         return command_line("run", [self.origin.file], RunFileOptions, {"changes": self.pinned, "folder": folder})
@@ -83,13 +86,13 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The result of `run`: strategies side by side, and whether the expectations of the scenario hold."""
+    """The result of `run`: a comparison of strategies, and whether the expectations of the scenario hold."""
 
     request: RunRequest
     comparison: Comparison
     # a row per expectation and strategy: metric, condition, value, whether it holds
     expectations: tuple[dict[str, Any], ...]
-    findings: tuple[str, ...]  # lines about the job
+    findings: tuple[str, ...]  # remarks about the job
     folder: Path | None
 
     @property
@@ -98,20 +101,20 @@ class RunOutcome:
 
     @property
     def notes(self) -> list[str]:
-        """What the numbers depend on, and how they were made: sentences below the table of strategies."""
-        own = self.comparison
-        scarce = [f"Cores are scarce: {name}: {load}." for name, load in own.scarce.items()]
+        """Return the sentences below the table of strategies: what its numbers depend on, and which data it leaves out."""
+        comparison = self.comparison
+        scarce = [f"Cores are scarce: {name}: {load}." for name, load in comparison.scarce.items()]
         return [
-            *filter(None, [own.overload]),
+            *filter(None, [comparison.overload]),
             *scarce,
-            *own.uneven,
-            *map(str, own.deciding),
-            *filter(None, [own.left_out, own.in_cold_start]),
+            *comparison.uneven,
+            *map(str, comparison.deciding),
+            *filter(None, [comparison.left_out, comparison.in_cold_start]),
         ]
 
     @property
     def outcomes(self) -> list[str]:
-        """Further outcomes: the range of an outage, repetitions, refusals, and expectations that hold or fail."""
+        """Return sentences on further outcomes: outages, repeated records, rejected scenarios, and expectations."""
         comparison, rows = self.comparison, self.expectations
         lines = [comparison.outage] if comparison.outage else []
         lines += [
@@ -125,14 +128,14 @@ class RunOutcome:
         lines += filter(None, [comparison.longest_downtime])
         if drained := comparison.continued_after_drain:
             lines.append(
-                f"Not a prediction: {listed(drained)}: a job begins from the savepoint of a drained one. Flink sends MAX_WATERMARK and the end "
-                "of input before that savepoint (stop --drain): windows have fired, and some sinks commit nothing any more (iceberg#2033). "
+                f"Not a prediction: {listed(drained)}: a job starts from the savepoint of a drained job. Flink sends MAX_WATERMARK and the end "
+                "of input before that savepoint (stop --drain): windows have fired, and some sinks commit nothing afterwards (iceberg#2033). "
                 "Flink's documentation says not to resume such a job. Neither is simulated: stop without a drain, or do not continue it."
             )
         lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
-        lines += filter(None, (_longer_waits(own, comparison) for own in self.request.expectations))
-        broken = [row for row in rows if not row["holds"]]
-        for row in broken:
+        lines += filter(None, (_longer_waits(expected, comparison) for expected in self.request.expectations))
+        failed = [row for row in rows if not row["holds"]]
+        for row in failed:
             fate = "failed" if math.isfinite(row["value"]) else "unknown"
             lines.append(f"expectation {fate}: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}")
         lost = any(row.lost_records for row in comparison.consequences.values()) or comparison.violations
@@ -142,18 +145,18 @@ class RunOutcome:
             and (unsafe := unsafe_issues(self.request.study.scenarios))
         ):
             lines.append(f"Nothing lost in the simulation; {unsafe.sentence}")
-        if rows and not broken:
+        if rows and not failed:
             lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
         return lines
 
     @property
     def facts(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return what `--json` prints."""
         return {**self.kept_facts, "folder": str(self.folder)}
 
     @property
     def kept_facts(self) -> dict[str, Any]:
-        """The same, wherever it is kept."""
+        """Return `facts` without the folder, as they are stored in it."""
         history = history_of(self.request.study.backtest, self.request.study.scenarios)
         verdicts = [
             {**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations
@@ -166,7 +169,7 @@ class RunOutcome:
 def read_request(
     origin: StudySource, study: ScenarioFile | None = None, pinned: Sequence[str] | None = None
 ) -> RunRequest:
-    """Read a study unless it is there, and what it expects.  ScenarioError, ExpectationError: mistakes in it."""
+    """Read a study, unless `study` is given, and its expectations.  ScenarioError, ExpectationError: mistakes in it."""
     study = study or _read(origin)
     expectations = check(study.scenarios[0].expect) if study.scenarios else []
     return RunRequest(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
@@ -176,7 +179,7 @@ def _read(origin: StudySource) -> ScenarioFile:
     try:
         return loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
     except ScenarioError:
-        from sim.studies.sweeps.sweep_file import is_sweep  # here: a run that begins needs no documents of sweeps
+        from sim.studies.sweeps.sweep_file import is_sweep  # imported here: only needed for this error
 
         if not is_sweep(origin.file):
             raise
@@ -185,21 +188,20 @@ def _read(origin: StudySource) -> ScenarioFile:
 
 
 def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:
-    """ScenarioError: it cannot be read."""
+    """Read the text of a scenario file.  ScenarioError: it cannot be read."""
     return StudySource(read_text(file), file.name.removesuffix(file.suffix), file, tuple(changes))
 
 
 def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
-    """A file with the changes of all options.  ScenarioError: mistakes in it."""
+    """Read a scenario file, and apply the changes that the options make.  ScenarioError: mistakes in it."""
     given = with_defaults(RunFileOptions, options)
     changes = lines_of(given["changes"])
     if given["flink"] is not None:
         changes.insert(0, flink_change(Path(given["flink"]), file))
     if given["seed"] is not None:
         changes.append(f"run.seed={given['seed']}")
-    if (
-        environment := given["environment"]
-    ) is not None:  # a file is given from here, and written from where the scenario is
+    if (environment := given["environment"]) is not None:
+        # the option is relative to the current folder, the key of the scenario to the folder of its file
         is_file = Path(environment).suffix or len(Path(environment).parts) > 1
         changes.append(
             f"environment={json.dumps(os.path.relpath(environment, file.parent) if is_file else environment)}"
@@ -208,12 +210,14 @@ def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
 
 
 def default_folder(study: ScenarioFile) -> Path:
-    """``runs/<name>-<id>``."""
+    """Return ``runs/<name>-<id>``."""
     return Path("runs") / run_folder(study.name, study.scenarios)
 
 
 def run(request: RunRequest, *, listener: Listener | None = None, **options: Unpack[RunOptions]) -> RunOutcome:
-    """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
+    """Run every combination, and the same job without checkpoints as a baseline.
+
+    Results are stored in `folder`; if None, nothing is stored.
 
     OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
     """
@@ -239,7 +243,7 @@ def run(request: RunRequest, *, listener: Listener | None = None, **options: Unp
 
 
 def keep_comparison(found: RunOutcome, folder: Path) -> None:
-    """Keep results that were made without a folder, in the same files."""
+    """Store results of `run` that were made without a folder, in the same files."""
     comparison = found.comparison
     bare = [(0, result) for result in comparison.baselines.values()]
     results = [*bare, *(pair for own in comparison.results.values() for pair in enumerate(own))]
@@ -261,7 +265,7 @@ def _findings(request: RunRequest) -> Iterator[Remark]:
 
 
 def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listener: Listener) -> Comparison:
-    """The runs of the study side by side; `place` keeps each as it ends."""
+    """Run all cells of the study.  Each is stored in `place` when it ends, if `place` is given."""
     planned = with_baselines(cells(study.scenarios))
     with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
         try:
@@ -282,7 +286,7 @@ def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listen
 
 
 def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener) -> Comparison:
-    """The comparison with the values that the scenario leaves out and that decide: each is tried in a short run."""
+    """Return the comparison with the unspecified values that would change it, found by short runs with other values."""
     planned = trials(comparison)
     what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
@@ -294,7 +298,7 @@ def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener
 
 
 def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:
-    """Every expectation for every strategy."""
+    """Yield a row per expectation and strategy."""
     for line in expectations:
         for name, results in comparison.results.items():
             value = line.value(results)
@@ -310,7 +314,7 @@ def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Ite
 
 
 def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
-    """How long records wait, where that is longer than a bound on downtime; empty: it is not, or there is no such bound."""
+    """Return a sentence if an expectation bounds downtime and records wait longer than the bound, else ""."""
     if (expected.table, expected.column) != ("recoveries", "downtime") or expected.condition.comparison not in (
         "<",
         "<=",
@@ -334,15 +338,15 @@ def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
         named.append(f"up to {ms_text(wait_ms)} with {name}{later}")
     more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
     return (
-        f"Records wait longer than {expected.metric} shows, which ends when all tasks run and counts neither a savepoint before nor the "
-        f"backlog after: {'; '.join(named[:_MAX_NAMED])}{more}. series.lag.max has a bound on that."
-        + f" No strategy keeps all records below {ms_text(expected.bound)}."
+        f"Records wait longer than {expected.metric}, which ends when all tasks run and includes neither a savepoint before nor the "
+        f"backlog after: {'; '.join(named[:_MAX_NAMED])}{more}. To limit that, use series.lag.max."
+        + f" No strategy keeps all waits below {ms_text(expected.bound)}."
         * (len(waits) == len(comparison.consequences))
     )
 
 
 def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
-    """`place`: a folder inside of that of the results."""
+    """Write comparison, scenario and picture to `place`, a temporary folder that becomes the results folder."""
     assert found.folder is not None
     origin, folder = found.request.origin, found.folder
     report = command_line("report", [folder])
@@ -356,6 +360,9 @@ def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
 
 
 def _self_contained(origin: StudySource) -> str:
-    """The scenario with its history in it, so that the folder can be read elsewhere; one that a change names stays where it is."""
+    """Return the scenario with its history inline, so that the results folder can be copied to another machine.
+
+    A history file that a change names is not included.
+    """
     named = any(line.startswith("history=") for line in origin.changes)
     return origin.text if named else joined(origin.text, origin.folder)

@@ -1,4 +1,4 @@
-"""`sweep`: many runs, a row each, and the answer to the question of a sweep file; a repeated call goes on in the same folder."""
+"""`sweep`: simulate many cells, a row each, and answer the question of a sweep file.  A repeated call resumes."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 
 PICTURE = "answer.png"
 MAX_LISTED = 10
-"""Failed cells that are told one by one; the others are in the results."""
+"""Failed cells that are reported; the results list all of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Sweep(SweepResult):
-    """The results of a sweep; it shows its answer, or its rows without a question."""
+    """The result of `sweep`; displays the answer, or the rows if the file asks no question."""
 
     def picture(self) -> Picture:
-        """What the question shows, over its settings, with confidence and limits.  ValueError: no question, or no values."""
+        """Return a chart of the answer by setting, with confidence intervals and limits.  ValueError: no question or values."""
         drawn = self.figure()
         if drawn is None:
             raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
@@ -75,12 +75,12 @@ class Sweep(SweepResult):
 
     @property
     def known_issues(self) -> list[dict[str, Any]]:
-        """Known defects that apply to a scenario of the sweep, or may; JSON-ready."""
+        """Return the known defects that apply to a scenario of the sweep, or may, for `--json`."""
         return known_issues_json(self.definition.scenarios.different)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return what `--json` prints."""
         return {
             "name": self.definition.name,
             "question": self.definition.text,
@@ -92,7 +92,7 @@ class Sweep(SweepResult):
 
     @property
     def _before(self) -> list[str]:
-        """The question, and what is known of the job and the load: what was not validated, a backtest, the span of a trace."""
+        """Return the texts before the answer: the question, and remarks about job and load."""
         return [text for text in (self.definition.text, *self.findings) if text]
 
     @property
@@ -108,7 +108,7 @@ class SweepRequest:
     definition: Definition
     file: Path
     changes: tuple[str, ...] = ()  # ``key=value``
-    racing: int | None = None  # worlds of a first pass
+    racing: int | None = None  # runs (windows x seeds) of each setting before settings are eliminated
 
     def command(self, folder: Path) -> str:
         given = {"changes": self.changes, "racing": self.racing, "folder": folder}
@@ -116,9 +116,9 @@ class SweepRequest:
 
 
 def read_request(file: Path, definition: Definition | None = None, **options: Unpack[SweepOptions]) -> SweepRequest:
-    """Read a sweep file, or a scenario with lists, unless its `definition` is there.
+    """Read a sweep file or a scenario with lists, unless `definition` is given.
 
-    ScenarioError: mistakes in it.  OptionError: nothing in it can race.
+    ScenarioError: mistakes in it.  OptionError: `racing` does not apply to it.
     """
     given = with_defaults(SweepOptions, options)
     changes, racing = lines_of(given["changes"]), given["racing"]
@@ -130,7 +130,9 @@ def read_request(file: Path, definition: Definition | None = None, **options: Un
 
 
 def sweep(request: SweepRequest, *, listener: Listener | None = None, **options: Unpack[SweepOptions]) -> Sweep:
-    """Run what has no row in `folder` (``runs/<name>-<id>`` by default), answer the question, and keep both there.
+    """Run all cells that have no row in `folder` yet, answer the question, and store rows and answer there.
+
+    `folder` is ``runs/<name>-<id>`` by default.
 
     OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
     """
@@ -159,12 +161,12 @@ def sweep(request: SweepRequest, *, listener: Listener | None = None, **options:
 
 
 def _raced(definition: Definition, racing: int | None) -> Definition:
-    """The sweep with the first pass that is asked for."""
+    """Return the definition with the option `racing`.  OptionError: it does not apply to this sweep."""
     question = definition.question
     if racing is None:
         return definition
     if question is None:
-        raise OptionError("racing", "the file asks for no best setting: write answer: in a sweep file")
+        raise OptionError("racing", "needs a sweep file that asks for the best setting (answer:)")
     windows = windows_of(definition.scenarios.different, question.by)
     if fault := racing_fault(racing, question.least, windows, precise=definition.precision is not None):
         raise OptionError("racing", fault)
@@ -180,9 +182,9 @@ def _findings(definition: Definition) -> Iterator[Remark]:
 
 
 def _tell_other(listener: Listener, owner: str) -> None:
-    """Another command is at work on the same cells."""
+    """Report that another command runs cells of the same folder."""
     listener.message(
-        f"another command runs cells of this folder ({owner}): its rows count here, too, and this one goes in another order"
+        f"another command runs cells of this folder ({owner}): its rows are used, and this command runs cells in another order"
     )
 
 
@@ -190,16 +192,19 @@ def _tell_other(listener: Listener, owner: str) -> None:
 def _watching(
     listener: Listener, planned: Sequence[Cell], store: Store
 ) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
-    """A watch that reports finished and running cells.  After Ctrl-C it reports what is kept."""
+    """Show progress.  Yield the progress function and a function to call with each new row.
+
+    After Ctrl-C, Stopped tells how many cells are stored.
+    """
     plan = planned_of(planned)
     missing, distinct = store.missing(plan), len(np.unique(plan.ids))
     for finding in store.findings():
         listener.message(finding)
     if len(missing) < distinct:
-        listener.message(f"{distinct - len(missing)} of {distinct} cells are there already")
+        listener.message(f"{distinct - len(missing)} of {distinct} cells have results already")
     elif strangers := len(store.kept()):
         listener.message(
-            f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
+            f"{strangers} rows in {store.folder} belong to other settings or another version of ckptsim: they are kept, "
             f"and all {distinct} cells run"
         )
     tally, total_ns = RowTally(), missing.simulated_ns()
@@ -214,7 +219,7 @@ def _watching(
 
 
 def _keep(found: Sweep, request: SweepRequest) -> None:
-    """The picture of the answer, and what a report says beside the rows; nothing, where nothing was asked."""
+    """Store the picture of the answer, and the answer for `report`; nothing if the file asks no question."""
     definition, question = found.definition, found.definition.question
     if question is None:
         return
@@ -237,14 +242,14 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         settings=question.settings,
         show=question.show,
         history=history_of(definition.backtest, definition.scenarios.different),
-        varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
+        varied=[] if question.racing else list(question.varied),  # effects need the same runs of all settings
         depends=question.least or question.show[0],
         job=kept_job(found.folder, definition.job or request.file, (*definition.settings, *request.changes)),
     )
 
 
 def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
-    """Report failed cells, and the command that runs cells without a row again."""
+    """Report failed cells and violations, and the command that runs failed cells again."""
     failed, broken = found.failed, found.broken
     for _, row in failed[:MAX_LISTED].iterrows():
         listener.message(f"cell {row['cell']}: {row['error']}")
@@ -255,4 +260,4 @@ def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
     for _, row in broken[:MAX_LISTED].iterrows():
         listener.message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
     if len(failed):
-        listener.message(f"the same command runs the failed ones again, and no others: {command}")
+        listener.message(f"to run only the failed cells again: {command}")

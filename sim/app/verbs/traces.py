@@ -1,4 +1,4 @@
-"""`traces`: files of others become typed tables, and tables become windows for sweeps."""
+"""`traces`: convert trace files to typed tables, and cut tables into windows for sweeps."""
 
 from __future__ import annotations
 
@@ -24,40 +24,41 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_SHOWN = 200
-"""Rows and messages; a bucket may have a million files."""
+"""Maximum rows, and maximum messages, that are printed: a bucket may have a million files."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ReadTraces:
-    """The result of reading traces: row counts per table, and rows that are in none."""
+    """The result of `traces read`: row counts per table, and rows that are in no table."""
 
-    counts: pd.DataFrame  # `trace`, `kind` (of a table, quarantine, passed, note), `count`, `reason`, `file`, `line`
-    remarks: tuple[str, ...]  # about files that were skipped or renamed
+    # columns trace, kind (name of a table, "quarantine", "passed" or "note"), count, reason, file, line
+    counts: pd.DataFrame
+    remarks: tuple[str, ...]  # messages on files that were skipped or renamed
 
     @property
     def tables(self) -> pd.DataFrame:
-        """A row per trace and table."""
+        """Return a row per trace and table."""
         return self.counts[~self.counts["kind"].isin(["quarantine", *NO_TABLE])]
 
     @property
     def quarantine(self) -> pd.DataFrame:
-        """A row per file and reason: rows that cannot be used."""
+        """Return a row per file and reason for which rows are invalid."""
         return self.counts[self.counts["kind"] == "quarantine"]
 
     @property
     def rows(self) -> list[list[str]]:
-        """Trace, table, rows: as texts."""
+        """Return (trace, table, row count) as texts, at most MAX_SHOWN."""
         return [[row["trace"], row["kind"], f"{row['count']}"] for _, row in self.tables.iloc[:MAX_SHOWN].iterrows()]
 
     @property
     def notes(self) -> list[str]:
-        """Lines: what the rows above leave out, how files were read, and what is in no table."""
+        """Return messages: omitted rows, how files were read, and rows that are in no table."""
         return list(self._notes())
 
     @property
     def facts(self) -> dict[str, Any]:
         """JSON-ready."""
-        # NaN becomes null
+        # to_json converts NaN to null
         return {"counts": json.loads(self.counts.to_json(orient="records")), "remarks": list(self.remarks)}
 
     def __repr__(self) -> str:
@@ -80,11 +81,11 @@ class ReadTraces:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TraceWindows:
-    """Windows of traces, with their features."""
+    """The result of `traces windows`."""
 
-    table: pd.DataFrame  # a row per window: where it begins, its load, bursts and failures
+    table: pd.DataFrame  # a row per window: its start, load, bursts and failures
     remarks: tuple[str, ...]
-    file: Path | None  # for ``windows: {file: ...}`` of a sweep; None: they are not kept
+    file: Path | None  # CSV for ``windows: {file: ...}`` of a sweep; None: the windows are not stored
 
     def __repr__(self) -> str:
         where = "" if self.file is None else f" in {self.file}"
@@ -95,9 +96,9 @@ class TraceWindows:
 
 
 def _choices(given: ReadTracesOptions) -> Choices:
-    """The choices of a user about files, from texts.
+    """Parse the options that tell how files are read.
 
-    OptionError: a text is no unit, or no duration.  ChoiceError: what does not go together.
+    OptionError: not a unit or a duration.  ChoiceError: options that conflict.
     """
     unit, per = given["time_unit"], given["per"]
     unit_s = None if unit is None else parsed("time_unit", f"1 {unit}", parse_duration) / 1e9
@@ -110,10 +111,10 @@ def _choices(given: ReadTracesOptions) -> Choices:
 def read_traces(
     folder: str, tables: str, *, listener: Listener | None = None, **options: Unpack[ReadTracesOptions]
 ) -> ReadTraces:
-    """Read all files below `folder`, or the answer to a range query of Prometheus (its URL), into Parquet tables in the folder `tables`.
+    """Convert all files under `folder`, or the result of a Prometheus range query (URL), to Parquet files in `tables`.
 
-    TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: settings of
-    Spark without it.
+    TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: Spark settings
+    without a Spark master.
     """
     listener, given = listener or Listener(), with_defaults(ReadTracesOptions, options)
     master, conf, chosen = given["master"], given["conf"], _choices(given)
@@ -125,7 +126,9 @@ def read_traces(
         try:
             counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
         except KeyboardInterrupt:
-            raise Stopped(f"tables in {tables} may be of two runs: the same command writes all of them anew") from None
+            raise Stopped(
+                f"{tables} may mix tables of two runs; run the same command to write all of them again"
+            ) from None
     found = ReadTraces(counts, tuple(remarks))
     listener.result(found)
     return found
@@ -134,9 +137,9 @@ def read_traces(
 def cut_windows(
     tables: str, file: Path | None = None, *, listener: Listener | None = None, **options: Unpack[TraceWindowsOptions]
 ) -> TraceWindows:
-    """Windows of tables, kept as CSV in `file`.
+    """Cut tables into windows, and store them as CSV in `file` if it is given.
 
-    OptionError: an impossible choice.  FolderError: there are no tables.  MasterError: settings of Spark without it.
+    OptionError: an invalid value.  FolderError: there are no tables.  MasterError: Spark settings without a Spark master.
     """
     listener, given = listener or Listener(), with_defaults(TraceWindowsOptions, options)
     cut, master, conf = given["cut"], given["master"], given["conf"]
@@ -147,7 +150,7 @@ def cut_windows(
     if length_s <= 0:
         raise OptionError("length", "expected more than 0 s")
     if not Path(tables, "rates").is_dir() and "://" not in tables:
-        raise FolderError(f"{tables}: no tables of traces here: run `ckptsim traces read` first")
+        raise FolderError(f"{tables}: has no tables of traces: run `ckptsim traces read` first")
     if file is not None:
         writable_folder(file.parent)
     base = "." if file is None else str(file.parent)
@@ -163,7 +166,7 @@ def cut_windows(
             conf=conf,
         )
     except KeyboardInterrupt:
-        raise Stopped("no window is kept" if file is None else f"{file} is as it was before") from None
+        raise Stopped("nothing is kept" if file is None else f"{file} is unchanged") from None
     if file is not None:
         write_csv(found, file, float_format="%.6g")
     for line in remarks:
@@ -178,7 +181,7 @@ def _named(files: list[str]) -> str:
 
 
 def _where(row: pd.Series[Any]) -> str:
-    """The place of the first row that is in quarantine for one reason."""
+    """Return the number of invalid rows and the line of the first, or "" if the whole file is invalid."""
     line, count = row["line"], row["count"]
     if line is None or not line >= 1:  # the file as a whole
         return ""

@@ -1,4 +1,4 @@
-"""`validate` and `calibrate`."""
+"""`validate`: simulate recorded jobs from their configuration, and compare predictions with observations."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads
 
 
-# ---- Recordings, each judged in a process of its own, under names that tell them apart.
+# ---- Recordings: finding them, judging them in parallel, and giving them distinct names.
 
 
 def in_folder(folder: Path, warn: Callable[[str], object] = str) -> list[Path]:
-    """By their endings; a pipe or a device, which might never end, is skipped and named."""
+    """Return the recordings of a folder, by suffix.  A pipe or device, which might block, is skipped with a message."""
     named = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz"), *folder.glob("*.zip")])
     for path in named:
         if not path.is_file():
@@ -42,7 +42,7 @@ def in_folder(folder: Path, warn: Callable[[str], object] = str) -> list[Path]:
 
 
 def recordings_in(path: Path, warn: Callable[[str], object] = str) -> list[Path]:
-    """The files of a folder; a folder of saved REST answers is one recording."""
+    """Return the recordings of a folder, or `path` itself if it is a file or a folder of saved REST responses."""
     if not path.is_dir() or (path / "jobs").is_dir():
         return [path]
     return in_folder(path, warn)
@@ -57,14 +57,14 @@ def judge_all(
     overheads: Overheads | None = None,
     watch: Watch = no_watch,
 ) -> list[Judgement]:
-    """Judge recordings side by side; judgements in the order of the paths.  `watch` gets the number of those done, twice."""
+    """Judge recordings in parallel processes.  Judgements are in the order of `paths`."""
     work = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
     done = dict(run_each(work, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 
 def by_name(found: Sequence[tuple[Path, Judgement]]) -> dict[str, Judgement]:
-    """Recordings of the same name are told apart by their folders, then by their paths."""
+    """Return judgements by unique name: the recording's, with its folder if that is ambiguous, or else its path."""
     names = [outcome.name for _, outcome in found]
     paths = [path for path, _ in found]
     foldered = [
@@ -78,50 +78,56 @@ def by_name(found: Sequence[tuple[Path, Judgement]]) -> dict[str, Judgement]:
     }
 
 
-# ---- `validate`: recordings of real jobs beside what is predicted from their configuration alone.
+# ---- `validate`
 
 PERCENTILES = ("p10", "p50", "p90")
-_STOPPED = "nothing is kept: all recordings are judged by one call"
+_STOPPED = "nothing is kept"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Validation:
-    """The truth table of recordings: observed and predicted values by quantity."""
+    """The result of `validate`: observed and predicted values of recordings."""
 
-    judged: Mapping[str, Judgement]  # by the name of the recording
-    skipped: tuple[str, ...]  # files without a table, and why
-    not_modelled: tuple[str, ...]  # features of recordings, by file
+    judged: Mapping[str, Judgement]  # by unique name of the recording
+    skipped: tuple[str, ...]  # files that could not be judged, each with the reason
+    not_modelled: tuple[str, ...]  # a line per recording with features that the simulator lacks
     command: str
-    everything: bool = False  # recordings with features that are not modelled count, too
+    everything: bool = False  # totals include recordings with features that are not modelled
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per recording, quantity and vertex: `observed_p50`, `predicted_p50` (p10 and p90, too), `relative_error`, `covered`."""
+        """Return a row per recording, quantity and vertex.
+
+        Columns: `observed_p50`, `predicted_p50` (also p10 and p90), `relative_error`, `covered`.
+        """
         return _joined(self.judged)
 
     @property
     def counted(self) -> dict[str, Judgement]:
-        """Recordings with features that are not modelled are in the table, and count nowhere else unless that is asked for."""
+        """Return the recordings that totals include: those without unmodelled features, or all if `everything`."""
         return {name: outcome for name, outcome in self.judged.items() if self.everything or not outcome.lost}
 
     @property
     def summary(self) -> pd.DataFrame:
-        """A row per quantity: recordings, rows, the share that is covered, median and p90 of the relative error."""
+        """Return a row per quantity: recordings, rows, share of covered rows, median and p90 of the relative error."""
         return self.summary_by(PER_QUANTITY)
 
     def summary_by(self, columns: tuple[str, ...]) -> pd.DataFrame:
-        """The same for each value of these columns, such as ("family",)."""
+        """Return `summary` grouped by other columns, e.g. ("family",)."""
         return summary(_joined(self.counted), columns)
 
     @property
     def orderings(self) -> pd.DataFrame:
-        """A row per pair of recordings that differ in one setting: which was slower, observed and predicted, and whether that is right."""
+        """Return a row per pair of recordings that differ in one setting: which is slower, as observed and as predicted."""
         settings = {name: outcome.settings for name, outcome in self.counted.items() if outcome.settings is not None}
         return orderings(_joined(self.counted), settings)
 
     @property
     def bars(self) -> pd.DataFrame:
-        """A row per bar that applies: what, where, asked for, reached, and whether it is met.  Measured jobs have bars of their own."""
+        """Return a row per applicable accuracy bar: its requirement, the accuracy reached, and whether the bar is met.
+
+        Measured jobs have other bars than recordings of test jobs.
+        """
         table, counted = _joined(self.counted), self.counted
         graphs = {name: outcome.graph for name, outcome in counted.items()}
         is_measured = table["recording"].map({name: outcome.is_measured for name, outcome in counted.items()})
@@ -130,7 +136,7 @@ class Validation:
 
     @property
     def page(self) -> Page:
-        """What is written as one HTML file."""
+        """Return the HTML page of the table."""
         assumptions = [
             *self.not_modelled,
             "Predicted from configurations alone: nothing that a recording observed is an input.",
@@ -142,11 +148,11 @@ class Validation:
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """JSON-ready: a record per row of the table, `observed` and `predicted` as {p10, p50, p90}; what is not known is null."""
+        """Return what `--json` prints: a record per row of the table; `observed` and `predicted` are {p10, p50, p90}."""
         return [_record(row) for row in self.table.to_dict("records")]
 
     def report(self, file: Path | str) -> Path:
-        """Write the table as one HTML file; returns the path."""
+        """Write the table as one HTML file, and return its path."""
         write_page(self.page, Path(file))
         return Path(file)
 
@@ -160,15 +166,15 @@ class Validation:
     def _head(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
         count = f"{len(self.judged)} recording{'' if len(self.judged) == 1 else 's'}"
-        return f"{count}{skipped}: predicted from their configuration alone, beside what was observed"
+        return f"{count}{skipped}: predictions from the configuration alone, compared with observations"
 
 
 def validate(
     places: Sequence[Path], *, listener: Listener | None = None, **options: Unpack[ValidateOptions]
 ) -> Validation:
-    """Simulate recorded jobs; `report` keeps the table as a page.
+    """Simulate recorded jobs and compare with what was observed.  `report`: HTML file to write the table to.
 
-    RecordingError: there are no recordings.  ScenarioError: the environment is none.
+    RecordingError: there are no recordings.  ScenarioError: the environment cannot be read.
     """
     listener, given = listener or Listener(), with_defaults(ValidateOptions, options)
     environment, everything, report = given["environment"], given["everything"], path_of(given["report"])
@@ -209,19 +215,22 @@ def validate(
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The parts that lead checkpoints of recordings, and of their simulations."""
+    """The result of `validate --explain`: the dominant part of each checkpoint, recorded and simulated."""
 
     recordings: tuple[SideBySide, ...]
-    skipped: tuple[str, ...]  # files that cannot be read or simulated, and why
+    skipped: tuple[str, ...]  # files that cannot be read or simulated, each with the reason
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """JSON-ready."""
+        """Return what `--json` prints."""
         return [asdict(recording) for recording in self.recordings]
 
 
 def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:
-    """Two simulations per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
+    """Compare the dominant part of recorded checkpoints with that of two simulations per recording.
+
+    RecordingError: there are no recordings.
+    """
     from sim.jobs.history.side_by_side import side_by_side
     from sim.model.schema.text import ScenarioError
     from sim.studies.cells import warm
@@ -247,7 +256,7 @@ def validate_explanations(places: Sequence[Path], *, listener: Listener | None =
 
 
 def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:
-    """Files, and those of folders.  RecordingError: there are none."""
+    """Return the given recordings and those of the given folders.  RecordingError: there are none."""
     paths = [file for place in places for file in recordings_in(place, listener.message)]
     if not paths:
         raise RecordingError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, places)) or 'nothing'}")
@@ -255,7 +264,7 @@ def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:
 
 
 def unit_of(quantity: str) -> str:
-    """The unit of a quantity of the table, such as "ms"."""
+    """Return the unit of a quantity in the table, e.g. "ms"."""
     return QUANTITIES[quantity.removesuffix(FIRST_SUFFIX)].unit
 
 

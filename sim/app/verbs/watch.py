@@ -1,4 +1,4 @@
-"""`watch`: a running job is looked at now and then, and its checkpoints are held to a forecast.  The folder is the memory."""
+"""`watch`: poll a running job and compare its checkpoints with a forecast.  All state is in the folder."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
 MAX_REQUESTS = 2000
-"""The most of one look.  A job of thirty vertices whose thirty checkpoints are all new takes half of them."""
+"""REST requests per poll.  A job of 30 vertices with 30 new checkpoints takes half of them."""
 LEAST_S = 30.0
-"""A look may last as long as the time between two looks, and so long in any case."""
+"""A poll may take as long as the polling interval, and at least this long."""
 MAX_EVENTS = 1000
-"""Events that are held in memory; the folder has all of them."""
+"""Events kept in memory; the folder has all of them."""
 RETRY_S = 900.0
-"""From a forecast that could not be made to the next attempt."""
+"""Time between a failed forecast and the next attempt."""
 PAGE_S = 300.0
-"""The page is drawn again after an event, and else so often."""
+"""Maximum time between two updates of the page; it is also updated after each event."""
 
 
 class WatchClock:
-    """The clock of a watch; tests have one that does not wait."""
+    """Clock of a watch.  Tests replace it by one that does not sleep."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 10**6
@@ -60,7 +60,7 @@ class WatchClock:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A watch that has ended: its events of this time, and the tables that its folder holds of all times."""
+    """The result of `watch`: the events since the command was started, and the tables of the folder since it was created."""
 
     folder: Path
     events: tuple[WatchEvent, ...]
@@ -88,10 +88,10 @@ class Watched:
 def watch(
     url: str, *, listener: Listener | None = None, clock: WatchClock | None = None, **options: Unpack[WatchOptions]
 ) -> Watched:
-    """Watch until `duration` is over, or it is interrupted.  Every event is a result for the listener.
+    """Watch until `duration` is over or the command is interrupted.  Each event is passed to `listener.result`.
 
-    RestError: the first look of a new folder gets no answer.  MemoryFileError: the folder is damaged.  OptionError: a
-    bad value.
+    RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError: an invalid
+    value.
     """
     listener, clock = listener or Listener(), clock or WatchClock()
     request = _Request.of(url, with_defaults(WatchOptions, options))
@@ -106,7 +106,7 @@ def watch(
         try:
             session.run()
         except KeyboardInterrupt:
-            raise Stopped(f"run the same command to resume: its state is in {request.folder}") from None
+            raise Stopped(f"the state is in {request.folder}; run the same command to resume") from None
         finally:
             session.close()
     return Watched(request.folder, tuple(session.events), verdict(session.watcher))
@@ -114,10 +114,10 @@ def watch(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is watched, and the options with their quantities in seconds and milliseconds."""
+    """The watched JobManager, and the options with parsed quantities."""
 
     url: str
-    options: WatchOptions  # all of them
+    options: WatchOptions  # with defaults filled in
     folder: Path
     every_s: float
     duration_s: float
@@ -126,34 +126,34 @@ class _Request:
 
     @classmethod
     def of(cls, url: str, options: WatchOptions) -> _Request:
-        """OptionError: a value is no quantity, or makes no sense."""
+        """Parse the options.  OptionError: a value is not a quantity, or out of range."""
         every_s = parsed("every", options["every"], parse_duration) / 1e9
         if every_s < 1:
-            raise OptionError("every", "expected 1 s or more: Flink renews what it shows every few seconds")
+            raise OptionError("every", "expected 1 s or more: Flink updates its REST responses every few seconds")
         duration, limit = options["duration"], options["limit"]
         duration_s = inf if duration is None else parsed("duration", duration, parse_duration) / 1e9
         limit_ms = None if limit is None else parsed("limit", limit, parse_duration) / 1e6
         if limit_ms is not None and limit_ms <= 0:
-            raise OptionError("limit", "expected more than nothing")
+            raise OptionError("limit", "expected more than 0 s")
         sample_s = parsed("sample", options["sample"], parse_duration) / 1e9
         folder = path_of(options["folder"]) or Path("watched") / _name(url)
         return cls(url, options, folder, every_s, duration_s, sample_s, limit_ms)
 
     @property
     def command(self) -> str:
-        """The command without what may be secret: headers, and credentials in the address."""
+        """Return the command without secrets: headers, and credentials in the address, are left out."""
         return command_line("watch", [str(Address(self.url))], WatchOptions, {**self.options, "folder": self.folder})
 
 
 def _name(url: str) -> str:
-    """``jobmanager-8081``: a folder for each address."""
+    """Return the default folder name of an address, e.g. ``jobmanager-8081``."""
     place = urlsplit(str(Address(url))).netloc
     return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
 
 
 @contextmanager
 def _listening(published: Published, listen: str) -> Iterator[str]:
-    from sim.jobs.watch.serving import serving  # its server is needed by few
+    from sim.jobs.watch.serving import serving  # imported here: only needed with --listen
 
     host, _, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -171,7 +171,7 @@ def _listening(published: Published, listen: str) -> Iterator[str]:
 
 
 class _Session:
-    """One process's part of a watch."""
+    """State of one running `watch` command."""
 
     def __init__(self, request: _Request, listener: Listener, clock: WatchClock, published: Published) -> None:
         self.request, self.listener, self.clock, self.published = request, listener, clock, published
@@ -179,16 +179,14 @@ class _Session:
         self.memory = Memory(request.folder)
         self.watcher = Watcher(WatchState(), request.limit_ms)
         self.requests = 0
-        # settings since [ms], and when their forecast could not be made
+        # begin of the job's current settings [ms], and when a forecast for them failed [ms]
         self.failed_forecast: tuple[int, int] | None = None
         self.drawn_ms = -(10**15)
         self.is_new = True
-        self.is_full = False  # the disk, at the last look
-
-    # ------------------------------------------------------------------------------------------ the folder
+        self.is_full = False  # the last attempt to write to the folder failed
 
     def resume(self) -> None:
-        """Take up the watch that the folder remembers."""
+        """Continue the watch whose state is in the folder, if there is one."""
         state = self.memory.open(self.clock.now_ms())
         if state is None:
             return
@@ -207,11 +205,10 @@ class _Session:
                 self.listener.warning(f"{self.request.folder / SCENARIO}: {error}; a new forecast is made")
                 course.forecast = None
         seen = sum(count for name, count in course.counts.items() if name.startswith("checkpoints"))
-        self.listener.message(f"goes on: {self.request.folder} knows {seen} checkpoints; {verdict(self.watcher)}")
-
-    # ------------------------------------------------------------------------------------------ looks
+        self.listener.message(f"resuming: {self.request.folder} has {seen} checkpoints; {verdict(self.watcher)}")
 
     def run(self) -> None:
+        """Poll until the duration is over."""
         begun_ms = self.clock.now_ms()
         while True:
             now_ms = self.clock.now_ms()
@@ -223,7 +220,7 @@ class _Session:
             self.clock.wait(max(0.0, (next_ms - self.clock.now_ms()) / 1e3))
 
     def look(self, now_ms: int) -> None:
-        """Look once, judge, keep and publish."""
+        """Poll the job once, compare with the forecast, and store and publish the result."""
         client = self._client(max(self.request.every_s, LEAST_S))
         begun_s = time.monotonic()
         rows: list[dict[str, Any]] = []
@@ -278,7 +275,11 @@ class _Session:
     def _answered(
         self, client: Client, now_ms: int, sample_s: float | None = None
     ) -> tuple[RestSnapshot, JobObservation]:
-        """`sample_s`: all is asked, as for an import; None: only what is new.  RestError, RecordingError: no look."""
+        """Fetch and parse the state of the job.
+
+        `sample_s`: time to sample metrics, to fetch all that an import needs; None: fetch only what is new.
+        RestError, RecordingError: the JobManager does not answer, or not as Flink does.
+        """
         course = self.watcher.course
         overview = client.get(JOBS, attempts=1 if course.away_ms is not None else 2)
         job = _watched(overview, self.request.options["job"], course.look, client.url)
@@ -291,19 +292,17 @@ class _Session:
         try:
             return snapshot, look_of(snapshot, now_ms, seen)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # answers that no Flink gives
+            # responses that Flink does not give
             raise RecordingError(f"{client.url}: {type(error).__name__}: {error}") from None
 
-    # ------------------------------------------------------------------------------------------ the forecast
-
     def _may_try_forecast(self, now_ms: int) -> bool:
-        """Whether none has failed lately for these settings: a redeployed job is another one."""
+        """Return True unless a forecast for the job's current settings failed in the last RETRY_S."""
         if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.course.held_from_ms:
             return True
         return now_ms - self.failed_forecast[1] >= 1e3 * RETRY_S
 
     def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
-        """Import the job and hold it to the forecast of that; returns (outcome, rows)."""
+        """Import the job and make its simulation the forecast.  Return (outcome of the poll, new checkpoint rows)."""
         client = self._client(self.request.sample_s + max(self.request.every_s, LEAST_S))
         rows: list[dict[str, Any]] = []
         watcher = self.watcher
@@ -313,7 +312,7 @@ class _Session:
             events, rows = watcher.looked(found, now_ms)
             self._tell(events)
             if watcher.course.look is None or not watcher.wants_forecast:
-                return "answered", rows  # the job changed meanwhile
+                return "answered", rows  # the job has changed since the poll
             imported = import_source(since(snapshot, watcher.course.held_from_ms), found.name, Listener())
             study = load(imported.save(self.request.folder / SCENARIO))
             self._tell(
@@ -332,9 +331,8 @@ class _Session:
             self.requests += client.requests
         return "answered", rows
 
-    # ------------------------------------------------------------------------------------------ what is told and kept
-
     def _tell(self, events: list[WatchEvent]) -> None:
+        """Pass events to the listener, and store them."""
         for event in events:
             self.events.append(event)
             self.listener.result(event)
@@ -353,17 +351,17 @@ class _Session:
             self._not_kept(error)
 
     def close(self) -> None:
-        """Leave the rows where other programs read them."""
+        """Write the remaining rows to the files that other programs read."""
         try:
             self.memory.close()
         except OSError as error:
             self._not_kept(error)
 
     def _not_kept(self, error: OSError) -> None:
-        """What is held in memory is written at the next look."""
+        """Warn once that the folder cannot be written.  Unwritten rows stay in memory until the next poll."""
         if not self.is_full:
             self.listener.warning(
-                f"cannot keep what was seen: {error.filename or self.request.folder}: {error.strerror}; tried at each look"
+                f"cannot write {error.filename or self.request.folder}: {error.strerror}; retrying at each poll"
             )
         self.is_full = True
 
@@ -383,7 +381,10 @@ class _Session:
 
 
 def _watched(overview: Any, job: str | None, known: JobObservation | None, url: str) -> str:
-    """The id of the job to look at: the known one while it runs, then one of its name.  RestError: there is none, or there are several."""
+    """Return the id of the job to watch: the known job while it runs, then a running job of the same name.
+
+    RestError: there is no such job, or there are several.
+    """
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     if known is not None:

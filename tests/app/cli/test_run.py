@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_made(ckptsim, tiny):
 
     assert done.exit_code == 2
     assert len(without_axes(done).splitlines()) == 1
-    assert f"cannot be made: {tiny} is a file" in done.stderr
+    assert f"cannot be created: {tiny} is a file" in done.stderr
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

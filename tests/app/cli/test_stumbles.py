@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_made_names_the_reason(tmp_path):
     with pytest.raises(OptionError, match=f"{tmp_path / 'file'} is a file"):
         writable_folder(tmp_path / "file" / "out")
     if os.path.isdir("/proc/self"):
-        with pytest.raises(OptionError, match="cannot be made in /proc: it takes no folders"):
+        with pytest.raises(OptionError, match="cannot be created in /proc: no folders can be created there"):
             writable_folder(Path("/proc/none/out"))
 
 

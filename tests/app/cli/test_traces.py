@@ -111,11 +111,11 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
     [
         (("read", "nowhere"), 3, "nowhere: no such file or folder"),
         (("read", "empty"), 3, "empty: no files of traces here"),
-        (("read", "file", "--out", "file"), 2, "--out: file cannot be made: file is a file"),
+        (("read", "file", "--out", "file"), 2, "--out: file cannot be created: file is a file"),
         (
             ("read", "file", "--out", "/proc/tables"),
             2,
-            "--out: /proc/tables cannot be made in /proc: it takes no folders",
+            "--out: /proc/tables cannot be created in /proc: no folders can be created there",
         ),
         (("read", "empty", "--format", "excel"), 2, "--format: expected node-intervals"),
         (("read", "empty", "--time", "when"), 2, "--value: say which column"),
