@@ -1,4 +1,4 @@
-"""Files: traces of others into typed tables and windows for sweeps, what may stand in scenarios, and what stands in result tables."""
+"""Python functions for files: traces, reports, the schema of scenarios, and the columns of result tables."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 def read_traces(
     folder: str | PathLike[str], tables: str | PathLike[str] = "tables", **options: Unpack[ReadTracesOptions]
 ) -> ReadTraces:
-    """Read CSV series, JSON of Prometheus and Grafana, arrivals, failures, recordings and logs into Parquet tables in the folder `tables`.
+    """Convert CSV series, Prometheus and Grafana JSON, arrivals, failures, recordings and logs to Parquet files in `tables`.
 
-    `counts` of the result has a row per trace and table with the `count` of its rows.  Rows that could not be used are of the kind
-    `quarantine`, with file, line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its
-    values are taken as.  `master`: "here" or a Spark cluster; by default here what is small.  ValueError: an impossible
-    choice, or nothing to read.
+    In the result, `counts` has a row per trace and table with the number of its rows (`count`).  Rows of kind
+    `quarantine` count invalid rows, with file, line and reason.  Rows of kind `note` say how a file was read: the unit of
+    its times and the meaning of its values.  `master`: "here", or a Spark master.
+
+    ValueError: an invalid option, or nothing to read.
     """
     return traces.read_traces(str(folder), str(tables), listener=Notebook(), **options)
 
@@ -36,19 +37,22 @@ def read_traces(
 def trace_windows(
     tables: str | PathLike[str], *, file: str | PathLike[str] | None = None, **options: Unpack[TraceWindowsOptions]
 ) -> TraceWindows:
-    """Cut tables of `read_traces` into windows with features: where each begins, its load, bursts and failures.
+    """Cut tables of `read_traces` into windows, each described by its start, load, bursts and failures.
 
-    `cut`: "time" (one after the other), "bursts" (the most bursty), "load" (one of each class) or "failures" (around them).
-    `file` keeps them as CSV, for ``windows: {file: ...}`` of a sweep.  ValueError: an impossible choice.
+    `cut`: "time" (consecutive windows), "bursts" (the most bursty), "load" (one per load class) or "failures" (around
+    failures).  `file`: CSV file to write, for ``windows: {file: ...}`` of a sweep.
+
+    ValueError: an invalid option.
     """
     return traces.cut_windows(str(tables), path_of(file), listener=Notebook(), **options)
 
 
 def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:
-    """Write results as one HTML file that needs no network.
+    """Write results as a self-contained HTML file.
 
-    `results`: a folder that `run`, `sweep` or `advise` kept; or a scenario or a sweep, which is run first and kept in ``runs``.
-    Raises FolderError (no results, a ValueError), ScenarioError.
+    `results`: a results folder; or a scenario or sweep file, which is run first and stored under ``runs``.
+
+    FolderError (a ValueError): no results.  ScenarioError: mistakes in the file.
     """
     from sim.app.verbs.pictures import write_report as write
 
@@ -56,7 +60,7 @@ def write_report(results: str | PathLike[str], file: str | PathLike[str], *, job
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:
-    """The JSON Schema of scenarios, or of files of sweeps (``sim.schema("sweep")``).  ValueError: of neither."""
+    """Return the JSON Schema of scenario files, or of sweep files (``sim.schema("sweep")``).  ValueError: another name."""
     from sim.model.schema.reference import schema_text
     from sim.studies.sweeps.design import SweepDocument
 
@@ -68,7 +72,10 @@ def schema(of: str = "scenario") -> dict[str, Any]:
 
 
 def columns() -> pd.DataFrame:
-    """A row per column of all result tables: `table`, `column`, `unit`, `meaning`; `results` and `runs` are of sweeps."""
+    """Return a row per column of all result tables: `table`, `column`, `unit`, `meaning`.
+
+    The tables `results` and `runs` are written by sweeps.
+    """
     from sim.studies.cells import described
 
     rows = [(table, *row) for table, found in described().items() for row in found]

@@ -1,4 +1,4 @@
-"""`import_job`, `explain_job`, `advise`, `watch` and `validate` from Python."""
+"""Python functions for real jobs: `import_job`, `explain_job`, `advise`, `watch` and `validate`."""
 
 from __future__ import annotations
 
@@ -34,30 +34,31 @@ if TYPE_CHECKING:
     from sim.app.verbs.pictures import WrittenReport
 
 
-# ---- A real job as a study: read off Flink's REST API, what was saved of it, logs, or a recording.
+# ---- Import and explanation.
 
 
 @dataclass(frozen=True, repr=False)
 class ImportedJob(importing.ImportedJob):
-    """An import for notebooks: the scenario of a real job, its UNKNOWN inputs, what is not modelled, and its backtest."""
+    """The result of `import_job`: the scenario of a real job, its UNKNOWN inputs, features not modelled, and its backtest."""
 
     @property
     def study(self) -> Study:
-        """The job as a study."""
+        """Return the scenario as a study."""
         return loads(self.text, self.name)
 
     def explain(self, checkpoint: int | None = None, *, verify: bool = False) -> Explanation:
-        """Why a checkpoint of the real job took as long as it did, from Flink's statistics; None: the slow ones of its history.
+        """Explain from Flink's statistics where a checkpoint of the real job spent its time.
 
-        `verify`: simulate the job as it is, and with what would help.
-        LookupError: there is no such checkpoint, or its statistics are not kept any more.
+        `checkpoint`: its id; None: the slow ones of the history.  `verify`: also simulate each suggested change.
+
+        LookupError: no such checkpoint, or Flink no longer has its statistics.
         """
         return explain_verb.explain_source(self.source, checkpoint, verify=verify)
 
     def report(
         self, file: str | PathLike[str], checkpoint: int | None = None, *, verify: bool = False
     ) -> WrittenReport:
-        """Write what `explain` says as one HTML file that needs no network.  Raises what `explain` raises."""
+        """Write the result of `explain` as a self-contained HTML file.  Raises the errors of `explain`."""
         from sim.app.verbs.pictures import report_source
 
         return report_source(self.source, Path(file), checkpoint, verify=verify, listener=Notebook())
@@ -77,10 +78,11 @@ class ImportedJob(importing.ImportedJob):
 def import_job(*sources: str | PathLike[str], progress: bool = True, **options: Unpack[ImportOptions]) -> ImportedJob:
     """Turn a real Flink job into a scenario.
 
-    `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved answers, an archive of a history server, logs of a
-    JobManager, or a recording.  `out`: the file to write; its history (checkpoints, residuals, backtest) is kept beside
-    it.  Raises RecordingError (not readable, or no scenario comes of it), OptionError (a ValueError: what does not go
-    together).
+    `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved REST responses, a history server
+    archive, JobManager logs, or a recording.  `out`: scenario file to write; the job's history (checkpoints, residuals,
+    backtest) is written next to it.
+
+    RecordingError: not readable, or no scenario can be made of it.  OptionError (a ValueError): options that conflict.
     """
     _need_sources("import_job", sources)
     found = importing.import_job(sources, listener=Notebook(show=progress), **options)
@@ -94,9 +96,9 @@ def explain_job(
     progress: bool = True,
     **options: Unpack[JobOptions],
 ) -> Explanation:
-    """Explain the checkpoints of a real job without an import: nothing is watched or simulated.
+    """Explain the checkpoints of a real job without an import: no metrics are sampled, and nothing is simulated.
 
-    The arguments are those of `import_job`.
+    `sources`: as for `import_job`.
     """
     _need_sources("explain_job", sources)
     given = with_defaults(JobOptions, options)
@@ -109,54 +111,57 @@ def _need_sources(caller: str, sources: Sequence[object]) -> None:
         raise TypeError(f"{caller} needs an address, a folder, or files")
 
 
-# ---- Predictions next to what real jobs did.
+# ---- Validation.
 
 
 @documented(ValidateOptions)
 def validate(*recordings: str | PathLike[str], progress: bool = True, **options: Unpack[ValidateOptions]) -> Validation:
-    """Simulate recorded jobs from their configuration alone and compare with what was observed.
+    """Simulate recorded jobs from their configuration alone, and compare with what was observed.
 
-    `recordings`: files, or folders of them.  RecordingError (a ValueError): there are no recordings.
+    `recordings`: files, or folders of recordings.  RecordingError (a ValueError): there are no recordings.
     """
     return validating.validate([Path(place) for place in recordings], listener=Notebook(show=progress), **options)
 
 
-# ---- A watch from Python.
+# ---- Watch.
 
 
 @documented(WatchJobOptions)
 def watch(url: str, out: str | PathLike[str], *, progress: bool = True, **options: Unpack[WatchJobOptions]) -> Watched:
-    """Watch a running job: look at it now and then, and hold its checkpoints to a forecast.
+    """Poll a running job and compare its checkpoints with a forecast.
 
-    `url`: its JobManager (``"http://jobmanager:8081"``).  `out`: the folder that is the memory of the watch; the same folder goes on.
-    Raises RestError (a new folder, and no answer), MemoryFileError (a damaged folder), OptionError (a ValueError: a bad
-    value).
+    `url`: the JobManager (``"http://jobmanager:8081"``).  `out`: folder for the state; a call with the same folder resumes.
+
+    RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError (a ValueError):
+    an invalid value.
     """
     return watch_verb(url, listener=Notebook(show=progress), folder=out, **options)
 
 
-# ---- A job and its limits in; protocol, interval and Flink configuration out.
+# ---- Advice.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Advice(Advised):
-    """An advice: the setting, its reasons, and how sure it is.  It shows itself as text and tables."""
+    """The result of `advise`: the recommended setting, its reasons and their confidence; displays as text and tables."""
 
     @property
     def study(self) -> Study:
-        """The job with the advised setting; without one, the job as it is."""
+        """Return the job with the recommended setting, or unchanged without a recommendation."""
         advised = {} if self.report.advised is None else dict(self.report.advised.point)
         return load(self.file, self.changes).with_(advised)
 
 
 @documented(AdviseOptions)
 def advise(source: Study | str | PathLike[str], *, progress: bool = True, **options: Unpack[AdviseOptions]) -> Advice:
-    """Try protocols and intervals on a job, undisturbed and with a failure, and choose a setting that keeps the limits.
+    """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets the limits.
 
-    `source`: a study of one combination, a scenario file, or what `import_job` reads.  Limits, each may be left out: `p99` of checkpoints
-    ("2 s"), `recovery` ("2 min"), `loss` of throughput ("3 %"), `visible` output of transactional sinks ("30 s").
-    At the `budget` or the time `within` the answer is given from what has run, and what is left out is listed.
-    Raises ScenarioError, OptionError (a UnitError: a limit that is none), RecordingError.
+    `source`: a study of one combination, a scenario file, or a source that `import_job` reads.  Limits, all optional:
+    `p99` of checkpoint durations ("2 s"), `recovery` time ("2 min"), `loss` of throughput ("3 %"), delay until output of
+    transactional sinks is `visible` ("30 s").  When the CPU `budget` or the time limit `within` is reached, the
+    recommendation is based on the finished runs, and skipped candidates are listed.
+
+    ScenarioError, RecordingError: the source cannot be read.  OptionError (a UnitError): an invalid limit.
     """
     job = _job(source) if isinstance(source, Study) else Path(source)
     advised = verbs_advise.advise(job, listener=Notebook(show=progress), **options)

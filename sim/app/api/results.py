@@ -1,4 +1,4 @@
-"""Results from Python: tables, plots, runs again, progress."""
+"""Results as Python objects: tables, plots, explanations, and progress in notebooks."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from sim.studies.run_folder import Runs
 
 
-# ---- Names that people try on our objects, and what has it here: an unknown attribute says so.
+# ---- Hints for attributes that users guess.
 
 
 class Guessed:
-    """An object that knows what is looked for under other names."""
+    """Base class whose AttributeError tells what to write instead of an attribute that users guess."""
 
     INSTEAD: ClassVar[Mapping[str, str]] = {}
-    """Name -> what to write."""
+    """Guessed attribute -> what to write instead."""
 
-    if not TYPE_CHECKING:  # a type checker shall know that they are not there
+    if not TYPE_CHECKING:  # type checkers must report unknown attributes
 
         def __getattr__(self, name: str) -> object:
             kind = type(self).__name__
@@ -60,16 +60,16 @@ class Guessed:
             raise AttributeError(f"'{kind}' object has no attribute '{name}'{remedy}", name=name, obj=self)
 
 
-# ---- How far the runs are: a line below the cell of a notebook, if it takes longer than two seconds.  Elsewhere nothing is shown.
+# ---- Progress: a line below a notebook's cell, if the work takes longer than two seconds. Nothing is shown elsewhere.
 
 PATIENCE_S = 2.0
 EVERY_S = 0.5
 MARK = {"ckptsim": "progress"}
-"""A mark in the metadata of the line: tools that keep notebooks leave it out."""
+"""Metadata of the line, by which tools that store notebooks can remove it."""
 
 
 class Notebook(Listener):
-    """The progress of a verb below a cell of a notebook.  Messages of the verb are in its result."""
+    """Listener that shows the progress of a verb below a notebook's cell.  Messages are not shown: results include them."""
 
     def __init__(self, *, show: bool = True) -> None:
         self._show = show
@@ -91,7 +91,10 @@ class Notebook(Listener):
 def watching(
     what: str, total_ns: int, count: int | None, *, show: bool = True, what_each: str = "runs"
 ) -> Iterator[Watch]:
-    """Yields a receiver of (finished items, simulated or spent time of all [ns]).  `count` None: the number is unknown."""
+    """Show progress.  Yield a function to call with (finished items, simulated or spent time of all [ns]).
+
+    `count`: number of items, or None if it is unknown.
+    """
     if not show or not _in_notebook():
         yield no_watch
         return
@@ -119,13 +122,13 @@ def watching(
 
 
 def line_of(what: str, done: str, share: float, passed_s: float) -> str:
-    """``p4: 3 of 12 runs, 25 %, 9 s left``; what is left is known once a little is done."""
+    """Return a line such as ``p4: 3 of 12 runs, 25 %, 9 s left``; the remaining time is given once 1 % is done."""
     left = f", {passed_s * (1 - share) / share:.0f} s left" if share > 0.01 else ""
     return f"{what}: {done}, {100 * min(share, 1.0):.0f} %{left}"
 
 
 def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this; a terminal with IPython is none."""
+    """Return True in a Jupyter kernel; False in a terminal, also with IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
@@ -136,27 +139,27 @@ def _display(line: dict[str, str]) -> Any:
     return display(line, raw=True, metadata=MARK, display_id=True)
 
 
-# ---- Pictures of results: axes in words with units, the same colours everywhere, told apart with any colour vision.
+# ---- Plots.
 
 
 class Plots:
-    """The pictures of results (``results.plot``).  Each method draws the first run of every strategy.  ValueError: nothing to draw."""
+    """Plots of results (``results.plot``).  Each method draws the first run of every strategy.  ValueError: nothing to draw."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
         self._runs = {name: found[0].tables for name, found in comparison.results.items()}
 
     def durations(self) -> Picture:
-        """A bar per checkpoint, stacked by the phases of its critical path; a panel per strategy."""
+        """Plot a bar per checkpoint, stacked by the phases of its critical path, with a panel per strategy."""
         drawn = phases(self._runs)
         if drawn is None:
-            raise ValueError("no checkpoint is over: there is nothing to draw")
+            raise ValueError("no checkpoint has finished: there is nothing to draw")
         return Picture(still(drawn), "durations of checkpoints by phase")
 
     def timeline(self, checkpoint: int | None = None, *, strategy: str | None = None) -> Picture:
-        """One checkpoint: what every subtask did between the trigger and its acknowledgement.
+        """Plot the phases of every subtask in one checkpoint, from the trigger to its acknowledgement.
 
-        By default the slowest of the first strategy.  KeyError: no such strategy or checkpoint.
+        The default is the slowest checkpoint of the first strategy.  KeyError: no such strategy or checkpoint.
         """
         name = self._strategy(strategy)
         rows, subtasks = self._runs[name]["checkpoints"], self._runs[name]["subtasks"]
@@ -171,23 +174,23 @@ class Plots:
         return Picture(still(drawn), f"checkpoint {number}")
 
     def parts(self) -> Picture:
-        """A bar per strategy: the parts of its median checkpoint."""
+        """Plot a bar per strategy with the parts of its median checkpoint."""
         return Picture(plot_phase_breakdown(self._comparison.strategies), "parts of the median checkpoint")
 
     def throughput(self) -> Picture:
-        """Records per second at the sinks, through time."""
+        """Plot records per second at the sinks over time."""
         return self._lines(QUANTITIES["throughput"])
 
     def lag(self) -> Picture:
-        """How far the sources are behind [s], through time."""
+        """Plot the lag of the sources [s] over time."""
         return self._lines(QUANTITIES["lag"])
 
     def in_flight(self) -> Picture:
-        """Data in queues [MB], through time."""
+        """Plot the data in queues [MB] over time."""
         return self._lines(QUANTITIES["in_flight"])
 
     def back_pressure(self) -> Picture:
-        """The share of its time that the most back-pressured vertex waits [%], through time."""
+        """Plot the back-pressure of the most back-pressured vertex [% of time] over time."""
         return self._lines(QUANTITIES["back_pressure"])
 
     def __repr__(self) -> str:
@@ -216,18 +219,20 @@ class Plots:
         return Picture(still(drawn), f"{quantity.title} through time")
 
 
-# ---- What can be asked of runs that take place again, to be watched closely: of a study before they are kept, and of its results.
+# ---- Explanations and timelines of studies and results.
 
 
 class RunAgain:
-    """Combinations of a scenario; the first replication of each is run again."""
+    """Base class for `explain` and `timeline`, which run the first replication of each combination again with observers."""
 
     def explain(
         self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False
     ) -> Explanation:
-        """Where the time of one checkpoint went, and why; by default of the median and the slowest, of every strategy.
+        """Explain where a checkpoint spent its time, and why.
 
-        `verify` simulates what each part would save.  The first replication is run again, watched closely, and not kept.
+        `checkpoint`: its id; None: the median and the slowest.  `strategy`: by default, all.  `verify`: simulate the effect
+        of removing each part.  The runs made for this are not stored.
+
         OptionError (a ValueError): no such strategy.  LookupError: no such checkpoint.
         """
         from sim.app.verbs.explain import explain_runs
@@ -236,9 +241,9 @@ class RunAgain:
 
     @documented(WindowOptions)
     def timeline(self, file: str | PathLike[str], **options: Unpack[WindowOptions]) -> WrittenTimeline:
-        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.
+        """Write the activity of every subtask, file and barrier as Trace Event JSON, for ui.perfetto.dev.
 
-        `strategy`: the first by default.  OptionError (a ValueError): no such strategy, or a window that shows nothing.
+        `strategy`: by default the first.  OptionError (a ValueError): no such strategy, or an empty window.
         """
         from sim.app.verbs.pictures import write_timeline
 
@@ -247,18 +252,18 @@ class RunAgain:
     @property
     @abstractmethod
     def _again(self) -> Runs:
-        """The combinations, to be run and watched."""
+        """Return the combinations, to be run with observers."""
 
 
-# ---- What a study gives: a table, a sentence, pictures, and the tables of all runs.
+# ---- Results of a study.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Results(Guessed, RunAgain):
-    """The results of a study: a strategy is a combination, and has a run per replication.
+    """The results of a study.  A strategy is a combination; it has a run per replication.
 
-    Tables have the columns `strategy` and `replication`, then those of `ckptsim schema --results`; times are ms, sizes
-    bytes.
+    Tables have the columns `strategy` and `replication`, then those that `ckptsim schema --results` lists; times are in
+    ms, sizes in bytes.
     """
 
     INSTEAD: ClassVar[Mapping[str, str]] = {
@@ -272,12 +277,12 @@ class Results(Guessed, RunAgain):
 
     comparison: Comparison
     assumptions: tuple[str, ...] = ()
-    compared: RunOutcome | None = None  # what `run` gave; None: of several studies
-    backtest: Backtest | None = None  # of one imported job: its history beside its simulation
+    compared: RunOutcome | None = None  # result of the verb `run`; None: several studies were compared
+    backtest: Backtest | None = None  # of an imported job
 
     @staticmethod
     def of(compared: RunOutcome) -> Results:
-        """The results of one study."""
+        """Return the results of one study."""
         from sim.app.report.results_page import assumptions
 
         request = compared.request
@@ -295,95 +300,101 @@ class Results(Guessed, RunAgain):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per strategy, after the warm-up; units are in the names of columns (`end_to_end_p50_ms`, `throughput_per_second`)."""
+        """Return a row per strategy, after the warm-up; column names have units (`end_to_end_p50_ms`)."""
         return self.comparison.table
 
     @property
     def verdict(self) -> str:
-        """The difference that decides, and its cause."""
+        """Return a sentence on the main difference between strategies, and its cause."""
         return self.comparison.verdict
 
     @property
     def errors(self) -> dict[str, str]:
-        """Strategy -> why it has no result."""
+        """Return {strategy: reason} for strategies without a result."""
         return self.comparison.errors
 
     @property
     def violations(self) -> dict[str, tuple[str, ...]]:
-        """Strategy -> stories of what its runs broke of what checkpoints promise."""
+        """Return {strategy: descriptions of the invariants that its runs violated}."""
         return self.comparison.violations
 
     @property
     def runs(self) -> dict[str, tuple[Result, ...]]:
-        """Strategy -> its runs, a replication each, with journal and manifest."""
+        """Return {strategy: runs}, a run per replication, with journal and manifest."""
         return self.comparison.results
 
     @property
     def deciding(self) -> pd.DataFrame:
-        """A row per assumption that decides: `key`, what is `assumed` and `tried`, what it `moves`, `before_ms` and `after_ms`."""
+        """Return a row per unspecified value that would change the results.
+
+        Columns: `key`, the `assumed` and the `tried` value, the quantity that it `moves`, `before_ms` and `after_ms`.
+        """
         import pandas as pd
 
         names = [field.name for field in fields(DecidingAssumption)]
-        return pd.DataFrame([asdict(own) for own in self.comparison.deciding], columns=names)
+        return pd.DataFrame([asdict(assumption) for assumption in self.comparison.deciding], columns=names)
 
     @property
     def checkpoints(self) -> pd.DataFrame:
-        """A row per checkpoint: `id`, `status`, `end_to_end_duration` [ms], `persisted_data` [bytes], ..."""
+        """Return a row per checkpoint: `id`, `status`, `end_to_end_duration` [ms], `persisted_data` [bytes], ..."""
         return self.frame("checkpoints")
 
     @property
     def subtasks(self) -> pd.DataFrame:
-        """A row per checkpoint and subtask: `start_delay`, `alignment_duration`, `sync_duration`, `async_duration` [ms], ..."""
+        """Return a row per checkpoint and subtask: `start_delay`, `alignment_duration`, `async_duration` [ms], ..."""
         return self.frame("subtasks")
 
     @property
     def tasks(self) -> pd.DataFrame:
-        """A row per subtask: totals of the run."""
+        """Return a row per subtask with totals of the run."""
         return self.frame("tasks")
 
     @property
     def series(self) -> pd.DataFrame:
-        """A row per second and vertex: rates, queues, back-pressure, lag."""
+        """Return a row per second and vertex: rates, queues, back-pressure, lag."""
         return self.frame("series")
 
     @property
     def commits(self) -> pd.DataFrame:
-        """A row per commit of a transactional sink."""
+        """Return a row per commit of a transactional sink."""
         return self.frame("commits")
 
     @property
     def recoveries(self) -> pd.DataFrame:
-        """A row per restart: what was lost, when the job ran again, when it had caught up."""
+        """Return a row per restart: lost work, when the job ran again, when it had caught up."""
         return self.frame("recoveries")
 
     @property
     def files(self) -> pd.DataFrame:
-        """A row per file of a snapshot."""
+        """Return a row per file of a snapshot."""
         return self.frame("files")
 
     @property
     def snapshots(self) -> pd.DataFrame:
-        """A row per snapshot that is kept at the end: what it depends on, what breaks with it."""
+        """Return a row per snapshot retained at the end: the snapshots it depends on, and those that depend on it."""
         return self.frame("snapshots")
 
     @property
     def restores(self) -> pd.DataFrame:
-        """A row per job instance that began from a snapshot."""
+        """Return a row per job instance that was restored from a snapshot."""
         return self.frame("restores")
 
     @property
     def path(self) -> pd.DataFrame:
-        """A row per part of the critical path of each checkpoint, times in ns."""
+        """Return a row per part of the critical path of each checkpoint, times in ns."""
         return self.frame("path")
 
     @property
     def requests(self) -> pd.DataFrame:
-        """A row per second in which an object store was asked for something, bytes among the counts."""
+        """Return a row per second with requests to an object store: counts by request, and bytes."""
         return self.frame("requests")
 
     @property
     def consequences(self) -> pd.DataFrame:
-        """A row per strategy: when output became visible, what failures cost, how the job ended; as texts.  Empty: nothing happened."""
+        """Return a row per strategy, as texts: when output became visible, the cost of failures, how the job ended.
+
+        Empty if there were no commits, failures or job end.
+        """
         import pandas as pd
 
         found = self.comparison.consequences_texts()
@@ -391,18 +402,18 @@ class Results(Guessed, RunAgain):
 
     @property
     def stored(self) -> dict[str, pd.DataFrame]:
-        """Planned restarts, what is in checkpoint storage at the end, which snapshot depends on which: title -> table of texts."""
+        """Return {title: table of texts}: planned restarts, content of checkpoint storage, dependencies of snapshots."""
         import pandas as pd
 
         return {part.title: pd.DataFrame(part.rows, columns=part.header) for part in self.comparison.stored}
 
     @property
     def plot(self) -> Plots:
-        """Pictures: ``results.plot.durations()``, ``results.plot.timeline(7)``."""
+        """Return the plots, e.g. ``results.plot.durations()``, ``results.plot.timeline(7)``."""
         return Plots(self.comparison)
 
     def frame(self, name: str) -> pd.DataFrame:
-        """A table of all runs, by its name in `ckptsim schema --results`."""
+        """Return a table of all runs, by its name in `ckptsim schema --results`."""
         import pandas as pd
 
         parts = []
@@ -416,7 +427,7 @@ class Results(Guessed, RunAgain):
         return pd.concat(full, ignore_index=True) if full else pd.DataFrame()
 
     def report(self, file: str | PathLike[str]) -> Path:
-        """Write everything as one HTML file that needs no network; returns the path."""
+        """Write the results as a self-contained HTML file, and return its path."""
         from sim.app.report.results_page import ReportedResults as Reported
         from sim.app.report.results_page import comparison_page
         from sim.app.verbs.findings import write_page
@@ -441,19 +452,19 @@ class Results(Guessed, RunAgain):
         return Path(file)
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Keep tables, journals, summary and picture in a folder, as `ckptsim run --out` does; returns it.
+        """Store tables, journals, summary and picture in a folder, as `ckptsim run --out` does, and return the folder.
 
         ValueError: the results are of several studies.
         """
         if self.compared is None:
-            raise ValueError("results of several studies are kept one by one: save each before they are compared")
+            raise ValueError("results of several studies cannot be saved together: save each before the comparison")
         from sim.app.verbs.run import keep_comparison
 
         keep_comparison(replace(self.compared, comparison=self.comparison), Path(folder))
         return Path(folder)
 
     def __getitem__(self, strategy: str) -> Results:
-        """The results of one strategy."""
+        """Return the results of one strategy."""
         if strategy not in self.runs:
             raise KeyError(f"{strategy!r}: there are {', '.join(self.strategies)}")
         return replace(self, comparison=replace(self.comparison, results={strategy: self.runs[strategy]}, errors={}))
@@ -462,7 +473,7 @@ class Results(Guessed, RunAgain):
         return iter(self.strategies)
 
     def __len__(self) -> int:
-        """The number of strategies."""
+        """Return the number of strategies."""
         return len(self.runs)
 
     def __repr__(self) -> str:
@@ -489,20 +500,20 @@ class Results(Guessed, RunAgain):
             paragraph(self.question)
             + rows
             + paragraph(self.verdict)
-            + "".join(paragraph(str(own)) for own in self.comparison.deciding)
+            + "".join(paragraph(str(assumption)) for assumption in self.comparison.deciding)
             + extra
             + "".join(map(paragraph, self._stories()))
         )
 
     @property
     def _again(self) -> Runs:
-        """The first replications, to be run again."""
+        """Return the first replications, to be run again with observers."""
         from sim.studies.run_folder import Runs
 
         return Runs(self.comparison.name, self.question, {name: runs[0].scenario for name, runs in self.runs.items()})
 
     def _stories(self) -> Iterator[str]:
-        """Violations and errors, first lines only."""
+        """Yield the first line of each error and violation."""
         broke = "a run broke what checkpoints promise"
         yield from (f"{name}: no result: {error.splitlines()[0]}" for name, error in self.errors.items())
         yield from (f"{name}: {broke}: {stories[0].splitlines()[0]}" for name, stories in self.violations.items())

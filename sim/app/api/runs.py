@@ -1,4 +1,4 @@
-"""`simulate`, `compare`, `sweep` and `diff` from Python."""
+"""Python functions that simulate: `simulate`, `compare`, `sweep` and `diff`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- Several studies or results side by side, under the names that they are given.
+# ---- Comparison of studies.
 
 
 def compare(
@@ -37,11 +37,12 @@ def compare(
     checks: bool = True,
     progress: bool = True,
 ) -> Results:
-    """Run studies side by side: ``sim.compare("job.yaml")``, ``sim.compare(study, changed)``, ``sim.compare({"today": a, "new": b})``.
+    """Run studies and compare them: ``sim.compare("job.yaml")`` or ``sim.compare({"today": a, "new": b})``.
 
-    Studies, files and results that are there already may be mixed; results are taken as they are.  Without names, those
-    of the studies are used, numbered where two are the same.  ValueError: nothing to compare.  TypeError: neither
-    study, results nor path.
+    Studies, scenario files and existing results may be mixed; results are not computed again.  Without names, those of
+    the studies are used, with a number if they are not unique.
+
+    ValueError: nothing to compare.  TypeError: neither study, results nor path.
     """
     named = _named(what)
     if not named:
@@ -58,9 +59,9 @@ def compare(
 
 
 def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks: bool = True) -> Result:
-    """One run of one combination: its tables, journal and manifest.
+    """Simulate one combination once, and return its tables, journal and manifest.
 
-    ValueError: the study has several combinations, or the engine is unknown.  TypeError: it is not a scenario.
+    ValueError: the study has several combinations, or the engine is unknown.  TypeError: not a scenario.
     """
     from sim.model.scenario import Scenario as Model
     from sim.runtime.simulate import simulate as run
@@ -93,7 +94,10 @@ def _name(given: object) -> str:
 
 
 def _together(done: Mapping[str, Results]) -> Results:
-    """One comparison, whose strategies begin with the given names; the history of a job stays if all have the same."""
+    """Combine results in one comparison; labels of strategies begin with the given names.
+
+    The backtest is kept if all results have the same one.
+    """
     runs: dict[str, tuple[Result, ...]] = {}
     baselines: dict[str, Result] = {}
     errors: dict[str, str] = {}
@@ -113,7 +117,7 @@ def _together(done: Mapping[str, Results]) -> Results:
     return Results(comparison, assumptions, backtest=next(iter(backtests.values())) if len(backtests) == 1 else None)
 
 
-# ---- Many runs and the answer to a question about them.
+# ---- Sweep.
 
 
 @documented(SweepOptions)
@@ -124,13 +128,13 @@ def sweep(
     progress: bool = True,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
-    """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``); a row each.
+    """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``).
 
-    Rows are kept in `folder` (``runs/<name>-<id>`` by default); a repeated call goes on there.  `jobs`: processes here;
-    `master`: a Spark cluster instead, with its settings in `conf`.  `racing`: try all settings of a sweep file in so many worlds, then go
-    on with possible winners.
+    Each cell has a row in `folder` (``runs/<name>-<id>`` by default); a repeated call resumes.  `jobs`: local processes;
+    `master`: a Spark master instead, with settings in `conf`.  `racing`: run all settings of a sweep file in this many
+    windows x seeds first, then only those that can still be best.
 
-    Raises ScenarioError, OptionError, TooManyFailuresError (more than `max_failures`).
+    ScenarioError, OptionError: mistakes in file or options.  TooManyFailuresError: more than `max_failures` cells failed.
     """
     options["changes"] = [*lines_of(options.get("changes", ())), *lists_of(axes or {})]
     request = _of_study(what, options) if isinstance(what, Study) else read_request(Path(what), **options)
@@ -138,7 +142,7 @@ def sweep(
 
 
 def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
-    """The study with the changes of the options."""
+    """Return the sweep of a study, with the changes that the options make."""
     given = with_defaults(SweepOptions, options)
     often, flink = given["replications"], given["flink"]
     deployed = [] if flink is None else [flink_change(Path(flink), study.origin.file)]
@@ -155,7 +159,7 @@ def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
     return read_request(study.origin.file, definition, **given)
 
 
-# ---- What differs between two scenarios, jobs or folders of results, and what that does to the answer.
+# ---- Diff.
 
 
 @documented(DiffOptions)
@@ -166,14 +170,16 @@ def diff(
     progress: bool = True,
     **options: Unpack[DiffOptions],
 ) -> Diff:
-    """Say what differs in the inputs of `a` and `b`, and which change accounts for how much of the difference of their answers.
+    """Compare the inputs of `a` and `b`, and their results.
 
-    Studies, scenario files, what `import_job` reads, or folders of `run`, `sweep`, `advise` or `watch`.
-    `folder` keeps the answer and all rows.  Raises ScenarioError, RecordingError, FolderError, OptionError (the two cannot be compared).
+    `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run`, `sweep`, `advise` or
+    `watch`.  `folder`: output folder for the answer and all rows.
+
+    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
     """
     return verb.diff(_given(a), _given(b), listener=Notebook(show=progress), **options)
 
 
 def _given(what: Study | str | PathLike[str]) -> Path | StudySource:
-    """A study with its changes and its chosen combination, or a place."""
+    """Return the source of a study, with its changes and chosen combination; or the path."""
     return replace(what.origin, changes=what.pinned) if isinstance(what, Study) else Path(what)

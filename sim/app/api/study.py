@@ -1,4 +1,4 @@
-"""Studies from Python."""
+"""Scenario files as Python objects: `Study`, `load` and `loads`."""
 
 from __future__ import annotations
 
@@ -30,21 +30,18 @@ if TYPE_CHECKING:
 
 
 def lists_of(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
-    """TypeError: the values of an axis are no list."""
+    """Return axes as ``key=[...]`` changes.  TypeError: the values of an axis are not a list."""
     if not isinstance(axes, Mapping):
         raise TypeError(f'axes: expected {{"checkpoint.interval": ["10 s", "30 s"]}}, not {type(axes).__name__}')
     for key, values in axes.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-            raise TypeError(f'axes: the values of {key} are no list: write {{"{key}": ["10 s", "30 s"]}}')
+            raise TypeError(f'axes: the values of {key} are not a list: write {{"{key}": ["10 s", "30 s"]}}')
     return [override(key, list(values)) for key, values in axes.items()]
-
-
-# ---- A scenario file as an object: its combinations, changes of it, and what can be asked about it.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Study(Guessed, RunAgain):
-    """A scenario file, with every combination of its lists.  `load` and `loads` make it; `with_` gives a changed one.
+    """A scenario file with every combination of its lists.  Created by `load` and `loads`; `with_` returns a changed copy.
 
     A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
     """
@@ -60,12 +57,12 @@ class Study(Guessed, RunAgain):
         "diff": "sim.diff(study, study.with_({'checkpoint.interval': '10 s'}))",
     }
 
-    origin: StudySource  # the text, where it stood, and what was changed
-    chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): only combinations that have all of these
+    origin: StudySource  # text, file and changes
+    chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): the study has only combinations with all of these
 
     @cached_property
     def read(self) -> Read:
-        """The study as the simulator has it: ``models`` are frozen values in ns and bytes."""
+        """Return the parsed and validated file, limited to the chosen combinations."""
         origin = self.origin
         file = str(origin.file) if origin.file.is_file() else None
         found = read(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=file)
@@ -75,22 +72,22 @@ class Study(Guessed, RunAgain):
 
     @property
     def models(self) -> tuple[Scenario, ...]:
-        """The scenarios as frozen dataclasses, times in ns and volumes in bytes."""
+        """Return the scenarios as frozen dataclasses, times in ns and sizes in bytes."""
         return self.read.scenarios
 
     @property
     def name(self) -> str:
-        """The name of the file and, of one combination, what tells it from the others: ``p4-severe: aligned``."""
+        """Return the name of the file, followed by the label if one combination is chosen: ``p4-severe: aligned``."""
         return f"{self.origin.name}: {self.labels[0]}" if self.chosen and len(self.models) == 1 else self.origin.name
 
     @property
     def question(self) -> str:
-        """The first comment of the file."""
+        """Return the first comment of the file."""
         return self.read.question
 
     @property
     def axes(self) -> dict[str, list[str]]:
-        """Key -> its values, of what the file lists."""
+        """Return {key: values} for each list in the file."""
         return {
             axis.name: list(dict.fromkeys(dict(model.axes)[axis.name] for model in self.models))
             for axis in self.read.axes
@@ -98,38 +95,39 @@ class Study(Guessed, RunAgain):
 
     @property
     def labels(self) -> list[str]:
-        """What tells the combinations apart, as in tables: ``["aligned", "unaligned"]``."""
+        """Return the labels of the combinations, as in tables: ``["aligned", "unaligned"]``."""
         return [label(model) for model in self.models]
 
     @property
     def scenarios(self) -> tuple[Study, ...]:
-        """Every combination as a study of its own."""
+        """Return each combination as a study."""
         return tuple(replace(self, chosen=model.axes) for model in self.models)
 
     @property
     def warnings(self) -> list[str]:
-        """What the reader of the file found strange, and what no recording has."""
+        """Return warnings about the file, and about values that no recording covers."""
         from sim.jobs.evidence.envelope import warning
 
         return [*map(str, self.read.warnings), *filter(None, [warning(self.models)])]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions: values marked UNKNOWN, values that no recording has, and how far an import is off its own history."""
+        """Return assumptions: values marked UNKNOWN, values that no recording covers, and the backtest of an import."""
         from sim.app.report.results_page import assumptions
 
         return assumptions(self.read, self.origin.text)
 
     @property
     def text(self) -> str:
-        """The YAML of the file; changes are not in it."""
+        """Return the YAML of the file, without changes."""
         return self.origin.text
 
     def with_(self, changes: Changes = (), /, **sections: Mapping[str, Any]) -> Study:
-        """The same with other values: ``study.with_({"checkpoint.interval": "10 s"})`` or ``study.with_(checkpoint={"interval": "10 s"})``.
+        """Return a copy with other values: ``study.with_({"checkpoint.interval": "10 s"})``.
 
-        A list of values is an axis.  Raises ScenarioError (what is wrong, with the key), TypeError (changes of another
-        form).
+        ``study.with_(checkpoint={"interval": "10 s"})`` does the same.  A list of values is an axis.
+
+        ScenarioError: an unknown key or invalid value.  TypeError: changes of another form.
         """
         lines = [
             *lines_of(changes),
@@ -140,28 +138,28 @@ class Study(Guessed, RunAgain):
             (axis, value) for axis, value in self.chosen if not any(f"{axis}.".startswith(f"{key}.") for key in keys)
         )
         changed = Study(replace(self.origin, changes=(*self.origin.changes, *lines)), kept)
-        _ = changed.read  # mistakes are told here, not at the first use
+        _ = changed.read  # raise errors here, not at the first use
         return changed
 
     @documented(RunOptions)
     def run(self, *, progress: bool = True, **options: Unpack[RunOptions]) -> Results:
-        """Simulate every combination, and the same job without checkpoints beside them.
+        """Simulate every combination, and the same job without checkpoints as a baseline.
 
-        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: by default one per core, and none for what is over at once.
-        A combination that breaks is in `errors`.
+        `folder`: output folder, as for `ckptsim run --out`.  `jobs`: processes; by default one per core, or none for short
+        runs.  A combination whose run fails is in `errors` of the results.
         """
         request = read_request(self.origin, self.read, self.pinned)
         return Results.of(run(request, listener=Notebook(show=progress), **options))
 
     def flink_configuration(self) -> str:
-        """Lines for config.yaml of Flink.  ValueError: the study has several combinations."""
+        """Return lines for Flink's config.yaml.  ValueError: the study has several combinations."""
         from sim.model.schema.flink_text import flink_text
 
         return flink_text(self.single("flink_configuration"))
 
     @property
     def pinned(self) -> tuple[str, ...]:
-        """``key=value``: the changes of this study, and the values of the chosen combination."""
+        """Return ``key=value`` changes: those of this study, and the values of the chosen combination."""
         reading = Reading(self.origin.name)
         plain = apply(compose(self.origin.text, reading), self.origin.changes, reading)
         apply_flink(plain, reading, self.origin.folder)
@@ -170,7 +168,7 @@ class Study(Guessed, RunAgain):
         return (*self.origin.changes, *lines_of(picked))
 
     def single(self, what: str) -> Scenario:
-        """The model of the only combination.  ValueError: there are several."""
+        """Return the model of the only combination.  ValueError: there are several.  `what`: caller, for the message."""
         if len(self.models) != 1:
             raise ValueError(
                 f"{what} takes one combination, and {self.name} has {len(self.models)}: choose one, e.g. {self._choice()}"
@@ -178,7 +176,7 @@ class Study(Guessed, RunAgain):
         return self.models[0]
 
     def __getitem__(self, which: str | int) -> Study:
-        """One combination, by its label or its place."""
+        """Return one combination, by label or index."""
         if isinstance(which, int):
             return self.scenarios[which]
         if which not in self.labels:
@@ -189,7 +187,7 @@ class Study(Guessed, RunAgain):
         return iter(self.scenarios)
 
     def __len__(self) -> int:
-        """The number of combinations."""
+        """Return the number of combinations."""
         return len(self.models)
 
     def __repr__(self) -> str:
@@ -200,7 +198,7 @@ class Study(Guessed, RunAgain):
         return paragraph(self.question) + table_html(*self._rows()) + preformatted(self._beginning())
 
     def _beginning(self) -> str:
-        """The beginning of a text."""
+        """Return the first lines of the file and all changes."""
         lines = self.origin.text.rstrip().splitlines()
         rest = [f"... and {len(lines) - MAX_ROWS} more lines"] if len(lines) > MAX_ROWS else []
         return "\n".join([*lines[:MAX_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
@@ -227,7 +225,7 @@ class Study(Guessed, RunAgain):
 
     @property
     def _again(self) -> Runs:
-        """The combinations, to be run and watched."""
+        """Return the combinations, to be run with observers."""
         from sim.studies.run_folder import Runs
 
         return Runs(self.name, self.question, dict(zip(self.labels, self.models, strict=True)))
@@ -237,11 +235,11 @@ class Study(Guessed, RunAgain):
 
 
 def load(file: str | PathLike[str], changes: Changes = (), *, flink: str | PathLike[str] | None = None) -> Study:
-    """Read a scenario file.  `changes`: ``{"checkpoint.interval": "10 s"}``, or lines as after `--set`.
+    """Read a scenario file.  `changes`: ``{"checkpoint.interval": "10 s"}``, or ``key=value`` lines as after `--set`.
 
-    `flink`: a file of Flink's configuration whose values are set instead: flink-conf.yaml, config.yaml or a FlinkDeployment.
+    `flink`: Flink configuration whose values override the file: flink-conf.yaml, config.yaml or a FlinkDeployment.
 
-    Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
+    ScenarioError: all mistakes in the file, with lines.  TypeError: changes of another form.  OSError: not readable.
     """
     if Path(file).is_dir():
         raise ScenarioError.of(file, _what_a_folder_is_for(Path(file)))
@@ -250,7 +248,7 @@ def load(file: str | PathLike[str], changes: Changes = (), *, flink: str | PathL
 
 
 def _what_a_folder_is_for(folder: Path) -> str:
-    """What to do with a folder of results instead, or that it is none."""
+    """Return a message for a folder that was given instead of a scenario file."""
     tables = sorted(path.name for path in folder.glob("*.parquet"))
     if not tables:
         return "is a folder; a scenario file (.yaml) was expected"
@@ -263,12 +261,12 @@ def _what_a_folder_is_for(folder: Path) -> str:
 
 
 def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:
-    """Read a scenario from text; traces it names are looked for in `folder`.  Raises what `load` raises."""
+    """Read a scenario from text.  Paths in it are relative to `folder`.  Raises the errors of `load`."""
     return _checked(Study(StudySource(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
 
 
 def study_of(what: object, changes: Changes = ()) -> Study:
-    """A study, or the file of one.  TypeError: neither."""
+    """Return a study, or read it from a path.  TypeError: neither."""
     if isinstance(what, Study):
         return what.with_(changes) if changes else what
     if isinstance(what, (str, PathLike)):
@@ -277,7 +275,7 @@ def study_of(what: object, changes: Changes = ()) -> Study:
 
 
 def _value(plain: Any, axis: Axis, chosen: str) -> Any:
-    """The value of an axis as the document has it."""
+    """Return the document's value of an axis for its chosen label."""
     return value_at(plain, (*axis.path, axis.values.index(chosen)))
 
 

@@ -1,7 +1,4 @@
-"""What `ckptsim init` writes: commented example files, a folder per example.
-
-The command `init` calls it.  It knows only its own files.
-"""
+"""The commented example files that `ckptsim init` writes, in a folder per example."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from importlib.resources import files
 __all__ = ["EXAMPLES", "contents", "main_file", "question"]
 
 EXAMPLES = ("first", "failures", "slow-nodes", "end-of-job", "sweep", "day")
-"""Simple ones first.  The folder of each has its name, and holds `NAME.yaml`, which is run, and what that reads."""
+"""Examples, simplest first.  The folder NAME holds the main file `NAME.yaml` and the files that it reads."""
 
 
 def contents(name: str) -> dict[str, str]:
-    """File -> text."""
+    """Return {file name: text} of an example."""
     found = {
         path.name: path.read_text(encoding="utf-8") for path in (files(__name__) / name).iterdir() if path.is_file()
     }
@@ -22,11 +19,11 @@ def contents(name: str) -> dict[str, str]:
 
 
 def main_file(name: str) -> tuple[str, str]:
-    """(verb, file): the command that answers the question of the example."""
+    """Return (verb, file): the command that runs the example."""
     text = contents(name)[f"{name}.yaml"]
     return ("sweep" if "\nscenario:" in text else "run"), f"{name}.yaml"
 
 
 def question(name: str) -> str:
-    """The first comment of the file that is run."""
+    """Return the first comment line of the main file."""
     return contents(name)[f"{name}.yaml"].partition("\n")[0].removeprefix("#").strip()

@@ -1,4 +1,4 @@
-"""Figures of reports: phases, waterfall, over time, one checkpoint."""
+"""Charts of reports: phases of checkpoints, waterfall, quantities over time, one checkpoint, and a job's history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sim.studies.comparison import Comparison
 
 
-# ---- The charts of a comparison: a panel per strategy on common axes, or a line per strategy; axes in words with units.
+# ---- Charts of a comparison: a panel per strategy on common axes, or a line per strategy.
 
 PHASES: dict[str, tuple[str, ...]] = {
     "behind data": ("queue",),
@@ -39,27 +39,29 @@ PHASES: dict[str, tuple[str, ...]] = {
     "asynchronous": ("async_queue", "async_work", "upload", "channel_state"),
     "messages": ("messages",),
 }
-"""Title of a phase -> kinds of wait in it."""
+"""Phase -> the kinds of wait that it includes."""
 PHASE_COLOURS = {phase: number for number, phase in enumerate(PHASES)}
 TIME = "time"
-"""Charts through the time of a run are zoomed and read together."""
+"""Name under which charts over the time of a run are linked: they are zoomed together."""
 LOG_SCALE_RATIO = 20.0
-"""What is larger by more than this factor hides the others: they have a scale of their own."""
+"""Values that differ by more than this factor are drawn on separate scales, or a logarithmic one."""
 _MAX_BARS = 150
-"""More checkpoints than that are drawn as their means over stretches of time."""
+"""If there are more checkpoints, each bar is the mean over a period of time."""
 
 
 def phase_of(part: str) -> str:
-    """The phase of a part of a critical path; writing _metadata is one of messages."""
+    """Return the phase of a part of a critical path; parts that no phase includes, such as writing _metadata, are messages."""
     kind = PARTS.get(part, "messages")
     return next(phase for phase, kinds in PHASES.items() if kind in kinds)
 
 
 def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | None:
-    """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy.  None: no checkpoint is over.
+    """Chart checkpoint durations, stacked by phase of the critical path, with a panel per strategy.
 
-    Panels share one scale.  One whose bars would not be seen on it has its own, in milliseconds, and says so.  A first
-    upload would hide all others: the title of its panel says how long it took.  `end_s`: where the axis of time ends.
+    Panels share one scale, except those with much smaller values: their scale is in milliseconds, as their title says.
+    First uploads are not drawn, because they would dwarf the other bars; the title gives their duration.
+
+    `end_s`: end of the time axis.  Returns None if no checkpoint has finished.
     """
     stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
     if not stacks:
@@ -87,7 +89,7 @@ def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | No
 
 
 def _bars(panel: int, stack: pd.DataFrame, scale: float) -> Iterator[dict[str, Any]]:
-    """A bar per checkpoint, each phase upon the one before."""
+    """Yield the marks of one panel: a stacked bar per checkpoint."""
     places = stack.index.to_numpy(dtype=float)
     half = 0.4 * float(np.diff(places).min()) if len(places) > 1 else 0.5
     for place, (_, row) in zip(places, stack.iterrows(), strict=True):
@@ -118,9 +120,10 @@ def lines(
     warmup_s: float = 0.0,
     end_s: float | None = None,
 ) -> Chart:
-    """A line per strategy through time; those that are identical are one line.  Failures are vertical lines, triggers ticks below.
+    """Chart a quantity over time with a line per strategy; identical curves share a line.
 
-    Curves that are far lower than others have a panel, and a scale, of their own.
+    Failures are vertical lines, triggers are ticks at the bottom.  Curves with much smaller values are in a separate
+    panel with its own scale.
     """
     distinct = group_identical_curves(curves)
     titles = {name: " = ".join(names) + (" (identical)" if len(names) > 1 else "") for name, names in distinct.items()}
@@ -158,7 +161,7 @@ def lines(
 
 
 def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]]:
-    """Names whose largest values can be seen on one scale, and the largest of them; those that are always zero are with the lowest."""
+    """Group curves by scale.  Yield (names, maximum) per group, largest first; curves that are always 0 are in the last."""
     left = dict(most)
     while left:
         highest = max(left.values())
@@ -170,7 +173,7 @@ def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]
 
 
 def _stack(tables: Tables) -> pd.DataFrame:
-    """By time of the trigger [s]: seconds per phase, without first uploads and checkpoints under way."""
+    """Return seconds per phase of finished checkpoints (none in progress), indexed by the time of the trigger [s]; without first uploads."""
     import pandas as pd
 
     kinds = {kind: phase for phase, kinds in PHASES.items() for kind in kinds}
@@ -196,20 +199,20 @@ def _first_upload(tables: Tables) -> str:
     return "" if durations.empty else f" (not drawn: first upload, {ms_text(float(durations.iloc[0]))})"
 
 
-# ---- The critical path of one checkpoint as a chart: a bar per part, from the trigger to the last acknowledgement.
+# ---- The critical path of one checkpoint: a bar per part, from the trigger to the last acknowledgement.
 
 _IN_MS = 1e9
-"""A shorter path [ns] is drawn in milliseconds."""
+"""Paths shorter than this [ns] are drawn in milliseconds, others in seconds."""
 
 
 def time_axis(longest_ns: float) -> tuple[ChartAxis, float]:
-    """An axis since the trigger, and the ns of its unit."""
+    """Return an axis of the time since the trigger, and its unit in ns."""
     unit_ns, word = (1e6, "milliseconds") if longest_ns < _IN_MS else (1e9, "seconds")
     return ChartAxis(f"{word} since the trigger", low=0.0, high=max(longest_ns, 1) / unit_ns), unit_ns
 
 
 def waterfall(account: Account) -> Chart:
-    """An account with lines.  What comes after the last acknowledgement is not drawn."""
+    """Chart the critical path of an explained checkpoint up to the last acknowledgement."""
     begin_ns = account.path.begin_ns
     x, unit_ns = time_axis(account.path.duration_ns)
     names = [
@@ -231,20 +234,20 @@ def waterfall(account: Account) -> Chart:
     return chart(marks, [Panel("", x, ChartAxis(names=tuple(names)))], colours=PHASE_COLOURS)
 
 
-# ---- What is drawn through time: throughput, lag, data in flight, back-pressure; a curve per strategy.
+# ---- Quantities over time, a curve per strategy.
 
 _MAX_TRIGGERS = 200
 
 
 class PlottedQuantity(NamedTuple):
-    """A quantity that is drawn through time."""
+    """A quantity that is drawn over time."""
 
     title: str
-    unit: str  # in words, for the axis
-    column: str  # of the table `series`
-    scale: float  # the column is divided by it
-    how: str  # vertices are added up, or the largest counts
-    at_sinks: bool = False
+    unit: str  # label of the axis
+    column: str  # column of the table `series`
+    scale: float  # divisor that converts the column to `unit`
+    how: str  # aggregation over vertices: "sum" or "max"
+    at_sinks: bool = False  # aggregate sinks only
 
 
 QUANTITIES = {
@@ -260,26 +263,26 @@ QUANTITIES = {
 
 
 def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd.Series[float]]:
-    """Strategy -> the quantity by time [s], of its first run; strategies without samples are left out."""
+    """Return the quantity by time [s] in the first run of each strategy; strategies without samples are omitted."""
     tables = {name: found[0].tables["series"] for name, found in comparison.results.items()}
     sinks = _sinks(comparison) if quantity.at_sinks else None
     return {name: _curve(rows, quantity, sinks) for name, rows in tables.items() if len(rows)}
 
 
 def failures_s(runs: Mapping[str, Tables]) -> list[float]:
-    """Times of failures; planned restarts are none."""
+    """Return the times of failures [s], without planned restarts."""
     rows = (tables["recoveries"] for tables in runs.values())
     return sorted({at_ms / 1e3 for own in rows for at_ms in own.loc[~own["kind"].isin(PLANNED_RESTARTS), "failed"]})
 
 
 def triggers_s(runs: Mapping[str, Tables]) -> list[float]:
-    """Triggers of the first strategy; empty: too many to draw."""
+    """Return the trigger times [s] of the first strategy, or [] if there are too many to draw."""
     first = next(iter(runs.values()))["checkpoints"]
     return list(first["trigger_timestamp"] / 1e3) if len(first) <= _MAX_TRIGGERS else []
 
 
 def end_s(runs: Mapping[str, Tables]) -> float | None:
-    """Where a common axis of time ends.  None: there are no samples."""
+    """Return the time of the last sample [s], or None without samples."""
     return max(
         (float(tables["series"]["time"].max()) for tables in runs.values() if len(tables["series"])), default=None
     )
@@ -299,7 +302,7 @@ def _curve(rows: pd.DataFrame, quantity: PlottedQuantity, vertices: list[str] | 
     return curve
 
 
-# ---- One checkpoint as a chart: the job, what every subtask did between the trigger and its acknowledgement, and a slider through it.
+# ---- One checkpoint: the job graph, a bar per subtask from the trigger to its acknowledgement, and a time slider.
 
 _PHASES = {
     "behind data": ("first", "until its first barrier"),
@@ -308,24 +311,27 @@ _PHASES = {
     "synchronous": ("synced", "synchronous"),
     "asynchronous": ("written", "asynchronous"),
 }
-"""Phase whose colour it has -> (column where it ends, its name)."""
+"""Phase, which gives the colour -> (column with the end of the bar, label)."""
 _MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
 MAX_ROWS = 40
 MAX_BROWSED_SUBTASKS = 400
-"""Subtasks of a checkpoint that a browser moves through."""
+"""Maximum subtasks of a checkpoint with a time slider."""
 
 
 class SampledQueues(NamedTuple):
-    """What was in the queues, as it was sampled."""
+    """Samples of queue sizes during a checkpoint."""
 
-    at_ms: Sequence[float]  # since the trigger, in order
-    texts: Sequence[Sequence[str]]  # by sample, then by vertex of the graph
+    at_ms: Sequence[float]  # time of each sample since the trigger, ascending
+    texts: Sequence[Sequence[str]]  # texts[sample][vertex of the graph]
 
 
 def one_checkpoint(
     subtasks: pd.DataFrame, title: str, graph: JobGraph | None = None, queues: SampledQueues | None = None
 ) -> Chart:
-    """`subtasks`: the rows of one checkpoint.  Of many subtasks the slowest are drawn.  `graph`: the job, to be drawn above."""
+    """Chart the subtasks of one checkpoint; if there are more than MAX_ROWS, only the slowest.
+
+    `subtasks`: rows of the table `subtasks`.  `graph`: the job graph, drawn above with a time slider.
+    """
     done = _with_moments(subtasks[subtasks["status"] == "completed"])
     rows = done.nlargest(MAX_ROWS, "acknowledged").sort_index()
     names = [f"{vertex}[{index}]" for vertex, index in zip(rows["vertex"], rows["index"], strict=True)]
@@ -345,7 +351,7 @@ def one_checkpoint(
 
 
 def vertex_notes(subtasks: pd.DataFrame, vertex: str) -> Iterator[str]:
-    """What a checkpoint was at a vertex: its slowest subtask, and the bytes of all."""
+    """Yield a line on a checkpoint of a vertex: wait and snapshot time of the slowest subtask, and the bytes of all."""
     rows = _with_moments(subtasks[(subtasks["vertex"] == vertex) & (subtasks["status"] == "completed")])
     if rows.empty:
         return
@@ -356,9 +362,9 @@ def vertex_notes(subtasks: pd.DataFrame, vertex: str) -> Iterator[str]:
 
 
 def _with_moments(rows: pd.DataFrame) -> pd.DataFrame:
-    """When each subtask reached each stage [ms after the trigger].
+    """Add columns with the time at which each subtask finished each phase [ms after the trigger].
 
-    An unaligned alignment goes on beside the later phases: only what lies before them is a wait.
+    An unaligned alignment overlaps with the later phases; only the time before them counts as alignment.
     """
     spent = rows["start_delay"] + rows["x_pre_barrier"] + rows["sync_duration"] + rows["async_duration"]
     aligning = (rows["end_to_end_duration"] - spent).clip(lower=0).clip(upper=rows["alignment_duration"])
@@ -392,7 +398,7 @@ def _checkpoint_bars(rows: pd.DataFrame, names: Sequence[str], unit_ms: float, p
 
 
 def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, unit_ms: float) -> dict[str, Any]:
-    """What a browser needs to say where everything is at a moment; times are ms since the trigger."""
+    """Return the data from which the browser draws the state at any moment; times are ms since the trigger."""
     number = {vertex.name: place for place, vertex in enumerate(graph.vertices)}
     rows = [row for row in done.to_dict("records") if row["vertex"] in number]
     rows.sort(key=lambda row: (number[row["vertex"]], row["index"]))
@@ -426,11 +432,11 @@ def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, un
     }
 
 
-# ---- The history of an imported job beside its simulation: what `import` compared, as a block of a page.
+# ---- The backtest of an imported job.
 
 
 def history(backtest: Backtest) -> Block:
-    """Quantiles of the history and of the simulation, quantity by quantity."""
+    """Return a block that compares quantiles of the observed history and the simulation, by quantity."""
     header = [
         "",
         "observed p50",
@@ -449,7 +455,7 @@ def history(backtest: Backtest) -> Block:
         header, rows = header[:-1], [row[:-1] for row in rows]
     sentence = verdict(backtest)
     return Block(
-        "The job as it is, beside its history",
+        "The unchanged job, compared with its history",
         f"{sentence[0].upper()}{sentence[1:]}. {_causes(backtest)}".strip(),
         TextTable("", header, rows),
         chart=spans(backtest),
@@ -465,11 +471,11 @@ def title(row: ComparedQuantity) -> str:
 
 
 _ROW = 40.0
-"""Pixels: a row has two lines."""
+"""Height of a row in pixels: it has two lines."""
 
 
 def spans(backtest: Backtest) -> Chart | None:
-    """A line per quantity and side.  None: the history has no durations."""
+    """Chart durations from the median to the longest, observed and predicted.  Returns None if there are no durations."""
     rows = [row for row in backtest.compared if of_history()[row.quantity][0].kind == "duration" and row.observed.count]
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""A job as a graph in a chart: a box per vertex below those that it reads, shaded by back-pressure, with what is known of it."""
+"""Job graphs in charts: a box per vertex with notes, shaded by back-pressure, below the vertices that it reads."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from sim.plane.spec import Ship, targets
 from sim.results.charts import INK, ChartAxis, Panel
 
 _LINE, _AROUND, _GAP = 15.0, 12.0, 26.0
-"""Pixels: a line of words, what is around them, and between two rows of boxes."""
+"""Pixels: height of a line of text, padding of a box, and gap between two rows of boxes."""
 NODES = "vertex, darker for more back-pressure"
 EDGES = "exchange"
 
 
 @dataclass(frozen=True, slots=True)
 class GraphVertex:
-    """A vertex of a drawn job."""
+    """A vertex of a job graph."""
 
     name: str
     parallelism: int
     notes: tuple[str, ...] = ()  # a line each
-    back_pressured: float | None = None  # share of its time; None: not known
+    back_pressured: float | None = None  # share of time in [0, 1]; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """An exchange of a drawn job."""
+    """An edge of a job graph."""
 
     upstream: str
     downstream: str
-    ship: str  # a name of SHIPPING, in small or capital letters
+    ship: str  # a key of SHIPPING in any case
 
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """A job to draw: its vertices, upstream first."""
+    """A job graph; vertices are in topological order."""
 
     vertices: tuple[GraphVertex, ...]
     edges: tuple[GraphEdge, ...]
 
     def layers(self) -> list[list[int]]:
-        """Numbers of vertices by row: each stands below all that it reads."""
+        """Return the vertex indices of each row; a vertex is below all vertices that it reads."""
         number = {vertex.name: place for place, vertex in enumerate(self.vertices)}
         row = [0] * len(self.vertices)
         for place, vertex in enumerate(self.vertices):
@@ -56,7 +56,7 @@ class JobGraph:
         return [[place for place, at in enumerate(row) if at == layer] for layer in range(max(row, default=-1) + 1)]
 
     def writers(self, vertex: str, index: int) -> Iterator[tuple[str, range]]:
-        """The subtasks that a subtask reads, by vertex."""
+        """Yield (upstream vertex, range of its subtasks) that a subtask reads."""
         parallelism = {row.name: row.parallelism for row in self.vertices}
         for edge in self.edges:
             if edge.downstream != vertex or edge.upstream not in parallelism:
@@ -70,7 +70,7 @@ class JobGraph:
 
 
 def places(graph: JobGraph) -> list[dict[str, float]]:
-    """The box of each vertex: left and width are shares of the panel, top and bottom pixels from its lower edge."""
+    """Return the box of each vertex: x and width as shares of the panel width, top and bottom in pixels from its lower edge."""
     found: dict[int, dict[str, float]] = {}
     layers = graph.layers()
     top = graph_height(graph)
@@ -104,7 +104,7 @@ def graph_panel(graph: JobGraph, title: str) -> Panel:
 
 
 def graph_marks(graph: JobGraph, panel: int = 0) -> Iterator[dict[str, Any]]:
-    """Edges first: boxes stand on them."""
+    """Yield the marks of a job graph; edges first, so that boxes cover their ends."""
     boxes = places(graph)
     number = {vertex.name: place for place, vertex in enumerate(graph.vertices)}
     for edge in graph.edges:

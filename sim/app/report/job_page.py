@@ -1,4 +1,4 @@
-"""The page of a real job, with its checkpoints."""
+"""The page about checkpoints of a real job, and the blocks about single checkpoints on the page of simulated results."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from sim.studies.comparison import Comparison
 
 
-# ---- The slowest checkpoint of each simulated strategy, to move through: the job, its barriers, its queues, who waits for whom.
+# ---- The slowest checkpoint of each simulated strategy, with a time slider.
 
 _MAX_STRATEGIES = 3
-"""Strategies; of more, the first are shown."""
+"""Maximum strategies shown; the first ones."""
 
 
 def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
-    """A block per strategy that has a checkpoint with two acknowledgements."""
+    """Yield a block on the slowest checkpoint of each strategy that has a completed periodic checkpoint."""
     for name, results in list(comparison.results.items())[:_MAX_STRATEGIES]:
         tables = results[0].tables
         rows = tables["checkpoints"]
         done = rows[is_periodic(rows) & (rows["status"] == "COMPLETED") & rows["id"].isin(tables["subtasks"]["id"])]
         if "x_job" in rows and len(rows["x_job"].unique()) > 1:
-            done = done.iloc[:0]  # numbers of several jobs are the same
+            done = done.iloc[:0]  # several jobs use the same checkpoint ids
         if done.empty:
             continue
         slowest = done.nlargest(1, "end_to_end_duration").iloc[0]
@@ -60,8 +60,8 @@ def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
         queues = _queues(tables["series"], graph, float(slowest["trigger_timestamp"]), took_ms)
         title = f"Checkpoint {number} ({name}), {ms_text(took_ms)}"
         caption = (
-            f"{title}: the job, darker for more back-pressure in the mean of the run; below, what each subtask did. "
-            "Of each vertex its slowest subtask, and what all stored."
+            f"{title}. Above, the job graph: darker vertices have more back-pressure (mean of the run); times are of a vertex's slowest "
+            "subtask, sizes of all its subtasks. Below, a bar per subtask."
         )
         drawn = one_checkpoint(subtasks, title, graph, queues)
         yield Block(f"The slowest checkpoint, {name}", chart=drawn, caption=caption)
@@ -88,7 +88,7 @@ def _graph(job: Job, tables: Tables, subtasks: pd.DataFrame) -> JobGraph:
 
 
 def _queues(series: pd.DataFrame, graph: JobGraph, trigger_ms: float, took_ms: float) -> SampledQueues | None:
-    """Samples of the checkpoint's time, and the last one before.  None: there are none."""
+    """Return the queue samples during the checkpoint and the last one before it, or None without samples."""
     at_ms = [1e3 * float(time) - trigger_ms for time in sorted(set(series["time"]))]
     first = max((place for place, at in enumerate(at_ms) if at <= 0), default=0)
     inside = [at for at in at_ms[first:] if at <= took_ms]
@@ -105,14 +105,17 @@ def _queues(series: pd.DataFrame, graph: JobGraph, trigger_ms: float, took_ms: f
     return SampledQueues(inside, [[texts.get((time, vertex.name), "") for vertex in graph.vertices] for time in times])
 
 
-# ---- The answer about a real job's checkpoints as a page: the same sentences, the same waterfall as for simulated ones.
+# ---- The page about checkpoints of a real job, with the same sentences and charts as for simulated checkpoints.
 
 _MAX_ROWS = 12
-"""The table of slow checkpoints has no more rows."""
+"""Maximum slow, and maximum failed, checkpoints in the table."""
 
 
 def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str = "", made: str = "") -> Page:
-    """`helped`: what was simulated besides."""
+    """Return the page of an answer.
+
+    `helped`: blocks on simulated changes.  `command`: the command that repeats the answer.  `made`: version and date.
+    """
     history, number = answer.history, answer.asked_for
     name = one_line(history.name, 60)
     page_title = f"Checkpoints of {name}" if number is None else f"Checkpoint {number} of {name}"
@@ -131,7 +134,7 @@ def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str =
 
 
 def _longest(answer: HistoryAnswer) -> Account | None:
-    """The account that the verdict has: what was asked for, or the slowest.  None: no path is known."""
+    """Return the explanation that the verdict is about: the last one with a known critical path, or None."""
     return next((explained for explained in reversed(answer.accounts) if explained.lines), None)
 
 
@@ -157,11 +160,8 @@ def _blocks(answer: HistoryAnswer, longest: Account | None) -> Iterator[Block]:
         yield _common(answer.in_common)
 
 
-# ------------------------------------------------------------------------------------------ all of them
-
-
 def _all_checkpoints(history: History) -> Iterator[Block]:
-    """A bar per checkpoint whose subtasks are known, stacked by phase."""
+    """Yield a chart of all checkpoints with subtask statistics, stacked by phase."""
     import pandas as pd
 
     points = [point for point in history.detailed if point.end_to_end_duration >= 0]
@@ -212,9 +212,6 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
         ]
 
 
-# ------------------------------------------------------------------------------------------ one
-
-
 def _explained_checkpoint(history: History, explained: Account, *, is_verdict: bool) -> Iterator[Block]:
     point = history.checkpoint(explained.stats.number)
     if point is None:
@@ -241,9 +238,9 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
             f"Through checkpoint {point.id}",
             chart=drawn,
             caption=(
-                f"Checkpoint {point.id}: the job, of each vertex its slowest subtask and what all stored, darker for more "
-                "back-pressure; below, what each subtask did. Flink reports a subtask's first and last barrier: those between them are drawn "
-                "in the order of leaving."
+                f"Checkpoint {point.id}. Above, the job graph: darker vertices have more back-pressure; times are of a vertex's slowest "
+                "subtask, sizes of all its subtasks. Below, a bar per subtask. Flink reports only the first and last barrier of a subtask; "
+                "the others are drawn in the order in which they were sent."
             ),
         )
 
@@ -254,7 +251,7 @@ def _in_words(explained: Account) -> str:
 
 
 def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
-    """The subtasks of a checkpoint, with the columns of simulated ones.  None: fewer than two acknowledged."""
+    """Return the subtasks of a checkpoint with the columns of the table `subtasks`, or None if fewer than two acknowledged."""
     import pandas as pd
 
     found = moments(history, point)
@@ -295,9 +292,6 @@ def _graph_of_job(history: History, subtasks: pd.DataFrame) -> JobGraph:
     return JobGraph(tuple(vertices), tuple(dict.fromkeys(edges)))
 
 
-# ------------------------------------------------------------------------------------------ several
-
-
 def _where_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
     is_compared = answer.asked_for is not None or bool(answer.split.slow)
     for row in answer.profile:
@@ -321,5 +315,5 @@ def _common(found: InCommon) -> Block:
 
 
 def _flat(text: str) -> str:
-    """A page breaks lines itself."""
+    """Return the text without line breaks."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Pages of results: comparisons, sweeps, advice."""
+"""Pages of stored results: comparisons by `run`, and answers of `sweep`, `advise` and `diff`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from sim.app.report.figures import PlottedQuantity
 
 
-# ---- A comparison -> its page: table, durations by phase, throughput and lag through time, in-flight data, what failures cost.
+# ---- The page of a comparison.
 
 
 def comparison_page(results: ReportedResults) -> Page:
@@ -146,37 +146,41 @@ def _phases_caption(comparison: Comparison) -> str:
 
 
 def _turned(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """A column per strategy: a phone is narrow."""
+    """Transpose a table, so that each strategy has a column: pages are read on narrow screens too."""
     columns = [list(column) for column in zip(header, *rows, strict=True)]
     return ["", *columns[0][1:]], columns[1:]
 
 
-# ---- Results for a report: read from the folder of `ckptsim run`, or of a study that has just been run.
+# ---- Results of `run` for a page, read from their folder.
 
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedResults:
-    """The results of `run`, for a report."""
+    """The results of `run`, for a page."""
 
     comparison: Comparison
     assumptions: tuple[str, ...]
-    command: str  # makes them again
-    violations: dict[str, str]  # by strategy: the first story of what its runs broke
-    backtest: Backtest | None = None  # of an imported job: its history beside its simulation
-    findings: tuple[str, ...] = ()  # what was known of the job before it ran
-    notes: tuple[str, ...] = ()  # how the numbers were made
-    outcomes: tuple[str, ...] = ()  # what else came of it
-    errors: dict[str, str] = field(default_factory=dict)  # by strategy: why it has no result
-    made: str = ""  # by which version, when
+    command: str  # the command that repeats the run
+    violations: dict[str, str]  # strategy -> the first violation in its runs
+    backtest: Backtest | None = None  # of an imported job
+    findings: tuple[str, ...] = ()  # remarks about the job
+    notes: tuple[str, ...] = ()  # `RunOutcome.notes`
+    outcomes: tuple[str, ...] = ()  # `RunOutcome.outcomes`
+    errors: dict[str, str] = field(default_factory=dict)  # strategy -> reason for a missing result
+    made: str = ""  # version and date
 
 
 def read_results(folder: Path) -> ReportedResults:
-    """Raises FolderError, ScenarioError."""
+    """Read the results that `run` stored in a folder.
+
+    FolderError: the folder has no such results, or they do not match its scenario.  ScenarioError: the stored scenario is
+    invalid.
+    """
     kept = kept_in(folder)
     if (folder / "manifest.json").is_file() and not (folder / "comparison.json").is_file():
-        raise FolderError(f"{folder}: is one run of a comparison: give the folder above it")
+        raise FolderError(f"{folder}: is a single run of a comparison: give its parent folder")
     found, own = [], cells(kept.study.scenarios)
     for cell in with_baselines(own):
         place = kept.folder_of(cell.scenario)
@@ -184,7 +188,7 @@ def read_results(folder: Path) -> ReportedResults:
             found.append(_read(place, cell.scenario))
     if all(kept.folder_of(cell.scenario) is None for cell in own):
         raise FolderError(
-            f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'"
+            f"{folder}: the scenario, a trace that it reads, or ckptsim has changed since the run: repeat it with 'ckptsim run'"
         )
     command = str(kept.summary.get("command", ""))
     deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))
@@ -219,18 +223,18 @@ def read_results(folder: Path) -> ReportedResults:
 
 
 def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
-    """Assumptions: values marked UNKNOWN, values that no recording has, and the backtest of an imported job."""
+    """Return the assumptions of a study: values marked UNKNOWN, values that no recording covers, and the backtest."""
     found = unknown_values(text)
     if finding := warning(study.scenarios):
         found.append(finding)
     if study.backtest is not None:
         found += [verdict(study.backtest), *sentences(study.backtest, study.scenarios)]
-    found.append("Simulated: one run repeats itself exactly, a real job does not.")
+    found.append("Simulated: a simulated run is exactly repeatable, a real job is not.")
     return tuple(found)
 
 
 def unknown_values(text: str) -> list[str]:
-    """``interval: 1 s (unknown: how often?)`` of every value that a scenario file marks UNKNOWN."""
+    """Return ``interval: 1 s (unknown: how often?)`` for every value that a scenario file marks UNKNOWN."""
     lines, found = text.splitlines(), []
     for i, line in enumerate(lines):
         if (match := _UNKNOWN.match(line)) is None:
@@ -239,14 +243,14 @@ def unknown_values(text: str) -> list[str]:
             takewhile(lambda text: text.startswith("#") and "UNKNOWN:" not in text, map(str.strip, lines[i + 1 :]))
         )
         rest = lines[i + 1 + len(below) :]
-        value = match["value"] or (rest[0].strip() if rest else "") or "a value"  # a comment may stand above
+        value = match["value"] or (rest[0].strip() if rest else "") or "a value"  # the comment may be above the value
         why = " ".join([match["why"], *(text.lstrip("# ") for text in below)]) if not match["value"] else match["why"]
         found.append(f"{value} (unknown: {why})")
     return found
 
 
 def provenance_text(kept: Mapping[str, Any]) -> str:
-    """``ckptsim 0.1.0 (code ...), 2026-11-23 07:15 UTC``; empty: an older version kept it."""
+    """Return ``ckptsim 0.1.0 (code ...), 2026-11-23 07:15 UTC``, or "" for results of older versions."""
     return f"ckptsim {kept['version']}, {kept['date']}" if "version" in kept and "date" in kept else ""
 
 
@@ -268,21 +272,21 @@ def _read(folder: Path, scenario: Scenario) -> Result:
 
 
 def _prices(summary: Mapping[str, Any]) -> Prices:
-    """The prices of the run."""
+    """Return the prices that the run used."""
     return Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD
 
 
 def _last_ns(folder: Path) -> int:
-    """When the last thing happened: a job that is over has no later entry."""
+    """Return the time of the last journal entry [ns], which is the end of a job that did not run until the end."""
     with (folder / "journal.jsonl").open(encoding="utf-8") as journal:
         return max((int(json.loads(line)[0]) for line in journal), default=0)
 
 
-# ---- The answer of a sweep, or an advice, as it was kept -> its page.
+# ---- The page of an answer that `sweep`, `advise` or `diff` stored.
 
 
 def answer_page(folder: Path, name: str) -> Page:
-    """Raises FolderError."""
+    """Return the page of the answer in the file `name` of a folder.  FolderError: it cannot be read."""
     try:
         kept = json.loads((folder / name).read_text(encoding="utf-8"))
         table = pd.read_parquet(folder / "results.parquet")
@@ -302,13 +306,13 @@ def answer_page(folder: Path, name: str) -> Page:
 
 
 def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
-    """Texts, tables, and configuration to paste."""
+    """Yield blocks of text, tables, and configuration."""
     for part in parts:
         if isinstance(part, str):
             lines = part.strip().splitlines()
             if len(lines) < 2:
                 yield Block("", _spelled(part, names))
-            elif not lines[0].startswith("#"):  # columns of words
+            elif not lines[0].startswith("#"):  # aligned columns, as in the overview of `diff`
                 yield Block("", code=part)
             else:
                 differs = any(line.startswith(("+ ", "- ")) for line in lines)
@@ -323,7 +327,7 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
 
 
 def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
-    """Only a sweep with a question says what to draw."""
+    """Yield the charts of a sweep's answer; none for other answers, whose files do not tell what to draw."""
     settings, columns = (
         list(kept.get("settings", ())),
         [name for name in kept.get("show", ()) if pd.api.types.is_numeric_dtype(table[name])],
@@ -336,7 +340,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
     pair = " and ".join(in_words(column) for column in columns[:2])
     if (drawn := intervals(table, settings, columns)) is not None:
         yield Block(
-            "Values and how sure they are",
+            "Values and confidence intervals",
             chart=drawn,
             caption="Mean over windows and seeds per setting, with 95 % confidence intervals.",
         )
@@ -359,22 +363,22 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
 
 
 def _spelled(text: str, names: list[str]) -> str:
-    """The text without names of columns: their values carry units already."""
+    """Replace column names in the text by words."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"\b{re.escape(name)}\b", in_words(name), text)
     return text
 
 
 def _heading(name: str) -> str:
-    """A name of a column, as words; others stay."""
+    """Return a column name as words, and any other text unchanged."""
     return in_words(name) if "_" in name and " " not in name else name
 
 
-# ---- A folder of results -> its page, by what lies in it.
+# ---- The page of a results folder.
 
 
 def page_of(folder: Path) -> Page:
-    """Raises FolderError, ScenarioError."""
+    """Return the page of a results folder of any verb.  FolderError, ScenarioError: it cannot be read."""
     if not folder.is_dir():
         raise FolderError(f"{folder}: is not a folder: give one that 'ckptsim run', 'sweep', 'advise' or 'diff' wrote")
     for name in (ANSWER, ADVICE, DIFF):

@@ -1,4 +1,4 @@
-"""Figures of sweeps and of advice."""
+"""Charts of sweeps and of advice."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- The figures of a sweep: values with their intervals, two values against each other, and a value over two settings.
+# ---- Charts of a sweep: confidence intervals, trade-off, heat map, sensitivity.
 
 _MAX_SETTINGS = 30
 """Maximum number of settings drawn; more would overlap."""
 
 
 def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
-    """A row per setting: mean and 95 % confidence interval; durations, sizes and counts never reach below zero.  None if no value is known."""
+    """Chart the mean and 95 % confidence interval of each setting, a panel per column.  Returns None without values.
+
+    Intervals of durations, sizes and counts are cut at zero.
+    """
     table = means(results, list(settings), list(columns))[:_MAX_SETTINGS]
     columns = [column for column in columns if table[column].notna().any()]
     if table.empty or not columns:
@@ -70,7 +73,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
 
 
 def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
-    """The first two quantities against each other, a point per setting.  Returns None with fewer than two columns or settings."""
+    """Chart the first two columns against each other, a point per setting.  Returns None with fewer than two of either."""
     table = means(results, list(settings), list(columns[:2]))[:_MAX_SETTINGS].dropna(subset=list(columns[:2]))
     if len(columns) < 2 or len(table) < 2:
         return None
@@ -95,15 +98,15 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
 
 
 def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
-    """The mean over the first two settings.  None: fewer than two are varied."""
+    """Chart the mean of a column over the first two varied settings.  Returns None if fewer than two are varied."""
     varied = [name for name in settings if len(results[name].unique()) > 1]
     if len(varied) < 2:
         return None
     across, down = varied[1], varied[0]
     found = means(results, [down, across], [column])[column]
-    # as the sweep file has them
+    # in the order of the sweep file
     orders = [list(dict.fromkeys(found.index.get_level_values(name))) for name in (down, across)]
-    table = found.unstack(across).reindex(index=orders[0], columns=orders[1])  # noqa: PD010 - both sort names as texts
+    table = found.unstack(across).reindex(index=orders[0], columns=orders[1])  # noqa: PD010 - pivot would sort names too
     if table.isna().to_numpy().all() or max(table.shape) > _MAX_SETTINGS:
         return None
     low, high = float(np.nanmin(table)), float(np.nanmax(table))
@@ -129,7 +132,10 @@ def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Cha
 
 
 def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Chart | None:
-    """How much of a quantity's variance each key explains, alone and with others.  None: fewer than two keys change it."""
+    """Chart the share of a column's variance that each key explains, alone and with others.
+
+    Returns None if fewer than two keys change it.
+    """
     shares = effects(results, list(axes), column)
     if len(shares) < 2:
         return None
@@ -153,7 +159,7 @@ def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Char
 
 
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
-    """Limits of an axis: padded around close values, otherwise from zero; None: where they do."""
+    """Return the limits of an axis: padded around close values, otherwise from zero; None: chosen by the chart."""
     low, high = float(np.nanmin(least)), float(np.nanmax(most))
     if high <= 0 or low < 0:
         return None, None
@@ -169,23 +175,23 @@ def _label(index: object) -> str:
 
 
 def _key(name: str) -> str:
-    """``checkpoint.interval`` as words."""
+    """Return the last part of a key as words, e.g. "max concurrent" for checkpoint.max-concurrent."""
     return one_line(name.rpartition(".")[2].replace("-", " "), 40)
 
 
-# ---- The figure of a sweep over several windows: a panel per window on one scale, a row per setting, its seeds as a span.
+# ---- Chart of a sweep over several windows: a panel per window on one scale, a row per setting, the seeds as a span.
 
 WINDOW = "window"
 MAX_WINDOWS, MAX_SETTINGS = 12, 12
-_FAILS, _IS_LOWER_BOUND = "its job fails", "it did not end"
-"""Columns beside those of results, whose names have no spaces."""
+_FAILS, _IS_LOWER_BOUND = "job fails", "is lower bound"
+"""Helper columns; the spaces in their names keep them apart from result columns."""
 
 
 def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
-    """`rows`: of runs with checkpoints.  None: fewer than two windows, or no value.
+    """Chart a column per window, with the spread over seeds.  Returns None with fewer than two windows or without values.
 
-    Runs without a value, or whose job failed, are not drawn as 0; the row of their setting reports them.  A lower bound
-    is drawn as a ring.
+    `rows`: runs with checkpoints.  Runs without a value, or whose job failed, are not drawn as 0; the row of their
+    setting reports them.  A lower bound (the run has not finished) is drawn as a ring.
     """
     if WINDOW not in rows:
         return None
@@ -221,12 +227,12 @@ def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Char
     return chart(marks, panels)
 
 
-def _marks(own: pd.DataFrame, column: str, size: float, at: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The marks of one setting in one window: span and mean over seeds, and runs without a value."""
-    known = own[column].dropna()
-    missing, failed = len(own) - len(known), int(own[_FAILS].sum())
+def _marks(runs: pd.DataFrame, column: str, size: float, at: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the marks of one setting in one window: span and mean over seeds, and the number of runs without a value."""
+    known = runs[column].dropna()
+    missing, failed = len(runs) - len(known), int(runs[_FAILS].sum())
     if len(known):
-        bound = "more than " if own[_IS_LOWER_BOUND].any() else ""
+        bound = "more than " if runs[_IS_LOWER_BOUND].any() else ""
         spread = f" ({text(column, known.min())} to {text(column, known.max())})" if len(known) > 1 else ""
         summary = f"{at['series']}: {bound}{text(column, known.mean())}{spread}, {len(known)} run{'s' if len(known) > 1 else ''}"
         yield {**at, "shape": "span", "x": known.min() / size, "x2": known.max() / size, "text": summary}
@@ -235,19 +241,20 @@ def _marks(own: pd.DataFrame, column: str, size: float, at: Mapping[str, Any]) -
         yield {
             **at,
             "shape": "words",
-            "words": f"{'fails' if failed else 'no value'} in {failed or missing} of {len(own)} runs",
+            "words": f"{'fails' if failed else 'no value'} in {failed or missing} of {len(runs)} runs",
         }
 
 
-# ---- The figure of an advice: what every setting that was tried gives for checkpoints and for recovery, against the limits.
+# ---- Chart of an advice: checkpoint duration and recovery time of every setting that was tried, and the limits.
 
 X, Y = "recovery_ms", "checkpoint_ms"
 
 
 def advice_block(data: Mapping[str, Any]) -> Block | None:
-    """`data`: what `ckptsim advise --json` gives.  None: fewer than two settings have a completed checkpoint.
+    """Return the chart with its caption, or None if fewer than two settings completed a checkpoint.
 
-    Where fewer than two have a recovery that ends, checkpoints are drawn over the interval.
+    `data`: the output of `ckptsim advise --json`.  If fewer than two settings recovered within their run, the chart shows
+    checkpoint duration against the interval instead.
     """
     drawn = trade_off_chart(data)
     if drawn is None:
@@ -284,12 +291,15 @@ def _by_interval(data: Mapping[str, Any]) -> Block | None:
 
 
 def _with_interval(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the row with its interval [ms] in the recovery column."""
+    """Return a copy of the row with the interval [ms] in place of the recovery time."""
     return {**row, X: parse_duration(row["interval"]) / 1e6}
 
 
 def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
-    """One point per setting, coloured by what it sets besides the interval; limits are shaded, the current and the advised setting are ringed."""
+    """Chart checkpoint duration against recovery time, a point per setting.  Returns None with fewer than two points.
+
+    Points are coloured by barrier mode, limits are shaded, and the current and the advised setting are ringed.
+    """
     points = _drawn(list(data.get("settings", ())))
     if len(points) < 2:
         return None
@@ -326,7 +336,7 @@ def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _has_durations(row: Mapping[str, Any]) -> bool:
-    """Whether it has both durations; 0 ms is one."""
+    """Return True if both durations are known; they may be 0."""
     return row.get(X) is not None and row.get(Y) is not None
 
 
@@ -336,11 +346,11 @@ def _limit(data: Mapping[str, Any], key: str) -> float | None:
 
 
 def _axis(title: str, values: Sequence[float], limit: float | None) -> tuple[ChartAxis, float, float | None]:
-    """The axis, the size of its unit, and the limit if it is near: a distant limit would squeeze the points and is not violated."""
+    """Return (axis, size of its unit, limit or None).  A distant limit is left out: no point violates it."""
     low, high = min(values), max(values)
     near = limit if limit is not None and limit < 3 * high else None
     low, high = min(low, near or low), max(high, near or high)
     ending, size = unit_of_ticks("_ms", high)
-    is_log = high > LOG_SCALE_RATIO * low > 0  # a logarithm has no place for 0 ms
+    is_log = high > LOG_SCALE_RATIO * low > 0  # 0 ms cannot be shown on a logarithmic axis
     ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1 or 1.0)
     return ChartAxis(title, ending, ends[0] / size, ends[1] / size, is_log=is_log), size, near

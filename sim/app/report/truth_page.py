@@ -1,4 +1,4 @@
-"""Predictions and recordings -> a page: the table of truth, and how far off each quantity is."""
+"""The page of `validate`: predictions compared with recordings, and the error of each quantity."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LARGEST = 100.0
-"""Per cent: larger errors are drawn at the edge."""
+"""Error [%] at the edge of the chart; larger errors are drawn there."""
 _MAX_ROWS = 400
 
 
 def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], command: str) -> Page:
-    """`table`: a row per recording, quantity and vertex, as `sim.jobs.evidence` makes it; `units`: by quantity."""
+    """Return the page.
+
+    `table`: a row per recording, quantity and vertex, from `sim.jobs.evidence`.  `units`: unit of each quantity.
+    """
     nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
     known = nonzero[np.isfinite(nonzero["relative_error"])]
     recordings = list(dict.fromkeys(table["recording"]))
@@ -47,10 +50,10 @@ def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], 
             chart=errors(known),
             caption="A mark per recording and vertex. Right of the middle: predicted too much.",
         ),
-        Block("Observed beside predicted", table=_rows(nonzero, units), text=_left_out(len(nonzero))),
+        Block("Observed and predicted values", table=_rows(nonzero, units), text=_left_out(len(nonzero))),
     ]
     return Page(
-        "Predictions beside recordings",
+        "Predictions compared with recordings",
         "How far off are predictions from recordings of real jobs?",
         verdict,
         blocks,
@@ -60,7 +63,7 @@ def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], 
 
 
 def errors(known: pd.DataFrame) -> Chart | None:
-    """A row per quantity, a mark per value.  None: nothing is known."""
+    """Chart relative errors: a row per quantity, a mark per recording and vertex.  Returns None without values."""
     names = list(dict.fromkeys(known["quantity"]))
     if not names:
         return None
@@ -82,7 +85,7 @@ def errors(known: pd.DataFrame) -> Chart | None:
 
 
 def quantity_words(name: str) -> str:
-    """``quantity_words("numRecordsOutPerSecond") == "records out per second"``; a note in brackets stays."""
+    """Return the title of a quantity, e.g. "records out per second" for numRecordsOutPerSecond; a note in brackets is kept."""
     stem, _, note = name.partition(" ")
     return f"{QUANTITIES[stem].title} {note}".strip()
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sim.app.cli.console import Console
-from sim.app.cli.references import _code, _show
+from sim.app.cli.references import _show_tables, _traces_exit_code
 from sim.app.verbs.traces import ReadTraces
 from tests.app.cli.conftest import TINY
 
@@ -148,7 +148,7 @@ def test_the_summary_as_json(capsys, kinds, code):
     found = ReadTraces(counts, ("hidden: 1 (.x)",))
     Console(_show, as_json=True).result(found)
 
-    assert code == _code(found)
+    assert code == _traces_exit_code(found)
     assert {"counts": [{**count, "kind": kind} for kind in kinds], "remarks": ["hidden: 1 (.x)"]} == json.loads(
         capsys.readouterr().out
     )
