@@ -1,4 +1,4 @@
-"""Charts as values, and their two forms: interactive, and still (SVG)."""
+"""Descriptions of charts, and their two renderings: interactive in a browser, and static as a matplotlib figure or SVG."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# ---- A figure of matplotlib as SVG inside a page: its colours are the page's variables, so that it is dark when the page is.
+# ---- matplotlib figures as SVG in a page. Colours are replaced by CSS variables of the page, which has a dark mode.
 
 SVG_INK, GRID, PAPER = "#010203", "#c0c1c2", "#fdfefd"
-"""Stand for the text, the lines behind the data and the background of the page."""
+"""Placeholders for the colours of text, grid lines and background."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5f00", "#8a8a8a")
-"""Okabe-Ito: told apart with any colour vision.  The page has a lighter set for dark screens."""
+"""Okabe-Ito: distinguishable with any colour vision.  The page has a lighter set for dark mode."""
 _WIDTH = 5.2
-"""Inches: on a phone, text is shrunk to three quarters and can still be read."""
+"""Inches.  On a phone, text is scaled to three quarters and is still readable."""
 
 
 def figure(height: float) -> Figure:
-    """An empty figure in the style of reports."""
+    """Return an empty figure with the width of reports."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(_WIDTH, height), layout="constrained")
 
 
 def label(text: object, longest: int = 40) -> str:
-    """A name in a figure: no formula, and no entry that a legend leaves out."""
+    """Return a name for a figure: "$" is escaped, and a leading "_", which matplotlib hides in legends, gets a space."""
     name = one_line(text, longest).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name
 
 
 def svg(drawn: Figure, name: str) -> str:
-    """`name` sets its ids apart from those of other figures on the page."""
+    """Return a figure as SVG.  `name`: prefix that makes its ids unique on the page."""
     import matplotlib as mpl
 
     file = io.StringIO()
     style = mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif"})
     with style, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has it
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser uses its own fonts
         drawn.savefig(
             file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
@@ -69,72 +69,71 @@ def svg(drawn: Figure, name: str) -> str:
     return text.replace(SVG_INK, "var(--ink)").replace(GRID, "var(--line)").replace(PAPER, "var(--paper)").strip()
 
 
-# ---- A tidy table -> the description of a chart, from which a browser and a printer draw the same.
+# ---- The description of a chart, from which both renderings are made.
 
 SHAPES = ("band", "box", "cell", "edge", "line", "node", "point", "ring", "rule", "span", "tick", "words")
-"""What a mark is drawn as.
+"""Shapes of marks.
 
-band: a shaded rectangle behind the others; a side that is not known reaches the edge.  box: a filled rectangle.  cell:
-one with its words, darker for more.  edge: an arrow.  line: the marks of a series, joined.  node: a rectangle with
-several lines of words.  point: a symbol. ring: a large one around a point.  rule: a vertical line.  span: a line
-between two places.  tick: a short line on the axis.  words: a note.
+band: a shaded rectangle in the background, unbounded on sides that are not given.  box: a filled rectangle.  cell: a
+rectangle with text, darker for larger values.  edge: an arrow.  line: the marks of a series, connected.  node: a
+rectangle with several lines of text.  point: a symbol.  ring: a large circle around a point.  rule: a vertical line.
+span: a horizontal line from x to x2.  tick: a short line on the axis.  words: a text.
 """
 _TEXTS = ("series", "shape", "text", "words")
 _NUMBERS = ("x", "y", "x2", "y2", "shade")
 _COLUMNS = ("panel", *_TEXTS, *_NUMBERS)
 INK = -1
-"""A colour: that of text."""
+"""Number of the text colour."""
 _DIGITS = 6
-"""Significant ones of a number in a page."""
+"""Significant digits of numbers in a page."""
 _MAX_NAME_CHARS, _MAX_TOOLTIP_CHARS = 80, 400
-"""Characters of a name, and of what is read when a mark is pointed at."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartAxis:
-    """An axis; its numbers are in the unit of its title, or of `ending`, which stands behind each."""
+    """An axis of a panel."""
 
     title: str = ""
-    ending: str = ""
-    low: float | None = None  # None: where the marks begin
+    ending: str = ""  # suffix of each number, e.g. its unit
+    low: float | None = None  # None: determined by the marks
     high: float | None = None
-    names: tuple[str, ...] = ()  # of rows; the first is place 0, at the top or at the left
+    names: tuple[str, ...] = ()  # categories; the first is at position 0, at the top or at the left
     is_log: bool = False
     is_hidden: bool = False
 
     @property
     def heading(self) -> str:
-        """The title, with where the axis begins if that is above zero."""
+        """Return the title, followed by the start of the axis if it is above zero."""
         is_cut = self.low is not None and self.low > 0 and not (self.is_log or self.is_hidden or self.names)
         return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.ending}"])) if is_cut else self.title
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Axes with a title; panels stand below each other."""
+    """A pair of axes with a title; the panels of a chart are stacked vertically."""
 
     title: str
     x: ChartAxis
     y: ChartAxis
-    height: float = 0.0  # pixels; 0: by its rows
+    height: float = 0.0  # pixels; 0: determined by the number of rows
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What a chart shows.  `marks`: a row per mark, with the columns of `chart`; numbers are in units of their axes."""
+    """Description of a chart.  `marks`: a row per mark, with the columns of `chart`; numbers are in units of their axes."""
 
     panels: tuple[Panel, ...]
     marks: pd.DataFrame
-    colours: Mapping[str, int]  # by series
-    linked: str = ""  # charts of one name are zoomed and read together
-    scrub: Mapping[str, Any] = field(default_factory=dict)  # what a slider moves through, for the browser
+    colours: Mapping[str, int]  # series -> index in COLOURS, or INK
+    linked: str = ""  # charts with the same name are zoomed together
+    scrub: Mapping[str, Any] = field(default_factory=dict)  # data of the time slider, for the browser
 
     @property
     def series(self) -> list[str]:
         return list(self.colours)
 
     def of(self, panel: int, shape: str) -> pd.DataFrame:
-        """The marks of one shape in a panel."""
+        """Return the marks of one shape in a panel."""
         return self.marks[(self.marks["panel"] == panel) & (self.marks["shape"] == shape)]
 
 
@@ -146,11 +145,12 @@ def chart(
     linked: str = "",
     scrub: Mapping[str, Any] | None = None,
 ) -> Chart:
-    """The description of a chart.  `marks`: a row per mark, with any of these columns.
+    """Return the description of a chart.  `marks`: a row per mark, with any of these columns.
 
-    panel: its number.  series: what it belongs to, as the legend has it.  shape: one of SHAPES.  x, y: where it stands,
-    or begins; x2, y2: where it ends.  shade: 0 to 1.  text: what is read when it is pointed at.  words: what stands in
-    it.  ValueError: another shape.
+    panel: index of the panel.  series: name in the legend.  shape: one of SHAPES.  x, y: position or start; x2, y2: end.
+    shade: 0 to 1.  text: tooltip.  words: text that is drawn.
+
+    ValueError: an unknown shape.
     """
     import pandas as pd
 
@@ -163,7 +163,7 @@ def chart(
     for name in _NUMBERS:
         table[name] = table[name].astype(float)
     if other := set(table["shape"]) - set(SHAPES):
-        raise ValueError(f"{', '.join(sorted(other))}: no shape; there are {', '.join(SHAPES)}")
+        raise ValueError(f"unknown shape {', '.join(sorted(other))}: expected {', '.join(SHAPES)}")
     for name in ("series", "text", "words"):
         table[name] = [_one_line_or_more(str(text), name) for text in table[name]]
     names = dict.fromkeys(table["series"])
@@ -179,7 +179,7 @@ def _one_line_or_more(text: str, column: str) -> str:
 
 
 def described(drawn: Chart) -> dict[str, Any]:
-    """The chart for a browser, as JSON can carry it."""
+    """Return the chart as JSON-ready data for the browser."""
     groups = drawn.marks.groupby(["panel", "series", "shape"], sort=False)
     series = [
         {
@@ -197,7 +197,7 @@ def described(drawn: Chart) -> dict[str, Any]:
 
 
 def _mark(row: Mapping[Any, Any]) -> list[Any]:
-    """Numbers, the text, and the words inside; what is empty at the end is left out."""
+    """Return a mark as a list: numbers, tooltip, text.  Empty values at the end are omitted."""
     values: list[Any] = [_rounded(row[name]) for name in _NUMBERS] + [row["text"], row["words"]]
     while values and values[-1] in (None, ""):
         values.pop()
@@ -223,22 +223,22 @@ def _rounded(value: float | None) -> float | int | None:
     return int(short) if short == int(short) else short
 
 
-# ---- The picture of a chart that stands still: for paper, for a browser without scripts, and for notebooks.
+# ---- The static rendering: for paper, for browsers without scripts, and for notebooks.
 
 SMALL_TEXT_POINTS = 9
-"""Points: the size of text in figures."""
+"""Font size of all texts in figures."""
 MARKERS = "os^Dv<>P"
 DASHES = ("-", "--", "-.", ":")
 _LONG_LABEL = 28
-"""Characters: two columns of longer labels are wider than the figure."""
+"""Characters: with longer labels, the legend has one column instead of two."""
 _LONG_NAME = 26
-"""Characters: longer names of rows stand above their row, as there would be no room beside it."""
+"""Characters: longer row names are written above their row instead of to its left."""
 _PIXELS = 96.0
-"""In an inch."""
+"""Pixels per inch."""
 
 
 def still(drawn: Chart) -> Figure:
-    """A figure of matplotlib, in the colours that a page replaces by its own."""
+    """Return the chart as a matplotlib figure, with the colours that `svg` replaces."""
     heights = [_height(panel) for panel in drawn.panels]
     named = _legend(drawn)
     columns = 1 if max(map(len, named), default=0) > _LONG_LABEL else 2
@@ -262,14 +262,14 @@ def still(drawn: Chart) -> Figure:
 
 
 def is_above(axis: ChartAxis) -> bool:
-    """Whether names of rows stand above them."""
+    """Return True if row names are written above their rows."""
     return max(map(len, axis.names), default=0) > _LONG_NAME
 
 
 _SIGNS = {"rule", "tick", "band"}
-"""Shapes that nothing but a legend names."""
+"""Shapes that need a legend even if there is only one series."""
 _UNNAMED = {"cell", "node", "edge", "words"}
-"""Shapes that say themselves what they are."""
+"""Shapes that need no legend."""
 
 
 def _legend(drawn: Chart) -> list[str]:
@@ -278,7 +278,7 @@ def _legend(drawn: Chart) -> list[str]:
 
 
 def _height(panel: Panel) -> float:
-    """Inches, with its title and the axis below."""
+    """Return the height of a panel in inches, including its title and axis labels."""
     around = (0.22 if panel.title else 0.05) + (0.1 if panel.x.is_hidden else 0.5 if panel.x.heading else 0.3)
     if panel.height:
         return around + panel.height / _PIXELS
@@ -287,13 +287,13 @@ def _height(panel: Panel) -> float:
 
 
 def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
-    own = drawn.marks[drawn.marks["panel"] == number]
+    marks = drawn.marks[drawn.marks["panel"] == number]
     if panel.x.is_log:
         axes.set_xscale("log")
     if panel.y.is_log:
         axes.set_yscale("log")
     names: set[str] = set()
-    for (name, shape), rows in own.groupby(["series", "shape"], sort=False):
+    for (name, shape), rows in marks.groupby(["series", "shape"], sort=False):
         order = drawn.series.index(str(name))
         colour = SVG_INK if drawn.colours[str(name)] == INK else COLOURS[drawn.colours[str(name)] % len(COLOURS)]
         text = label(name, 60) if str(name) and name not in names and shape not in _UNNAMED else None
@@ -327,16 +327,16 @@ def _style(axes: Axes, panel: Panel) -> None:
 def _ticks(axes: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-    for axis, own, most in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
-        if own.names:
+    for axis, described_axis, max_ticks in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
+        if described_axis.names:
             continue
-        if own.is_log:
+        if described_axis.is_log:
             low, high = axis.get_view_interval()
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,), numticks=7))
             axis.set_minor_locator(NullLocator())
         else:
-            axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _, ending=own.ending: f"{value:g}{ending}"))
+            axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _, ending=described_axis.ending: f"{value:g}{ending}"))
     if panel.x.names:
         axes.set_xlim(-0.5, len(panel.x.names) - 0.5)
         axes.set_xticks(range(len(panel.x.names)), [label(name, 20) for name in panel.x.names])
@@ -361,11 +361,11 @@ def _ticks(axes: Axes, panel: Panel) -> None:
         axes.set_yticks(range(len(panel.y.names)), [label(name, _LONG_NAME) for name in panel.y.names])
 
 
-# ---------------------------------------------------------------------------------- a function per shape
+# ---- Drawing functions, one per shape.
 
 
 def _line(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    dash = DASHES[(order + order // len(COLOURS)) % len(DASHES)]  # no pair of colour and dash comes twice among 32
+    dash = DASHES[(order + order // len(COLOURS)) % len(DASHES)]  # 32 series have distinct pairs of colour and dash
     axes.plot(rows["x"], rows["y"], dash, color=colour, lw=1.4, label=text)
 
 
@@ -418,7 +418,7 @@ def _tick(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: 
 
 
 def _cell(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    """Faint colours: text stands on them."""
+    """Draw cells in faint colours, so that their text is readable."""
     from matplotlib.patches import Rectangle
 
     del text, order
@@ -473,7 +473,7 @@ def _edge(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: 
 
 
 def _note(axes: Axes, rows: pd.DataFrame, colour: str, name: str | None, order: int) -> None:
-    """At the right edge where no place is given."""
+    """Draw texts at their position, or at the right edge if x is missing."""
     del colour, name, order
     for row in rows.to_dict("records"):
         text = label(row["words"], 60)

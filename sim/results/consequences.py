@@ -1,4 +1,4 @@
-"""What a setting means for the job: failures, replay, visibility of output, the end."""
+"""Consequences of a setting beyond checkpoint durations: savepoints, failures, visibility of output, end of the job."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_t
 from sim.results.rates import Tables
 from sim.results.tables import EXPIRED
 
-# ---- The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
+# ---- Kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and periodic checkpoints.
 #
-# The first upload of a job writes everything, where later checkpoints write what is new.  It writes nearly all that it
-# refers to, and more than twice what a later one usually writes; later ones usually refer to more than twice what they
-# write.  State that is written in full each time has no such checkpoint.
+# With incremental checkpoints, the first one of a job uploads all state and is much larger than later ones. A checkpoint
+# counts as a first upload if it writes nearly all state that it references, if that is more than twice what later
+# checkpoints write (median), and if later ones reference more than twice what they write. Jobs that write full state each
+# time have no first upload.
 
 MIN_WRITTEN_SHARE = 0.9
-"""Share of what a checkpoint refers to that it writes, at least."""
+"""Minimum share of its referenced state that a first upload writes."""
 FIRST_UPLOAD_FACTOR = 2.0
-"""So many times the median of what later ones write."""
+"""Minimum ratio of a first upload's written bytes to the median of later checkpoints."""
 
 
 def is_periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """By row of the table `checkpoints`: whether it is a periodic or final checkpoint, and not a savepoint."""
+    """Return, for each row of the table `checkpoints`, whether it is a periodic or final checkpoint, not a savepoint."""
     return (checkpoints["savepointFormat"] == "").to_numpy()
 
 
@@ -44,9 +45,9 @@ def has_savepoints(run: Tables) -> bool:
 
 
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """By row of the table `checkpoints` of one run: whether it is the first upload of its job.
+    """Return, for each row of the table `checkpoints` of one run, whether it is the first upload of its job.
 
-    A checkpoint that no other follows is none: nothing says that later ones would be smaller.
+    The only checkpoint of a job does not count, because it is unknown whether later ones would be smaller.
     """
     found = np.zeros(len(checkpoints), dtype=bool)
     job = checkpoints["x_job"].to_numpy() if "x_job" in checkpoints else np.zeros(len(checkpoints), dtype=int)
@@ -68,68 +69,69 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return found
 
 
-# ---- Sentences about when snapshots are triggered: later than the interval says, and while a savepoint is under way.
+# ---- Sentences on triggers that are later than the interval, and on long savepoints.
 
 _LATE_FACTOR = 1.05
-"""A median distance of triggers beyond so many intervals is named."""
+"""Triggers are late if their median distance is above this multiple of the interval."""
 _SHORTEST_MS = 1000.0
-"""Shorter intervals are those of benchmarks and tests: messages, restarts and savepoints decide when the next one begins."""
+"""Shorter intervals, as in benchmarks and tests, are ignored: messages and restarts determine the distance of triggers."""
 _MIN_GAPS_FOR_MEDIAN = 3
-"""Distances that a median takes."""
 _LONG_SAVEPOINT_FACTOR = 2.0
-"""A savepoint is named if it takes so many times the longest checkpoint, but for first uploads."""
+"""A savepoint is long if it takes this multiple of the longest checkpoint; first uploads do not count."""
 _MAX_WAIT_SHARE = 0.1
-"""A checkpoint was due before if it is triggered within this share of the interval after the end of the one before."""
+"""A checkpoint was overdue if it is triggered within this share of the interval after the previous one ended."""
 _MIN_FOLLOWING = 2
-"""So many checkpoints that wait for a savepoint are named."""
+"""Minimum number of overdue checkpoints after a savepoint that are reported."""
 
 
 class LateTriggers(NamedTuple):
-    """Checkpoints are further apart than their interval."""
+    """Triggers whose distance is larger than the interval."""
 
     apart_ms: float  # median distance of triggers
     interval_ms: float
-    why: str
+    why: str  # reason, "" if unknown
 
 
 class LongSavepoint(NamedTuple):
-    """The longest savepoint, where it outlasts all checkpoints."""
+    """The longest savepoint of a run, if it takes longer than all checkpoints."""
 
     number: int
     kind: str  # canonical or native
     duration_ms: float
     written_bytes: float
-    usual_bytes: float  # the median of what checkpoints write
-    is_alone: bool  # no checkpoint is triggered meanwhile, though the interval is shorter
-    following: int = 0  # checkpoints after it that were due, each as soon as the one before ends
-    followed_ms: float = 0.0  # from its end to theirs
-    decide_median: bool = False  # they are more than half of the checkpoints that percentiles are of
-    lag_ms: float = 0.0  # the longest that records wait meanwhile, if it is longer than before
+    usual_bytes: float  # median of the bytes that checkpoints write
+    is_alone: bool  # it is longer than the interval, and no checkpoint is triggered while it runs
+    following: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
+    followed_ms: float = 0.0  # from the end of the savepoint to the end of the last of them
+    decide_median: bool = False  # they are more than half of the checkpoints that percentiles are computed from
+    lag_ms: float = 0.0  # largest lag during that time, if it is larger than before
 
 
 def late_triggers(
     runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
 ) -> LateTriggers | None:
-    """None: the interval is kept, or too few checkpoints show whether it is.  `runs`: replications."""
-    apart, durations, failures = [], [], []
+    """Return how late checkpoints are triggered, and why; None if they are on time, or there are too few to tell.
+
+    `runs`: replications of one strategy.
+    """
+    gaps_of_runs, durations, failures = [], [], []
     for run in runs:
         rows = run["checkpoints"][is_periodic(run["checkpoints"])].sort_values("trigger_timestamp")
         jobs = rows["x_job"] if "x_job" in rows else pd.Series(0, rows.index)
-        own = rows["trigger_timestamp"].diff()
-        apart.append(own[jobs == jobs.shift()])
+        gaps_of_runs.append(rows["trigger_timestamp"].diff()[jobs == jobs.shift()])
         durations.append(rows["end_to_end_duration"])
         failures.append(rows["failure_message"])
-    between = pd.concat(apart).dropna()
+    gaps = pd.concat(gaps_of_runs).dropna()
     if (
         interval_ms < _SHORTEST_MS
-        or len(between) < _MIN_GAPS_FOR_MEDIAN
-        or (median := float(between.median())) <= _LATE_FACTOR * interval_ms
+        or len(gaps) < _MIN_GAPS_FOR_MEDIAN
+        or (median := float(gaps.median())) <= _LATE_FACTOR * interval_ms
     ):
         return None
     taken_ms = float(pd.concat(durations).median())
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
-    elif taken_ms > max_concurrent * max(interval_ms, median - interval_ms):  # else restarts lie between them
+    elif taken_ms > max_concurrent * max(interval_ms, median - interval_ms):  # otherwise restarts delay the triggers
         expired = pd.concat(failures) == EXPIRED
         why = "each waits " + (
             "until the one before expires"
@@ -144,7 +146,10 @@ def late_triggers(
 
 
 def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
-    """``Checkpoints are triggered every 13 s instead of every 10 s (min-pause, 5 s, ...).``; empty: all keep their interval."""
+    """Return ``Checkpoints are triggered every 13 s instead of every 10 s (min-pause, 5 s, ...).``, or "" if none are late.
+
+    `found`: (label, late triggers) per strategy.
+    """
     parts = []
     for name, late in found:
         why = f" ({late.why})" if late.why else ""
@@ -154,7 +159,7 @@ def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several
 
 
 def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
-    """None: there is none, or a checkpoint takes as long."""
+    """Return the longest savepoint of a run, or None if there is none, or checkpoints take nearly as long."""
     rows = run["checkpoints"]
     done = rows[(rows["status"] == "COMPLETED").to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
     if done.empty:
@@ -182,7 +187,9 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     later = rows[is_periodic(rows) & (rows["trigger_timestamp"] >= ended).to_numpy()].sort_values("trigger_timestamp")
     ends, following = [ended], 0
     for triggered, took in zip(later["trigger_timestamp"], later["end_to_end_duration"], strict=True):
-        if not triggered - ends[-1] <= _MAX_WAIT_SHARE * interval_ms:  # a checkpoint that does not complete ends never
+        if (
+            not triggered - ends[-1] <= _MAX_WAIT_SHARE * interval_ms
+        ):  # false for NaN too: the previous checkpoint has no end
             break
         ends.append(triggered + took)
         following += 1
@@ -200,7 +207,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
 
 
 def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
-    """Of the longest one.  Empty: none outlasts the checkpoints."""
+    """Return a sentence on the longest savepoint of all strategies, or "" if `found` is empty."""
     if not found:
         return ""
     name, savepoint = max(found, key=lambda item: item[1].duration_ms)
@@ -224,18 +231,18 @@ def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, sever
 
 
 def longest_lag_after_stop(run: Tables) -> float:
-    """The longest wait [s] of records that became due after the first failure, or after the first planned restart stopped the job."""
+    """Return the longest wait [s] of records that became due after the first failure or planned restart."""
     series, stopped_ms = run["series"], run["recoveries"]["failed"].min()
     due_s = series["time"] - series["lag"]
     return float(series.loc[due_s * 1e3 >= stopped_ms, "lag"].max())
 
 
-# ---- The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
+# ---- Costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 #
-# Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.  Failures
-# and planned restarts are populations of their own: a rescale of an idle job is quick, and would make failures look
-# cheap.  A recovery or a transaction that did not end within its run counts with the time it had taken: its column is
-# then "more than".
+# Replications of a strategy are pooled: medians are over all commits and restarts, counts are means per run. Failures and
+# planned restarts are separate populations, because the rescale of an idle job is quick and would make failures look
+# cheap. A recovery or a transaction that has not ended when the run does counts with its time so far, and its column is
+# marked as a lower bound ("more than").
 
 
 _VISIBLE = "make all output visible within the run"
@@ -246,7 +253,7 @@ _LIVE = "live until the end of the run"
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """The costs of a strategy beyond its checkpoints.  NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
+    """Costs of a strategy beyond its checkpoints.  NaN: nothing to measure, e.g. no failure and so no downtime."""
 
     commits: float = result_column(
         "per run",
@@ -303,7 +310,7 @@ class Consequences:
         cell=lambda line: line.visible_text("visible_max_ms"),
     )
     lost_records: float = result_column(
-        "per run: of transactions that timed out, or whose files are not there",
+        "per run: of transactions that timed out, or whose files are missing",
         Population.COMMITS,
         lambda run: run.fresh["lost_records"].sum() / len(run.runs),
         heading="lost",
@@ -437,7 +444,7 @@ class RestartCost:
     bounds: frozenset[str]  # columns whose value is "more than"
 
     def text(self, column: str) -> str:
-        """``more than 40 s``: it had not ended when the run did."""
+        """Return the value of a column, e.g. ``40 s``, or ``more than 40 s`` for a lower bound."""
         return _bounded(getattr(self, column), is_bound=column in self.bounds)
 
 
@@ -450,18 +457,19 @@ def consequences(
     died: bool = False,
     behind: Sequence[bool] = (),
 ) -> Consequences:
-    """Consequences from the `commits` and `recoveries` of replications; `durations_ms`: the length of each run.
+    """Compute the consequences from the tables of replications.
 
-    Like checkpoints, commits count from the end of the warm-up: the trigger of their checkpoint decides.
-    `committers`: vertices that commit, also those that never did.  `died`: some job failed for good; its lag then has no end.
-    `behind`: by run, whether its backlog grows whatever happens (`falls_behind`): no restart of it is caught up with.
+    Commits count if their checkpoint was triggered after the warm-up.
+
+    `durations_ms`: length of each run.  `committers`: vertices that commit, including those that never did.  `died`: some
+    job failed permanently, so that its lag is unbounded.  `behind`: for each run, whether its backlog keeps growing
+    (`falls_behind`); its restarts then never catch up.
     """
     runs = [
         _never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
     ]
     commits = _pooled(runs, "commits")
-    # the trigger decides, as for checkpoints
-    commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
+    commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # time of the trigger
     fresh = commits[~commits["again"].astype(bool)]
     restarts = [
         restart
@@ -490,12 +498,12 @@ def consequences(
 
 
 def _never_caught_up(run: Tables) -> Tables:
-    """The run without the moments at which a growing backlog was as small as before."""
+    """Return the tables of a run without the times at which restarts caught up."""
     return {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)}
 
 
 def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
-    """The rows of all runs.  Empty tables are left out: pandas warns of them."""
+    """Return the rows of all runs.  Empty tables are skipped, because pandas warns about them."""
     tables = [run[name] for run in runs if len(run[name])]
     return pd.concat(tables, ignore_index=True) if tables else runs[0][name]
 
@@ -511,7 +519,10 @@ _RESTART_PHASES = (
 
 
 def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
-    """What the longest downtime consists of; `runs`: by label.  Empty: none lasted a second and ended with all tasks at work."""
+    """Return a sentence with the phases of the longest downtime, or "" if none lasted a second and ended in the run.
+
+    `runs`: replications by label of the strategy.
+    """
     found: list[tuple[float, str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
     for name, tables in runs.items():
         for rows in (run["recoveries"] for run in tables):
@@ -521,7 +532,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
                 (times[i][-1] - times[i][0], name, causes[i], sizes[i], np.diff(times[i]))
                 for i in np.flatnonzero((np.diff(times, axis=1) >= 0).all(axis=1))
             ]
-    if not found or (longest := max(found, key=lambda own: own[0]))[0] < _SHORTEST_MS:
+    if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
     downtime_ms, name, cause, (restored_bytes, recovered_bytes), spent = longest
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, (_, text) in zip(spent, _RESTART_PHASES, strict=True) if ms > 0)
@@ -539,7 +550,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
 
 
 _Lasted = tuple[float, bool]
-"""How long something took [ms], and whether it ended."""
+"""(duration [ms], whether it ended within the run)."""
 
 
 class _Restart(NamedTuple):
@@ -548,15 +559,15 @@ class _Restart(NamedTuple):
     is_planned: bool
     down: _Lasted
     catching_up: _Lasted
-    ran: bool  # all tasks ran again before a later restart took them over
+    ran: bool  # all tasks ran again before the next restart began
     replayed_records: float
 
 
 def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
-    """Restarts of a run, the last one first.
+    """Yield the restarts of a run, the last one first.
 
-    A later failure may take a restart over.  The job is then down until that one runs.  When that one has caught up,
-    the backlog is what it was at the later failure: the earlier one has not caught up by then.
+    A restart may be interrupted by a later failure.  The job is then down until the later restart runs.  When the later
+    one has caught up, the backlog is only as small as at the later failure, so the earlier restart has not caught up.
     """
     down: _Lasted = (end_ms, False)
     known_until_ms = end_ms
@@ -577,7 +588,7 @@ def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
 
 
 def _replayed(restarts: Sequence[_Restart]) -> float:
-    """The median over restarts that ran again; the others have not come to replay anything."""
+    """Return the median of replayed records over restarts that ran again, or over all if none did."""
     ran = [restart.replayed_records for restart in restarts if restart.ran] or [
         restart.replayed_records for restart in restarts
     ]
@@ -593,7 +604,7 @@ def _median(lasted: Sequence[_Lasted]) -> Duration:
 
 
 def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
-    """How long output has waited that was not visible when the run ended: what was lost, and what no completed checkpoint covers."""
+    """Yield the age [ms] of output that was not visible when the run ended: lost output, and output not yet committed."""
     commits, checkpoints = run["commits"], run["checkpoints"]
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
     if len(commits) or committers:
@@ -601,14 +612,14 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
             (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints), "trigger_timestamp"
         ]
         answered, visible = commits["commit_latency"] >= 0, commits["visible_latency"] >= 0
-        # a task ended without waiting for a checkpoint
+        # commits of tasks that ended without waiting for a checkpoint
         at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]
         last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]
         yield end_ms - max(last_ms)
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
-    """Delays by second: the waiting time of the oldest record at its source, plus the transit time of those served."""
+    """Return delays [s] by second: the wait of the oldest record at its source, plus the latency of served records."""
     worst = (
         series.loc[series["time"] > warmup_s, ["time", "lag", "x_latency"]].groupby("time")[["lag", "x_latency"]].max()
     )
@@ -616,7 +627,7 @@ def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
 
 
 def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
-    """Time from failures until the job has caught up.  Overlapping ones count once: the next recovery works off the same backlog."""
+    """Return the total time from failures until the job has caught up.  Overlapping times count once."""
     total = 0.0
     for run, duration_ms in zip(runs, durations_ms, strict=True):
         rows = run["recoveries"].sort_values("failed")
@@ -634,11 +645,11 @@ def consequences_texts(
     at_once: Sequence[bool] = (),
     behind: Collection[str] = (),
 ) -> tuple[list[str], list[list[str]]]:
-    """(header, rows) for a terminal; columns about commits or failures only if there were any.
+    """Return (header, rows) as texts.  Columns on commits or failures are included if there were any.
 
-    `runs`: of each strategy, one if not given.  `at_once`: whether its output is visible at once, as no vertex commits.
-    `behind`: labels of those whose backlog grows.
-    A percentile of commits stands there with its sample only (`sim.model.quantities`).
+    `runs`: number of runs of each strategy (default: 1).  `at_once`: for each strategy, whether output is visible
+    immediately because no vertex commits.  `behind`: labels of strategies whose backlog grows.  Percentiles of commits
+    are shown only if the sample is large enough (`sim.model.quantities`).
     """
     lines = [
         _Line(label, status, row, number, is_at_once, behind)
@@ -665,7 +676,7 @@ class _Line(NamedTuple):
     status: str
     row: Consequences
     runs: int
-    at_once: bool  # its output is visible at once
+    at_once: bool  # output is visible immediately
     behind: Collection[str]  # labels of strategies whose backlog grows
 
     def visible_text(self, name: str) -> str:
@@ -692,7 +703,7 @@ def _caught_up(label: str, cost: RestartCost, behind: Collection[str]) -> str:
 def planned_restarts_table(
     labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()
 ) -> TextTable | None:
-    """What planned restarts cost, a row per strategy that has any; None: no strategy has."""
+    """Return the costs of planned restarts, a row per strategy with planned restarts, or None if there are none."""
     costs = [
         (label, cost)
         for label, row in zip(labels, rows, strict=True)
@@ -702,7 +713,7 @@ def planned_restarts_table(
         return None
     header = ["strategy", "restarts", *(_COLUMNS[name].heading for name in _COST_COLUMNS)]
     return TextTable(
-        "Planned restarts (rescales, and jobs that begin from a snapshot)",
+        "Planned restarts (rescales, and jobs that start from a snapshot)",
         header,
         [
             [
@@ -758,9 +769,10 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
 def consequences_sentence(
     labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()
 ) -> str:
-    """Compare what a failure costs, or a planned restart where nothing fails; empty: neither differs.
+    """Return a sentence that compares the cost of failures, or of planned restarts if nothing fails.
 
-    A job that failed for good is not compared.  `overloaded`: labels of those that do not keep up before they restart.
+    Returns "" if nothing can be compared.  Strategies whose job failed permanently are ignored.  `overloaded`: labels of
+    strategies that cannot keep up even before a restart.
     """
     alive = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
     population = Population.FAILURES if any(row.failures for _, row in alive) else Population.PLANNED
@@ -790,14 +802,17 @@ def consequences_sentence(
 
 
 def _most_alike(ranked: Sequence[tuple[str, Consequences, RestartCost]]) -> tuple[str, Consequences, RestartCost]:
-    """The last one; of equals the one with most values of the first: what makes no difference is no contrast."""
+    """Return the last row, or of rows equal to it, the one whose label has most parts in common with the first row's.
+
+    Differences in the label that have no effect would be misleading in a comparison of the two.
+    """
     last, parts = ranked[-1], set(ranked[0][0].split(", "))
     equals = [line for line in ranked[1:] if (line[1].disturbed_share, line[2]) == (last[1].disturbed_share, last[2])]
     return max(equals, key=lambda line: len(parts & set(line[0].split(", "))))
 
 
 def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population: Population) -> str:
-    """Medians over the restarts of the population, then what all restarts did to the run."""
+    """Return a clause on a strategy: replayed records (median of the population), and lag and disturbance by all restarts."""
     replayed, lag = count_text(cost.replayed_records), ms_text(1e3 * row.lag_s)
     others = row.planned_restarts if population is Population.FAILURES else 0
     counted = (
@@ -815,39 +830,42 @@ def _died(row: Consequences) -> bool:
 
 
 def _may_differ(costs: Sequence[RestartCost]) -> bool:
-    """Whether a bound hides the cost of one of them, or their downtimes differ by more than noise (a tenth, or 100 ms)."""
+    """Return True if some cost is only a lower bound, or downtimes differ by more than noise (a tenth, or 100 ms)."""
     down = [cost.downtime_ms for cost in costs]
     return any(cost.bounds for cost in costs) or max(down) - min(down) >= max(100.0, 0.1 * max(down))
 
 
 def _bounded(ms: float, *, is_bound: bool) -> str:
-    """``more than 40 s``: it had not ended when the run did."""
+    """Return ``40 s``, or ``more than 40 s`` for a lower bound."""
     return ("more than " if is_bound else "") + ms_text(ms)
 
 
-# ---- When a job with an end comes to it, what that takes beyond its last record, and whether checkpoints end before the job does.
+# ---- The end of bounded jobs: the time after the last record, and whether checkpoints stop before the job does.
 
 _SILENT = 3
-"""So many intervals without a trigger: checkpoints have ended."""
+"""Checkpoints have stopped after this many intervals without a trigger."""
 _ROUNDED = 0.5
-"""Rates are rounded: less than a record is none."""
+"""Tolerance for rounded rates, in records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The end of jobs that finish; means over the runs of a strategy."""
+    """The end of bounded jobs; means over the runs of a strategy."""
 
     at_s: float
-    idle_s: float  # after the last second in which a record was served
-    checkpoints: float  # completed that were triggered in that time
-    final: int | None  # id of the checkpoint that holds the end of all tasks, in the first run; None: none does
-    of: str  # which run or job counts it: `` of job 1``; empty: there is only one
-    final_ms: float  # from its trigger until it is complete
-    committed: float  # records
+    idle_s: float  # time after the last second in which a record was served
+    checkpoints: float  # number of completed checkpoints that were triggered in that time
+    final: int | None  # id of the checkpoint that includes the end of all tasks, in the first run
+    of: str  # the run or job that the id belongs to, e.g. `` of job 1``; "" if there is only one
+    final_ms: float  # from its trigger to its completion
+    committed: float  # number of records
 
 
 def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) -> Finish:
-    """`runs`: of jobs that finished; `ends_s`: when."""
+    """Summarize the end of finished jobs.
+
+    `runs`: tables of the replications.  `ends_s`: end of each run.  `committed`: number of committed records.
+    """
     late = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
     holding = _holding_the_end(runs[0])
     final = None if holding.empty else holding.iloc[-1]
@@ -863,43 +881,46 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
 
 
 def _holding_the_end(run: Tables) -> pd.DataFrame:
-    """Completed checkpoints that hold the end of all tasks, at most one: the latest of the tasks' final checkpoints."""
+    """Return the completed checkpoint that includes the end of all tasks, as a table with at most one row."""
     tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
     found: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & (rows["id"] == tasks["x_finalCheckpoint"].max())]
     return found
 
 
 def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the last job of a chain."""
+    """Return the rows of the last job instance in a chain."""
     last: pd.DataFrame = table[table["x_job"] == table["x_job"].max()] if "x_job" in table.columns else table
     return last
 
 
 def _of_run(row: pd.Series[Any], *, several: bool) -> str:
-    """The words behind the id of a checkpoint of the first run."""
+    """Return the text after a checkpoint id that tells its job instance and replication, if there are several."""
     return (f" of job {int(row['x_job'])}" if "x_job" in row.index else "") + (" of replication 0" if several else "")
 
 
 def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
-    """(seconds without a record at the end, completed checkpoints that were triggered then)."""
+    """Return (seconds at the end in which no record was served, completed checkpoints triggered in that time)."""
     series, rows = run["series"], run["checkpoints"]
     served = series.loc[series["numRecordsInPerSecond"] > 0, "time"]
     last_s = min(end_s, float(served.max())) if len(served) else 0.0
     late = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)]
     if _served_after_samples(run):
-        # a last second that is not whole has no sample, so the time of its records is not known
+        # the last, partial second has no sample, so the time of its records is unknown
         return 0.0, late.tail(1)
     return end_s - last_s, late
 
 
 def _served_after_samples(run: Tables) -> bool:
-    """Whether tasks of the last job served more records than samples saw: a sample is taken once a second."""
+    """Return True if tasks of the last job served records after the last sample, which is taken once a second."""
     tasks, series = _of_last_job(run["tasks"]), _of_last_job(run["series"])
     return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDED)
 
 
 def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:
-    """When the last checkpoint was triggered if none follows for three intervals, in any run; NaN: they go on, or one is under way."""
+    """Return the time of the last trigger in any run, or NaN if checkpoints continue until the end of some run.
+
+    Checkpoints continue if the last trigger is less than three intervals before the end, or a checkpoint is in progress.
+    """
     found = -math.inf
     for run, end_s in zip(runs, ends_s, strict=True):
         rows, restarts = run["checkpoints"], run["recoveries"]

@@ -1,4 +1,4 @@
-"""The critical path of a checkpoint: the search, and what it found."""
+"""The critical path of a checkpoint: the search for it, and its parts."""
 
 from __future__ import annotations
 
@@ -10,44 +10,47 @@ from typing import NamedTuple
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
-# ---- The critical path of one checkpoint: the chain of waits that ends with its last acknowledgement, each begun by the end of the one
-# before.
+# ---- The critical path of a checkpoint: the chain of waits that ends with its last acknowledgement. Each begins when the
+# previous one ends:
 #
-# It is found backwards, from the journal: what ended last is followed to what it had waited for, until the trigger is
-# reached. The parts lie end to end, so they sum to the duration to the nanosecond.
+#   trigger   behind data   alignment  sync  async work  upload   acknowledgement
+#   |---------|-------------|----------|-----|-----------|--------|--|
+#
+# It is found backwards, from the journal: starting with the last acknowledgement, the search goes from each event to the
+# event that it waited for, until it reaches the trigger. The parts are contiguous, so they add up to the duration to the
+# nanosecond.
 
 
 class PathKind(StrEnum):
     """The kind of a part of the path: what its time is spent on."""
 
-    TRIGGER = "trigger"  # the coordinator prepares, and its calls set out
-    TASK_THREAD = "task thread"  # the call waits for the thread of a task that begins
+    TRIGGER = "trigger"  # the coordinator prepares the checkpoint and sends the calls
+    TASK_THREAD = "task thread"  # the call waits for the thread of a source task
     QUEUE = "behind data"  # the barrier is in a channel
-    # the barrier is in a channel and waits there until the alignment timeout lets it overtake
-    TIMEOUT = "until the timeout"
-    ALIGNMENT = "alignment"  # the first barrier of a task is there, its last is in a channel
+    TIMEOUT = "until the timeout"  # the barrier is in a channel until the alignment timeout lets it overtake
+    ALIGNMENT = "alignment"  # the first barrier of a task has arrived, the last one is in a channel
     END_OF_INPUT = "end of input"  # a task waits for an input that ends instead of sending a barrier
     FLUSH = "file before barrier"
     PRE_BARRIER = "work before barrier"
     SYNC = "sync"
-    ASYNC_QUEUE = "async queue"  # the one asynchronous thread of the task is at work for an older checkpoint
+    ASYNC_QUEUE = "async queue"  # the task's asynchronous thread is busy with an older checkpoint
     ASYNC_WORK = "async work"
     UPLOAD = "upload"
-    OUTPUT = "own output"  # its own barriers must leave the output queues before channel state is complete
+    OUTPUT = "own output"  # the task's barriers must leave its output queues before channel state is complete
     CHANNEL_STATE = "channel state"
     ACKNOWLEDGEMENT = "acknowledgement"
     FINALISATION = "finalisation"
-    NOTIFICATION = "notification"  # the committer hears of the completion when its thread has time
+    NOTIFICATION = "notification"  # the notification waits for the thread of the committer
     COMMIT = "commit"
 
 
 class Graph(NamedTuple):
-    """The channels and tasks that a path can lead along."""
+    """The channels and tasks of the job."""
 
-    writers: Sequence[int]  # by channel: task
-    readers: Sequence[int]  # by channel: task
-    groups: Sequence[int]  # by task: tasks of one number share their files of channel state
-    timeout_ns: int | None = None  # of the alignment, from the trigger on
+    writers: Sequence[int]  # writers[channel]: task
+    readers: Sequence[int]  # readers[channel]: task
+    groups: Sequence[int]  # groups[task]: tasks of the same group share their channel state files
+    timeout_ns: int | None = None  # aligned checkpoint timeout, counted from the trigger
 
 
 class FileSpan(NamedTuple):
@@ -55,7 +58,7 @@ class FileSpan(NamedTuple):
 
     id: int
     created_ns: int
-    durable_ns: int | None  # None: it never was
+    durable_ns: int | None  # None: it was never durable
 
 
 class PathPart(NamedTuple):
@@ -65,8 +68,8 @@ class PathPart(NamedTuple):
     begin_ns: int
     end_ns: int
     task: int = -1  # -1: the coordinator
-    channel: int = -1  # the channel that the barrier came through
-    file: int = -1
+    channel: int = -1  # the channel of the barrier, if the part is about one
+    file: int = -1  # the file, if the part is about one
 
     @property
     def duration_ns(self) -> int:
@@ -75,37 +78,35 @@ class PathPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The critical path of a checkpoint.
-
-    `parts` reach from the trigger to the last acknowledgement, to the failure, or, of a checkpoint under way, to the end of the run;
-    `after` from the last acknowledgement to the last commit.
-    """
+    """The critical path of a checkpoint."""
 
     checkpoint: int
+    # from the trigger to the last acknowledgement, to the failure, or, if the checkpoint is in progress, to the end of the run
     parts: tuple[PathPart, ...]
-    after: tuple[PathPart, ...] = ()
-    is_open: bool = False  # the checkpoint did not complete: the last part would have been longer, by an unknown time
+    after: tuple[PathPart, ...] = ()  # from the last acknowledgement to the last commit
+    is_open: bool = False  # not completed: the last part would have taken longer, by an unknown time
 
     @property
     def begin_ns(self) -> int:
-        """When the first part begins.  ValueError: there is none.
+        """Return the begin of the first part.  ValueError: there are no parts.
 
-        `parts` is empty where all tasks acknowledge in the instant of the trigger.
+        `parts` is empty if all tasks acknowledge at the time of the trigger.
         """
         return min(part.begin_ns for part in (*self.parts[:1], *self.after[:1]))
 
     @property
     def duration_ns(self) -> int:
-        """The time from the first part to the last, which is `end_to_end_duration` in the table of checkpoints."""
+        """Return the duration of `parts`, which equals `end_to_end_duration` in the table of checkpoints."""
         return self.parts[-1].end_ns - self.parts[0].begin_ns if self.parts else 0
 
 
 def file_parts(
     files: Sequence[FileSpan], begin_ns: int, end_ns: int, task: int, work: PathKind, upload: PathKind
 ) -> list[PathPart]:
-    """The files of one task that make a phase as long as it is, the last one first; between files it does other work.
+    """Split a phase of one task into uploads and other work, on its critical path, the last part first.
 
-    Found backwards: the file that ends last, then the latest file that ended before it began.
+    Searched backwards: the file that ends last, then the file that ended latest before that one began.  `work`, `upload`:
+    kinds of the parts.
     """
     parts: list[PathPart] = []
     spans = [
@@ -128,10 +129,10 @@ def file_parts(
     return parts
 
 
-# ---- The journal of one checkpoint -> its critical path, followed from the end to the trigger.
+# ---- The search.
 
 FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
-"""(task, from, until): the files of a task that were open between these times."""
+"""(task, begin [ns], end [ns]) -> the files of the task that were being written in that time."""
 
 _STAGES = (
     Happening.ASYNC_FINISHED,
@@ -140,7 +141,7 @@ _STAGES = (
     Happening.BARRIER_FORWARDED,
     Happening.SNAPSHOT_BEGUN,
 )
-"""What happens to a task, the latest stage first."""
+"""Stages of a task in a checkpoint, the last one first."""
 
 
 def critical_path(
@@ -154,8 +155,8 @@ def critical_path(
 ) -> CriticalPath:
     """Return the critical path of one checkpoint.
 
-    `story`: all entries about the checkpoint, in order; `commits`: by task, what a commit takes [ns]; `ended_ns`: the end of the run,
-    up to which the path of a checkpoint under way leads.
+    `story`: all journal entries about the checkpoint, in order.  `commits`: duration of a commit [ns] by task.  `ended_ns`:
+    end of the run, where the path of a checkpoint in progress ends.
     """
     search = _Search(stats, story, graph, files, ended_ns)
     if stats.status == "COMPLETED":
@@ -175,16 +176,19 @@ class _Search:
         self.graph = graph
         self.files = files
         self._parts: list[PathPart] = []  # the last one first
-        self._times: dict[tuple[Happening, int], int] = {}  # when it first happened to a task
-        self._arrivals: dict[int, list[tuple[int, int]]] = {}  # by task: (time, channel)
-        self._beginnings: dict[int, int] = {}  # by task: how many barriers had arrived when its snapshot began
-        self._acknowledged = self._committed = (-1, 0)  # the last one: (task, time)
+        self._times: dict[tuple[Happening, int], int] = {}  # (happening, task) -> time of the first such entry
+        self._arrivals: dict[int, list[tuple[int, int]]] = {}  # task -> (time, channel) of barriers that arrived
+        self._beginnings: dict[int, int] = {}  # task -> number of barriers that had arrived when its snapshot began
+        self._acknowledged = self._committed = (
+            -1,
+            0,
+        )  # (task, time) of the last acknowledgement, and of the last commit
         self._upstream: dict[int, set[int]] | None = None
-        # the writer that is looked at next, and when it sent its barrier
+        # (writer, time at which it sent its barrier): where the search continues
         self._upstream_of_barrier: tuple[int, int] | None = None
         for entry in story:
             if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
-                continue  # a task may go on, and acknowledge too late: the failure was not because of that
+                continue  # later events of tasks, such as late acknowledgements, did not cause the failure
             self._times.setdefault((entry.happening, entry.task), entry.time_ns)
             match entry.happening:
                 case Happening.BARRIER_ARRIVED:
@@ -196,10 +200,8 @@ class _Search:
                 case Happening.COMMITTED:
                     self._committed = entry.task, entry.time_ns
 
-    # ------------------------------------------------------------------------------------------ from the ends
-
     def completed(self) -> tuple[PathPart, ...]:
-        """Back from the last acknowledgement."""
+        """Search backwards from the last acknowledgement."""
         task, end_ns = self._acknowledged
         finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
         self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
@@ -207,7 +209,7 @@ class _Search:
         return self._in_order()
 
     def after(self, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
-        """Finalisation, and the last commit that answers this checkpoint."""
+        """Return finalisation, and notification and commit of the committer that committed last."""
         begin_ns, end_ns = self.stats.latest_ack_ns, self.stats.completed_ns
         parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
         committer, visible_ns = self._committed
@@ -220,7 +222,7 @@ class _Search:
         return tuple(part for part in parts if part.duration_ns > 0)
 
     def cut_off(self) -> tuple[PathPart, ...]:
-        """Back from the failure or the end of the run: to the task that declined, or the one that kept the others waiting for longest."""
+        """Search backwards from the failure or the end of the run: from the task that declined, or that others waited for longest."""
         end_ns = self._cut_off_ns
         declined = [
             task
@@ -238,7 +240,7 @@ class _Search:
         return self._in_order()
 
     def _waits_for_another(self, task: int) -> bool:
-        """Whether this task waits for another component."""
+        """Return True if this task waits for another task."""
         late = {writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times}
         if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
             return bool(late)
@@ -249,7 +251,7 @@ class _Search:
         return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
 
     def _stands_since(self, task: int) -> int:
-        """The time at which the task entered its present stage."""
+        """Return the time at which the task entered its current stage."""
         if (stage := self._stage(task)) is not None:
             return self._times[stage, task]
         sent = [
@@ -260,7 +262,7 @@ class _Search:
         return max(sent, default=self._dispatched_ns)
 
     def _unfinished(self, task: int, end_ns: int) -> None:
-        """The part that the failure cut off, and what came before."""
+        """Add the part that the failure interrupted, and the parts before it."""
         stage = self._stage(task)
         arrivals = self._arrivals.get(task, [])
         match stage:
@@ -284,10 +286,10 @@ class _Search:
                 self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
                 self._before_acknowledgement(task, finished_ns)
 
-    # ------------------------------------------------------------------------------------------ one step back
+    # Each method `_before_X` adds the parts before the event X of a task at `end_ns`.
 
     def _before_acknowledgement(self, task: int, end_ns: int) -> None:
-        """The state or the channel state, whichever was later."""
+        """Continue with the state or the channel state, whichever was written later."""
         channel_state_ns = self._at(Happening.CHANNEL_STATE_WRITTEN, task, -1)
         if channel_state_ns == end_ns and self._at(Happening.STATE_WRITTEN, task, end_ns) < end_ns:
             self._before_channel_state(task, end_ns)
@@ -317,7 +319,7 @@ class _Search:
         self._before_beginning(task, begun_ns)
 
     def _before_beginning(self, task: int, end_ns: int) -> None:
-        """A snapshot begins with a barrier, at the timeout, with a call, or because the last input without its barrier has ended."""
+        """Continue with what started the snapshot: a barrier, the timeout, a call, or the end of the last missing input."""
         arrivals = self._arrivals.get(task, [])[: self._beginnings.get(task)]
         if arrivals and arrivals[-1][0] == end_ns:
             self._through(task, arrivals[-1][1], end_ns)
@@ -334,26 +336,28 @@ class _Search:
             self._before_dispatch(min(end_ns, self._dispatched_ns))
 
     def _before_timeout(self, task: int, end_ns: int, arrivals: Sequence[tuple[int, int]]) -> None:
-        """The timeout counts from the trigger, whenever the first barrier came: one that was on its way then is what was waited for."""
-        came = {channel for _, channel in arrivals}
+        """Continue with the barrier that was in a channel at the timeout, which counts from the trigger; if there is none,
+        with the first barrier that had arrived.
+        """
+        arrived = {channel for _, channel in arrivals}
         sent = {
             channel: self._at(Happening.BARRIER_FORWARDED, self.graph.writers[channel], end_ns)
             for channel, reader in enumerate(self.graph.readers)
-            if reader == task and channel not in came
+            if reader == task and channel not in arrived
         }
         missing = [channel for channel, sent_ns in sent.items() if sent_ns < end_ns]
         if missing:
             latest = max(missing, key=lambda channel: (sent[channel], -channel))
             self._travelled(task, latest, self.graph.writers[latest], end_ns, end_ns)
-        else:  # those that are missing had not set out
+        else:  # the missing barriers had not been sent
             time_ns, channel = arrivals[0]
             self._add(PathKind.TIMEOUT, time_ns, end_ns, task)
             self._through(task, channel, time_ns)
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
-        """The file of the whole group is closed when its last member has nothing to add."""
+        """Continue with the last member of the group: the shared file is closed when all members are complete."""
         complete = {member: self._at(Happening.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
-        # none, if the file was closed because it was given up
+        # empty if the file was closed because the checkpoint failed
         done = [member for member in complete if complete[member] <= end_ns]
         last = max(done, key=lambda member: (complete[member], member == task), default=task)
         begun_ns = complete[last] if 0 <= complete[last] <= end_ns else end_ns
@@ -361,7 +365,7 @@ class _Search:
         self._before_in_flight_complete(last, begun_ns)
 
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
-        """The last barrier came in, or its own barriers went out."""
+        """Continue with the last barrier that arrived, or with the task's barriers that left its output queues."""
         forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
         arrivals = [arrival for arrival in self._arrivals.get(task, []) if arrival[0] <= end_ns]
         if forwarded_ns == end_ns:
@@ -376,11 +380,14 @@ class _Search:
             self._before_forward(task, forwarded_ns)
 
     def _through(self, task: int, channel: int, end_ns: int) -> None:
-        """A barrier came through a channel; its writer may have ended meanwhile, which counts as its barrier."""
+        """Continue through a channel to its writer.  The end of a finished writer counts as its barrier."""
         self._travelled(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
 
     def _travelled(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
-        """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
+        """Add the parts between the writer's output and the reader's thread.
+
+        `first_ns`: when the reader received its first barrier.
+        """
         if not self._forwarded(writer):
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
@@ -396,7 +403,7 @@ class _Search:
         self._upstream_of_barrier = writer, sent_ns
 
     def _until_timeout(self, begin_ns: int, overtook_ns: int) -> int:
-        """When the timeout let a barrier overtake: it then waits for a thread that does it, as any barrier that overtakes."""
+        """Return the time at which the timeout allowed a barrier to overtake.  It may overtake later, when a thread is free."""
         if self.graph.timeout_ns is None:
             return overtook_ns
         return min(overtook_ns, max(begin_ns, self.stats.trigger_ns + self.graph.timeout_ns))
@@ -409,14 +416,15 @@ class _Search:
     def _before_dispatch(self, end_ns: int) -> None:
         self._add(PathKind.TRIGGER, self.stats.trigger_ns, end_ns)
 
-    # ------------------------------------------------------------------------------------------ what the journal says
-
     def _add(self, kind: PathKind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
         if end_ns > begin_ns:
             self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
 
     def _in_order(self) -> tuple[PathPart, ...]:
-        """The parts, first to last, once the way has been followed through all tasks: a loop, as a job may be a chain of thousands."""
+        """Finish the search, and return the parts from first to last.
+
+        A loop instead of recursion, because a job may be a chain of thousands of tasks.
+        """
         while self._upstream_of_barrier is not None:
             writer, sent_ns = self._upstream_of_barrier
             self._upstream_of_barrier = None
@@ -444,7 +452,7 @@ class _Search:
         return self._upstream.get(task, set())
 
     def _latest_sender(self, task: int) -> tuple[int, int]:
-        """The task before this one whose barrier set out last, and its channel."""
+        """Return the upstream task that sent its barrier last, and the channel."""
         channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
         seen = {channel for _, channel in self._arrivals.get(task, ())}
         sent = [(self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in seen, -c) for c in channels]

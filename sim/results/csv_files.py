@@ -1,8 +1,8 @@
-"""Tables for spreadsheets, which run a cell that begins like a formula.
+"""CSV files whose text cells cannot be executed as formulas by spreadsheets.
 
-OWASP ("CSV Injection") advises a quote before such a cell.  Two cases need more.  A spreadsheet that separates cells by
-semicolons splits a cell at its own.  A cell that begins with a quote and a formula gets another quote: else `unescaped`
-could not restore it.
+OWASP ("CSV Injection") recommends a single quote before such a cell.  Two cases need more: a spreadsheet that uses
+semicolons as separators splits a cell at each semicolon, so the text after it needs a quote too; and text that already
+starts with a quote and a formula gets another quote, so that `unescaped` can restore it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ _NUMBER = re.compile(r"'*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def write_csv(table: pd.DataFrame, path: Path, **options: Any) -> None:
-    """Write the table.  Numbers stay numbers, also in a column of text; text that looks like a formula gets a quote in front."""
+    """Write a table as CSV, with text escaped by `escaped`.  `options`: passed to `DataFrame.to_csv`."""
     safe = table.rename(columns=escaped)
-    # pandas has several types for text
     for column in safe.select_dtypes(exclude=["number", "bool", "datetime"]).columns:
         safe[column] = safe[column].astype(object).map(escaped)
     replace_file(path, lambda partial: safe.to_csv(partial, index=False, **options))
 
 
 def unescaped(text: str) -> str:
-    """The text before `write_csv` escaped it."""
+    """Return the text as it was before `escaped`."""
     return text if _NUMBER.fullmatch(text) else _QUOTED.sub("", text)
 
 
 def escaped(value: object) -> Any:
-    """The value with a quote in front if it is text that looks like a formula."""
+    """Return text that looks like a formula with a quote in front, and any other value, also a number as text, unchanged."""
     return value if not isinstance(value, str) or _NUMBER.fullmatch(value) else _PLAIN.sub("'", value)

@@ -1,4 +1,4 @@
-"""Numbers and tables as text, and as JSON."""
+"""Formatting of numbers and tables as text, and conversion to JSON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from sim.model.quantities import Kind
 
 
-# ---- Values as JSON has them, which knows neither NaN nor infinity.
+# ---- JSON, which has neither NaN nor infinity.
 
 
 def json_ready(value: Any) -> Any:
-    """The same with null for numbers that are none; keys are texts, tuples are lists."""
+    """Return the value with None for NaN and infinity, lists for tuples, and text keys."""
     if isinstance(value, dict):
         return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -22,7 +22,7 @@ def json_ready(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# ---- A table for a terminal, a notebook or a file: a title, names of columns, and cells as text.
+# ---- Tables for terminals, notebooks and files.
 
 
 class TextTable(NamedTuple):
@@ -33,20 +33,20 @@ class TextTable(NamedTuple):
     rows: list[list[str]]
 
 
-# ---- Numbers as short texts: rounded, with a unit.  For exact texts that can be parsed again see `sim.model.units`.
+# ---- Numbers as short texts: rounded, with a unit. `sim.model.units` has exact texts that can be parsed again.
 
 MISSING = "-"
-"""In place of a missing number."""
+"""Text of a missing number."""
 NOT_ENDED = "not ended"
-"""In place of an infinite time: what it measures had not ended when the run did."""
+"""Text of an infinite duration, which had not ended when the run did."""
 
 _MAX_DIGITS = 7
 
 
 def apart_text(value: float, bound: float, text: Callable[[float, int], str]) -> str:
-    """A value with as many digits as tell it from a bound beside it: ``1.04 s`` for 1,041 ms and a limit of 1 s.
+    """Return a value with enough digits to differ from a bound: ``1.04 s`` for 1,041 ms and a bound of 1 s.
 
-    `text`: (number, digits) -> text.  Equal numbers have equal texts.
+    `text`: (number, digits) -> text.
     """
     if value == bound:
         return text(value, 2)
@@ -55,7 +55,7 @@ def apart_text(value: float, bound: float, text: Callable[[float, int], str]) ->
 
 
 def ms_text(ms: float, digits: int = 2) -> str:
-    """``ms_text(5743.2) == "5.7 s"``: repeated runs of a configuration agree on two digits."""
+    """Format a duration: ``ms_text(5743.2) == "5.7 s"``.  Two digits, since repeated real runs differ in the third."""
     if math.isnan(ms):
         return MISSING
     if math.isinf(ms):
@@ -70,7 +70,7 @@ def ms_text(ms: float, digits: int = 2) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """``bytes_text(7_612_000) == "7.6 MB"``; decimal units, as in rates."""
+    """Format a size in decimal units: ``bytes_text(7_612_000) == "7.6 MB"``."""
     if math.isnan(count):
         return MISSING
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -80,11 +80,11 @@ def bytes_text(count: float) -> str:
 
 
 ROUNDING_PER_SECOND = 1e-9
-"""Smaller rates are differences of equal ones."""
+"""Smaller rates are rounding errors."""
 
 
 def per_second_text(rate: float) -> str:
-    """``per_second_text(19_834) == "19.8k/s"``: three digits, since throughputs differ by little."""
+    """Format a rate: ``per_second_text(19_834) == "19.8k/s"``.  Three digits, since throughputs differ by little."""
     if math.isnan(rate):
         return MISSING
     for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
@@ -94,7 +94,10 @@ def per_second_text(rate: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """``count_text(52_340) == "52.3k"``: three digits, but all of a whole number below 10,000; means have a decimal below 100."""
+    """Format a count: ``count_text(52_340) == "52.3k"``.
+
+    Numbers below 10,000 have all digits before the decimal point, and those below 100 one decimal if they are not whole.
+    """
     if math.isnan(count):
         return MISSING
     if count < 9_999.5:
@@ -106,25 +109,25 @@ def count_text(count: float) -> str:
 
 
 def bare_text(number: float) -> str:
-    """``bare_text(1234.5) == "1,234"``: of a table whose unit stands beside it; two digits below 10."""
+    """Format a number without a unit: ``bare_text(1234.5) == "1,234"``; two digits below 10."""
     if not math.isfinite(number):
         return MISSING
     return f"{number:,.0f}" if abs(number) >= 10 or number == int(number) else f"{number:.2g}"
 
 
 def share_text(share: float) -> str:
-    """``share_text(0.987) == "99 %"``."""
+    """Format a share as a percentage: ``share_text(0.987) == "99 %"``."""
     return MISSING if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def amount_text(value: float, kind: Kind) -> str:
-    """``amount_text(1500, "duration") == "1.5 s"``: of ms, bytes, or records per second."""
+    """Format ms, bytes or records/s by kind of quantity: ``amount_text(1500, "duration") == "1.5 s"``."""
     texts: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
     return texts[kind](value)
 
 
 def change_text(change: float) -> str:
-    """``change_text(-0.003) == "-0.3 %"``; the sign is always shown."""
+    """Format a relative change with its sign: ``change_text(-0.003) == "-0.3 %"``."""
     if math.isnan(change):
         return MISSING
     text = f"{100 * change:+.1f}" if abs(change) < 0.0995 else f"{100 * change:+.0f}"
@@ -132,7 +135,7 @@ def change_text(change: float) -> str:
 
 
 def _rounded(number: float, digits: int = 2) -> str:
-    """A number with some digits, but never fewer than its integer part has."""
+    """Return a number with `digits` significant digits, but all digits before the decimal point."""
     decimals = max(digits - max(math.floor(math.log10(number)) + 1, 1), 0) if number > 0 else 0
     text = f"{number:.{decimals}f}"
     return text.rstrip("0").removesuffix(".") if decimals else text

@@ -40,17 +40,14 @@ from zlib import compress, decompress
 import numpy as np
 import pandas as pd
 
-# ---- A column of numbers that grows in place, in memory that is taken once.
-#
-# Arrays that grow side by side leave holes between them, and a day has a dozen: holes were a quarter of what it left
-# behind.
+# ---- A column of numbers that grows in place, in memory that is allocated once.
 
 MAX_ROOM = 1 << 20
-"""No more is asked for before it is needed: a run may be said to last a year, and end with its data."""
+"""Maximum cells that are reserved in advance: the scenario may allow for a year, and the job end early."""
 
 
 class GrowingColumn:
-    """Numbers of one type.  `room`: so many may come; memory that nothing is written to is not taken from the machine."""
+    """Numbers of one type.  `room`: expected number of cells, which are reserved; the OS maps unused pages lazily."""
 
     __slots__ = ("_cells", "_length")
 
@@ -63,7 +60,7 @@ class GrowingColumn:
 
     @property
     def cells(self) -> np.ndarray:
-        """All numbers so far, without a copy."""
+        """Return all numbers so far, without copying them."""
         return self._cells[: self._length]
 
     @property
@@ -72,7 +69,7 @@ class GrowingColumn:
         return kind
 
     def extend(self, cells: np.ndarray | Sequence[float]) -> None:
-        """Numbers that the type holds."""
+        """Append numbers, which must fit the type."""
         end = self._length + len(cells)
         if end > len(self._cells):
             self._cells = self._moved(self.kind, max(end, 2 * len(self._cells)))
@@ -80,11 +77,11 @@ class GrowingColumn:
         self._length = end
 
     def cut(self, length: int) -> None:
-        """Keep so many."""
+        """Keep the first `length` numbers."""
         self._length = min(self._length, length)
 
     def of_reals(self) -> GrowingColumn:
-        """The same numbers, beside which others may stand that are not whole."""
+        """Return a float64 copy of the column."""
         column = GrowingColumn(np.float64)
         column._cells, column._length = self._moved(np.float64, len(self._cells)), self._length
         return column
@@ -95,18 +92,18 @@ class GrowingColumn:
         return moved
 
 
-# ---- Rows kept as columns: a day of samples takes a tenth of the room that tuples of numbers take.
+# ---- Rows stored as columns: the samples of a day take a tenth of the memory of tuples.
 
 _CHUNK = 4096
-"""Rows that stay tuples until they are packed: packing one by one takes longer than the row."""
+"""Rows that are packed together; packing single rows is slow."""
 
 _Cells: TypeAlias = GrowingColumn | list[Any]
 
 
 class PackedRows:
-    """Rows as columns, in the order in which they are added.  Columns of numbers become arrays; others stay as they are.
+    """Rows stored as columns, in the order in which they are added.  Columns of numbers become arrays, others stay lists.
 
-    `room`: so many rows may come, where that is known.
+    `room`: expected number of rows, to reserve memory.
     """
 
     def __init__(self, columns: Sequence[str], room: int = 0) -> None:
@@ -118,18 +115,18 @@ class PackedRows:
         return len(self._fresh) + (len(self._packed[0]) if self._packed else 0)
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """A cell per column."""
+        """Append a row with a cell per column."""
         self._fresh.append(row)
         if len(self._fresh) == _CHUNK:
             self._pack()
 
     def extend(self, columns: Sequence[np.ndarray | Sequence[Any]]) -> None:
-        """Many rows by column, in the order of the columns; arrays are of int64 or float64."""
+        """Append many rows, given by column; arrays are int64 or float64."""
         self._pack()
         self._packed = [_extended(column, cells) for column, cells in zip(self._packed, columns, strict=True)]
 
     def frame(self) -> pd.DataFrame:
-        """All rows as a table; the buffer is empty afterwards.  pandas infers the types of the columns."""
+        """Return all rows as a table, and clear the buffer.  pandas infers the types of the columns."""
         if not len(self):
             return pd.DataFrame.from_records([], columns=self.columns)
         self._pack()
@@ -147,7 +144,7 @@ class PackedRows:
 
 
 def _extended(column: _Cells, cells: np.ndarray | Sequence[Any]) -> _Cells:
-    """Numbers are int64 or double.  Columns of anything else hold objects."""
+    """Append cells to a column, and return it: int64, float64, or a list if some cell is not a number."""
     kinds = {cells.dtype.type} if isinstance(cells, np.ndarray) else set(map(type, cells))
     if isinstance(column, list) or not kinds <= {int, float, np.int64, np.float64}:
         column = column if isinstance(column, list) else column.cells.tolist()
@@ -158,34 +155,34 @@ def _extended(column: _Cells, cells: np.ndarray | Sequence[Any]) -> _Cells:
 
 
 def _without_copy(column: _Cells) -> Any:
-    """Objects as a list, so that pandas infers their type."""
+    """Return the cells of a column; a list of objects stays a list, so that pandas infers its type."""
     return column if isinstance(column, list) else column.cells
 
 
-# ---- What happened, in order: rows are only ever added, and every table, story and picture is made from them.
+# ---- Entries of the journal, in order of time. Tables, explanations and timelines are made from them.
 
 
 class Happening(StrEnum):
-    """The kind of an entry.  Beside each stands what `number` and `detail` mean; elsewhere they are -1 and empty."""
+    """The kind of an entry.  Comments tell the meaning of `number` and `detail`; for other kinds they are unused."""
 
     TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that need not acknowledge
-    PART_KEPT = "part kept"  # the task takes no part in the checkpoint; number: the one whose part stands for it
-    TASKS_TRIGGERED = "tasks triggered"  # the calls set out to the tasks that begin
+    PART_KEPT = "part kept"  # the task skips the checkpoint; number: the earlier checkpoint whose state is used
+    TASKS_TRIGGERED = "tasks triggered"  # the calls are sent to the source tasks
     REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
     TRIGGER_RECEIVED = "trigger received"  # the task thread executes the coordinator's call
     BARRIER_ARRIVED = "barrier arrived"  # the first or last one of an input gate; number: channel
-    SNAPSHOT_BEGUN = "snapshot begun"  # all phases follow in this task; number: 1 if unaligned
+    SNAPSHOT_BEGUN = "snapshot begun"  # the first phase of the task begins; number: 1 if unaligned
     BARRIER_FORWARDED = "barrier forwarded"  # number: bytes of output captured
     OUTPUT_CONVERTED = "output converted"  # number: bytes of output captured
     INPUT_PRIORITISED = "input prioritised"
     SYNC_FINISHED = "sync finished"
     INPUTS_RESUMED = "inputs resumed"
-    IN_FLIGHT_COMPLETE = "in-flight data complete"  # nothing is added to the channel state of this task any more
+    IN_FLIGHT_COMPLETE = "in-flight data complete"  # the channel state of this task is complete, but not yet written
     STATE_WRITTEN = "state written"  # number: bytes
     CHANNEL_STATE_WRITTEN = "channel state written"  # number: bytes
     ASYNC_FINISHED = "async finished"
     ACKNOWLEDGED = "acknowledged"
-    STATE_UNKNOWN = "state unknown"  # an acknowledgement names files that are gone: it comes to nothing
+    STATE_UNKNOWN = "state unknown"  # an acknowledgement references deleted files, and is ignored
     DECLINED = "declined"
     LAST_ACKNOWLEDGED = "last acknowledged"
     COMPLETED = "completed"  # _metadata is durable
@@ -195,10 +192,10 @@ class Happening(StrEnum):
     NOTIFIED_ABORTED = "notified aborted"
     COMMITTED = "committed"  # number: records made visible
     COMMIT_FAILED = "commit failed"  # number: records that it was to make visible; detail: what follows
-    # number: records; it was open for longer than its timeout, or its commit was given up
+    # number: records; the transaction was open for longer than its timeout, or its commit was abandoned
     TRANSACTION_LOST = "transaction lost"
-    OUTPUT_DROPPED = "output dropped"  # number: records; the committer forgets them; detail: why
-    FILE_MISSING = "file missing"  # number: files named by what was committed and not there in full
+    OUTPUT_DROPPED = "output dropped"  # number: records that the committer discards; detail: why
+    FILE_MISSING = "file missing"  # number: committed files that are missing or incomplete
     END_OF_DATA = "end of data"  # detail: drain or no-drain
     TASK_FINISHED = "task finished"
     JOB_FINISHED = "job finished"
@@ -206,14 +203,14 @@ class Happening(StrEnum):
     TASK_FAILED = "task failed"  # detail: why
     TASK_MANAGER_LOST = "task manager lost"  # number: which
     JOB_MANAGER_LOST = "job manager lost"
-    JOB_MANAGER_ELECTED = "job manager elected"  # another one takes over
-    RESCALED = "rescaled"  # the job is cancelled, to go on with another parallelism
-    GIVEN_UP = "given up"  # the restart strategy allows no other restart; detail: why it would be needed
+    JOB_MANAGER_ELECTED = "job manager elected"
+    RESCALED = "rescaled"  # the job is cancelled, and restarts with another parallelism
+    GIVEN_UP = "given up"  # the restart strategy allows no further restart; detail: the failure
     JOB_RESTARTING = "job restarting"  # number: of the restart; detail: why
-    DEPLOYMENT_FAILED = "deployment failed"  # a task's slot is on a task manager that is gone; number: which
+    DEPLOYMENT_FAILED = "deployment failed"  # a slot is on a task manager that was lost; number: the task manager
     JOB_RESTORED = "job restored"  # tasks are deployed with the state of this checkpoint; number: of the restart
-    TASK_RESTORED = "task restored"  # its state is there; number: bytes
-    TASK_RUNS = "task runs"  # its recovered input is read
+    TASK_RESTORED = "task restored"  # its state is downloaded; number: bytes
+    TASK_RUNS = "task runs"  # its recovered input has been read
     JOB_RECOVERED = "job recovered"  # all tasks run
     FAULT = "fault"  # detail: storage, network, a slow task or commits, and for how long
 
@@ -232,7 +229,7 @@ class Entry(NamedTuple):
 _HAPPENINGS = tuple(Happening)
 _NUMBER_OF = {happening: number for number, happening in enumerate(_HAPPENINGS)}
 _BLOCK = 4096
-"""Entries that are packed together."""
+"""Entries that are compressed together."""
 
 
 _Row = tuple[int, Happening, int, int, int]
@@ -270,8 +267,8 @@ class _Columns(NamedTuple):
 class Journal(Sequence[Entry]):
     """The journal of a run.
 
-    It is kept as columns, all but the latest compressed: a run of a day has a million entries, and they take a
-    thirtieth of the room.
+    Entries are stored as columns, and all but the latest are compressed: a run of a day has a million entries, and
+    compression reduces them to a thirtieth.
     """
 
     __hash__ = None  # type: ignore[assignment]  # it grows
@@ -280,7 +277,7 @@ class Journal(Sequence[Entry]):
         self._blocks: list[bytes] = []
         self._latest: list[_Row] = []
         self._details: dict[int, str] = {}  # by position; few entries have one
-        self._looked_at = (-1, 0, _Columns.of(()))  # a block, its length and its entries: readers ask for neighbours
+        self._looked_at = (-1, 0, _Columns.of(()))  # the last block that was unpacked: number, length, entries
         for entry in entries:
             self.note(*entry)
 
@@ -301,17 +298,17 @@ class Journal(Sequence[Entry]):
             self._latest = []
 
     def story(self, checkpoint: int) -> list[Entry]:
-        """All entries about one checkpoint, in order."""
+        """Return all entries about one checkpoint, in order."""
         return [entry for entry in self if entry.checkpoint == checkpoint]
 
     def last(self, happening: Happening) -> Entry:
-        """The latest entry of this kind.  There must be one."""
+        """Return the last entry of this kind, which must exist."""
         return next(row for row in reversed(self) if row.happening is happening)
 
     def only(self, happenings: Collection[Happening]) -> Iterator[Entry]:
-        """The entries of these kinds, in order."""
+        """Yield the entries of these kinds, in order."""
         details, first = self._details, 0
-        chosen = frozenset(map(id, happenings))  # they are singletons, and an enumerator's own hash is slow
+        chosen = frozenset(map(id, happenings))  # enum members are singletons, and their hash is slow
         for block in self._columns():
             for offset, kind in enumerate(map(id, block.happenings)):
                 if kind in chosen:
@@ -320,7 +317,7 @@ class Journal(Sequence[Entry]):
             first += len(block.happenings)
 
     def places(self) -> dict[int, array[int]]:
-        """The positions of entries, by checkpoint."""
+        """Return the positions of entries by checkpoint."""
         places: dict[int, array[int]] = {}
         for place, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
             if checkpoint not in places:
@@ -329,7 +326,7 @@ class Journal(Sequence[Entry]):
         return places
 
     def at(self, places: Iterable[int]) -> list[Entry]:
-        """The entries at these positions, each from 0 on."""
+        """Return the entries at these positions."""
         details, found = self._details, list[Entry]()
         for number, together in groupby(places, _BLOCK.__rfloordiv__):
             times, happenings, checkpoints, tasks, numbers = self._block(number)

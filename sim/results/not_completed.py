@@ -1,4 +1,4 @@
-"""Checkpoints that did not complete, and what was on the path of those that did."""
+"""Critical paths of checkpoints as medians by kind of wait, and checkpoints that did not complete."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sim.results.formats import ms_text
 from sim.results.rates import Tables
 from sim.results.tables import EXPIRED
 
-# ---- The time of a checkpoint, split along its critical path (table `path`): what each kind of wait takes, and where most of it passes.
+# ---- The duration of a checkpoint, split by kind of wait on its critical path (table `path`).
 #
-# All values are medians over checkpoints [ms], so they sum to the median duration only nearly.
+# All values are medians over checkpoints [ms], so they add up to the median duration only approximately.
 
 PARTS: dict[str, str] = {
     "trigger": "messages",
@@ -38,7 +38,7 @@ PARTS: dict[str, str] = {
     "channel state": "channel_state",
     "acknowledgement": "messages",
 }
-"""Part of the table -> kind of wait.  Parts after the last acknowledgement belong to no duration."""
+"""Part in the table `path` -> kind of wait.  Parts after the last acknowledgement are not listed."""
 _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
@@ -49,19 +49,19 @@ def _pre_barrier_text(line: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BarrierPath:
-    """The parts of an end-to-end duration [ms].  NaN: not measured."""
+    """An end-to-end duration by kind of wait [ms].  NaN: not measured."""
 
     queue_ms: float = result_column(
-        "behind data, or for a task thread that must take the trigger",
+        "behind data, or for the task thread of a source that handles the trigger",
         None,
         lambda parts: parts.median_ms("queue"),
     )
     queue_vertex: str = result_column(
-        "the vertex in front of which most of it passes; a source: before its task thread answers",
+        "the vertex in front of which most of that time is spent; a source: waiting for its task thread",
         None,
         lambda parts: parts.place("queue")[0],
     )
-    queue_vertex_ms: float = result_column("what passes there", None, lambda parts: parts.place("queue")[1])
+    queue_vertex_ms: float = result_column("the time spent there", None, lambda parts: parts.place("queue")[1])
     queue_at_source: bool = result_column(
         "whether most of it is waiting for the task thread of a source",
         None,
@@ -74,13 +74,13 @@ class BarrierPath:
         lambda parts: parts.median_ms("timeout"),
     )
     timeout_vertex: str = result_column(
-        "the vertex in front of which most of it passes", None, lambda parts: parts.place("timeout")[0]
+        "the vertex in front of which most of that time is spent", None, lambda parts: parts.place("timeout")[0]
     )
     alignment_ms: float = result_column("from first to last barrier", None, lambda parts: parts.median_ms("alignment"))
     alignment_vertex: str = result_column(
-        "the vertex where most of it passes", None, lambda parts: parts.place("alignment")[0]
+        "the vertex where most of that time is spent", None, lambda parts: parts.place("alignment")[0]
     )
-    alignment_vertex_ms: float = result_column("what passes there", None, lambda parts: parts.place("alignment")[1])
+    alignment_vertex_ms: float = result_column("the time spent there", None, lambda parts: parts.place("alignment")[1])
     pre_barrier_ms: float = result_column(
         "work and files of operators before they forward the barrier",
         None,
@@ -94,22 +94,22 @@ class BarrierPath:
     sync_ms: float = result_column("synchronous parts", None, lambda parts: parts.median_ms("sync"))
     async_ms: float = result_column("asynchronous parts: the next four", None, lambda parts: parts.median_ms(*_ASYNC))
     async_queue_ms: float = result_column(
-        "waiting for the asynchronous thread, at work for an older checkpoint",
+        "waiting for the asynchronous thread, which is busy with an older checkpoint",
         None,
         lambda parts: parts.median_ms("async_queue"),
     )
     async_work_ms: float = result_column(
-        "asynchronous work beside files", None, lambda parts: parts.median_ms("async_work")
+        "asynchronous work except uploads", None, lambda parts: parts.median_ms("async_work")
     )
     upload_ms: float = result_column("writing files of state", None, lambda parts: parts.median_ms("upload"))
     channel_state_ms: float = result_column(
         "writing in-flight data, once it is complete", None, lambda parts: parts.median_ms("channel_state")
     )
     async_vertex: str = result_column(
-        "the vertex where most of the asynchronous part passes", None, lambda parts: parts.place(*_ASYNC)[0]
+        "the vertex where most of the asynchronous time is spent", None, lambda parts: parts.place(*_ASYNC)[0]
     )
     messages_ms: float = result_column(
-        "trigger and acknowledgement on their way", None, lambda parts: parts.median_ms("messages")
+        "trigger and acknowledgement in transit", None, lambda parts: parts.median_ms("messages")
     )
 
 
@@ -121,7 +121,7 @@ NOWHERE = BarrierPath(
 
 
 def path(rows: pd.DataFrame) -> BarrierPath:
-    """The medians, from the rows of completed checkpoints."""
+    """Return medians over completed checkpoints.  `rows`: their rows of the table `path`."""
     rows = rows[~rows["acknowledged"].astype(bool)]
     if rows.empty:
         return NOWHERE
@@ -129,7 +129,7 @@ def path(rows: pd.DataFrame) -> BarrierPath:
 
 
 class _Parts:
-    """Parts of critical paths as arrays: tables of pandas take ten times as long for the few rows of a run."""
+    """Parts of critical paths as arrays, which are ten times as fast as pandas for the few rows of a run."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.part, self.vertex = rows["part"].to_numpy(), rows["vertex"].to_numpy()
@@ -139,17 +139,17 @@ class _Parts:
         self.checkpoints = len(numbers)
 
     def median_ms(self, *kinds: str) -> float:
-        """The median over all checkpoints of what each spends so; most may spend nothing."""
+        """Return the median over all checkpoints of the time spent on these kinds of wait, which may be 0."""
         return self._median_ms(np.isin(self.kind, kinds))
 
     def place(self, *kinds: str) -> tuple[str, float]:
-        """The vertex where most of it passes, over all checkpoints, of equals the first in the table; and the median there."""
+        """Return (vertex where most of that time is spent over all checkpoints, median of the time there)."""
         chosen = np.isin(self.kind, kinds)
         vertex = self._longest(self.vertex, chosen)
         return vertex, self._median_ms(chosen & (self.vertex == vertex))
 
     def longest_part(self, kind: str, vertex: str) -> str:
-        """What takes most of the time of this kind there, of equals the first in the alphabet; empty: nothing does."""
+        """Return the part that takes most of the time of this kind at a vertex, or "" if there is none."""
         return self._longest(self.part, (self.kind == kind) & (self.vertex == vertex), sort=True)
 
     def _longest(self, names: np.ndarray, chosen: np.ndarray, *, sort: bool = False) -> str:
@@ -161,12 +161,12 @@ class _Parts:
 
 
 def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
-    """The sum of each group with the rounding errors of its additions made good (Kahan)."""
+    """Return the sum of each group by Kahan summation, so that it does not depend on the order of values."""
     sums, errors = np.zeros(count), np.zeros(count)
     order = np.argsort(groups, kind="stable")
     values, groups = values[order], groups[order]
     position = np.arange(len(groups)) - np.searchsorted(groups, groups)
-    for i in range(position.max(initial=-1) + 1):  # the i-th value of each group that has so many
+    for i in range(position.max(initial=-1) + 1):  # add the i-th value of each group
         here, value = groups[position == i], values[position == i]
         term = value - errors[here]
         total = sums[here] + term
@@ -175,10 +175,10 @@ def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
     return sums
 
 
-# ---- Checkpoints that did not complete, apart from those that did: what is known of them are bounds.
+# ---- Checkpoints that did not complete. Their durations are lower bounds.
 #
-# They are a row of their own below their strategy.  Mixed in, the parts that they never reached would look quick; left
-# out, a strategy whose slow checkpoints expire would.
+# They have a separate row below their strategy. Pooled with completed ones, phases that they never reached would look fast;
+# left out, a strategy whose slow checkpoints expire would look fast.
 
 INTERRUPTIONS = (
     "CHECKPOINT_COORDINATOR_SUSPEND",
@@ -200,24 +200,23 @@ _COLUMN = {
     "upload": "async",
     "channel_state": "async",
 }
-"""Kind of wait on a path -> the column of a terminal that it counts in."""
+"""Kind of wait -> heading of the printed column that includes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotCompleted:
-    """The checkpoints of one fate that did not complete: each would have taken longer than it was seen to take."""
+    """Checkpoints that did not complete, of one fate."""
 
     fate: str  # expired, failed, interrupted, under way at the end
     count: int
-    median_ms: float  # a bound: they took longer
-    longest_ms: float  # likewise
-    # column -> median over their critical paths, up to the moment they were given up; empty: not recorded
-    parts_ms: dict[str, float]
-    cut_off: str  # the column in which most of them were given up: its median is a bound
+    median_ms: float  # lower bound
+    longest_ms: float  # lower bound
+    parts_ms: dict[str, float]  # heading -> median over their critical paths until the failure; {}: not recorded
+    cut_off: str  # the heading of the phase in which most of them failed; its median is a lower bound
 
     @property
     def row(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the values for JSON and tables."""
         parts = {f"{name.replace(' ', '_').replace('-', '_')}_ms": value for name, value in self.parts_ms.items()}
         return {
             "fate": self.fate,
@@ -232,10 +231,11 @@ class NotCompleted:
 def not_completed(
     runs: Sequence[Tables], ends_ms: Sequence[float], *, warmup_s: float = 0.0
 ) -> tuple[NotCompleted, ...]:
-    """Checkpoints that expired or failed, and those cut off by an end that had taken notably longer than the median of completed ones.
+    """Return the checkpoints that did not complete, by fate.
 
-    `ends_ms`: the end of each run.  An end cuts off any checkpoint: of one that has not taken long it says nothing.
-    Subtasks report when they acknowledge, so the parts are those of critical paths, which are made of the journal.
+    Checkpoints that were cut off by a restart or by the end of a run count only if they had taken notably longer than the
+    median of completed ones, because any checkpoint may be cut off.  Parts are taken from critical paths, since subtasks
+    report their durations only when they acknowledge.  `ends_ms`: the end of each run.
     """
     found: dict[str, list[tuple[float, pd.DataFrame]]] = {}
     completed: list[float] = []
@@ -245,22 +245,22 @@ def not_completed(
         completed += rows.loc[
             (rows["status"] == "COMPLETED").to_numpy() & is_periodic(rows), "end_to_end_duration"
         ].tolist()
-        for fate, lasted_ms, way in _rows(rows, run["path"], end_ms):
-            found.setdefault(fate, []).append((lasted_ms, way))
+        for fate, lasted_ms, path_rows in _rows(rows, run["path"], end_ms):
+            found.setdefault(fate, []).append((lasted_ms, path_rows))
     usual_ms = float(np.median(completed)) if completed else 0.0
     return tuple(
         _of(fate, late)
-        for fate, own in found.items()
+        for fate, checkpoints in found.items()
         if (
-            late := own
+            late := checkpoints
             if fate.removeprefix("savepoint ") in ("expired", "failed")
-            else [pair for pair in own if not is_noise(pair[0], usual_ms)]
+            else [pair for pair in checkpoints if not is_noise(pair[0], usual_ms)]
         )
     )
 
 
 def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tuple[str, float, pd.DataFrame]]:
-    """(fate, how long it took until then [ms], the parts of its path)."""
+    """Yield (fate, duration until the failure [ms], rows of its critical path) for each checkpoint that did not complete."""
     for row in rows[rows["status"] != "COMPLETED"].to_dict("records"):
         kind = "savepoint " if row["savepointFormat"] else ""
         if row["status"] == "IN_PROGRESS":
@@ -268,18 +268,20 @@ def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tu
         else:
             message, lasted_ms = row["failure_message"], row["end_to_end_duration"]
             fate = "expired" if message == EXPIRED else "interrupted" if message in INTERRUPTIONS else "failed"
-        way = paths[paths["id"] == row["id"]]
-        yield kind + fate, lasted_ms, way[way["x_job"] == row["x_job"]] if "x_job" in row else way
+        path_rows = paths[paths["id"] == row["id"]]
+        if "x_job" in row:
+            path_rows = path_rows[path_rows["x_job"] == row["x_job"]]
+        yield kind + fate, lasted_ms, path_rows
 
 
 def _of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
     lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
     parts: list[dict[str, float]] = []
     last: Counter[str] = Counter()
-    for _, way in checkpoints:
-        columns = [_COLUMN.get(PARTS.get(part, ""), "") for part in way["part"]]
+    for _, path_rows in checkpoints:
+        columns = [_COLUMN.get(PARTS.get(part, ""), "") for part in path_rows["part"]]
         spent: dict[str, float] = {}
-        for column, ns in zip(columns, way["duration"], strict=True):
+        for column, ns in zip(columns, path_rows["duration"], strict=True):
             spent[column] = spent.get(column, 0.0) + ns / 1e6
         parts += [spent] if columns else []
         last.update(columns[-1:])

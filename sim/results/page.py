@@ -1,4 +1,4 @@
-"""A page as values, and the page as HTML: text that others wrote is escaped by the template engine, charts are drawn inside."""
+"""HTML pages: their content as values, and rendering.  The template engine escapes all texts."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from sim.results.charts import Chart
     from sim.results.formats import TextTable
 
-_SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
+_SHORT_CELL = 18  # characters: cells up to the length of "17 s ± 9.3 s" are not broken
 _BEFORE_UNIT = r"(?<=\d) (?=%|(?:[numkMGT]?[sB]|min|h)\b)"
 _PROSE = 36
-"""Characters of a cell from which on its column is read as sentences."""
+"""Characters: a column with a cell of at least this length is treated as sentences."""
 _MAX_ENTRY = 60
-"""Characters of an entry in the table of contents."""
+"""Maximum characters of an entry in the table of contents."""
 _CONTENTS_FROM = 4
-"""A page with fewer headings needs no table of contents."""
+"""Minimum number of headings for a table of contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a page: a heading, and what stands below it."""
+    """A block of a page: a heading and its content."""
 
     title: str
     text: str = ""
     table: TextTable | None = None
     chart: Chart | None = None
-    caption: str = ""  # the chart in words, for those who do not see it
+    caption: str = ""  # description of the chart, also for screen readers
     code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as values: title, blocks and charts."""
+    """Content of a page."""
 
     title: str
     question: str
@@ -54,14 +54,14 @@ class Page:
     blocks: Sequence[Block]
     assumptions: Sequence[str] = field(default=())
     command: str = ""
-    findings: Sequence[str] = ()  # what was known of the job before it ran
-    made: str = ""  # by which version, when
+    findings: Sequence[str] = ()  # remarks about the job
+    made: str = ""  # version and date
 
 
 def html(page: Page) -> str:
-    """One file: styles, charts and what draws them are in it, and nothing is fetched.
+    """Return the page as one HTML file that includes styles, scripts and charts, and loads nothing.
 
-    Without scripts and on paper it is complete: every chart has a picture that stands still.
+    It is complete without scripts and on paper: every chart is also included as SVG.
     """
     from markupsafe import Markup
 
@@ -81,7 +81,7 @@ def html(page: Page) -> str:
 
 @cache
 def _template() -> Template:
-    """The page without its values: a watch renders it at every look."""
+    """Return the compiled template.  Cached, because `watch` renders the page often."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -90,13 +90,13 @@ def _template() -> Template:
 
 
 def _entry(title: str) -> str:
-    """A heading as an entry of the contents: its beginning, up to a word."""
+    """Return a heading for the table of contents, shortened between words."""
     entry = shorten(one_line(title, 4 * _MAX_ENTRY), _MAX_ENTRY, placeholder=" …")
-    return one_line(title, _MAX_ENTRY) if entry == "…" else entry  # its first word is longer
+    return one_line(title, _MAX_ENTRY) if entry == "…" else entry  # the first word is too long
 
 
 def _in_script(values: object) -> str:
-    """JSON that ends no script element, whatever others named their vertices."""
+    """Return values as JSON in which no text, such as the name of a vertex, can end the script element."""
     return re.sub(
         "[<>&\u2028\u2029]",
         lambda found: f"\\u{ord(found[0]):04x}",
@@ -105,24 +105,24 @@ def _in_script(values: object) -> str:
 
 
 def colours() -> str:
-    """The style sheet's colours by name, light and dark: for a figure outside of a page."""
+    """Return the CSS variables for colours, light and dark, for a figure outside of a page."""
     sheet = (files("sim.results") / "page.html").read_text(encoding="utf-8")
     return sheet[sheet.index(":root {") : sheet.index("* { box-sizing")].strip()
 
 
 def _prose_columns(table: TextTable) -> list[int]:
-    """Columns of sentences stand at the left, and on a phone below the name of their row.  The first one is that name."""
+    """Return the indices of columns of sentences, which are aligned left, and are below the row's name on narrow screens."""
     return [i for i in range(1, len(table.header)) if any(len(row[i]) >= _PROSE for row in table.rows)]
 
 
 def _tight(text: str) -> str:
-    """A short cell stays on one line, and in a long one no number is parted from its unit."""
+    """Replace spaces by no-break spaces: all in a short cell, those between number and unit in a long one."""
     between = " " if len(text) <= _SHORT_CELL else _BEFORE_UNIT
     return re.sub(between, "\u00a0", text)
 
 
 def _parted(text: str) -> Markup:
-    """A heading, which may be broken after the points of a key's name."""
+    """Return a heading in which names of keys can be broken after their points."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", str(escape(text))))

@@ -1,4 +1,4 @@
-"""Pictures of runs and sweeps for notebooks."""
+"""matplotlib figures of runs and sweeps, for notebooks and PNG files."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# ---- Ticks of an axis of values: round values in one unit, which every tick shows.
+# ---- Ticks: round values in one unit, which each label shows.
 
 
-def set_ticks(axis: Axis, column: str, most: int = 6) -> None:
-    """Set at most `most` + 1 ticks, to be called when everything is drawn.
+def set_ticks(axis: Axis, column: str, max_intervals: int = 6) -> None:
+    """Set the ticks of an axis, when everything has been drawn.
 
-    Ticks are placed at round values of the displayed unit: 2.5 min, not 150 s.
-    Labels are not rounded: those of close ticks would repeat.
+    Ticks are placed at round values of the displayed unit: 2.5 min, not 150 s.  Labels are not rounded, because those of
+    close ticks would be equal.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -41,30 +41,29 @@ def set_ticks(axis: Axis, column: str, most: int = 6) -> None:
     ending, size = unit_of_ticks(column, max(abs(low), abs(high)))
     places = [
         place
-        for place in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low / size, high / size)
+        for place in MaxNLocator(max_intervals, steps=[1, 2, 5, 10]).tick_values(low / size, high / size)
         if low <= place * size <= high
     ]
     axis.set_ticks([place * size for place in places], [f"{place:.6g}{ending}" for place in places])
 
 
-# ---- Pictures of strategies: over time (durations of checkpoints, queues, back-pressure), and by the parts of their durations.
+# ---- Figures of strategies: durations, queues and back-pressure over time; and the phases of the median checkpoint.
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe-Ito: distinguishable with any colour vision."""
 _MAX_NAMES_CHARS = 110
-"""Characters of the names above a row."""
-_LOG_FROM = 12.0
-"""Durations that differ by a larger factor have a logarithmic axis."""
+_LOG_SCALE_RATIO = 12.0
+"""The axis is logarithmic if durations differ by more than this factor."""
 
 
 def plot_strategies_over_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) -> Figure:
-    """A row of panels per strategy over simulated time, each column on one scale; `runs`: strategy -> its first run.
+    """Plot a row of panels per strategy over simulated time; panels of a column share their scale.
 
-    Strategies whose runs are identical share a row.
+    `runs`: tables of the first run of each strategy.  Strategies with identical runs share a row.
     """
     from matplotlib.figure import Figure
 
-    drawn = {name: _drawn(tables) for name, tables in runs.items()}
+    drawn = {name: _curves(tables) for name, tables in runs.items()}
     rows = group_identical_curves(drawn)
     figure = Figure(figsize=(11, 1.1 + 1.35 * len(rows)), dpi=120, layout="constrained")
     panels = figure.subplots(len(rows), 3, sharex=True, sharey="col", squeeze=False)
@@ -103,7 +102,7 @@ def plot_strategies_over_time(runs: Mapping[str, Tables], title: str, warmup_s: 
 
 
 def group_identical_curves(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
-    """Name -> names of the same curve, itself first: identical lines would hide each other."""
+    """Group names with identical curves, whose lines would hide each other.  Return {first name: all names}."""
     found: dict[str, list[str]] = {}
     for name, curve in curves.items():
         same = next((other for other in found if curves[other].equals(curve)), name)
@@ -112,15 +111,15 @@ def group_identical_curves(curves: Mapping[str, pd.Series[float]]) -> dict[str, 
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG.  It is drawn once: `savefig` draws one of constrained layout twice, for the same bytes."""
+    """Write a figure as PNG.  `savefig` would draw a figure with constrained layout twice, with the same result."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for this
     canvas.print_png(path)
 
 
-def _drawn(tables: Tables) -> pd.Series[float]:
-    """The curves of a strategy, one after the other."""
+def _curves(tables: Tables) -> pd.Series[float]:
+    """Return all curves of a strategy in one Series: checkpoint, failed, queue, waiting."""
     import pandas as pd
 
     series, checkpoints = tables["series"], tables["checkpoints"].set_index("trigger_timestamp")
@@ -137,20 +136,20 @@ def _drawn(tables: Tables) -> pd.Series[float]:
 
 
 def _most_back_pressured(tables: Tables) -> str:
-    """The most back-pressured vertex."""
+    """Return the most back-pressured vertex, or "" without samples."""
     means = tables["series"].groupby("vertex", sort=False)["backPressured"].mean()
     return str(means.idxmax()) if len(means) else ""
 
 
 def _seconds(tables: Tables) -> pd.Series[float]:
-    """Durations of finished (completed or failed) checkpoints."""
+    """Return the durations [s] of finished (completed or failed) checkpoints."""
     rows = tables["checkpoints"]
     found: pd.Series[float] = rows["end_to_end_duration"][rows["status"].isin(("COMPLETED", "FAILED"))] / 1e3
     return found
 
 
 def _durations(axes: Axes, tables: Tables) -> None:
-    """A dot per completed checkpoint at its trigger, a diamond for a first upload, a cross for a failed one."""
+    """Draw a dot per completed checkpoint at its trigger, a diamond per first upload, and a cross per failed one."""
     rows = tables["checkpoints"]
     is_first = first_uploads(rows)
     kinds = (
@@ -164,13 +163,13 @@ def _durations(axes: Axes, tables: Tables) -> None:
 
 
 def _scales(panels: Sequence[Axes], seconds: Sequence[pd.Series[float]]) -> None:
-    """Durations on a logarithmic axis where they differ by far, with readable ticks."""
+    """Set the scales of the three columns; durations are on a logarithmic axis if they differ by a large factor."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     durations, queues, waiting = panels
     positive = [value for values in seconds for value in values if value > 0]
     least, most = (min(positive), max(positive)) if positive else (1.0, 1.0)
-    if most > _LOG_FROM * least:
+    if most > _LOG_SCALE_RATIO * least:
         durations.set_yscale("log")
         durations.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if most < 100 * least else (1.0,), numticks=6))
         durations.yaxis.set_minor_formatter(NullFormatter())
@@ -194,7 +193,7 @@ PARTS = (
 
 
 def plot_phase_breakdown(strategies: Sequence[StrategyRow], title: str = "") -> Figure:
-    """A bar per strategy: the phases of a checkpoint along its critical path (`sim.results.not_completed`)."""
+    """Plot a bar per strategy: the phases of a checkpoint on its critical path (`sim.results.not_completed`), medians."""
     from matplotlib.figure import Figure
 
     lines = [line for line in strategies if line.summary.completed][::-1]
@@ -212,48 +211,50 @@ def plot_phase_breakdown(strategies: Sequence[StrategyRow], title: str = "") -> 
     return figure
 
 
-# ---- The picture of a sweep's answer: measured values over settings, with confidence and limits.
+# ---- The figure of a sweep's answer: mean values by setting, with confidence intervals and limits.
 
 _MARKERS = "os^Dv<>P"
-_LABEL = 28  # characters of a label's line
-_DODGE = 0.02  # of the axis; lines are shifted so that bars of confidence don't hide each other
+_MAX_LABEL_CHARS = 28
+_DODGE = 0.02  # share of the axis by which lines are shifted, so that their error bars do not overlap
 
 
 class _Scale(NamedTuple):
-    """The horizontal axis: a setting."""
+    """The setting on the horizontal axis."""
 
     name: str
-    at: int  # index of the setting
+    position: int  # of the setting in a key
     places: dict[str, float]  # value as written -> position on the axis
     is_log: bool
     is_quantity: bool
 
     def place(self, key: Sequence[str]) -> float:
-        return self.places[key[self.at]]
+        return self.places[key[self.position]]
 
     def without(self, key: Sequence[str]) -> tuple[str, ...]:
-        """The values of the other settings."""
-        return (*key[: self.at], *key[self.at + 1 :])
+        """Return the values of the other settings."""
+        return (*key[: self.position], *key[self.position + 1 :])
 
-    def moved(self, place: float, i: int, count: int) -> float:
+    def dodged(self, place: float, i: int, count: int) -> float:
+        """Return the position, shifted for the i-th of `count` lines."""
         share = _DODGE * (i - (count - 1) / 2)
         low, high = min(self.places.values()), max(self.places.values())
         return place * (high / low) ** share if self.is_log else place + share * ((high - low) or 1)
 
 
-def answer_picture(
+def plot_sweep_answer(
     groups: Mapping[str, pd.DataFrame],
     settings: Sequence[str],
     columns: Sequence[str],
     limits: Sequence[Limit] = (),
     title: str = "",
 ) -> Figure:
-    """Panels: a row per column, a column per group of rows.
+    """Plot the means of a sweep: a row of panels per result column, a column of panels per group.
 
-    The setting with the most numeric values (``10 s``, ``1 min``) is the horizontal axis; every combination of the
-    others is a line.
-    `groups`: name -> rows of a sweep, as for `sweep_answers.means`.  Bars are 95 % confidence intervals, dashed lines limits; an arrow
-    upwards means more than this: not everything had ended.
+    The setting with the most numeric values (``10 s``, ``1 min``) is the horizontal axis; every combination of the other
+    settings is a line.  Bars are 95 % confidence intervals, dashed lines are limits, and an upward arrow marks a lower
+    bound.
+
+    `groups`: name -> rows of a sweep, as for `sweep_answers.means`.
     """
     from matplotlib.figure import Figure
 
@@ -271,7 +272,7 @@ def answer_picture(
                 _line(axes, table, column, scale, i, lines)
             _style_axes(axes, column if axes is row[0] else "", bounds)
             axes.set_title(name if column == columns[0] else "", fontsize="medium")
-        set_ticks(row[0].yaxis, column)  # the panels of a row share it
+        set_ticks(row[0].yaxis, column)  # shared by the panels of a row
     for axes in panels[-1]:
         _ticks(axes, scale)
     if len(lines) > 1:
@@ -282,19 +283,19 @@ def answer_picture(
 
 
 def _keys(table: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The values of the settings, row by row."""
+    """Return the values of the settings of each row."""
     return [tuple(map(str, index if isinstance(index, tuple) else (index,))) for index in table.index]
 
 
 def _line(
     axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, lines: Sequence[tuple[str, ...]]
 ) -> None:
-    """Draw a line: the i-th combination of the settings that are not on the axis."""
+    """Draw the line of the i-th combination of the settings that are not on the axis."""
     keys = _keys(table)
     chosen = sorted(
         (k for k, key in enumerate(keys) if scale.without(key) == lines[i]), key=lambda k: scale.place(keys[k])
     )
-    places = [scale.moved(scale.place(keys[k]), i, len(lines)) for k in chosen]
+    places = [scale.dodged(scale.place(keys[k]), i, len(lines)) for k in chosen]
     colour, values = COLOURS[i % len(COLOURS)], table[column].iloc[chosen]
     spread = table[f"{column} ±"].iloc[chosen].replace(np.inf, np.nan).fillna(0.0)
     axes.errorbar(
@@ -310,7 +311,7 @@ def _line(
         ls="-" if scale.is_quantity else "",
     )
     for place, value, unfinished in zip(places, values, table[f"{column} unfinished"].iloc[chosen], strict=True):
-        if unfinished:  # the mean is more than this
+        if unfinished:  # the mean is a lower bound
             axes.annotate(
                 "",
                 (place, value),
@@ -321,7 +322,7 @@ def _line(
 
 
 def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
-    """The axis: the setting with most values that are quantities of a kind; else the first setting, value by value."""
+    """Return the axis: the setting with the most numeric values, or else the first one, with its values as categories."""
     values = {name: list(dict.fromkeys(row[i] for row in rows)) for i, name in enumerate(settings)}
     quantities = {name: places for name in settings if (places := _places(values[name]))}
     if not quantities:
@@ -334,7 +335,7 @@ def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:
 
 
 def _places(values: Sequence[str]) -> dict[str, float]:
-    """Value -> position; empty: fewer than two quantities of a kind."""
+    """Return {value: position}, or {} unless there are at least two values, all quantities of one kind."""
     try:
         read = {value: units.parse_quantity(value) for value in values}
     except units.UnitError:
@@ -352,7 +353,7 @@ def _style_axes(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
     for limit in limits:
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         axes.axhline(bound, color="#555555", ls="--", lw=1)
-    axes.set_ylabel("\n".join(wrap(in_words(column), _LABEL)) if column else "")
+    axes.set_ylabel("\n".join(wrap(in_words(column), _MAX_LABEL_CHARS)) if column else "")
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -1,7 +1,6 @@
-"""Records per second: served by the sinks, emitted by the sources, due at them; and whether a job keeps up before anything disturbs it.
+"""Rates of a job: records per second served by sinks, emitted by sources and due at sources; and whether the job keeps up.
 
-A job that goes back to a checkpoint serves records again.  They are served once by the definition here, so that a
-failure adds nothing.
+Records that are served again after a restore count once, so that failures do not increase throughput.
 """
 
 from __future__ import annotations
@@ -15,25 +14,24 @@ import pandas as pd
 Tables = Mapping[str, pd.DataFrame]
 """Name -> result table of a run."""
 FALLS_SHORT = 0.015
-"""Sources emit less than they are due to: by so large a share it is no noise."""
+"""Sources fall short if they emit less than is due by more than this share; smaller differences are noise."""
 _MIN_BACKLOG_SECONDS = 8
-"""Seconds that tell whether a backlog grows, at least."""
+"""Minimum seconds of samples to tell whether the backlog grows."""
 MAX_REMAINING_SHARE = 0.1
-"""A backlog that grew has been worked off when so small a share of it is left."""
+"""The backlog is worked off when at most this share of its maximum is left."""
 _MAX_IDLE_SHARE = 0.1
 _MIN_TRIGGERS = 3
-"""Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
+"""Minimum checkpoints after the last restart: the backlog may grow during each and shrink after it."""
 
 
 class KeepingUp(NamedTuple):
-    """The rates of a job that does not keep up: emitted and due records/s, in the time before anything went wrong."""
+    """Rates of a job in the time before the first failure or fault."""
 
     emitted_per_second: float
     due_per_second: float
-    until_s: float  # the first failure or fault; NaN: there was none
-    never_idle: tuple[str, float, float] | None = (
-        None  # the last vertex that hardly ever is: its busy and back-pressured share
-    )
+    until_s: float  # time of the first failure or fault; NaN: there was none
+    # (name, busy share, back-pressured share) of the last vertex that is hardly ever idle
+    never_idle: tuple[str, float, float] | None = None
 
     @property
     def falls_short(self) -> bool:
@@ -41,20 +39,26 @@ class KeepingUp(NamedTuple):
 
 
 def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
-    """By vertices without readers.  `load`: means by vertex; `without_records`: vertices that read no records."""
+    """Return records/s served by vertices without readers.
+
+    `load`: means by vertex.  `edges`: (upstream, downstream).  `without_records`: vertices that read no records.
+    """
     read = {up for up, down in edges if down not in without_records}
     sinks = [name for name in load.index if name not in read]
     return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
 
 
 def emitted_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
-    """By vertices that read nothing."""
+    """Return records/s emitted by vertices without inputs.  `load`: means by vertex."""
     sources = [name for name in load.index if name not in {down for _, down in edges}]
     return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
 
 
 def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> float:
-    """What failures after the warm-up made the job do again: a column of `recoveries` that counts records."""
+    """Return records/s that were repeated because of failures after the warm-up.
+
+    `column`: column of `recoveries` that counts them.
+    """
     seconds, records = 0.0, 0.0
     for run in runs:
         times = run["series"]["time"]
@@ -66,7 +70,7 @@ def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> fl
 
 
 def backlog_per_second(series: pd.DataFrame, warmup_s: float) -> float:
-    """Records that became due and were not emitted, per second observed; below zero: a backlog was worked off."""
+    """Return the growth of the sources' backlog in records/s; negative if the backlog shrinks."""
     waiting = series["backlog"].groupby(series["time"]).sum()
     counted = waiting[waiting.index > warmup_s]
     if counted.empty:
@@ -78,9 +82,9 @@ def backlog_per_second(series: pd.DataFrame, warmup_s: float) -> float:
 def keeping_up(
     runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, faults_s: Sequence[float] = ()
 ) -> KeepingUp | None:
-    """The rates of the run that falls short most, if its backlog grows; None: all keep up, or too little is undisturbed.
+    """Return the rates of the run that falls short most, or None if all keep up or too little time is undisturbed.
 
-    `faults_s`: when something is planned to go wrong, by run.  Failures in `recoveries` count, too.
+    `faults_s`: time of the first planned fault of each run; failures in `recoveries` count too.
     """
     found = [
         (_keeping_up(run, edges, warmup_s, fault_s), run)
@@ -98,7 +102,7 @@ def keeping_up(
 def falls_behind(
     run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf
 ) -> bool:
-    """Whether the backlog of a job grows for good: before anything goes wrong, and is not worked off later; or after its last restart."""
+    """Return True if the backlog grows permanently: before the first fault without being worked off later, or after restarts."""
     restarts, begun = run["recoveries"], run["checkpoints"]["trigger_timestamp"] / 1e3
     waiting = run["series"]["backlog"].groupby(run["series"]["time"]).sum()
     before = _keeping_up(run, edges, warmup_s, fault_s)
@@ -114,7 +118,7 @@ def falls_behind(
     steps = np.diff(quarters)
     is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
     if not is_steady or (len(begun) > 0 and (begun > since_s).sum() < _MIN_TRIGGERS):
-        return False  # it may be one slow checkpoint
+        return False  # the growth may be due to one slow checkpoint
     after = _keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf)
     return after is not None and after.falls_short
 
@@ -130,7 +134,7 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
         len(waiting) < _MIN_BACKLOG_SECONDS
         or waiting.iloc[-len(waiting) // 4 :].min() <= waiting.iloc[: len(waiting) // 2].max()
     ):
-        return None  # it is worked off now and then
+        return None  # the backlog does not grow, or is worked off from time to time
     sources = ~calm["vertex"].isin([down for _, down in edges]) & (calm["time"] > warmup_s)
     emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
     due = emitted + backlog_per_second(calm, warmup_s)
@@ -139,9 +143,10 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
 
 
 def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple[str, float, float] | None:
-    """The vertex that limits a job although none is always busy: those before it wait for it, those behind it are idle at times.
+    """Return (name, busy share, back-pressured share) of the vertex that limits the job although no vertex is always busy.
 
-    As a window that is busy between its ends, and then waits for the readers of all that leaves at once.
+    Vertices upstream wait for it, and those downstream are idle at times.  An example is a window operator, which is busy
+    between window ends, and then back-pressured by the readers of its burst of output.
     """
     load = series.groupby("vertex")[["busy", "backPressured", "idle"]].mean()
     never = {str(name) for name in load.index[(load["idle"] <= _MAX_IDLE_SHARE) & (load["busy"] > _MAX_IDLE_SHARE)]}

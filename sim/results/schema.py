@@ -1,4 +1,4 @@
-"""Columns of the tables: name, type, unit, description."""
+"""Columns of the result tables: name, unit, meaning."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- The result tables, column by column: name, unit, definition.  Documentation and column order come from here.
+# ---- The result tables. Documentation and column order are derived from these definitions.
 #
-# Names, units and meaning are those of Flink's REST API where Flink has the column; ours begin with `x_`.  Where a run
-# consists of several job instances, `checkpoints` to `recoveries` and `path` have one column more, `x_job`: which of
-# them, from 0.  Each counts its checkpoints for itself.
+# If Flink's REST API has a column, its name, unit and meaning are used; names of other columns start with `x_`. If a run
+# consists of several job instances, the tables `checkpoints` to `recoveries` and `path` have a further column `x_job`, the
+# number of the instance from 0. Each instance counts its checkpoints separately.
 
 Row = dict[str, Any]
-"""A row of a table by column."""
+"""Column -> value of a row."""
 
 
 class Column(NamedTuple):
@@ -28,7 +28,7 @@ class Column(NamedTuple):
     name: str
     unit: str
     meaning: str
-    value: Callable[[Row], Any] | None = None  # from the other columns of the row; None: it is measured
+    value: Callable[[Row], Any] | None = None  # computes it from the row's other columns; None: it is measured
 
 
 CHECKPOINTS = (
@@ -53,11 +53,11 @@ CHECKPOINTS = (
     Column("num_acknowledged_subtasks", "", ""),
     Column("failure_message", "", "Flink's CheckpointFailureReason; empty unless FAILED"),
     Column("x_finalization", "ms", "last acknowledgement -> completed (_metadata durable)"),
-    Column("savepointFormat", "", "CANONICAL or NATIVE; empty: no savepoint"),
+    Column("savepointFormat", "", "CANONICAL or NATIVE; empty: not a savepoint"),
     Column(
         "x_standstill",
         "",
-        "tasks that waited for each other when it expired or the run ended, so that it hung; empty: none",
+        "tasks that waited for each other when the checkpoint expired or the run ended, so that it hung; empty: none",
     ),
 )
 SUBTASKS = (
@@ -77,11 +77,11 @@ SUBTASKS = (
     Column("state_size", "bytes", ""),
     Column("unaligned_checkpoint", "bool", "alignment_persisted > 0"),
     Column("aborted", "bool", ""),
-    Column("x_pre_barrier", "ms", "prepareSnapshotPreBarrier: in no Flink field"),
+    Column("x_pre_barrier", "ms", "prepareSnapshotPreBarrier, which Flink does not report"),
     Column("x_async_queue", "ms", "part of async_duration spent waiting for the task's one asynchronous thread"),
-    Column("x_hidden", "ms", "end_to_end_duration minus the durations Flink reports, each instant once"),
-    Column("x_captured_input", "bytes", "part of alignment_persisted that lay at the receiver"),
-    Column("x_captured_output", "bytes", "part of alignment_persisted that lay in sender queues"),
+    Column("x_hidden", "ms", "end_to_end_duration minus the durations that Flink reports, overlaps counted once"),
+    Column("x_captured_input", "bytes", "part of alignment_persisted from input queues of receivers"),
+    Column("x_captured_output", "bytes", "part of alignment_persisted from output queues of senders"),
 )
 TASKS = (
     Column("vertex", "", ""),
@@ -89,17 +89,17 @@ TASKS = (
     Column(
         "numRecordsIn",
         "records",
-        "records served (a source: emitted), over all attempts: those served again count again",
+        "records served (a source: emitted), over all attempts; records served again count again",
     ),
     Column("numRecordsOut", "records", "copies written to all outputs"),
     Column("numBytesIn", "bytes", "bytes taken from the input gates"),
     Column("numBytesOut", "bytes", "bytes written to the outputs"),
     Column("numBuffersIn", "buffers", "data buffers taken"),
     Column("numBuffersOut", "buffers", "data buffers sent"),
-    Column("accumulateBusyTimeMs", "ms", "serving records or working for a checkpoint"),
+    Column("accumulateBusyTimeMs", "ms", "serving records or taking a snapshot"),
     Column("accumulateIdleTimeMs", "ms", ""),
     Column("x_softBackPressuredTimeMs", "ms", "between records, output not available"),
-    Column("x_hardBackPressuredTimeMs", "ms", "inside a record, no buffer to be had"),
+    Column("x_hardBackPressuredTimeMs", "ms", "inside a record, waiting for a buffer"),
     Column(
         "x_finalCheckpoint",
         "",
@@ -121,27 +121,25 @@ SERIES = (
         "buffers",
         "received and not yet taken, sum over subtasks; local channels: the sender's queue, as in Flink",
     ),
-    Column("outputQueueLength", "buffers", "begun and not yet sent, sum over subtasks"),
+    Column("outputQueueLength", "buffers", "started and not yet sent, sum over subtasks"),
     Column(
         "backlog",
         "records",
-        "sources: due and not yet emitted, sum over subtasks; 0 of others and of unlimited sources",
+        "sources: due and not yet emitted, sum over subtasks; 0 for other vertices and for unlimited sources",
     ),
-    Column("lag", "s", "sources: how long the oldest of them has been due, maximum over subtasks"),
+    Column("lag", "s", "sources: time since the oldest record of the backlog was due, maximum over subtasks"),
     Column(
         "x_latency",
         "ms",
-        "of a vertex without readers: a record left its source -> served, mean over the interval; -1: none was",
+        "vertices without readers: a record left its source -> served, mean over the interval; -1: none was served",
     ),
 )
 COMMITS = (
-    Column("checkpoint", "", "whose completion the commit answers; 0: none, the task ended without waiting for one"),
-    Column(
-        "commit_timestamp", "ms", "end of the commit, since the start of the run: the output is visible from now on"
-    ),
+    Column("checkpoint", "", "checkpoint whose completion triggered the commit; 0: the task ended without one"),
+    Column("commit_timestamp", "ms", "end of the commit, when its output becomes visible; since the start of the run"),
     Column("vertex", "", "of the committer"),
     Column("index", "", "subtask index of the committer"),
-    Column("epochs", "", "checkpoints whose output it covers: more than 1 after aborted ones or a lost notification"),
+    Column("epochs", "", "checkpoints whose output is committed: more than 1 after aborts or a lost notification"),
     Column("records", "records", "read by the writers for this output"),
     Column("bytes", "bytes", "in files, or read by the writers if they write none"),
     Column("files", "", ""),
@@ -151,9 +149,9 @@ COMMITS = (
         "trigger of the checkpoint -> visible; -1: nothing became visible, or there is no checkpoint",
     ),
     Column("visible_latency", "ms", "oldest of its transactions opened -> visible; -1: nothing became visible"),
-    Column("again", "bool", "asked for again after a restore: what is visible already is ignored, not committed twice"),
-    Column("lost_records", "records", "of transactions open for longer than their timeout"),
-    Column("missing_files", "", "named by the output and not there in full"),
+    Column("again", "bool", "requested again after a restore: output that is already visible is not committed twice"),
+    Column("lost_records", "records", "of transactions that were open for longer than their timeout"),
+    Column("missing_files", "", "committed files that are missing or incomplete"),
 )
 RECOVERIES = (
     Column("restart", "", "number of the restart"),
@@ -162,33 +160,31 @@ RECOVERIES = (
         "",
         "task, task-manager, job-manager, checkpoints (more failed ones than tolerated), rescale or instance (a new job)",
     ),
-    Column("cause", "", "in words"),
-    Column(
-        "failed", "ms", "when it happened, since the start of the run; of a lost JobManager: when the tasks stopped"
-    ),
+    Column("cause", "", "the failed task or host, or the reason"),
+    Column("failed", "ms", "time of the failure, since the start of the run; lost JobManager: when the tasks stopped"),
     Column("detected", "ms", "when the job went to RESTARTING"),
     Column(
         "cancelled",
         "ms",
-        "when none of the restarted tasks ran; -1 here and below: not yet, or a later failure took them over",
+        "when all old tasks had ended; -1 here and below: not yet, or a later failure restarted the tasks again",
     ),
-    Column("deployed", "ms", "restart delay over, slots there, tasks deployed: download begins"),
-    Column("first_record", "ms", "first record a restarted task served, recovered ones included"),
-    Column("running", "ms", "when all of them ran"),
+    Column("deployed", "ms", "when the tasks had slots and were deployed, after the restart delay: download begins"),
+    Column("first_record", "ms", "first record served by a restarted task, recovered records included"),
+    Column("running", "ms", "when all restarted tasks ran"),
     Column(
         "caught_up",
         "ms",
         "when no more records waited, in the logs of sources and between tasks, than usual before the failure",
     ),
-    Column("downtime", "ms", "failure -> all of them run"),
-    Column("tasks", "", "restarted"),
+    Column("downtime", "ms", "failure -> all restarted tasks run"),
+    Column("tasks", "", "number of restarted tasks"),
     Column(
         "deployments",
         "",
-        "tried until the tasks had slots: before, some were on a task manager that was gone and not missed yet",
+        "attempts to deploy; all but the last had slots on a task manager whose loss was not detected yet",
     ),
     Column("restored_checkpoint", "", "id; 0: from the beginning"),
-    Column("restored_bytes", "bytes", "state downloaded; what lies on local disks is not"),
+    Column("restored_bytes", "bytes", "state downloaded, without state on local disks"),
     Column("recovered_bytes", "bytes", "in-flight data read back"),
     Column(
         "replayed_records",
@@ -203,67 +199,67 @@ FILES = (
     Column("path", "", ""),
     Column("size", "bytes", ""),
     Column("scope", "", "exclusive (its checkpoint's directory), shared (the job's) or savepoint (its savepoint's)"),
-    Column("job", "", "newest job instance that named it; the next two are checkpoints of that one"),
-    Column("created_by", "", "first checkpoint that named it"),
-    Column("last_used", "", "last checkpoint that named it"),
-    Column("deleted", "ms", "-1: it is there"),
-    Column("needed_by", "", "job/id of the snapshots kept at the end that name it: what is lost with it"),
+    Column("job", "", "newest job instance that referenced it"),
+    Column("created_by", "", "first checkpoint of that instance that referenced it"),
+    Column("last_used", "", "last checkpoint of that instance that referenced it"),
+    Column("deleted", "ms", "-1: not deleted"),
+    Column("needed_by", "", "job/id of the snapshots retained at the end that reference it, and are lost with it"),
 )
 SNAPSHOTS = (
     Column("job", "", "job instance that took it, from 0"),
     Column("id", "", "checkpoint id"),
     Column("type", "", "checkpoint, full (reuses nothing), canonical or native (savepoints)"),
     Column("directory", "", "of its metadata"),
-    Column("files_total", "", "files its metadata names"),
-    Column("bytes_total", "bytes", "in them"),
-    Column("files_outside_chk_dir", "", "in other directories than its own"),
-    Column("files_outside_job_dir", "", "in the directories of other jobs"),
+    Column("files_total", "", "files that its metadata references"),
+    Column("bytes_total", "bytes", "size of these files"),
+    Column("files_outside_chk_dir", "", "files in other directories than the snapshot's"),
+    Column("files_outside_job_dir", "", "files in the directories of other jobs"),
     Column("owners", "", "job instances that wrote one of the files"),
-    Column("chain_length", "", "owners that are older than its own job"),
-    Column("absolute_paths", "", "files its metadata names by an absolute path"),
-    Column("self_contained", "bool", "every file lies in its own directory"),
-    Column("relocatable_own_dir", "bool", "restorable from a copy of its own directory alone"),
-    Column("relocatable_job_dir", "", "... of its job's directory alone: yes or no; n/a: a savepoint lies in none"),
-    Column("relocatable_root", "bool", "... of the whole checkpoint directory, all jobs'"),
-    Column("restorable", "bool", "every file its metadata names is there"),
-    Column("would_break", "", "job/id of what is lost with it if it is disposed of, all files its metadata names"),
-    Column("would_break_job", "", "job/id of what other jobs lose if the directory of its job is removed"),
+    Column("chain_length", "", "number of owners that are older than the snapshot's job"),
+    Column("absolute_paths", "", "files that its metadata references by an absolute path"),
+    Column("self_contained", "bool", "all files are in the snapshot's directory"),
+    Column("relocatable_own_dir", "bool", "restorable from a copy of the snapshot's directory alone"),
+    Column("relocatable_job_dir", "", "... of its job's directory alone: yes or no; n/a for savepoints"),
+    Column("relocatable_root", "bool", "... of the whole checkpoint directory of all jobs"),
+    Column("restorable", "bool", "no referenced file is missing"),
+    Column("would_break", "", "job/id of snapshots that are lost if this one is deleted with all files it references"),
+    Column("would_break_job", "", "job/id of snapshots of other jobs that are lost if its job's directory is deleted"),
 )
 RESTORES = (
-    Column("job", "", "job instance that began from a snapshot"),
+    Column("job", "", "job instance that started from a snapshot"),
     Column("claim", "", "claim, no-claim or legacy"),
     Column("restored_job", "", "instance that took the snapshot"),
     Column("restored_id", "", "its checkpoint id"),
     Column("restored_type", "", ""),
-    Column("begun", "ms", "when the instance began"),
-    Column("first_id", "", "its first completed checkpoint; -1: none"),
+    Column("begun", "ms", "start of the instance"),
+    Column("first_id", "", "first completed checkpoint of the instance; -1: none"),
     Column("first_type", "", ""),
-    Column("first_checkpointed_size", "bytes", "written for it"),
-    Column("first_duration", "ms", "its end_to_end_duration"),
+    Column("first_checkpointed_size", "bytes", "written for that checkpoint"),
+    Column("first_duration", "ms", "end_to_end_duration of that checkpoint"),
     Column(
         "bytes_reuploaded_first_full",
         "bytes",
-        "written again because nothing of the restored snapshot may be reused; 0 if it may",
+        "written again because no file of the restored snapshot may be reused; 0 if files may be reused",
     ),
     Column("first_full_duration", "ms", "-1: the first checkpoint was not a full one"),
     Column(
         "time_until_old_snapshot_deletable",
         "ms",
-        "begun -> nothing this instance keeps needs the restored snapshot; -1: never",
+        "begun -> no retained checkpoint of this instance needs the restored snapshot; -1: never",
     ),
     Column(
         "deletable",
         "bool",
-        "at the end: nothing newer would be lost with the restored snapshot, and it is the user's to delete",
+        "at the end: the user may delete the restored snapshot without losing a newer one",
     ),
 )
 REQUESTS = (
     Column(
         "time",
         "s",
-        "begin of a second in which the object store answered a request; other kinds of storage have no rows",
+        "start of a second in which the object store answered a request; other kinds of storage have no rows",
     ),
-    Column("put", "", "PUT and POST requests: small files, and beginning, parts and end of large ones"),
+    Column("put", "", "PUT and POST requests: small files, and start, parts and completion of multipart uploads"),
     Column("list", "", "LIST requests"),
     Column("get", "", "GET and HEAD requests"),
     Column("delete", "", "DELETE requests"),
@@ -274,13 +270,13 @@ REQUESTS = (
 )
 PATH = (
     Column("id", "", "checkpoint id; one row per part of its critical path, in order"),
-    Column("part", "", "what the time is spent on, in words"),
-    Column("vertex", "", "where; empty: the coordinator"),
+    Column("part", "", "what the time is spent on"),
+    Column("vertex", "", "where it is spent; empty: the coordinator"),
     Column("index", "", "subtask index; -1: the coordinator"),
-    Column("upstream", "", "the subtask whose barrier is awaited; empty: none is"),
+    Column("upstream", "", "the subtask whose barrier is awaited; empty: no barrier"),
     Column("begin", "ns", "since the trigger"),
     Column("duration", "ns", "the parts before the last acknowledgement sum to end_to_end_duration"),
-    Column("file", "", "the file that is awaited; empty: none is"),
+    Column("file", "", "the file that is awaited; empty: no file"),
     Column("acknowledged", "bool", "after the last acknowledgement: finalisation, notification and commit"),
 )
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -298,11 +294,14 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 
 
-# ---- Rows by column name -> a table with the columns of the schema, in its order.
+# ---- Building tables.
 
 
 def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) -> pd.DataFrame:
-    """The table.  Every column is in every row, or follows from the others.  `only`: the columns to fill; None: all."""
+    """Return rows as a table with the columns of the schema, in its order.
+
+    Each row has all columns except computed ones.  `only`: columns to include; None: all.
+    """
     columns = [column for column in TABLES[table] if only is None or column.name in only]
     packed = PackedRows([column.name for column in columns])
     for row in rows:
@@ -311,15 +310,15 @@ def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) 
 
 
 def ms(ns: int) -> float:
-    """A time in ms.  -1 stays -1: it did not happen."""
+    """Convert a time to ms.  -1, which means "did not happen", stays -1."""
     return -1.0 if ns < 0 else ns / MS
 
 
 def span_ms(begin_ns: int, end_ns: int) -> float:
-    """From one time to another in ms; -1: there was no end."""
+    """Return the difference of two times in ms, or -1 if the end is -1."""
     return -1.0 if end_ns < 0 else (end_ns - begin_ns) / MS
 
 
 def task_name(name: tuple[str, int]) -> Row:
-    """The two columns that say which subtask a row is about."""
+    """Return the columns that identify a subtask, from (vertex, index)."""
     return {"vertex": name[0], "index": name[1]}

@@ -1,4 +1,4 @@
-"""Barrier modes side by side: the printed table."""
+"""Comparison of strategies: single checkpoints that sentences refer to, and the table of strategies."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from sim.results.rates import FALLS_SHORT, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
 from sim.results.tables import TOO_MANY_FAILED
 
-# ---- Single checkpoints of a strategy, for sentences: the median one, the slowest one, the first upload, one that failed.
+# ---- Single checkpoints that sentences refer to: the median one, the slowest one, the first upload, a failed one.
 #
-# Each exists, and its numbers stand in the tables of its run under its id.
+# They are actual checkpoints of a run; its tables have them under their id.
 
 FINALISATION = "finalisation"
-"""Part of a path (`sim.results.critical_path.PathKind`): the metadata is written."""
+"""Part of a path in which the metadata is written (`sim.results.critical_path.PathKind`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """One checkpoint of a strategy."""
+    """A checkpoint or savepoint of a strategy."""
 
-    number: int  # its id
-    job: int | None  # number of its job; None: the run has only one
-    replication: int | None  # None: the strategy has one run
+    number: int  # checkpoint id
+    job: int | None  # job instance; None: the run has only one
+    replication: int | None  # None: the strategy has only one run
     duration_ms: float
     written_bytes: float
     persisted_bytes: float
@@ -42,7 +42,7 @@ class Single:
     cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
 
     def __str__(self) -> str:
-        """``checkpoint 7``, ``checkpoint 7 of job 1``, ``savepoint 7 of replication 0``."""
+        """Return ``checkpoint 7``, ``checkpoint 7 of job 1`` or ``savepoint 7 of replication 0``."""
         job = "" if self.job is None else f" of job {self.job}"
         return f"{'savepoint' if self.is_savepoint else 'checkpoint'} {self.number}{job}" + (
             "" if self.replication is None else f" of replication {self.replication}"
@@ -50,23 +50,23 @@ class Single:
 
 
 class Singles(NamedTuple):
-    """The single checkpoints of a strategy that sentences are about.  None: there is no such checkpoint."""
+    """Single checkpoints and failures of a strategy that sentences refer to.  None: there is no such checkpoint."""
 
-    median: Single | None  # of two in the middle the quicker
+    median: Single | None  # of an even number, the faster one of the two in the middle
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first that failed for the most frequent reason
-    under_way: Single | None = None  # when the run ended, for the longest
-    savepoint: Single | None = None  # that took longest, or failed after the longest time
-    # (reason, how many), the most frequent first; without what a restart or the end interrupted
+    under_way: Single | None = None  # of those in progress at the end of the run, the one triggered first
+    savepoint: Single | None = None  # the one with the longest duration until it completed or failed
+    # (reason, count), the most frequent first; without those interrupted by a restart or the end of the job
     failures: tuple[tuple[str, int], ...] = ()
-    in_a_row: int = 0  # failures without a completed checkpoint between them, at most
-    restarts: int = 0  # of the job, because more checkpoints failed in a row than it tolerates
-    from_beginning: int = 0  # of these: no checkpoint had completed
+    in_a_row: int = 0  # maximum number of consecutive failures
+    restarts: int = 0  # restarts because more checkpoints failed in a row than are tolerated
+    from_beginning: int = 0  # such restarts before any checkpoint had completed
 
 
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
-    """Median and slowest of those that `summarize` counts, over all runs."""
+    """Return the single checkpoints of a strategy.  Median and slowest are of the checkpoints that `summarize` counts."""
     counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
     firsts: list[tuple[int, int]] = []
     failures: dict[str, list[tuple[int, int]]] = {}  # by reason
@@ -110,7 +110,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
 
 
 def _in_a_row(rows: pd.DataFrame) -> int:
-    """A savepoint that completes ends them, too; one that fails is none of them."""
+    """Return the maximum number of consecutive failures; a completed savepoint ends a series, a failed one is ignored."""
     is_failure = (rows["status"] == "FAILED") & ~rows["failure_message"].isin(INTERRUPTIONS) & is_periodic(rows)
     ended = (rows["trigger_timestamp"] + rows["end_to_end_duration"])[
         is_failure | (rows["status"] == "COMPLETED")
@@ -135,7 +135,7 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
         written_bytes=float(row["checkpointed_size"]),
         persisted_bytes=float(row["persisted_data"]),
         is_savepoint=bool(row["savepointFormat"]),
-        # before the failure, if it was its metadata that was not written
+        # without finalisation, so that the path of a failure while writing metadata ends before it
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
     )
@@ -146,15 +146,15 @@ def _of(rows: pd.DataFrame, number: int, job: int | None) -> pd.DataFrame:
     return rows[chosen if job is None else chosen & (rows["x_job"] == job)]
 
 
-# ---- Strategies side by side: a row each, as numbers for machines and as short texts for people.
+# ---- The table of strategies, as numbers and as short texts.
 #
-# A first upload is a row of its own, below its strategy, and so are checkpoints that did not complete.  A percentile
-# stands there only with its sample (`sim.model.quantities`).
+# First uploads have a separate row below their strategy, and so have checkpoints that did not complete. Percentiles are
+# shown only if the sample is large enough (`sim.model.quantities`).
 
 FIRST_UPLOAD = "{}: first upload"
-"""Name of the row of first uploads, below that of their strategy."""
+"""Label of the row of first uploads, below that of their strategy."""
 NOT_COMPLETED = "{}: {} {}"
-"""Name of a row of checkpoints that did not complete: strategy, number, fate."""
+"""Label of a row of checkpoints that did not complete: strategy, number, fate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,42 +163,40 @@ class StrategyRow:
 
     label: str
     axes: tuple[tuple[str, str], ...]  # (axis, value) of the scenario's variations
-    group: str  # variation of the job: strategies of a group meet the same workload
-    status: str  # RUNNING, FINISHED, or FAILED with its reason
+    group: str  # variation of the job: strategies of a group have the same workload
+    status: str  # RUNNING, FINISHED, or FAILED with the reason
     summary: Summary
     baseline_per_second: float = math.nan  # throughput of the same job without checkpoints
     failed: bool = False  # the job failed, not only checkpoints
     name: str = ""  # the label without the part that names the group
-    steady: bool = True  # neither restarted nor ended, so the sinks served all arrivals once
-    until_s: float = math.nan  # when the job was over, mean over its runs; NaN: some run on
-    overload: KeepingUp | None = None  # before anything went wrong; None: it keeps up
-    singles: Singles = Singles(None, None, None)  # the checkpoints that sentences speak of
-    first: Summary | None = None  # of its first uploads alone; None: it has none
+    steady: bool = True  # the job neither restarted nor ended, so that sinks served each record once
+    until_s: float = math.nan  # end of the job, mean over its runs; NaN: some run has no end
+    overload: KeepingUp | None = None  # rates before the first fault; None: the job keeps up
+    singles: Singles = Singles(None, None, None)
+    first: Summary | None = None  # summary of first uploads; None: there are none
     finish: Finish | None = None  # None: some job of it does not finish
-    last_trigger_s: float = math.nan  # checkpoints end then, and the job runs on; NaN: they go on
-    late: LateTriggers | None = None  # than the interval says; None: they are not
-    savepoint: LongSavepoint | None = None  # None: none outlasts the checkpoints
+    last_trigger_s: float = math.nan  # last trigger, if checkpoints stop before the job does; else NaN
+    late: LateTriggers | None = None  # None: checkpoints are triggered on time
+    savepoint: LongSavepoint | None = None  # None: no savepoint takes longer than checkpoints
     has_savepoints: bool = False  # some savepoint completed or failed
-    committers: tuple[str, ...] = ()  # vertices that do nothing else
-    without_interval: bool = False  # no checkpoint is ever due, nor a savepoint
-    hidden: tuple[str, ...] = ()  # vertices that commit, if nothing of theirs became visible
-    not_completed: tuple[NotCompleted, ...] = ()  # by fate
-    sinks: tuple[str, ...] = ()  # the vertices whose throughput it is
+    committers: tuple[str, ...] = ()  # vertices that only commit
+    without_interval: bool = False  # neither checkpoints nor savepoints are ever due
+    hidden: tuple[str, ...] = ()  # vertices that commit, if none of their output became visible
+    not_completed: tuple[NotCompleted, ...] = ()  # one per fate
+    sinks: tuple[str, ...] = ()  # vertices whose throughput is summarized
     sources: tuple[str, ...] = ()
-    unlimited_bytes: int = 0  # as in `Scenario`
-    tolerable: int = 0  # failed checkpoints in a row
-    harmed_sink: str = (
-        ""  # ``'table' (Apache Paimon) does not start``: a sink under which no barrier may overtake data; empty: none
-    )
+    unlimited_bytes: int = 0  # `Scenario.unlimited_bytes`
+    tolerable: int = 0  # tolerable consecutive failures of checkpoints
+    harmed_sink: str = ""  # a sink that forbids unaligned barriers: ``'table' (Apache Paimon) does not start``; "": none
 
     @property
     def called(self) -> str:
-        """The name of the strategy in a sentence."""
+        """Return the name of the strategy in a sentence."""
         return self.name or self.label
 
     @property
     def busiest(self) -> tuple[str, float]:
-        """The bottleneck and its share of busy time; a subtask of it, if that is much busier than the others."""
+        """Return (bottleneck, busy share): a vertex, or a subtask of it that is much busier than the others."""
         row = self.summary
         if row.busiest_subtask_share > row.busy_share + 0.1:
             return f"{row.bottleneck}[{row.busiest_subtask}]", row.busiest_subtask_share
@@ -206,12 +204,15 @@ class StrategyRow:
 
     @property
     def is_over(self) -> bool:
-        """Whether some job of it ended within the run."""
+        """Return True if some job of the strategy ended within the run."""
         return self.status != "RUNNING" or not math.isnan(self.until_s)
 
     @property
     def shortfall(self) -> tuple[float, float] | None:
-        """(emitted, due) per second by its sources if they fall short: over a run without restarts, or before the first fault."""
+        """Return (emitted, due) records/s of the sources if they fall short, else None.
+
+        Rates are over the whole run if there were no restarts, and otherwise before the first fault.
+        """
         row = self.summary
         if self.steady and row.emitted_per_second < (1 - FALLS_SHORT) * row.offered_per_second:
             return row.emitted_per_second, row.offered_per_second
@@ -219,14 +220,14 @@ class StrategyRow:
 
     @property
     def throughput_change(self) -> float:
-        """The change against no checkpoints, as a share."""
+        """Return the relative change of throughput compared with no checkpoints."""
         if not self.baseline_per_second > 0:
             return math.nan
         return self.summary.throughput_per_second / self.baseline_per_second - 1
 
 
 def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
-    """Every number, units in the column names.  NaN: a percentile of too few."""
+    """Return all numbers, with units in column names.  Percentiles with too small a sample are NaN."""
     rows = [
         {"strategy": line.label, **dict(line.axes), "status": line.status, **_with_sample(line.summary)}
         | {
@@ -252,13 +253,16 @@ def _finish(found: Finish | None) -> dict[str, float]:
 
 
 def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]]:
-    """(header, rows) for a terminal.  Columns that say nothing of any strategy are left out."""
+    """Return (header, rows) as texts.  Optional columns that are empty for all strategies are omitted."""
     rows: list[list[str]] = []
     for line in strategies:
         rows.append(
             [
                 line.label,
-                *(own.value_text(line.summary.row()) if own.cell is None else own.cell(line) for own in PRINTED),
+                *(
+                    column.value_text(line.summary.row()) if column.cell is None else column.cell(line)
+                    for column in PRINTED
+                ),
             ]
         )
         if line.first is not None:
@@ -267,47 +271,49 @@ def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]
             [NOT_COMPLETED.format(line.label, found.count, found.fate), *_not_completed_texts(found)]
             for found in line.not_completed
         ]
-    shown = [i for i, own in enumerate(PRINTED) if not (rows and all(own.says_nothing(row[1 + i]) for row in rows))]
+    shown = [
+        i for i, column in enumerate(PRINTED) if not (rows and all(column.says_nothing(row[1 + i]) for row in rows))
+    ]
     header = [_of_vertices(PRINTED[i], strategies) for i in shown]
     return ["strategy", *header], [[row[0], *(row[1 + i] for i in shown)] for row in rows]
 
 
 _OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
-"""Columns of a job that does not keep up; the last one: until when that was looked at, NaN: to the end."""
+"""Fields of `KeepingUp` that the table has."""
 
 
 def _first_texts(line: StrategyRow, first: Summary) -> Iterator[str]:
-    """The row of first uploads; what is about all of the run is in the row of the strategy."""
-    own_line, row = replace(line, summary=first), first.row()
-    for own in PRINTED:
-        if own.name == "completed":
+    """Yield the cells of the row of first uploads; columns about the whole run are empty."""
+    line_of_firsts, row = replace(line, summary=first), first.row()
+    for column in PRINTED:
+        if column.name == "completed":
             yield str(first.completed)
-        elif own.population not in (Population.COMPLETED, None):
+        elif column.population not in (Population.COMPLETED, None):
             yield MISSING
         else:
-            yield own.value_text(row) if own.cell is None else own.cell(own_line)
+            yield column.value_text(row) if column.cell is None else column.cell(line_of_firsts)
 
 
 def _not_completed_texts(found: NotCompleted) -> Iterator[str]:
-    """Their durations are bounds, and so is the part in which they were given up."""
+    """Yield the cells of a row of checkpoints that did not complete; lower bounds have a ``>``."""
     bounds = {"end_to_end_p50_ms": found.median_ms, "end_to_end_max_ms": found.longest_ms}
-    for own in PRINTED:
-        if own.name == "completed":
+    for column in PRINTED:
+        if column.name == "completed":
             yield "0"
-        elif (ms := bounds.get(own.name, found.parts_ms.get(own.heading))) is not None:
-            yield ("> " if own.name in bounds or own.heading == found.cut_off else "") + ms_text(ms)
+        elif (ms := bounds.get(column.name, found.parts_ms.get(column.heading))) is not None:
+            yield ("> " if column.name in bounds or column.heading == found.cut_off else "") + ms_text(ms)
         else:
             yield MISSING
 
 
 def _with_sample(summary: Summary) -> dict[str, Any]:
-    """The flat row, without percentiles of too few."""
+    """Return the flat row, with NaN for percentiles whose sample is too small."""
     row = summary.row()
     return {column: value if has_sample(column, row) else math.nan for column, value in row.items()}
 
 
 def _of_vertices(column: ResultColumn, strategies: Sequence[StrategyRow]) -> str:
-    """``throughput (sink)``: of which vertices it is, if that is the same in all rows."""
+    """Return the heading with the vertices it is about, e.g. ``throughput (sink)``, if they are the same in all rows."""
     vertices = {getattr(line, column.vertices) for line in strategies} if column.vertices else set()
     if len(vertices) != 1 or not (names := vertices.pop()):
         return column.heading

@@ -1,4 +1,4 @@
-"""What a run stores: bytes, files, requests, and what they cost."""
+"""Storage used by a run: requests and bytes of an object store with their cost, commits of sinks, and retained snapshots."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from sim.results.columns import Population, ResultColumn, columns_of, compute_co
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 
-# ---- What a strategy asks of an object store: requests and bytes, per hour, after the warm-up.
+# ---- Requests and bytes of an object store per hour, after the warm-up.
 
 _QUICK_BYTES = 8_000_000
-"""A stream of 80 MB/s, as of an object store, writes so much within the noise of durations (`sim.results.estimates`)."""
+"""Bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
 
 
 def unlimited_text(unlimited_bytes: float) -> str:
-    """A clause: which time durations of checkpoints leave out; empty: storage has a bandwidth, or little is written."""
+    """Return a clause on write time that checkpoint durations lack, or "" if storage has a bandwidth or little is written.
+
+    `unlimited_bytes`: bytes per subtask that are written to storage without a bandwidth.
+    """
     if unlimited_bytes < _QUICK_BYTES:
         return ""
     written = f"writing up to {bytes_text(unlimited_bytes)} per subtask takes no time here"
@@ -32,19 +35,19 @@ def unlimited_text(unlimited_bytes: float) -> str:
 
 
 def table_sinks(job: Job) -> dict[str, SinkKind]:
-    """By vertex the tables that it writes, whose own metadata no number of requests, bytes or cost has."""
+    """Return the table formats that vertices write; requests, bytes and costs leave out their metadata files."""
     return {name: kind for name, (_, kind) in known_sinks(job).items() if kind.metadata}
 
 
 def known_sinks(job: Job) -> dict[str, tuple[Vertex, SinkKind]]:
-    """By name the vertices whose connector is known."""
+    """Return (vertex, kind of sink) by name, for vertices whose connector is a known sink."""
     found = ((vertex, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
     return {vertex.name: (vertex, kind) for vertex, kind in found if kind is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:
-    """Requests and bytes of an object store.  NaN: checkpoints are kept elsewhere."""
+    """Requests and bytes of an object store.  NaN: checkpoints are stored elsewhere."""
 
     put_requests_per_hour: float = result_column(
         "PUT and POST requests that the object store answered, parts of large files among them",
@@ -108,14 +111,14 @@ COST_COLUMN = ResultColumn(
 
 
 def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float = 0.0) -> StorageUse:
-    """The mean over runs, from the warm-up to their ends."""
+    """Return means over runs, from the warm-up to the end of each."""
     found = [_Requests(run["requests"], warmup_s, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
-    rows = [compute_columns(StorageUse, own)[0] for own in found]
+    rows = [compute_columns(StorageUse, requests)[0] for requests in found]
     return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
 
 class _Requests(NamedTuple):
-    """The requests of a run between the warm-up and its end."""
+    """The table `requests` of a run, and the time to evaluate."""
 
     table: pd.DataFrame
     begin_s: float
@@ -133,14 +136,14 @@ class _Requests(NamedTuple):
 
 
 def _mean_stored(requests: pd.DataFrame, begin_s: float, end_s: float) -> float:
-    """A second without requests has what the second before had."""
+    """Return the time-weighted mean of stored bytes; seconds without a row have the value of the row before."""
     times = np.append(requests["time"].to_numpy(dtype=float), end_s)
     lasts = np.clip(times[1:], begin_s, end_s) - np.clip(times[:-1], begin_s, end_s)
     return float((requests["stored"].to_numpy(dtype=float) * lasts).sum() / (end_s - begin_s))
 
 
 def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
-    """A row per strategy, with the cost of a month; None: none is kept in an object store."""
+    """Return a row per strategy with the cost per month, or None if no strategy uses an object store."""
     known = {name: use for name, use in found.items() if use.has_requests}
     if not known:
         return None
@@ -154,14 +157,14 @@ def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTa
         for name, use in found.items()
     ]
     header = ["strategy", *(column.heading for column in (*columns.values(), COST_COLUMN))]
-    return TextTable(f"What the object store is asked for; prices: {prices.source}", header, rows)
+    return TextTable(f"Requests to the object store; prices: {prices.source}", header, rows)
 
 
-# ---- What sinks commit, and what a job commits again that begins from an older snapshot.
+# ---- Commits of sinks, and repeated commits of jobs that start from an older snapshot.
 
 
 def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float) -> tuple[float, float]:
-    """(commits, files in them) per hour, from the warm-up to the ends of the runs."""
+    """Return (commits, committed files) per hour, from the warm-up to the end of each run."""
     hours = sum(max(end_s - warmup_s, 0.0) for end_s in ends_s) / 3600
     count, files = 0.0, 0.0
     for rows in (run["commits"] for run in runs):
@@ -171,11 +174,11 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
 
 
 def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str]) -> Iterator[str]:
-    """Say for each job that begins from a snapshot older than the newest commit what that repeats.
+    """Yield a sentence per job that starts from a snapshot older than the newest commit, on what it repeats.
 
-    `twice`: records of the run that are committed twice.
-    `connectors`: of its sinks.  Iceberg's compare numbers of checkpoints with that of the newest commit (`known_issues.toml`,
-    iceberg#10892): iceberg-v1 commits nothing until it is passed, iceberg-v2 drops output if the job keeps its id.
+    `twice`: number of records that are committed twice in the run.  `connectors`: connectors of the sinks.  Iceberg sinks
+    compare checkpoint ids with that of the newest commit (`known_issues.toml`, iceberg#10892): iceberg-v1 commits nothing
+    until it is exceeded, iceberg-v2 drops output if the job keeps its id.
     """
     commits, checkpoints, restarts, restores = (
         run[name] for name in ("commits", "checkpoints", "recoveries", "restores")
@@ -190,10 +193,10 @@ def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str
         if newest <= number:
             continue
         replayed = float(restarts.loc[restarts["x_job"] == job, "replayed_records"].head(1).sum())
-        own = set(fresh.loc[fresh["x_job"] == job, "checkpoint"])
+        committed = set(fresh.loc[fresh["x_job"] == job, "checkpoint"])
         completed = checkpoints[(checkpoints["x_job"] == job) & (checkpoints["status"] == "COMPLETED").to_numpy()]
-        held = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in own)
-        again = f", {count_text(twice)} of them are committed twice" if own and twice else ""
+        held = sorted(id_ for id_ in completed["id"].astype(int) if id_ <= newest and id_ not in committed)
+        again = f", {count_text(twice)} of them are committed twice" if committed and twice else ""
         text = (
             f"job {job} begins from {kind} {number} of job {old_job}, which had committed up to checkpoint {newest}: "
             f"{count_text(replayed)} records are read again{again}"
@@ -211,13 +214,14 @@ def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str
         yield text
 
 
-# ---- The content of checkpoint storage, for people: the cost of each snapshot, its dependencies, the consequences of deletions.
-#
-# It reads the tables `checkpoints`, `series`, `snapshots`, `restores` and `files` of a run per strategy.
+# ---- Printed tables on checkpoint storage: cost of snapshots, their dependencies, and consequences of deletions.
 
 
 def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[TextTable]:
-    """Tables per strategy, if it has savepoints, or jobs that began from a snapshot."""
+    """Return tables on snapshots, if some strategy has savepoints or jobs that started from a snapshot.
+
+    `runs`: tables of one run per strategy.  `edges`: (upstream, downstream) of the job graph.
+    """
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
     if not reporting:
         return []
@@ -270,7 +274,7 @@ def _savepoints(run: Tables) -> pd.Series[bool]:
 
 
 def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
-    """A row per kind of snapshot."""
+    """Yield a row per kind of snapshot."""
     done = _completed_by_kind(run)
     for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
         name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
@@ -288,7 +292,10 @@ def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[li
 
 
 def _completed_by_kind(run: Tables) -> pd.DataFrame:
-    """The completed snapshots with their `end` and `kind`; the first checkpoint after a savepoint is one of its own (FLINK-23949)."""
+    """Return completed snapshots with columns `end` [ms] and `kind`.
+
+    The first checkpoint after a savepoint is a separate kind (FLINK-23949).
+    """
     done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
     done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
     done["kind"] = done["savepointFormat"].str.lower().where(done["savepointFormat"] != "", "checkpoint")
@@ -307,7 +314,7 @@ def _completed_by_kind(run: Tables) -> pd.DataFrame:
 
 
 def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
-    """Records served by the sinks in the seconds between the triggers and ends of these snapshots."""
+    """Return records/s served by the sinks while one of these snapshots was in progress."""
     sinks = series[~series["vertex"].isin({upstream for upstream, _ in edges})]
     inside = pd.Series(data=False, index=sinks.index)
     for begin, end in during[["trigger_timestamp", "end"]].itertuples(index=False, name=None):
@@ -317,7 +324,7 @@ def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: 
 
 
 def _restore_rows(restores: pd.DataFrame) -> Iterator[list[str]]:
-    """A row per job that began from a snapshot: what its first checkpoint cost, and when the old snapshot may go."""
+    """Yield a row per job that started from a snapshot: its first checkpoint, and when the old snapshot can be deleted."""
     for row in _rows(restores):
         first, free_ms = row["first_id"] >= 0, row["time_until_old_snapshot_deletable"]
         yield [
@@ -332,7 +339,7 @@ def _restore_rows(restores: pd.DataFrame) -> Iterator[list[str]]:
 
 
 def _kept_rows(snapshots: pd.DataFrame) -> Iterator[list[str]]:
-    """A row per snapshot that is kept: its size, and whether a copy of a directory is enough to restore it."""
+    """Yield a row per retained snapshot: its size, and whether a copy of a directory is enough to restore it."""
     for row in _rows(snapshots):
         broken = "" if row["restorable"] else ", broken"
         owners = f" ({row['owners']})" if row["chain_length"] else ""
@@ -354,7 +361,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _loss_rows(run: Tables) -> Iterator[list[str]]:
-    """A row per job with the snapshots of other jobs that are lost if its directory is deleted."""
+    """Yield a row per job on whose directory snapshots of other jobs depend."""
     there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
     for owner, files in there.groupby("owner"):
         needed = {

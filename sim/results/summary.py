@@ -1,4 +1,4 @@
-"""The summary of a run: a row per barrier mode."""
+"""The summary of a strategy: warm-up, checkpoint durations and parts, throughput; and the columns of all result rows."""
 
 from __future__ import annotations
 
@@ -28,38 +28,37 @@ from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
 from sim.results.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
 from sim.results.stored import COST_COLUMN, StorageUse
 
-# ---- The beginning of a run that is left out of its results: as long as the scenario says, or until the run has settled.
+# ---- The warm-up: the first part of a run that results leave out, as long as the scenario says or until the run is steady.
 #
-# The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963).  Observations are
-# left out until the first that stays is neither the largest nor the smallest of all that stay.  A first checkpoint that
-# writes all state is the largest, queues that fill begin as the smallest, a backlog begins as the largest.  An extreme
-# is one by more than a tenth here: else a drift of a per mille, which has no end, would hide the first upload.
+# The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963): observations are
+# dropped until the first remaining one is neither the maximum nor the minimum of the remaining ones. The first upload is a
+# maximum, filling queues start at a minimum, a backlog starts at a maximum. Here an extreme must differ by more than a
+# tenth from all later values; otherwise a slow drift, which never ends, would count as warm-up.
 #
-# Rules that minimise an error of the mean (MSER) leave out more.  They also leave out a slow node that strikes in the
-# first half of a run, and with it the tail that people ask about.  An extreme that comes later never lengthens the
-# warm-up of this rule.
+# Rules that minimize the error of the mean (MSER) drop more: also a slow node that appears in the first half of a run, and
+# with it the tail that users ask about. With this rule, a later extreme never extends the warm-up.
 
 BY = 0.1
-"""So much larger or smaller than all that follow an extreme is, as a share."""
+"""Relative difference by which an extreme must exceed all later values."""
 
 
 _SMOOTHED, _FALLS = 5, 1.5
-"""Samples of a mean, and the factor by which a queue falls that is worked off."""
+"""Samples of a moving average, and the factor by which a queue must fall to count as drained."""
 
 
 class WarmUpEnd(NamedTuple):
-    """The end of a warm-up, and what settled last."""
+    """The end of a warm-up."""
 
     ns: int
-    cause: str = ""  # what settled last; empty: the scenario says how long
+    cause: str = ""  # quantity that settled last; empty: the scenario sets the length
 
     def __str__(self) -> str:
-        """``30 s, until the size of checkpoints settled``."""
+        """Return ``30 s, until the size of checkpoints settled``."""
         return f"{ms_text(self.ns / 1e6)}, until {self.cause} settled" if self.cause else ms_text(self.ns / 1e6)
 
 
 class HasTables(Protocol):
-    """A result of a run."""
+    """Protocol of the result of a run."""
 
     @property
     def scenario(self) -> Any: ...
@@ -68,7 +67,7 @@ class HasTables(Protocol):
 
 
 def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
-    """The longest warm-up among the replications of one setting, so that all leave out the same."""
+    """Return the longest warm-up of the replications of one setting; it is applied to all of them."""
     run = results[0].scenario.run
     if not run.finds_warm_up:
         return WarmUpEnd(run.warmup_ns)
@@ -76,7 +75,10 @@ def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
 
 
 def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
-    """The longest cold start among the replications of one setting: until tasks are warm, and queues and lag have settled."""
+    """Return the longest cold start of the replications of one setting.
+
+    It ends when tasks are warm, the initial backlog is drained, and throughput has reached its later level.
+    """
     scenario = results[0].scenario
     least_ns = scenario.run.cold_start_ns
     if not least_ns:
@@ -88,7 +90,7 @@ def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
 
 
 def _served_as_later_ns(tables: Tables) -> int:
-    """From when on as many records are served as in the last third, nearly."""
+    """Return the time [ns] after which throughput is nearly that of the last third of the run."""
     curve = tables["series"].groupby("time")["numRecordsInPerSecond"].sum()
     if len(curve) < 3 * _SMOOTHED:
         return 0
@@ -98,10 +100,10 @@ def _served_as_later_ns(tables: Tables) -> int:
 
 
 def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
-    """How many values to leave out until what the start has left is worked off: all of them, if it is not in this run.
+    """Return the number of values until the initial backlog is drained; all of them if it is not drained in this run.
 
-    What follows is no higher than the last third, in means of a few values: checkpoints and bursts let queues rise and
-    fall.
+    Later values are at the level of the last third.  Moving averages are compared, because checkpoints and bursts make
+    queues rise and fall.
     """
     if len(values) < 3 * _SMOOTHED:
         return 0
@@ -115,10 +117,10 @@ def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
 
 
 def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
-    """How many values to leave out at the beginning; 0: none, or there is no end to it in the first half."""
+    """Return the number of values to drop at the beginning, or 0 if values do not settle in the first half."""
     if len(values) < 3:
         return 0
-    largest = np.maximum.accumulate(values[::-1])[::-1][1:]  # of all that come later
+    largest = np.maximum.accumulate(values[::-1])[::-1][1:]  # maximum of all later values
     smallest = np.minimum.accumulate(values[::-1])[::-1][1:]
     inside = np.flatnonzero((values[:-1] <= largest * (1 + BY)) & (values[:-1] >= smallest * (1 - BY)))
     return int(inside[0]) if len(inside) and 2 * inside[0] <= len(values) else 0
@@ -130,7 +132,7 @@ def _found(tables: Tables) -> WarmUpEnd:
 
 
 def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
-    """(what settles, when [ns]).  The warm-up ends before the trigger of the first checkpoint that counts."""
+    """Yield (quantity that settles, time [ns]).  The warm-up ends just before the trigger of the first checkpoint that counts."""
     rows = tables["checkpoints"]
     rows = rows[is_periodic(rows)]
     rows = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] <= _first_failure_ms(tables))].sort_values(
@@ -158,23 +160,24 @@ def _of_queues(
 
 
 def _first_failure_ms(tables: Tables) -> float:
-    """A failure, and what follows from it, is not a warm-up."""
+    """Return the time of the first failure; later values do not count for the warm-up."""
     failed = tables["recoveries"]["failed"]
     return float(failed.min()) if len(failed) else math.inf
 
 
-# ---- Durations of checkpoints, those that expired or were under way at the end of the run among them.
+# ---- Durations of checkpoints including those that failed or were in progress at the end of the run.
 #
-# What `ckptsim run` prints is about completed checkpoints, with the failed ones in a column beside it.  Where settings
-# are compared, one under which slow checkpoints expire must not look quick.
+# `ckptsim run` prints durations of completed checkpoints, with the number of failed ones. When settings are compared,
+# failed checkpoints must count: a setting under which slow checkpoints expire must not look fast.
 
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
 
 
 def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms: float) -> dict[str, Duration]:
-    """Column -> quantile over the checkpoints that were triggered after the warm-up; those that did not complete took longer than seen.
+    """Return {column: quantile} over the checkpoints that were triggered after the warm-up.
 
-    First uploads and savepoints do not count, as in summaries.
+    Checkpoints that did not complete count as longer than their observed duration.  First uploads and savepoints do not
+    count, as in summaries.
     """
     rows = checkpoints[
         (checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy()
@@ -188,18 +191,17 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
     return dict(zip(_SHARES, quantiles(ended, late, *_SHARES.values()), strict=True))
 
 
-# ---- The tables of a strategy -> a row: durations of checkpoints, their parts, their costs.
+# ---- The row of a strategy: checkpoint durations, their parts, throughput and load.
 #
-# Only checkpoints triggered after the warm-up count, and the series after it.  Savepoints have a table of their own
-# (`sim.results.stored`).  Durations and their parts are of *completed* checkpoints;
-# `completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.results.consequences`):
-# it is a row of its own.  Percentiles are computed of any number; `sim.model.quantities` says which may be shown.
+# Only checkpoints triggered after the warm-up, and samples after it, count. Savepoints are in another table
+# (`sim.results.stored`). Durations and their parts are those of *completed* checkpoints; `completed` is their number. First
+# uploads are not among them (`sim.results.consequences`): they have a separate row. Percentiles are computed from any
+# number of checkpoints; `sim.model.quantities` tells which may be shown.
 #
-# Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as
-# means.
+# Replications of a strategy are pooled: percentiles are over all their checkpoints, throughput and load are means.
 
 
-# ---- Texts of columns of the printed table that say more than a value; a line is a `sim.results.side_by_side.StrategyRow`.
+# ---- Texts of printed columns that combine several values. `line` is a `sim.results.side_by_side.StrategyRow`.
 
 
 def _completed_text(line: Any) -> str:
@@ -235,8 +237,8 @@ _COMPLETE = "complete its checkpoints within the run"
 class Summary:
     """The results of a strategy as one row.  NaN: not measured, e.g. a percentile without a completed checkpoint."""
 
-    path: BarrierPath  # medians of all completed checkpoints
-    tail: BarrierPath  # of their slowest tenth
+    path: BarrierPath  # critical path, medians over all completed checkpoints
+    tail: BarrierPath  # the same over their slowest tenth
     completed: int = result_column(
         "n of every percentile",
         Population.COMPLETED,
@@ -256,7 +258,7 @@ class Summary:
         worse="neither",
     )
     in_progress: int = result_column(
-        "under way at the end of the run",
+        "in progress at the end of the run",
         Population.CHECKPOINTS,
         lambda run: int((run.checkpoints["status"] == "IN_PROGRESS").sum()),
     )
@@ -266,7 +268,7 @@ class Summary:
         lambda run: _most_frequent(run.failures[~run.failures.isin(INTERRUPTIONS)]) or _most_frequent(run.failures),
     )
     standstill: str = result_column(
-        "why checkpoints hang although nothing is slow: tasks that wait for each other",
+        "tasks that wait for each other, so that checkpoints hang although nothing is slow",
         Population.CHECKPOINTS,
         lambda run: _most_frequent(run.checkpoints.loc[run.checkpoints["x_standstill"] != "", "x_standstill"]),
     )
@@ -467,11 +469,11 @@ class Summary:
     )
 
     def row(self) -> dict[str, Any]:
-        """A flat row: the parts of `path` become path_*, those of `tail` tail_*."""
-        ways = {"path": self.path, "tail": self.tail}
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ways}
-        return own | {
-            f"{name}_{field.name}": getattr(way, field.name) for name, way in ways.items() for field in fields(way)
+        """Return the summary as a flat row; fields of `path` become path_*, those of `tail` tail_*."""
+        paths = {"path": self.path, "tail": self.tail}
+        row = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in paths}
+        return row | {
+            f"{name}_{field.name}": getattr(path, field.name) for name, path in paths.items() for field in fields(path)
         }
 
 
@@ -484,16 +486,16 @@ def summarize(
     of_first_uploads: bool = False,
     rates_from_s: float = 0.0,
 ) -> Summary:
-    """Summarise a strategy.  `edges` are the job graph's (upstream, downstream); `runs` are its replications.
+    """Summarize a strategy.
 
-    `without_records`: vertices that read no records (committers).  The vertex before them may still be a sink.
-    `of_first_uploads`: the row is about them, and about no other checkpoint.  `rates_from_s`: before that no rate counts, the end of a
-    cold start.
+    `runs`: its replications.  `edges`: (upstream, downstream) of the job graph.  `without_records`: vertices that read
+    no records (committers); the vertex upstream may still be a sink.  `of_first_uploads`: summarize first uploads instead
+    of other checkpoints.  `rates_from_s`: end of the cold start, from which rates count.
     """
     rates_s = max(warmup_s, rates_from_s)
     firsts, others = _checkpoints(runs, warmup_s)
     checkpoints = firsts if of_first_uploads else others
-    done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
+    done, paths = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(done["id"])]
     load = _load(runs, rates_s)
@@ -517,8 +519,8 @@ def summarize(
         waiting=_largest(load["backPressured"]),
     )
     return Summary(
-        path=path(ways[ways["id"].isin(done["id"])]),
-        tail=path(ways[ways["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
+        path=path(paths[paths["id"].isin(done["id"])]),
+        tail=path(paths[paths["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
         **compute_columns(Summary, source)[0],
     )
 
@@ -530,7 +532,7 @@ def throughput(
     warmup_s: float = 0.0,
     without_records: Collection[str] = (),
 ) -> float:
-    """What `summarize` calls `throughput_per_second`, for a tenth of its time."""
+    """Return `throughput_per_second` of `summarize`, ten times as fast."""
     return _throughput(runs, _load(runs, warmup_s), edges, warmup_s, without_records)
 
 
@@ -539,13 +541,13 @@ def _most_frequent(texts: pd.Series[str]) -> str:
 
 
 def median_duration_ms(runs: Sequence[Tables], *, warmup_s: float) -> float:
-    """The `end_to_end_p50_ms` of a summary, without the rest of it."""
+    """Return `end_to_end_p50_ms` of `summarize`, without computing the rest."""
     _, others = _checkpoints(runs, warmup_s)
     return _quantile(others.loc[others["status"] == "COMPLETED", "end_to_end_duration"].to_numpy(dtype=float), 0.5)
 
 
 def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """First uploads, and the other periodic checkpoints that were triggered after the warm-up."""
+    """Return first uploads, and the other periodic checkpoints that were triggered after the warm-up."""
     every = _pooled(runs, "checkpoints")
     is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
     return every[is_first], every[
@@ -554,23 +556,26 @@ def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame,
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
-    """The rows of all runs in one table; ids stay distinct, as every run counts its checkpoints from 1."""
-    frames = [_apart(run[table]) for run in runs]
+    """Return the rows of all runs in one table.  Checkpoint ids are made unique, because each run counts from 1."""
+    frames = [_with_unique_ids(run[table]) for run in runs]
     if len(runs) == 1:
         return frames[0]
     if "id" in frames[0]:
         frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
-    filled = [frame for frame in frames if len(frame)]  # an empty one has no types to agree with
+    filled = [frame for frame in frames if len(frame)]  # empty frames have other column types
     return pd.concat(filled, ignore_index=True) if filled else frames[0]
 
 
-def _apart(frame: pd.DataFrame) -> pd.DataFrame:
-    """Distinct ids for the job instances of a chain, which continue the count of their snapshot."""
+def _with_unique_ids(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make checkpoint ids unique across the job instances of a chain, which continue the count of their snapshot."""
     return frame.assign(id=frame["id"] + frame["x_job"] * 10**8) if {"id", "x_job"} <= set(frame) else frame
 
 
 def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
-    """(vertex, subtask, busy share).  Within 0.02 of the greatest share the most downstream subtask counts: it slows the others."""
+    """Return (vertex, subtask, busy share) of the busiest subtask.
+
+    Of vertices within 0.02 of the largest share, the most downstream is chosen: it slows down the others.
+    """
     if tasks.empty:
         return "", -1, np.nan
     spent = tasks[
@@ -587,7 +592,7 @@ def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
 
 
 def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
-    """Vertex -> means of its series, made column by column: a copy of all of a day's is as large as the series."""
+    """Return the mean load of each vertex.  Computed by column, since a copy of all columns of a day takes much memory."""
     series = _pooled(runs, "series")
     counted = (series["time"] > warmup_s).to_numpy()
     vertex, names = pd.factorize(series["vertex"].to_numpy()[counted])
@@ -607,7 +612,7 @@ def _throughput(
 
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
-    """Checkpoints come and go in both halves; a job that falls behind has more to do in the second."""
+    """Return the growth of the largest backlog from the first to the second half of the time after the warm-up."""
     counted = series["time"] > warmup_s
     waiting = series["backlog"][counted].groupby(series["time"][counted]).sum()
     half = len(waiting) // 2
@@ -619,14 +624,14 @@ def _largest(values: pd.Series[float]) -> str:
 
 
 def _at(values: pd.Series[float], name: str) -> float:
-    return float(values[name]) if name in values.index else np.nan  # a job may end before the first sample
+    return float(values[name]) if name in values.index else np.nan  # missing if the job ended before the first sample
 
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:
     return float(np.quantile(values, q)) if len(values) else np.nan
 
 
-# ---- All columns of a strategy, by name: of checkpoints, of what they cost, of storage.
+# ---- All columns of a strategy's row.
 
 _PARTS = {
     "path_": {"meaning": "median checkpoint: ", "follows": MEDIAN},
@@ -648,10 +653,12 @@ STRATEGY_COLUMNS: dict[str, ResultColumn] = {
     **columns_of(Consequences),
     **columns_of(StorageUse),
 }
-"""The columns that are computed from the tables of runs."""
+"""Columns that are computed from the tables of runs."""
 STATISTICS = STRATEGY_COLUMNS | {own.name: own for own in (CHANGE, COST_COLUMN)}
-"""... and those that compare with other runs, or with a price list.  `delay_p99_s` is over the seconds of a run, which are
-hundreds: no sample is asked for."""
+"""STRATEGY_COLUMNS, and columns that need other runs or a price list.
+
+`delay_p99_s` has no minimum sample: it is computed over the seconds of a run, which are hundreds.
+"""
 
 
 PRINTED = in_printing_order([*columns_of(Summary).values(), *columns_of(BarrierPath, "path_").values(), CHANGE])
@@ -659,12 +666,12 @@ PRINTED = in_printing_order([*columns_of(Summary).values(), *columns_of(BarrierP
 
 
 def in_words(column: str) -> str:
-    """``in_words("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"``; of others the name without its unit."""
+    """Return the title of a column, e.g. "checkpoint duration, 99th percentile", or its name without the unit."""
     if column in STATISTICS and (title := STATISTICS[column].title):
         return title
     return column.removesuffix(unit_of(column).ending).replace("_", " ")
 
 
 def has_sample(column: str, row: Mapping[str, Any]) -> bool:
-    """Whether the value of `column` in this row stands on its smallest sample."""
+    """Return True if the value of `column` in this row is computed from a large enough sample."""
     return column not in STATISTICS or STATISTICS[column].has_sample(row)

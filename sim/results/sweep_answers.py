@@ -1,4 +1,4 @@
-"""The answer of a sweep: samples, what keeps a limit, what loses, the choice."""
+"""The answer of a sweep: means, differences, limits, the choice of a setting, and elimination of losing settings."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sim.results.estimates import critical, half_width
 from sim.results.summary import STATISTICS
 from sim.results.sweep_effects import Observed, numbered, observed, planned, scored
 
-# ---- What a percentile stands on: how many observations the runs of a setting have together, and how many it needs.
+# ---- Sample sizes of percentiles: observations in all runs of a setting, and the minimum that a percentile needs.
 
 
 def smallest(column: str) -> int:
-    """The smallest sample of the percentile that a column is; 1 of other columns."""
+    """Return the minimum sample of a column that is a percentile, or 1 for other columns."""
     return STATISTICS[column].smallest_sample if column in STATISTICS else 1
 
 
 def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
-    """The observations of each planned run that has a value of `column`; empty: it is no percentile, or they are not known."""
+    """Return the observations of each planned run with a value of `column`; empty if it is no percentile or they are unknown."""
     counted = STATISTICS[column].counted_by if column in STATISTICS else ""
     if smallest(column) == 1 or counted not in results:
         return pd.Series(dtype=float)
@@ -36,7 +36,7 @@ def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
 
 
 def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[tuple[str, ...], int]:
-    """Setting -> observations in all its runs; empty: `column` is no percentile, or they are not known."""
+    """Return {setting: observations in all its runs}; empty if `column` is no percentile or they are unknown."""
     found = counts(results, column)
     if found.empty:
         return {}
@@ -46,43 +46,43 @@ def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[
     return {key: int(sum_) for key, sum_ in zip(keys, sums, strict=True)}
 
 
-# ---- The answer of a sweep: means with confidence, and differences under common random numbers.
+# ---- Means with confidence intervals, and differences under common random numbers.
 #
-# A *setting* is a combination of values that a user decides on.  Settings are compared across windows of a trace; seeds
-# repeat within them.  All settings meet the same windows with the same random numbers, so they are compared window by
-# window.  Effects that are common to all settings cancel (common random numbers; Law, Simulation Modeling and Analysis,
-# 11.2).
+# A *setting* is a combination of values that the user chooses. Each setting runs in the same windows of a trace with the
+# same seeds; seeds are averaged within a window. Settings are compared window by window, so that effects common to all
+# settings cancel (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
 #
-# Means are restricted: what had not ended when its run did counts with the longest time known in its world (Royston and
-# Parmar 2013). A setting that fails anywhere has no mean.
+# Means are restricted: a value that had not ended when its run did counts with the longest time observed by any setting
+# under the same window and seed (Royston and Parmar 2013). A setting that fails in any run has no mean.
 
 ERROR = 0.05
-"""The chance that an interval misses its mean, or that any of the differences to the reference misses its own."""
+"""Error probability of a confidence interval, and of all intervals of differences to the reference together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit for the mean over all windows; `at_most` and `at_least` in the unit of the column."""
+    """A limit on the mean over all windows; `at_most` and `at_least` are in the unit of the column."""
 
     column: str
     at_most: float = np.inf
     at_least: float = -np.inf
 
     def kept(self, mean: float) -> bool:
-        """Whether a mean keeps the limit.  A missing mean, e.g. a duration if no checkpoint completed, breaks every limit."""
+        """Return True if a mean keeps the limit.  NaN, e.g. a duration if no checkpoint completed, breaks every limit."""
         return self.at_least <= mean <= self.at_most
 
     def keeps(self, value: float, *, is_bound: bool) -> bool:
-        """Whether a value is known to keep the limit: what had not ended may be more, and keeps no upper one."""
+        """Return True if a value certainly keeps the limit.  A lower bound (`is_bound`) never keeps an upper limit."""
         return self.kept(value) and not (is_bound and np.isfinite(self.at_most))
 
 
 def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """A row per setting with the mean over windows for each column.  Column ``<column> ±`` is half of its 95 % confidence interval.
+    """Return a row per setting with the mean over windows of each column.
 
-    ``<column> n``: windows with a value; ``<column> unfinished``: those of them with a bound; ``<column> lost``: those where a run failed,
-    or gave no value though it should.  A setting with lost windows has no mean.  One that never ended has no interval.
-    ``<column> of``: the number of windows in which it ran.
+    Further columns: ``<column> ±`` is the half width of the 95 % confidence interval, ``<column> n`` the windows with a
+    value, ``<column> unfinished`` those of them with a lower bound, ``<column> lost`` the windows in which a run failed or
+    lacks a value, and ``<column> of`` the windows in which the setting ran.  A setting with lost windows has no mean; one
+    with lower bounds only has no interval.
     """
     parts = {}
     for column in columns:
@@ -103,56 +103,59 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
 def differences(
     results: pd.DataFrame, settings: Sequence[str], column: str, reference: Mapping[str, str]
 ) -> pd.DataFrame:
-    """A row per setting: mean difference to the reference, window by window, half its interval, and the number of windows.
+    """Return a row per setting: mean difference to the reference, half width of its interval (±), and number of windows.
 
-    The intervals hold together, with 95 % (Bonferroni over the other settings).  Dunnett's are narrower, but ask for
-    independent samples of equal variance; windows are shared, and settings that are alike differ by nothing.
-    ``unfinished``: windows where one of both is a bound.  NaN: one of them fails somewhere.  KeyError: there is no such setting.
+    All intervals hold together with 95 % (Bonferroni over the other settings).  Dunnett's intervals are narrower but
+    need independent samples of equal variance; here windows are shared, and some settings do not differ at all.
+    ``unfinished``: windows in which one of the two values is a lower bound.  NaN: one of the two fails in some run.
+
+    KeyError: the reference is not among the settings.
     """
     seen = observed(results, settings, column)
     key = tuple(reference[name] for name in settings)
     against = key if len(key) > 1 else key[0]
-    apart = seen.scores.sub(seen.scores[against], axis=0)
-    open_ones = seen.unfinished.apply(lambda column: column | seen.unfinished[against]) & apart.notna()
+    differences = seen.scores.sub(seen.scores[against], axis=0)
+    unfinished = seen.unfinished.apply(lambda column: column | seen.unfinished[against]) & differences.notna()
     lost = seen.lost.any() | bool(seen.lost[against].any())
     confidence = 1 - ERROR / max(1, seen.scores.shape[1] - 1)
+    widths = differences.apply(lambda values: half_width(values.dropna().to_numpy(), confidence))
     return pd.DataFrame(
         {
-            "difference": apart.mean().mask(lost),
-            "±": apart.apply(lambda values: half_width(values.dropna().to_numpy(), confidence)).mask(lost, np.inf),
-            "windows": apart.count(),
-            "unfinished": open_ones.sum(),
+            "difference": differences.mean().mask(lost),
+            "±": widths.mask(lost, np.inf),
+            "windows": differences.count(),
+            "unfinished": unfinished.sum(),
         }
     )
 
 
 def settings_of(index: pd.Index) -> list[tuple[str, ...]]:
-    """The values of the settings, row by row."""
+    """Return each index key as a tuple of texts."""
     return [tuple(map(str, key if isinstance(key, tuple) else (key,))) for key in index]
 
 
-# ---- Which setting to take: the set of those that cannot be told apart from the best, and one of them with a reason.
+# ---- The choice of a setting: the set of settings that are not significantly worse than the best, and one of them.
 #
-# A setting is out of the set if another one is surely better.  All pairs are compared, window by window, and share an
-# error of 5 % (Bonferroni).  The best is not known before, so choosing it costs as much as comparing all (Hsu, Multiple
-# Comparisons, 1996).  With 95 % no setting is out whose true mean is the least.  So of equal settings a winner is named
-# in at most 5 % of studies.
+# A setting is excluded from the set if another one is significantly better. All pairs are compared, window by window, with
+# a joint error of 5 % (Bonferroni): the best is not known in advance, so finding it is as hard as comparing all pairs (Hsu,
+# Multiple Comparisons, 1996). With 95 % probability the setting with the smallest true mean is in the set; among equal
+# settings, a single winner is named in at most 5 % of studies.
 #
-# A percentile ranks only settings whose runs together have its smallest sample: the longest of two checkpoints is no
-# p99.  Where no setting that could be chosen has it, all are compared by the longest.  So it is with limits: that a
-# percentile keeps one is known with its sample only.  A limit that the longest breaks is broken.
+# By a percentile, only settings with its minimum sample in all their runs are ranked: the longest of two checkpoints is
+# not a p99. If no candidate has the sample, all are compared by the longest value instead. Likewise a percentile is known
+# to keep a limit only with its minimum sample; a limit below the longest value is broken.
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 TIE_TOLERANCE = 1e-9
-"""Values that agree to nine digits are a tie."""
+"""Maximum relative difference of values that are tied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A window whose value breaks a limit."""
+    """A window in which a setting breaks a limit."""
 
     column: str
     window: str
@@ -161,7 +164,7 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPercentile:
-    """A limit of a percentile that has too few observations."""
+    """A limit on a percentile with too few observations."""
 
     column: str
     sample: int
@@ -170,24 +173,24 @@ class UnknownPercentile:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The standing of one setting among the others."""
+    """Rank and limits of one setting."""
 
     setting: Setting
-    value: float  # mean over the windows in which some setting ends
-    half_width: float
-    behind: int  # windows in which it does not end, and another setting does
-    broken: tuple[str, ...] = ()  # columns of limits
-    unsure: tuple[str, ...] = ()  # columns of limits to which the interval of its mean reaches
-    exceeded: tuple[Exceeded, ...] = ()  # windows that break a limit, though the mean may keep it
-    failed: int = 0  # windows in which a run failed or has no value, though another setting has one
-    absent: int = 0  # not 0: it did not run in all worlds
-    sample: int | None = None  # observations of a percentile in all its runs; None: it is no percentile
-    unknown: tuple[UnknownPercentile, ...] = ()  # limits that it seems to keep, of percentiles without their sample
-    ranked: bool = True  # False: its sample is too small for a percentile that others have
+    value: float  # mean over the windows in which some setting finishes
+    half_width: float  # of the confidence interval of `value`
+    behind: int  # number of windows in which it does not finish but another setting does
+    broken: tuple[str, ...] = ()  # columns whose limit it breaks
+    unsure: tuple[str, ...] = ()  # columns whose limit is inside the confidence interval of the mean
+    exceeded: tuple[Exceeded, ...] = ()  # windows that break a limit, even if the mean keeps it
+    failed: int = 0  # number of windows in which a run failed or lacks a value that another setting has
+    absent: int = 0  # number of windows in which it did not run; also > 0 if it was eliminated
+    sample: int | None = None  # observations of the ranking percentile in all its runs; None: not a percentile
+    unknown: tuple[UnknownPercentile, ...] = ()  # limits on percentiles with too small a sample
+    ranked: bool = True  # False: its sample is too small for a percentile, while others have the sample
 
     @property
     def sound(self) -> bool:
-        """Whether it ran everywhere, has a value, and keeps all limits."""
+        """Return True if it ran in all windows, has a value, and keeps all limits."""
         return not (self.broken or self.failed or self.absent or np.isnan(self.value))
 
     @property
@@ -197,24 +200,26 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The settings in their order, and the recommended one.  `best` is empty if no setting can be chosen.
+    """All settings in order of rank, and the recommended one.
 
-    First stand settings with the samples of all percentiles, then the others that could be chosen, then the rest.
-    Among them those with fewest windows behind come first, then those with the least mean.
+    Eligible settings come first, then other sound ones, then the rest; within these groups they are ordered by `behind`,
+    then by mean.
     """
 
     standings: tuple[Standing, ...]
     windows: tuple[str, ...]
-    sample: str  # what windows are: see `Observed`
-    hopeless: tuple[str, ...]  # windows in which no setting ends
+    sample: str  # what a window is: see `Observed`
+    hopeless: tuple[str, ...]  # windows in which no setting finishes
     failed: tuple[str, ...]  # windows in which every setting fails
-    compared: int  # windows that tell settings apart
+    compared: int  # number of windows in which settings are compared
     unmeasured: tuple[str, ...]  # columns without a value in any run
-    best: tuple[Setting, ...] = ()  # cannot be told apart
-    advised: Setting | None = None  # the recommended one of them
-    reason: str = ""  # only, reference, changes, least
+    best: tuple[Setting, ...] = ()  # settings that are not significantly worse than the best; empty if none is eligible
+    advised: Setting | None = None  # the recommended setting, one of `best`
+    reason: str = (
+        ""  # "only", "reference" (it is today's), "changes" (fewest changes from today) or "least" (least mean)
+    )
     ties: tuple[Setting, ...] = ()  # equal to `advised` in every window
-    needed: int = 1  # the smallest sample of the percentile
+    needed: int = 1  # minimum sample of the ranking percentile
 
     @property
     def eligible(self) -> tuple[Standing, ...]:
@@ -232,10 +237,11 @@ def choose(
     reference: Sequence[str] = (),
     out: Collection[Setting] = (),
 ) -> Selection:
-    """The settings with the smallest mean of `least` that keep all limits.  `reference`: the values of today's setting.
+    """Choose the setting with the smallest mean of column `least` among those that keep all limits.
 
-    `out`: settings that lost a race and did not run everywhere.  A limit is broken if a run fails, and if no run has a value of
-    its column.  An upper limit is broken by a bound.
+    `reference`: values of the current setting, if known.  `out`: settings that were eliminated and did not run in all
+    windows.  A limit is broken if a run fails or no run has a value of its column; an upper limit is also broken by a
+    lower bound.
     """
     seen = observed(results, settings, least)
     of_limits = {limit: observed(results, settings, limit.column) for limit in limits}
@@ -251,12 +257,12 @@ def choose(
     values, behind = counted.to_numpy(dtype=float), seen.behind.to_numpy()
     lost = (seen.lost & ~failed.to_numpy()[:, np.newaxis]).to_numpy()
     for place, setting in enumerate(settings_of(seen.scores.columns)):
-        own = values[:, place][~np.isnan(values[:, place])]
+        known = values[:, place][~np.isnan(values[:, place])]
         standings.append(
             Standing(
                 setting,
-                float(own.mean()) if len(own) else np.nan,
-                half_width(own),
+                float(known.mean()) if len(known) else np.nan,
+                half_width(known),
                 int(behind[:, place].sum()),
                 tuple(limit.column for limit, table in of_limits.items() if not _keeps_limit(table, place, limit)),
                 tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
@@ -286,32 +292,36 @@ def choose(
 
 
 def surely_worse(values: Floats, unfinished: Flags, error: float = ERROR) -> Flags:
-    """``[i, j]``: setting i is surely worse than j.  `values`: windows x settings, NaN where there was nothing to measure.
+    """Return a matrix whose element [i, j] is True if setting i is significantly worse than j.
 
-    `unfinished`: the value is a bound.  The chance that any of two equal settings is called worse is at most `error`.
-    Nothing is worse than a setting that did not end where it did: what that would have taken is open.
+    `values`: windows x settings, NaN where there is no value.  `unfinished`: same shape, True where the value is a lower
+    bound.  `error`: maximum probability that any of two equal settings is called worse.  No setting is worse than one
+    that did not finish where it did, because the other's value is unknown.
     """
     count = values.shape[1]
     confidence = 1 - error / max(1, count * (count - 1) // 2)
     worse = np.zeros((count, count), dtype=bool)
     for i in range(count):
-        apart = values[:, [i]] - values
-        apart[np.abs(apart) <= TIE_TOLERANCE * np.maximum(np.abs(values), np.abs(values[:, [i]]))] = 0.0
-        only_here = unfinished[:, [i]] & ~unfinished
-        for j in np.flatnonzero(only_here.any(axis=0)):
-            apart[:, j] = _capped(apart[:, j], only_here[:, j])
-        only_there = (~unfinished[:, [i]] & unfinished & ~np.isnan(apart)).any(axis=0)
-        worse[i] = _surely_above_zero(apart, confidence) & ~only_there
+        differences = values[:, [i]] - values
+        differences[np.abs(differences) <= TIE_TOLERANCE * np.maximum(np.abs(values), np.abs(values[:, [i]]))] = 0.0
+        only_i = unfinished[:, [i]] & ~unfinished
+        for j in np.flatnonzero(only_i.any(axis=0)):
+            differences[:, j] = _capped(differences[:, j], only_i[:, j])
+        only_other = (~unfinished[:, [i]] & unfinished & ~np.isnan(differences)).any(axis=0)
+        worse[i] = _surely_above_zero(differences, confidence) & ~only_other
     return worse
 
 
-def _surely_above_zero(apart: Floats, confidence: float) -> Flags:
-    """Column by column, with Student's t; differences that are all alike are sure, but for a single one."""
-    known = ~np.isnan(apart)
+def _surely_above_zero(differences: Floats, confidence: float) -> Flags:
+    """Return, for each column, whether its mean is significantly above 0 by Student's t-test.
+
+    Two or more equal differences are significant; a single one is not.
+    """
+    known = ~np.isnan(differences)
     sizes = known.sum(axis=0)
-    filled = np.where(known, apart, 0.0)
+    filled = np.where(known, differences, 0.0)
     mean = filled.sum(axis=0) / np.maximum(sizes, 1)
-    squares = (np.where(known, apart - mean, 0.0) ** 2).sum(axis=0)
+    squares = (np.where(known, differences - mean, 0.0) ** 2).sum(axis=0)
     squares[squares <= (TIE_TOLERANCE * np.abs(mean)) ** 2 * sizes] = 0.0
     error = np.sqrt(squares / np.maximum(sizes - 1, 1) / np.maximum(sizes, 1))
     bounds = {size: critical(int(size), confidence) for size in np.unique(sizes)}
@@ -319,20 +329,24 @@ def _surely_above_zero(apart: Floats, confidence: float) -> Flags:
     return np.asarray((sizes > 1) & (mean > least * error))
 
 
-def _capped(apart: Floats, unfinished: Flags) -> Floats:
-    """Differences whose unfinished ones count no more than makes them clearest.
+def _capped(differences: Floats, unfinished: Flags) -> Floats:
+    """Cap the differences that come from lower bounds.
 
-    A bound that lies far off raises the spread more than the mean: without a cap a worse run would make a setting look
-    less surely worse. For differences d, x is the clearest further one at sum(d^2) / sum(d).
+    A distant bound raises the spread more than the mean, so that a worse run would make a setting look less
+    significantly worse.  For known differences d, the t-statistic is largest with a further one at sum(d^2) / sum(d):
+    that is the cap.
     """
-    others = apart[~unfinished & ~np.isnan(apart)]
+    others = differences[~unfinished & ~np.isnan(differences)]
     if others.sum() <= 0:
-        return apart
-    return np.where(unfinished, np.minimum(apart, (others**2).sum() / others.sum()), apart)
+        return differences
+    return np.where(unfinished, np.minimum(differences, (others**2).sum() / others.sum()), differences)
 
 
 def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
-    """Settings with too small a sample are not ranked, if one that can be chosen has it: of the limits first, then of what ranks."""
+    """Set `ranked` to False for sound settings with too small a sample, if another sound setting has the sample.
+
+    Samples of limits are considered first, then that of the ranking percentile.
+    """
     known = [standing for standing in standings if standing.sound and not standing.unknown]
     enough = [
         standing
@@ -355,29 +369,28 @@ def _unknown(
 
 
 def _keeps_limit(seen: Observed, place: int, limit: Limit) -> bool:
-    """Whether the mean keeps a limit for all that is known."""
+    """Return True if the mean keeps the limit, no run failed, and no lower bound could break it."""
     if seen.lost.iloc[:, place].any() or (np.isfinite(limit.at_most) and seen.unfinished.iloc[:, place].any()):
         return False
     return limit.kept(float(seen.scores.iloc[:, place].mean()))
 
 
 def _exceeded(seen: Observed, place: int, limit: Limit) -> list[Exceeded]:
-    """The windows whose values are known to break a limit, the worst first."""
-    own = seen.scores.iloc[:, place].dropna()
+    """Return the windows whose values break the limit, the worst first."""
     found = [
         Exceeded(limit.column, str(window), float(value))
-        for window, value in own.items()
+        for window, value in seen.scores.iloc[:, place].dropna().items()
         if not limit.kept(float(value))
     ]
     return sorted(found, key=lambda window: window.value, reverse=bool(np.isfinite(limit.at_most)))
 
 
 def _may_change(seen: Observed, place: int, limit: Limit) -> bool:
-    """Whether the limit lies within the interval of the mean."""
-    own = seen.scores.iloc[:, place].dropna().to_numpy()
-    if not len(own) or np.isinf(half := half_width(own)) or seen.lost.iloc[:, place].any():
+    """Return True if the limit is inside the confidence interval of the mean."""
+    values = seen.scores.iloc[:, place].dropna().to_numpy()
+    if not len(values) or np.isinf(half := half_width(values)) or seen.lost.iloc[:, place].any():
         return False
-    return bool(limit.kept(own.mean() - half) != limit.kept(own.mean() + half))
+    return bool(limit.kept(values.mean() - half) != limit.kept(values.mean() + half))
 
 
 def _chosen(found: Selection, seen: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
@@ -394,13 +407,13 @@ def _chosen(found: Selection, seen: Observed, counted: pd.DataFrame, reference: 
     least = min(found.standing(name).behind for name in best)
     sound = [name for name in best if found.standing(name).behind == least]
     advised, reason = _advised(sound, reference, alone=len(best) == 1)
-    own = values[:, names.index(advised)]
-    ties = tuple(name for i, name in enumerate(names) if name != advised and _equal(values[:, i], own))
+    of_advised = values[:, names.index(advised)]
+    ties = tuple(name for i, name in enumerate(names) if name != advised and _equal(values[:, i], of_advised))
     return replace(found, best=best, advised=advised, reason=reason, ties=ties)
 
 
 def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tuple[Setting, str]:
-    """(setting, reason); `sound` is in the order of the standings."""
+    """Return (recommended setting, reason).  `sound`: candidates in order of rank."""
     if alone:
         return sound[0], "only"
     if reference in sound:
@@ -418,20 +431,20 @@ def _equal(values: Floats, others: Floats) -> bool:
     return bool(np.allclose(values, others, rtol=TIE_TOLERANCE, atol=0.0, equal_nan=True))
 
 
-# ---- Racing: settings that are surely not the best are recognised from a part of the worlds (Birattari et al., Racing Algorithms, 2002).
+# ---- Racing: settings that cannot be the best are eliminated after some of the windows (Birattari et al., A Racing Algorithm
+# for Configuring Metaheuristics, 2002).
 #
-# A setting is compared with the one that leads, window by window; seeds are averaged within.  It is out if its mean is
-# worse, or breaks a limit, with a confidence that holds for all settings and all rounds together (Bonferroni).  A
-# setting whose job fails is out at once, and so is one with a bound where a limit wants less: neither can be chosen any
-# more.
+# Each setting is compared with the leading one, window by window; seeds are averaged within. It is eliminated if its mean
+# is significantly worse or breaks a limit, with an error shared by all settings and rounds (Bonferroni). A setting whose
+# job fails, or that has a lower bound where there is an upper limit, is eliminated at once: it can never be chosen.
 
 ELIMINATION_ERROR = 0.01
-"""The chance that any setting is wrongly out, if differences between windows are normally distributed."""
+"""Probability that any setting is wrongly eliminated, if differences between windows are normally distributed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The rule of a race: its column, its limits, and the number of comparisons that share the error."""
+    """The rule of elimination: the ranking column, the limits, and the number of comparisons that share the error."""
 
     settings: tuple[str, ...]
     least: str
@@ -449,7 +462,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class _Values:
-    """A column of one setting, window by window; NaN: lost, not run, or nothing to measure."""
+    """Values of a column for one setting, by window; NaN: run failed, not run, or nothing to measure."""
 
     means: Floats
     unfinished: Flags
@@ -457,9 +470,10 @@ class _Values:
 
 
 def losers_of(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> dict[Setting, str]:
-    """Settings that race and are surely not the best, each with the column that shows it.
+    """Return {setting: deciding column} for the settings that cannot be the best.
 
-    `results`: all rows so far, of worlds that all these settings have met.
+    `results`: all rows so far.  `racing`: the remaining settings, which have all run in the same windows with the same
+    seeds.
     """
     values = {
         column: _values(results, rule, column, racing)
@@ -478,9 +492,9 @@ def losers_of(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) ->
         setting
         for setting in racing
         if setting not in out
-        and all(own.get(setting, smallest(column)) >= smallest(column) for column, own in counts.items())
+        and all(sizes.get(setting, smallest(column)) >= smallest(column) for column, sizes in counts.items())
     ]
-    leader = _leader(values, rule, ranked)  # the longest of a few checkpoints is no percentile that puts others out
+    leader = _leader(values, rule, ranked)  # only settings with the minimum samples may eliminate others
     if leader is not None:
         losers = [setting for setting in racing if setting not in out and _loses(of[setting], of[leader], rule)]
         out |= dict.fromkeys(losers, rule.least)
@@ -505,7 +519,7 @@ def _values(results: pd.DataFrame, rule: Rule, column: str, racing: Collection[S
 
 
 def _fails(of: Mapping[Setting, _Values], setting: Setting) -> bool:
-    """Whether it is lost in a window where another setting has a value."""
+    """Return True if the setting failed in a window in which another setting has a value."""
     others = np.any([~np.isnan(values.means) for values in of.values()], axis=0)
     return bool((of[setting].lost & others).any())
 
@@ -513,7 +527,7 @@ def _fails(of: Mapping[Setting, _Values], setting: Setting) -> bool:
 def _leader(
     by_column: Mapping[str, Mapping[Setting, _Values]], rule: Rule, racing: Collection[Setting]
 ) -> Setting | None:
-    """The setting with the smallest mean, of those with a value in every window that surely keep all limits; None: there is none."""
+    """Return the setting with the smallest mean among those that have a value in every window and surely keep all limits."""
     of = by_column[rule.least]
     met = np.any([~np.isnan(values.means) for values in of.values()], axis=0)
     sure = [
@@ -552,7 +566,7 @@ def _keeps(values: _Values, limit: Limit, rule: Rule) -> bool:
 
 
 def _interval(values: _Values, rule: Rule) -> tuple[float, float]:
-    """The confidence interval of the mean."""
+    """Return the confidence interval of the mean."""
     known = values.means[~np.isnan(values.means)]
     if len(known) < 2:
         return -np.inf, np.inf
@@ -560,15 +574,15 @@ def _interval(values: _Values, rule: Rule) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-# ---- Limits as users write them.
+# ---- Parsing and printing of limits.
 
 
 class MeasureError(PrintableError, ValueError):
-    """A bound that does not fit its column; one line."""
+    """Raised for a limit that cannot be parsed, or has the wrong unit for its column."""
 
 
 def limit(column: str, condition: str) -> Limit:
-    """``limit("end_to_end_p99_ms", "< 60 s")``; for a mean, < and <= are the same."""
+    """Parse a limit, e.g. ``limit("end_to_end_p99_ms", "< 60 s")``.  < and <= mean the same."""
     parsed = parse_condition(condition)
     if parsed is None or parsed.comparison in ("==", "!="):
         raise MeasureError(f"'{condition}' is not a condition: write '< 60 s' or '> 10'")
@@ -580,6 +594,6 @@ def limit(column: str, condition: str) -> Limit:
 
 
 def limit_text(limit: Limit) -> str:
-    """``end_to_end_p99_ms at most 60 s``."""
+    """Return ``end_to_end_p99_ms at most 60 s``."""
     upper = math.isfinite(limit.at_most)
     return f"{limit.column} {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"

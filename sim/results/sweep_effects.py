@@ -1,4 +1,4 @@
-"""Effects in a sweep: which axis changes what, with its uncertainty."""
+"""Values of a sweep by window and setting, and the effect of each axis on them."""
 
 from __future__ import annotations
 
@@ -11,69 +11,69 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-# ---- The rows of a sweep -> a value per window and setting: what did not end is a bound, what failed is lost, and both are counted.
+# ---- Values by window and setting.
 #
-# Windows are the sample: seeds repeat within them, so their mean is the value of a window.  A *world* is a window with
-# a seed and with what else varies beside the settings (a block of the design).  All settings meet the same worlds with
-# the same random numbers.
+# Windows are the sample; the value of a window is the mean over its seeds. A *world* is a block of the experimental design:
+# a window, a seed, and the values of all other axes that are not settings. All settings run in the same worlds, with the
+# same random numbers.
 #
-# A row says of its columns which values are bounds (`unfinished`) and where there was nothing to measure (`nothing`).
-# A value that is missing for another reason is lost, unless it is missing for every setting: no setting gains by a run
-# that failed, or that has no value.
+# The columns `unfinished` and `nothing` of a row name the result columns whose values are lower bounds, and those without
+# anything to measure. A value that is missing for another reason is *lost*, unless it is missing for every setting, so that
+# no setting benefits from a run that failed.
 
 Floats = NDArray[np.float64]
 
 DEAD = ("FAILED", "RESTARTING")
-"""How the status of a job begins that failed, or that restarts for ever."""
+"""Prefixes of the status of jobs that failed, or restart forever."""
 SEEDS = ("replication", "run.seed")
-"""Columns that only repeat a run."""
+"""Axes that only repeat a run with other random numbers."""
 _MARKS = ("strategy", "status", "job_status", "unfinished", "nothing")
-"""Columns that say what the values of a row mean."""
+"""Columns that qualify the values of a row."""
 _NO_AXES = ("cell", "scenario", "seed")
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The values of one column: tables with a row per window and a column per setting."""
+    """Values of one result column, as tables with a row per window and a column per setting."""
 
-    # means over seeds; what did not end counts as the longest known there; NaN: lost, or nothing to measure
+    # means over seeds; a lower bound counts as the longest value in its world; NaN: lost, or nothing to measure
     scores: pd.DataFrame
-    unfinished: pd.DataFrame  # whether some run had not ended what the column measures
-    lost: pd.DataFrame  # whether some run failed or has no value though it should
-    runs: pd.DataFrame  # how many there were; 0: the setting did not run there
-    sample: str  # what the rows are: windows, worlds (nothing is called a window) or seeds (of a single window)
+    unfinished: pd.DataFrame  # True if the value of some run is a lower bound
+    lost: pd.DataFrame  # True if some run failed or lacks a value
+    runs: pd.DataFrame  # number of runs; 0: the setting did not run
+    sample: str  # what the rows are: "windows", "worlds" (no axis is a window) or "seeds" (of a single window)
 
     @property
     def hopeless(self) -> pd.Series[bool]:
-        """Windows in which no setting ends, of those that have a value."""
+        """Return, for each window, whether it has a value and all its values are lower bounds."""
         known = self.scores.notna()
         return known.any(axis=1) & (self.unfinished | ~known).all(axis=1)
 
     @property
     def behind(self) -> pd.DataFrame:
-        """Where a setting had not ended, and another one had."""
+        """Return where the value of a setting is a lower bound, and that of another setting is not."""
         return self.unfinished[~self.hopeless].reindex(self.unfinished.index, fill_value=False)
 
 
 def planned(results: pd.DataFrame) -> pd.DataFrame:
-    """The rows of settings, failed ones too, without those of jobs without checkpoints."""
+    """Return all rows, failed ones included, except those of baselines without checkpoints."""
     return results[results["strategy"] != "none"]
 
 
 def has_no_result(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Runs that say nothing about what a setting gives: the cell has no result, or its job failed."""
+    """Return, for each row, whether the cell has no result or its job failed."""
     wrong = rows["status"] != "ok"
     return wrong | _having(rows, "job_status", lambda status: status.startswith(DEAD))
 
 
 def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
-    """The values of a column; NaN where they are bounds."""
+    """Return the values of a column; NaN for lower bounds."""
     return rows[column].mask(_named(rows, "unfinished", column))
 
 
 def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
-    """`value` (NaN: none), `unfinished`, `lost` and `dead` of each planned row."""
-    # all columns would be copied
+    """Return the columns `value`, `unfinished`, `lost` and `dead` (no result) for each planned row."""
+    # select the needed columns first: `planned` copies them
     rows = planned(results[[name for name in results.columns if name in (column, *_MARKS)]])
     died = has_no_result(rows)
     value = rows[column].astype(float).mask(died)
@@ -89,7 +89,10 @@ def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Observed:
-    """`results`: rows of a sweep with the columns of `settings` and of what else varies, all of them before `strategy`."""
+    """Return the values of `column` by window and setting.
+
+    `results`: rows of a sweep; the columns of all axes are before the column `strategy`.
+    """
     before = list(results.columns).index("strategy")
     rows = planned(results[list(results.columns[: before + 1])])
     axes = [name for name in rows.columns[:-1] if name not in (*settings, *_NO_AXES)]
@@ -101,7 +104,7 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     shape = (len(worlds), len(names))
 
     def summed(values: Floats) -> Floats:
-        """A row per world, a column per setting."""
+        """Return sums by world and setting."""
         found = np.zeros(shape)
         np.add.at(found, (world_of, setting_of), values)
         return found
@@ -110,9 +113,11 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     known, runs = summed((~np.isnan(value)).astype(float)), summed(np.ones(len(rows)))
     unfinished, lost, died = (summed(flags[name].to_numpy(dtype=float)) > 0 for name in ("unfinished", "lost", "dead"))
     score = np.where(known > 0, summed(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
-    longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # known of this world
-    score = np.where(unfinished, longest, score)  # no run gains by being cut off early
-    lost &= died | (known > 0).any(axis=1, keepdims=True)  # that another setting failed says nothing about this one
+    longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # longest known value in each world
+    score = np.where(unfinished, longest, score)  # so that a run does not benefit from being cut off early
+    lost &= died | (known > 0).any(
+        axis=1, keepdims=True
+    )  # not lost if no setting has a value and this one did not fail
     first_of = np.zeros(len(worlds), dtype=np.int64)
     first_of[world_of] = window_of
 
@@ -140,7 +145,7 @@ def _columns(names: Sequence[tuple[str, ...]], settings: Sequence[str]) -> pd.In
 
 
 def numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
-    """The different combinations of values in their order, and the number of each row's."""
+    """Return the distinct combinations of values, in order of appearance, and the index of each row's combination."""
     number_of = np.zeros(len(rows), dtype=np.int64)
     keys: list[tuple[str, ...]] = [()] if len(rows) or not columns else []
     for name in columns:
@@ -152,7 +157,7 @@ def numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str
 
 
 def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[str], str]:
-    """(columns that tell windows apart, columns that repeat within them, what the sample is)."""
+    """Return (axes that identify a window, axes that repeat within windows, name of the sample)."""
     seeds = [axis for axis in axes if axis in SEEDS]
     others = [axis for axis in axes if axis not in SEEDS]
     if "window" in others and len(rows["window"].unique()) > 1:
@@ -163,12 +168,15 @@ def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[st
 
 
 def _named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
-    """Whether the column `mark` of a row names this column."""
+    """Return, for each row, whether the text in column `mark` names `column`."""
     return _having(rows, mark, lambda names: column in names.split())
 
 
 def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd.Series[bool]:
-    """Whether the text of a row `holds`, which each different text is asked once; no text, or no such column: it does not."""
+    """Return, for each row, whether the predicate `holds` for the text in `column`; False if there is no text.
+
+    The predicate is evaluated once per distinct text.
+    """
     if column not in rows:
         return pd.Series(data=False, index=rows.index)
     codes, texts = pd.factorize(rows[column], use_na_sentinel=False)
@@ -176,20 +184,19 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
     return pd.Series(found[codes] if len(codes) else [], index=rows.index, dtype=bool)
 
 
-# ---- The effect of each varied key: its share of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
+# ---- Effects of axes: their shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
 #
-# `first`: the variance that vanishes on average if only this key is fixed.  `total`: the variance that is left if all other keys are
-# fixed; more than `first` if keys interact.  A complete grid gives both exactly.  Points of a sample give `first` only,
-# from means over slices of each key (Plischke et al. 2013), corrected for the effect of noise.
+# `first`: share of the variance that vanishes on average if only this axis is fixed. `total`: share that remains if all other
+# axes are fixed; it is larger than `first` if axes interact. A complete grid gives both exactly. A random sample gives only
+# `first`, from means over slices of each axis (Plischke et al. 2013), corrected for noise.
 
 MIN_PER_SLICE = 8
 
 
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
-    """A row per axis: `first` and `total` as shares of the variance between combinations; empty if nothing varies.
+    """Return a row per axis with `first` and `total`, shares of the variance between combinations; empty if nothing varies.
 
-    Replications are averaged first: their spread is chance and belongs to no axis.  What had not ended counts with the
-    time it had taken.
+    Replications are averaged first, because their spread is random.  Lower bounds count with their value.
     """
     value = scored(results, column)["value"]
     rows = planned(results[[*dict.fromkeys((*axes, "strategy"))]]).assign(**{column: value})[value.notna()]
@@ -220,7 +227,7 @@ def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tup
 
 
 def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
-    """Variance of the means of slices; for n points in k slices pure noise has (k - 1) / (n - 1)."""
+    """Return `first`, from the variance of slice means; pure noise of n points in k slices would have (k - 1) / (n - 1)."""
     ranks = _ranks(values)
     count = len(measured)
     slices = min(int(ranks.nunique()), max(2, min(count // MIN_PER_SLICE, int(sqrt(count)))))
@@ -232,7 +239,7 @@ def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
 
 
 def _ranks(values: pd.Series[str]) -> pd.Series[float]:
-    """Ranks by magnitude if values have one ("10 s" after "2 s"), else by name."""
+    """Return ranks by magnitude ("10 s" after "2 s"), or by name for values that are not quantities."""
     order = {value: i for i, value in enumerate(sorted(values.unique(), key=_magnitude))}
     return values.map(order).astype(float)
 

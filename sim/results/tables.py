@@ -1,4 +1,4 @@
-"""Tables of a run: checkpoints, subtasks, commits, files, recoveries, latency."""
+"""Measurements of a run, and the result tables made of them: checkpoints, subtasks, commits, files, recoveries, latency."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sim.model.units import MS
 from sim.results.journal import GrowingColumn
 from sim.results.schema import Row, frame, ms, span_ms, task_name
 
-# ---- Measurements of checkpoints: one record per checkpoint, and one per checkpoint and subtask.
+# ---- Checkpoints: one record per checkpoint, and one per checkpoint and subtask.
 #
-# Times are ns on the run's clock, -1 = did not happen.  Definitions are Flink's (CheckpointMetricsBuilder,
-# SubtaskStateStats, AbstractCheckpointStats); fields Flink does not report are marked "ours".
+# Times are ns on the run's clock; -1 = did not happen. Definitions are Flink's (CheckpointMetricsBuilder,
+# SubtaskStateStats, AbstractCheckpointStats); fields that Flink does not report are marked "ours".
 
 
 @dataclass(slots=True)
 class SubtaskStats:
-    """The measurements of one subtask in one checkpoint."""
+    """Measurements of one subtask in one checkpoint."""
 
     task: int
     first_barrier_ns: int = -1  # first barrier, or trigger call executed
@@ -41,8 +41,8 @@ class SubtaskStats:
     async_begun_ns: int = -1
     async_ns: int = 0
     async_queue_ns: int = 0  # ours: wait for the task's one asynchronous thread
-    state_bytes: int = 0  # referenced: all a restore reads
-    written_bytes: int = 0  # of these, written for this checkpoint
+    state_bytes: int = 0  # referenced state: all that a restore reads
+    written_bytes: int = 0  # part of it that was written for this checkpoint
     ack_ns: int = -1
     aborted: bool = False
 
@@ -57,31 +57,31 @@ _cells_of = attrgetter(*_COLUMNS)
 
 @dataclass(slots=True)
 class CheckpointStats:
-    """The measurements of one checkpoint, and of its subtasks."""
+    """Measurements of one checkpoint and its subtasks."""
 
     number: int
     trigger_ns: int
-    tasks: int  # subtasks; those that have finished count as acknowledged from the start
+    tasks: int  # number of subtasks; finished ones count as acknowledged from the start
     status: str = "IN_PROGRESS"
     latest_ack_ns: int = -1
     acknowledged: int = 0
     failed_ns: int = -1
     failure: str = ""
     standstill: str = ""  # tasks that waited for each other when it failed or the run ended, in words
-    completed_ns: int = -1  # ours: _metadata durable
-    savepoint_format: str = ""  # of a savepoint
-    stops: bool = False  # the job stops with it
-    stop_forgotten: bool = False  # the JobManager is lost that was to stop the job with it
+    completed_ns: int = -1  # ours: _metadata is durable
+    savepoint_format: str = ""  # empty for checkpoints
+    stops: bool = False  # stop-with-savepoint
+    stop_forgotten: bool = False  # the JobManager that was to stop the job with it was lost
     _at_hand: dict[int, SubtaskStats] = field(default_factory=dict)
     _packed: bytes = b""
 
     @property
     def subtasks(self) -> Mapping[int, SubtaskStats]:
-        """The rows of subtasks, to read.  `of` gives a row to write to."""
+        """Return the rows of subtasks, for reading.  Use `of` to get a row for writing."""
         return self._unpacked() if self._packed else self._at_hand
 
     def of(self, task: int) -> SubtaskStats:
-        """The row of a subtask, to write to at this moment only.  The first call makes it."""
+        """Return the row of a subtask, for writing immediately; `pack` makes it stale.  The first call creates it."""
         if self._packed:
             self._at_hand, self._packed = self._unpacked(), b""
         if task not in self._at_hand:
@@ -89,7 +89,7 @@ class CheckpointStats:
         return self._at_hand[task]
 
     def pack(self) -> None:
-        """Compress the rows of subtasks to a thirtieth of their room, as no change is expected.  A write unpacks them."""
+        """Compress the rows of subtasks to a thirtieth of their size, once no change is expected.  `of` unpacks them again."""
         if self._at_hand:
             cells = array("q", chain.from_iterable(map(_cells_of, self._at_hand.values())))
             self._at_hand, self._packed = {}, compress(cells.tobytes(), level=1)
@@ -103,9 +103,10 @@ class CheckpointStats:
 
 
 def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:
-    """The completed savepoint that the job was stopped with; empty if it was not.
+    """Return the id of the completed savepoint that the job was stopped with, in a set; empty if it was not stopped.
 
-    Another JobManager knows nothing of the stop: high availability keeps completed checkpoints, and no savepoints.
+    After a failover the new JobManager does not know about the stop: high availability stores completed checkpoints, but
+    no savepoints.
     """
     return {
         checkpoint
@@ -114,7 +115,7 @@ def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:
     }
 
 
-# ---- Measurements of commits: one record per commit of a committer, with the epochs that it made visible.  Times are ns.
+# ---- Commits: one record per commit of a committer, with the transactions that it made visible. Times are ns.
 
 
 class CommittedEpoch(NamedTuple):
@@ -122,11 +123,11 @@ class CommittedEpoch(NamedTuple):
 
     writer: int  # task number
     epoch: int
-    inputs: tuple[tuple[int, int], ...]  # per input channel: the records [from, to)
+    inputs: tuple[tuple[int, int], ...]  # per input channel: first record, and the one after the last
     opened_ns: int
     size_bytes: int
     files: tuple[Hashable, ...] = ()
-    missing: int = 0  # files that were not there in full when it became visible
+    missing: int = 0  # number of files that were missing or incomplete when it became visible
 
     @property
     def records(self) -> int:
@@ -134,24 +135,24 @@ class CommittedEpoch(NamedTuple):
 
 
 TIMED_OUT = "the transaction was open for longer than the external system keeps it"
-"""Why transactions are lost, unless a commit failed."""
+"""Default reason for lost transactions."""
 
 
 class CommitStats(NamedTuple):
-    """The measurements of one commit."""
+    """Measurements of one commit."""
 
-    checkpoint: int  # whose completion it answers; 0: none, the task ended without waiting for one
+    checkpoint: int  # the checkpoint whose completion triggered it; 0: the task ended without waiting for one
     time_ns: int  # end of the commit
     task: int  # the committer
-    trigger_ns: int  # of that checkpoint; -1: none
+    trigger_ns: int  # trigger of that checkpoint; -1: there is none
     committed: tuple[CommittedEpoch, ...]
     lost: tuple[CommittedEpoch, ...] = ()
-    again: bool = False  # after a restore
-    why: str = TIMED_OUT  # they are lost
+    again: bool = False  # repeated after a restore
+    why: str = TIMED_OUT  # reason why `lost` are lost
 
 
 def commits_table(stats: Iterable[CommitStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:
-    """`names`: (vertex, subtask index) of each task."""
+    """Return the table `commits`.  `names`: (vertex, subtask index) of each task."""
     return frame("commits", (_row(row, names) for row in stats))
 
 
@@ -174,7 +175,7 @@ def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> Row:
     }
 
 
-# ---- The content of checkpoint storage: a row per file that a snapshot named, per snapshot that is kept, and per restore.
+# ---- Checkpoint storage: a row per file that a snapshot referenced, per retained snapshot, and per restore.
 
 
 class FileRow(NamedTuple):
@@ -182,11 +183,11 @@ class FileRow(NamedTuple):
 
     file: StateFile
     path: str
-    job: int  # the newest instance that named it; the next two are its checkpoints
-    created_by: int
-    last_used: int
-    deleted_ns: int  # -1: it is there
-    needed_by: tuple[StoredSnapshot, ...] = ()  # those kept at the end
+    job: int  # the newest job instance that referenced it
+    created_by: int  # first checkpoint of that instance that referenced it
+    last_used: int  # last one
+    deleted_ns: int  # -1: not deleted
+    needed_by: tuple[StoredSnapshot, ...] = ()  # snapshots retained at the end that reference it
 
 
 class SnapshotRow(NamedTuple):
@@ -196,9 +197,9 @@ class SnapshotRow(NamedTuple):
     directory: str
     verdict: Verdict
     relocatable_root: bool
-    restorable: bool  # all its files are there
-    would_break: tuple[StoredSnapshot, ...]  # if the snapshot is deleted with all files that it names
-    would_break_job: tuple[StoredSnapshot, ...]  # if the directory of its job is removed
+    restorable: bool  # none of its files is missing
+    would_break: tuple[StoredSnapshot, ...]  # snapshots that break if this one is deleted with all files it references
+    would_break_job: tuple[StoredSnapshot, ...]  # snapshots that break if the directory of its job is removed
 
 
 class RestoreRow(NamedTuple):
@@ -208,12 +209,12 @@ class RestoreRow(NamedTuple):
     claim: ClaimMode
     restored: StoredSnapshot
     begun_ns: int
-    first_checkpoint: int = -1  # the first that completed
+    first_checkpoint: int = -1  # first completed checkpoint
     first_type: str = ""
     first_written_bytes: int = 0
     first_duration_ns: int = -1  # its end-to-end duration
-    free_ns: int = -1  # when nothing this instance keeps needed the restored snapshot any more; -1: never
-    deletable: bool = False  # by its user, at the end, without breaking a newer snapshot
+    free_ns: int = -1  # time from which no snapshot of this instance needed the restored one; -1: never
+    deletable: bool = False  # at the end, the user can delete the restored snapshot without breaking a newer one
 
 
 def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
@@ -296,47 +297,47 @@ def _names(snapshots: Iterable[StoredSnapshot]) -> str:
     return " ".join(f"{snapshot.instance}/{snapshot.checkpoint}" for snapshot in snapshots)
 
 
-# ---- Measurements of failures and restarts: one record per restart.
+# ---- Failures and restarts: one record per restart.
 #
-# Times are ns on the run's clock, -1 = did not happen (yet, or because a later failure took the tasks over).
+# Times are ns on the run's clock; -1 = did not happen (yet, or because a later failure restarted the tasks again).
 
 
 EXPIRED = "CHECKPOINT_EXPIRED"
 """Reason (CheckpointFailureReason) of checkpoints that did not complete before their timeout."""
 TOO_MANY_FAILED = "tolerable failed checkpoints exceeded"
-"""The beginning of the cause of a restart because more checkpoints in a row failed than are tolerated."""
+"""First words of the cause of a restart after more consecutive checkpoint failures than are tolerated."""
 
 
 @dataclass(slots=True)
 class RecoveryStats:
-    """The measurements of one restart."""
+    """Measurements of one restart."""
 
     number: int
-    kind: str  # task, task-manager, job-manager, checkpoints, rescale, instance: what failed, or began
-    what: str  # in words: which task or host, or the reason
-    failed_ns: int  # when it happened
-    detected_ns: int  # when the job went to RESTARTING
-    tasks: int  # restarted
-    deployments: int = 0  # tried; those before the last one met a task manager that is gone
-    cancelled_ns: int = -1  # none of them runs any more
-    deployed_ns: int = -1  # they are deployed again: download begins
-    checkpoint: int = -1  # restored; 0: none was complete, from the beginning
+    kind: str  # what failed (task, task-manager, job-manager, checkpoints) or was planned (rescale, instance)
+    what: str  # task, host or reason, for printing
+    failed_ns: int  # time of the failure or of the planned restart
+    detected_ns: int  # time at which the job went to RESTARTING
+    tasks: int  # number of restarted tasks
+    deployments: int = 0  # attempts; all but the last failed because a TaskManager was lost
+    cancelled_ns: int = -1  # all old tasks have ended
+    deployed_ns: int = -1  # all tasks are deployed again, and the download of state begins
+    checkpoint: int = -1  # restored checkpoint; 0: none was complete, and the job started from scratch
     restored_bytes: int = 0  # state downloaded
     recovered_bytes: int = 0  # in-flight data read back
-    first_record_ns: int = -1  # the first record one of them served, recovered ones included
-    running_ns: int = -1  # all of them run
+    first_record_ns: int = -1  # first record served by a restarted task, including recovered records
+    running_ns: int = -1  # all restarted tasks run
     replayed_records: int = 0  # emitted again by restarted sources
-    served_again: int = 0  # ... served again by restarted tasks without readers
-    caught_up_ns: int = -1  # as much waits as usual (`sim.runtime.sampling`)
+    served_again: int = 0  # served again by restarted tasks without readers
+    caught_up_ns: int = -1  # the backlog is as small as usual (`sim.runtime.sampling`)
 
     @property
     def is_failure(self) -> bool:
-        """Whether something failed, and not just another job or parallelism began."""
+        """Return True for a failure, and False for a planned restart."""
         return self.kind not in PLANNED_RESTARTS
 
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
-    """One row per restart, in the order of restarts."""
+    """Return the table `recoveries`, a row per restart in order of time."""
     return frame("recoveries", map(_recovery_row, stats))
 
 
@@ -363,7 +364,7 @@ def _recovery_row(row: RecoveryStats) -> Row:
     }
 
 
-# ---- Measurements -> rectangular tables with the columns of `schema`.  Times become ms since the start of the run.
+# ---- Tables of checkpoints, subtasks and tasks. Times are converted to ms since the start of the run.
 
 
 def checkpoints_table(stats: Iterable[CheckpointStats]) -> pd.DataFrame:
@@ -373,7 +374,7 @@ def checkpoints_table(stats: Iterable[CheckpointStats]) -> pd.DataFrame:
 def subtasks_table(
     stats: Iterable[CheckpointStats], names: Sequence[tuple[str, int]], only: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """`names`: (vertex, subtask index) of each task; `only`: columns that are asked for."""
+    """Return the table `subtasks`.  `names`: (vertex, subtask index) of each task.  `only`: columns to include."""
     parts = ((checkpoint, row) for checkpoint in stats for _, row in sorted(checkpoint.subtasks.items()))
     return frame("subtasks", (_subtask_row(checkpoint, row, names) for checkpoint, row in parts), only)
 
@@ -381,7 +382,7 @@ def subtasks_table(
 def tasks_table(
     plane_tasks: np.ndarray, names: Sequence[tuple[str, int]], final_checkpoints: Sequence[int | None]
 ) -> pd.DataFrame:
-    """Totals of each task up to the end of the run."""
+    """Return the table `tasks`: totals of each task over the run."""
     return frame("tasks", (_task_row(row, names[t], final_checkpoints[t]) for t, row in enumerate(plane_tasks)))
 
 
@@ -436,7 +437,7 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
     done = row.ack_ns >= 0
     end_to_end_ns = row.ack_ns - checkpoint.trigger_ns if done else -1
     start_delay_ns = max(0, row.first_barrier_ns - checkpoint.trigger_ns) if row.first_barrier_ns >= 0 else -1
-    # the rest ran beside sync and async
+    # alignment after the start of the snapshot overlaps with its synchronous and asynchronous part
     aligning_ns = min(row.alignment_ns, max(0, row.snapshot_begun_ns - row.first_barrier_ns))
     reported_ns = start_delay_ns + aligning_ns + row.sync_ns + row.async_ns
     return {
@@ -463,32 +464,39 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
     }
 
 
-# ---- Record latency from the sources to a vertex without readers, from two curves: records that have left, records that have arrived.
+# ---- Record latency from the sources to a vertex without readers.
 #
-# First in, first out, a record's time is the horizontal distance of the curves; whatever the order, the mean is the
-# same (Little).  Curves are straight between their points.  Who counts, and when, is left to the runtime.
+#   records                 ____ emitted        Latency is computed from two cumulative curves over time: records emitted
+#      |               ____/  ____ served       by the sources, and records served by the vertex. With FIFO order the
+#      |          ____/  ____/                  latency of a record is the horizontal distance of the curves; in any other
+#      |     ____/  ____/                       order the mean is the same (Little's law). Curves are linear between their
+#      |____/  ____/                            points, which the runtime adds.
+#      +------------------------- time
 
 
 class Latency:
-    """The latency at one vertex [ns].
+    """The mean latency at one vertex [ns].
 
-    Records are counted as the vertex counts them: the records of its sources, times the copies that reach it.
-    `room`: so many points may come, where that is known.
+    Records are counted as the vertex counts them: records of its sources, times the copies that reach the vertex.
+    `room`: expected number of points, to allocate memory.
     """
 
     def __init__(self, now: int, emitted: float, served: float, room: int = 0) -> None:
         self._times, self._emitted, self._area = (GrowingColumn(np.float64, room + 1) for _ in range(3))
-        # the area is that under the times of emission, over the records up to each point
+        # _area: integral of the emission time over the records up to each point
         for curve, first in ((self._times, now), (self._emitted, emitted), (self._area, 0.0)):
             curve.extend([first])
         self._seen = float(now), served
 
     def means(self, times: np.ndarray, emitted: np.ndarray, served: np.ndarray, stride: int) -> np.ndarray:
-        """Add points to both curves.  Returns for `stride` of them the mean over the records served since those before [ns]; -1: none."""
+        """Add points to both curves, and return the mean latency [ns] of the records served in each group of `stride` points.
+
+        -1: no record was served.
+        """
         then, before = np.concatenate([self._seen[:1], times[:-1]]), np.concatenate([self._seen[1:], served[:-1]])
-        area = np.zeros(len(times))  # under the times of emission, over the records served since the point before
+        area = np.zeros(len(times))  # integral of the emission time over the records served since the previous point
         for part in self._extended(times.astype(float), np.maximum(emitted, self._emitted.cells[0])):
-            # there were when each was added
+            # number of points of the curve when each of these was added
             points = np.arange(len(self._times) - (part.stop - part.start), len(self._times)) + 1
             area[part] = self._emission(served[part], points) - self._emission(before[part], points)
         self._seen = float(times[-1]), float(served[-1])
@@ -502,9 +510,10 @@ class Latency:
         return means
 
     def _extended(self, times: np.ndarray, emitted: np.ndarray) -> Iterator[slice]:
-        """Add points of the first curve, all up to the next restore at once; which they are.
+        """Add points to the curve of emitted records, in slices between restores, and yield each slice.
 
-        A source restored goes back: what it emits again leaves again, what is restored in flight left when it did.
+        A restored source goes back: records emitted again get a new emission time, while restored in-flight records keep
+        theirs.
         """
         back = emitted < np.concatenate([self._emitted.cells[-1:], emitted[:-1]])
         ends = [*np.flatnonzero(back).tolist(), len(times)]
@@ -516,7 +525,7 @@ class Latency:
                 yield slice(begin, end)
 
     def _cut(self, emitted: float) -> None:
-        """The curve ends at a record: behind the last point that is kept it goes on to where it is cut."""
+        """Cut the curve of emitted records at a count; the last point is interpolated."""
         records, times = self._emitted.cells, self._times.cells
         kept = max(int(np.searchsorted(records, emitted, "right")), 1)
         rise, run = records[kept] - records[kept - 1], times[kept] - times[kept - 1]
@@ -537,7 +546,10 @@ class Latency:
             curve.extend(after)
 
     def _emission(self, records: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """The area up to each record, on a curve of so many points; behind the last of them it stands still."""
+        """Return the integral of the emission time up to each record, using the first `points` of the curve.
+
+        Beyond its last point, the curve is constant.
+        """
         times, emitted, area = self._times.cells, self._emitted.cells, self._area.cells
         i = np.minimum(np.searchsorted(emitted, records, "right"), points) - 1
         after = np.minimum(i + 1, points - 1)
@@ -549,7 +561,7 @@ class Latency:
 
 
 def _one_by_one(rows: np.ndarray) -> np.ndarray:
-    """The sum of each row, added from left to right."""
+    """Return the sum of each row, added from left to right, so that rounding does not depend on numpy's blocking."""
     total = np.zeros(len(rows))
     for column in rows.T:
         total += column

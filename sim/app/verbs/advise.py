@@ -259,5 +259,5 @@ def _ms(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     if (found := parsed(option, text, parse_duration) / 1e6) <= 0:
-        raise OptionError(option, f"expected more than nothing, not '{text}'")
+        raise OptionError(option, f"expected more than 0 s, not '{text}'")
     return found

@@ -453,9 +453,7 @@ def _change(name: str, scenario: Scenario, other: Scenario, backtest: Backtest |
         if backtest is None or not all(evidence()[(kind,)].settings for kind in kinds)
         else factors_of(backtest, kinds)
     )
-    few = (
-        "" if all(evidence()[(kind,)].is_enough for kind in kinds) else f", measured on few jobs with {what_if(kinds)}"
-    )
+    few = "" if all(evidence()[(kind,)].is_enough for kind in kinds) else f", known from few jobs with {what_if(kinds)}"
     overtakes = other.checkpoint.barriers.record.overtakes and not scenario.checkpoint.barriers.record.overtakes
     setting = "execution.checkpointing.unaligned.enabled: true" if overtakes else ""
     caution = _before_overtaking(other) if overtakes else ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.model.text import capitalised
 from sim.results.formats import TextTable, ms_text
-from sim.results.pictures import answer_picture
+from sim.results.pictures import plot_sweep_answer
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
@@ -298,7 +298,7 @@ class SweepResult:
         if question is None or not self.sections:
             return None
         parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self.rows)}
-        return answer_picture(
+        return plot_sweep_answer(
             parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name
         )
 

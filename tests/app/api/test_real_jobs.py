@@ -25,7 +25,7 @@ def test_a_recording_becomes_a_study(tmp_path):
 def test_an_import_says_what_it_needs():
     with pytest.raises(TypeError, match="needs an address"):
         sim.import_job()
-    with pytest.raises(ValueError, match="one address at a time"):
+    with pytest.raises(ValueError, match="expected one address"):
         sim.import_job("http://a:8081", "http://b:8081")
 
 

@@ -83,7 +83,7 @@ def test_an_import_has_its_history_beside_its_results(study, tmp_path):
     done = imported["aligned"].run(jobs=1)
 
     assert json.loads((done.save(tmp_path / "kept") / "comparison.json").read_text())["history"]["checkpoints"] == 20
-    assert "The job as it is, beside its history" in done.report(tmp_path / "page.html").read_text()
+    assert "The unchanged job, compared with its history" in done.report(tmp_path / "page.html").read_text()
 
 
 def test_a_study_without_checkpoints_has_nothing_to_explain_or_draw(study, tmp_path):
@@ -104,7 +104,7 @@ def test_studies_and_results_stand_side_by_side_under_names(study, results):
     assert "today, aligned" not in both.verdict
     assert 2 * len(both["today"].checkpoints) == pytest.approx(len(both["half"].checkpoints), abs=1)
     assert both.table["throughput_change"].notna().all()
-    with pytest.raises(ValueError, match="results of several studies are kept one by one"):
+    with pytest.raises(ValueError, match="results of several studies cannot be saved together"):
         both.save("nowhere")
 
 

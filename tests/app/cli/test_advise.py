@@ -142,7 +142,7 @@ def test_an_answer_is_no_longer_unknown(advise):
     ("options", "code", "message"),
     [
         (["--p99", "60"], 2, "--p99: a duration needs a unit"),
-        (["--p99", "0 s"], 2, "--p99: expected more than nothing, not '0 s'"),
+        (["--p99", "0 s"], 2, "--p99: expected more than 0 s, not '0 s'"),
         (["--loss", "3"], 2, "--loss: "),
         (["--loss", "130 %"], 2, "--loss: "),
         (["--mtbf", "-1 h"], 2, "--mtbf: "),

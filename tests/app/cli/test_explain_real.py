@@ -149,5 +149,5 @@ def test_a_change_is_judged_by_its_factor():
     assert judged(400, 400) == "Shorter (p50 and p90)"
     assert judged(600, 900) == "Perhaps shorter"
     assert judged(990, 2000) == "Hardly shorter"
-    assert judged(1, 1, None) == "How sure that is, is not known"
+    assert judged(1, 1, None) == "The accuracy of this prediction is unknown"
     assert judged(0, 0, count=0) == "No checkpoint completes."

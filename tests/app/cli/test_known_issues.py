@@ -66,7 +66,7 @@ def test_a_job_says_which_apply_and_why(ckptsim, job):
     assert (row["applies"], row["holding"]) == (True, ["hudi 1.1.0 has it", "a connector is hudi", "a commit fails"])
     assert row["unsure"] == ["the JobManager is lost"]
     assert "1 known defect applies, " in done.stdout
-    assert "Say job.src.connector to know more" in done.stdout
+    assert "Set job.src.connector to know more" in done.stdout
 
 
 def test_another_version_can_be_asked_for(ckptsim, job):
@@ -108,7 +108,7 @@ def test_the_report_of_hudi_does_not_say_that_nothing_is_lost(ckptsim, tmp_path)
         in line
     )
     assert "known defects may apply (loss " in done.stderr
-    assert "say the version of hudi" in done.stderr.replace("cluster.version, ", "")
+    assert "set the version of hudi" in done.stderr.replace("cluster.version, ", "")
     assert line in kept["outcomes"]
     assert {"hudi#19215", "hudi#19357"} <= {row["id"] for row in kept["known_issues"]}
     assert any("known defects may apply" in finding for finding in kept["findings"])

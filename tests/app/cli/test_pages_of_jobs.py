@@ -77,7 +77,7 @@ def test_timelines_are_of_simulated_runs(ckptsim, tmp_path):
     for source in (PRESSED, log, "http://user:s3cret@jobmanager:8081"):
         done = ckptsim("timeline", source, "-o", tmp_path / "t.json")
         assert (done.exit_code, done.stderr.count("\n")) == (3, 1), done.stderr
-        assert "timelines are of simulated runs" in done.stderr
+        assert "timelines show simulated runs only" in done.stderr
         assert "s3cret" not in done.stderr
     assert not (tmp_path / "t.json").exists()
 

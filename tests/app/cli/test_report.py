@@ -96,7 +96,7 @@ def test_a_sweep(ckptsim, tiny, tmp_path):
     page = (tmp_path / "page.html").read_text()
     for part in (
         "Which interval is best?",
-        "Values and how sure they are",
+        "Values and confidence intervals",
         "What one costs the other",
         "Over two settings",
         "95 % confidence",
@@ -176,7 +176,7 @@ def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
     page = (tmp_path / "page.html").read_text()
 
     assert done.exit_code == 0, done.stderr
-    assert "The job as it is, beside its history" in page
+    assert "The unchanged job, compared with its history" in page
     assert "checkpoints that was imported" in page
     assert "Durations from their median (dot)" in page
 
@@ -192,7 +192,7 @@ def test_a_table_of_truth_is_a_page(ckptsim, tmp_path):
         "1 recording, ",
         "Checkpoint durations are off by",
         "records out per second",
-        "Observed beside predicted",
+        "Observed and predicted values",
         "Every error",
     ):
         assert part in page

@@ -45,10 +45,10 @@ def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
     """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
     arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
     assert without_axes(ckptsim(*arguments)) == ""
-    assert without_axes(ckptsim(*arguments)) == "3 of 3 cells are there already\n"
+    assert without_axes(ckptsim(*arguments)) == "3 of 3 cells have results already\n"
 
     tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
-    others = f"3 rows in {tmp_path / 'out'} are of other settings or another version of ckptsim: they stay, and all 3 cells run\n"
+    others = f"3 rows in {tmp_path / 'out'} belong to other settings or another version of ckptsim: they are kept, and all 3 cells run\n"
     assert others == without_axes(ckptsim(*arguments))
 
     monkeypatch.setattr(manifest, "code_version", lambda: "another")
@@ -73,7 +73,7 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
 
     assert done.exit_code == 4
     assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/studies/cells\.py:\d+\)\n", without_axes(done))
-    assert "the same command runs the failed ones again" in done.stderr
+    assert "to run only the failed cells again" in done.stderr
     assert done.stdout.startswith("2 of 3 cells")
 
 
@@ -133,7 +133,7 @@ def test_a_sweep_file(ckptsim, tiny, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "racing", "message"),
     [
-        ("", 8, "--racing: the file asks for no best setting: write answer: in a sweep file"),
+        ("", 8, "--racing: needs a sweep file that asks for the best setting (answer:)"),
         ("answer: {show: [completed]}", 8, "--racing: settings race for the smallest value of a column"),
         (
             "answer: {show: [completed], least: completed}",
@@ -248,7 +248,7 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
 
     reason = f"cannot write results to {tmp_path / 'out'}: {os.strerror(error)}; earlier results are kept, run the same command to resume\n"
     assert (4, reason) == (done.exit_code, without_axes(done))
-    assert without_axes(ckptsim(*arguments)) == "1 of 3 cells are there already\n"
+    assert without_axes(ckptsim(*arguments)) == "1 of 3 cells have results already\n"
 
 
 @pytest.mark.parametrize("verb", [("sweep",), ("advise",), ("traces", "read")])

@@ -122,7 +122,7 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
         (("read", "empty", "--per", "0 s", "--value", "v"), 2, "--per: expected more than 0 s"),
         (("read", "empty", "--time-unit", "fortnight"), 2, "--time-unit: "),
         (("read", "file", "--master", "here", "--conf", "a=b"), 2, "--conf is for Spark: say another --master"),
-        (("windows", "empty"), 3, "empty: no tables of traces here: run `ckptsim traces read` first"),
+        (("windows", "empty"), 3, "empty: has no tables of traces: run `ckptsim traces read` first"),
         (("windows", "empty", "--cut", "mood"), 2, "--cut: expected time, bursts, load, failures, not 'mood'"),
         (("windows", "empty", "--length", "0 s"), 2, "--length: expected more than 0 s"),
     ],
@@ -146,7 +146,7 @@ def test_the_summary_as_json(capsys, kinds, code):
     counts = pd.DataFrame([{**count, "kind": kind} for kind in kinds])
 
     found = ReadTraces(counts, ("hidden: 1 (.x)",))
-    Console(_show, as_json=True).result(found)
+    Console(_show_tables, as_json=True).result(found)
 
     assert code == _traces_exit_code(found)
     assert {"counts": [{**count, "kind": kind} for kind in kinds], "remarks": ["hidden: 1 (.x)"]} == json.loads(

@@ -45,7 +45,7 @@ def test_marks_are_described_by_panel_series_and_shape():
 
 
 def test_another_shape_is_refused():
-    with pytest.raises(ValueError, match="pie: no shape; there are band, box"):
+    with pytest.raises(ValueError, match="unknown shape pie: expected band, box"):
         chart([{"shape": "pie"}], [FREE])
 
 

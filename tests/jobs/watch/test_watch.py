@@ -263,7 +263,7 @@ def test_a_watch_that_is_restarted_goes_on(played, folder):
 
     assert "left" not in first.kinds()
     assert "left" in second.kinds()
-    assert second.messages[0].startswith(f"goes on: {folder} knows {known} checkpoints; ")
+    assert second.messages[0].startswith(f"resuming: {folder} has {known} checkpoints; ")
     assert known < len(rows)
     assert rows["checkpoint"].is_unique
     details = [path for path in played.requests if "/details/" in path]
@@ -409,7 +409,7 @@ def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
         played.watched(tmp_path / "new", "1 min")
     for options, why in (
         ({"every": "0 s"}, "1 s or more"),
-        ({"limit": "0 s"}, "more than nothing"),
+        ({"limit": "0 s"}, "more than 0 s"),
         ({"listen": "no"}, "HOST:PORT"),
     ):
         with pytest.raises(OptionError, match=why):

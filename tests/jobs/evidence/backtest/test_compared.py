@@ -1,4 +1,4 @@
-"""Observed beside predicted: which differences are no repetition, and what is shown of several vertices."""
+"""Observed and predicted values: which differences are no repetition, and what is shown of several vertices."""
 
 import pandas as pd
 import pytest

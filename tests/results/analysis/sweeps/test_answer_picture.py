@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from sim.results.pictures import answer_picture, set_ticks
+from sim.results.pictures import plot_sweep_answer, set_ticks
 from sim.results.sweep_answers import Limit
 
 
@@ -38,7 +38,7 @@ def lines(axes):
 
 def test_quantities_lie_on_the_axis_in_their_order():
     """10 s, 30 s, 1 min, however they were written down; one line per value of the other setting, one panel per column."""
-    figure = answer_picture(
+    figure = plot_sweep_answer(
         {"": results()}, ["barriers", "interval"], ["end_to_end_p50_ms", "persisted_bytes"], title="Which?"
     )
     durations = figure.axes[0]
@@ -56,7 +56,9 @@ def test_quantities_lie_on_the_axis_in_their_order():
 
 def test_limits_are_lines_in_their_panel():
     columns = ["end_to_end_p50_ms", "persisted_bytes"]
-    figure = answer_picture({"": results()}, ["interval", "barriers"], columns, [Limit("persisted_bytes", at_most=5e5)])
+    figure = plot_sweep_answer(
+        {"": results()}, ["interval", "barriers"], columns, [Limit("persisted_bytes", at_most=5e5)]
+    )
     dashed = [[line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] for axes in figure.axes]
 
     assert dashed == [[], [5e5]]
@@ -87,7 +89,7 @@ def test_ticks_are_round_numbers_of_one_unit(column, low, high, ticks):
 @pytest.mark.parametrize("values", [("aligned", "unaligned"), ("10 s", "1 MB"), ("unlimited", "5/s")])
 def test_words_stand_side_by_side(values):
     """Values that are no quantities of one kind have no distance from each other, and no line between them."""
-    figure = answer_picture({"": results(values, ("aligned",))}, ["interval"], ["end_to_end_p50_ms"])
+    figure = plot_sweep_answer({"": results(values, ("aligned",))}, ["interval"], ["end_to_end_p50_ms"])
     ((x, y),) = lines(figure.axes[0])
 
     assert (x, y) == ([0, 1], [1001, 2001])
@@ -97,9 +99,9 @@ def test_words_stand_side_by_side(values):
 def test_it_can_be_drawn_without_a_spread():
     """One world has no interval of confidence."""
     image = io.BytesIO()
-    answer_picture({"": results().query("replication == 0")}, ["interval", "barriers"], ["end_to_end_p50_ms"]).savefig(
-        image, format="png"
-    )
+    plot_sweep_answer(
+        {"": results().query("replication == 0")}, ["interval", "barriers"], ["end_to_end_p50_ms"]
+    ).savefig(image, format="png")
 
     assert image.getvalue().startswith(b"\x89PNG")
 
@@ -107,7 +109,7 @@ def test_it_can_be_drawn_without_a_spread():
 def test_groups_stand_side_by_side():
     """The same axes, so that they can be compared; the settings of one may be missing in the other."""
     groups = {"load low": results(), "load high": results(("10 s", "2 min"))}
-    figure = answer_picture(groups, ["interval", "barriers"], ["end_to_end_p50_ms", "persisted_bytes"])
+    figure = plot_sweep_answer(groups, ["interval", "barriers"], ["end_to_end_p50_ms", "persisted_bytes"])
     low, high = figure.axes[:2]
 
     assert [low.get_title(), high.get_title()] == ["load low", "load high"]
@@ -123,7 +125,7 @@ def test_a_panel_is_as_large_as_all_others():
     """4.5 inches wide beside 4.5 for the legend, 2.6 high and 1.2 for what stands around it."""
     columns = ["end_to_end_p50_ms", "persisted_bytes"]
     alone, four = (
-        answer_picture(groups, ["interval", "barriers"], names)
+        plot_sweep_answer(groups, ["interval", "barriers"], names)
         for groups, names in (
             ({"": results()}, columns[:1]),
             ({"a": results(), "b": results()}, columns),
@@ -147,7 +149,7 @@ def test_a_panel_is_as_large_as_all_others():
 
 def test_lines_have_colours_and_marks_of_their_own():
     """Lines of nine combinations: from the ninth on colours come again, with another mark."""
-    figure = answer_picture(
+    figure = plot_sweep_answer(
         {"": results(("10 s", "20 s"), [f"way {i}" for i in range(9)])}, ["interval", "barriers"], ["end_to_end_p50_ms"]
     )
     drawn = [bars[0] for bars in figure.axes[0].containers]
@@ -164,7 +166,7 @@ def test_lines_are_shifted_so_that_bars_do_not_hide_each_other():
         [
             x
             for x, _ in lines(
-                answer_picture({"": results(values)}, ["interval", "barriers"], ["end_to_end_p50_ms"]).axes[0]
+                plot_sweep_answer({"": results(values)}, ["interval", "barriers"], ["end_to_end_p50_ms"]).axes[0]
             )
         ]
         for values in (("10 s", "50 s"), ("10 s", "51 s"))
@@ -184,7 +186,7 @@ def test_bars_are_intervals_and_arrows_mean_more_than_this():
     """1000, 1001 and 1002 are off by 2.48; one that had not ended has an arrow of 14 points upwards."""
     rows = results(("10 s", "20 s"), ("aligned",))
     rows["unfinished"] = ["end_to_end_p50_ms" if interval == "20 s" else "" for interval in rows["interval"]]
-    axes = answer_picture(
+    axes = plot_sweep_answer(
         {"": rows}, ["interval"], ["end_to_end_p50_ms"], [Limit("end_to_end_p50_ms", at_least=1500)]
     ).axes[0]
     ((_, _, (bars,)),) = axes.containers
@@ -203,7 +205,9 @@ def test_bars_are_intervals_and_arrows_mean_more_than_this():
 @pytest.mark.parametrize(("length", "rotation", "side"), [(45, 0, "center"), (46, 30, "right")])
 def test_long_names_of_values_are_turned(length, rotation, side):
     """From more than ninety letters on."""
-    figure = answer_picture({"": results(("a" * length, "b" * 45), ("aligned",))}, ["interval"], ["end_to_end_p50_ms"])
+    figure = plot_sweep_answer(
+        {"": results(("a" * length, "b" * 45), ("aligned",))}, ["interval"], ["end_to_end_p50_ms"]
+    )
 
     assert {(rotation, side)} == {
         (tick.get_rotation(), tick.get_horizontalalignment()) for tick in figure.axes[0].get_xticklabels()
@@ -213,14 +217,16 @@ def test_long_names_of_values_are_turned(length, rotation, side):
 def test_the_setting_with_most_quantities_is_the_axis():
     """Values of two kinds, or a single one, are none."""
     rows = results(("10 s", "20 s"), ("1 MB", "2 MB", "5 MB"))
-    figure = answer_picture({"": rows}, ["interval", "barriers"], ["end_to_end_p50_ms"])
+    figure = plot_sweep_answer({"": rows}, ["interval", "barriers"], ["end_to_end_p50_ms"])
 
     assert (figure.axes[0].get_xlabel(), len(lines(figure.axes[0])), figure.axes[0].get_xscale()) == (
         "barriers",
         2,
         "linear",
     )
-    alone = answer_picture({"": results(("10 s", "20 s"), ("1 MB",))}, ["barriers", "interval"], ["end_to_end_p50_ms"])
+    alone = plot_sweep_answer(
+        {"": results(("10 s", "20 s"), ("1 MB",))}, ["barriers", "interval"], ["end_to_end_p50_ms"]
+    )
     assert alone.axes[0].get_xlabel() == "interval"
     assert [figure.axes[0].spines[side].get_visible() for side in ("top", "right")] == [False, False]
     assert {0.3} == {line.get_alpha() for line in figure.axes[0].get_xgridlines()}
