@@ -324,7 +324,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
                 if failed is not None and is_expiry
                 else ""
             )
-            return f"With {worst.called} the job restarts for ever: {reason}{hung}{remedy}{cause}"
+            return f"With {worst.called} the job restarts forever: {reason}{hung}{remedy}{cause}"
         if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
             return f"With {worst.called} {reason}" + (
                 f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else ""

@@ -36,7 +36,7 @@ _HANGS = "more time does not help, as tasks wait for each other: take aligned ba
 
 
 def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None:
-    """The sentence about a job that restarts for ever.  None: it does not, or an injected fault began it."""
+    """The sentence about a job that restarts forever.  None: it does not, or an injected fault began it."""
     done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
     commits = (row.time_ns for row in context.commits if row.committed)
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)

@@ -1,4 +1,4 @@
-"""A comparison of barrier modes: outages, assumptions, cores."""
+"""The comparison of a study's strategies: rows, sentences and tables; outages, deciding assumptions, and scarce cores."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- A sentence on the cost of a killed task manager before any state is read: a range, as the phases of heartbeats are unknown.
+# ---- The time until a killed TaskManager is replaced: a range, because the phase of heartbeats is random.
 
 _TENTH_NS = 100_000_000
 
 
 def outage_sentence(scenario: Scenario) -> str:
-    """The sentence, from the restart strategy, heartbeats and slots of a scenario."""
+    """Return a sentence on detection and redeployment, from the restart strategy, heartbeats and slots of a scenario."""
     overheads, restart = scenario.overheads, scenario.restart
     law = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     ready = sorted(outage.ready_ns for outage in law if outage.ready_ns is not None)
@@ -89,7 +89,7 @@ def _range(sorted_ns: list[int]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-# ---- A value that a scenario leaves out and that decides its answer: what was tried instead, and what that moves.
+# ---- Values that a scenario leaves out, and that would change its answer.
 
 WARM_UP = "run.warmup"
 TIMEOUT = "checkpoint.timeout"
@@ -97,22 +97,23 @@ TIMEOUT = "checkpoint.timeout"
 
 @dataclass(frozen=True, slots=True)
 class DecidingAssumption:
-    """An assumption that moves a result, with the value that was tried."""
+    """An unspecified value that changes a result, with another value that was tried."""
 
-    key: str  # of the scenario
-    assumed: str  # in words, without its numbers
-    tried: str  # in words
-    moves: str  # ``checkpoint 1 (aligned)``, ``the median of aligned``
+    key: str  # key of the scenario
+    assumed: str  # description of the assumed value, without numbers
+    tried: str  # description of the tried value
+    moves: str  # what changes: ``checkpoint 1 (aligned)``, ``the median of aligned``
     before_ms: float
     after_ms: float
-    is_bound: bool = False  # it had not ended: `after_ms` is what it takes at least
-    bytes_per_second: float | None = None  # what the task managers write together, where nothing limits them
-    count: int | None = None  # of task managers, or of files that wait for each other
-    # stored as assumed, and as tried, where that moves and the duration does not
-    in_flight_bytes: tuple[float, float] | None = None
+    is_bound: bool = False  # `after_ms` is a lower bound
+    bytes_per_second: float | None = None  # rate at which all TaskManagers write together, if nothing limits them
+    count: int | None = None  # number of TaskManagers, or of files that are written one after another
+    in_flight_bytes: tuple[float, float] | None = (
+        None  # (as assumed, as tried), if these change instead of the duration
+    )
 
     def __str__(self) -> str:
-        """``Assumed: files have no latency (storage.file-latency), and 12 wait for each other.  With 40 ms ... instead of ...``."""
+        """Return the sentences, e.g. ``Assumed: files have no latency (storage.file-latency).  With 40 ms ... instead of ...``."""
         before, after = self._values
         if self.key == TIMEOUT:
             fate = (
@@ -133,7 +134,7 @@ class DecidingAssumption:
 
     @property
     def _values(self) -> tuple[str, str]:
-        """As assumed, and as tried."""
+        """Return the texts of the result (as assumed, as tried)."""
         if self.in_flight_bytes is not None:
             before, after = map(bytes_text, self.in_flight_bytes)
             return before, f"{after} in flight"
@@ -147,26 +148,26 @@ class DecidingAssumption:
 
 
 def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
-    """A row per assumption; None: none decides."""
+    """Return a row per assumption, or None if there are none."""
     header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
-    return TextTable("Assumptions that decide", header, [own.row() for own in found]) if found else None
+    return TextTable("Assumptions that decide", header, [assumption.row() for assumption in found]) if found else None
 
 
-# ---- Whether a run's task threads wanted more cores than their hosts have.
+# ---- Hosts whose task threads need more cores than they have.
 
 _MIN_SLOWDOWN = 0.05
-"""A smaller slowdown is not worth a sentence."""
+"""Minimum slowdown that is reported if threads need at least all cores."""
 _MIN_BELOW = 0.25
-"""Nor is this one where threads want fewer cores than there are: they collide by chance."""
+"""Minimum slowdown that is reported if threads need fewer cores than there are, and compete only at times."""
 
 _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
 
 
 def scarce_cores(result: Result) -> str:
-    """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many.
+    """Return a clause on the busiest host and its effect on records; "" if it has enough cores, or the number is unknown.
 
-    Empty, too, where the file says that services were measured side by side: they hold what threads waited for cores
-    already, and an import writes that of tasks that sleep.
+    Also "" if the scenario says that service times were measured side by side: they include waits for cores already.  An
+    import says so for tasks that sleep.
     """
     cluster, scenario = result.scenario.cluster, result.scenario
     tasks, managers = result.tasks, hosts(scenario)
@@ -195,11 +196,11 @@ def scarce_cores(result: Result) -> str:
     )
 
 
-# ---- Why one subtask is busier than the others of its vertex, as far as the scenario says it.
+# ---- Reasons for skew that the scenario gives.
 
 
 def uneven_subtask(vertex: Vertex, index: int) -> str:
-    """What the subtask has more of than others: key groups, records or work per record, in numbers; empty: nothing."""
+    """Return why a subtask is busier than others: key groups, records or work per record; "" if the scenario has no reason."""
     parts, groups = [], vertex.max_parallelism
     for inlet in vertex.inputs:
         if inlet.weights and (shares := vertex.shares(inlet))[index] > Fraction(1, vertex.parallelism):
@@ -220,16 +221,14 @@ def uneven_subtask(vertex: Vertex, index: int) -> str:
     return "; it ".join(dict.fromkeys(parts))
 
 
-# ---- Results of a study by strategy: rows and sentences about them.
-#
-# All other values are computed at their first use, once.
+# ---- Results of a study by strategy. Derived values are computed once, at their first use.
 
 _EMPTY_COMMITS = 10
 """The default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
 RUNS_ON = "runs on"
-"""The status of a job that neither failed nor finished."""
+"""Status of a job that neither failed nor finished."""
 CONTINUES_DRAINED = "continues a drained job"
-"""... and that began from the savepoint of a job that was drained."""
+"""Status of a job that still runs and was started from the savepoint of a drained job."""
 
 
 @dataclass(frozen=True)
@@ -238,26 +237,26 @@ class Comparison:
 
     question: str
     name: str
-    results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
-    baselines: dict[str, Result]  # by identity: runs without checkpoints
-    errors: dict[str, str]  # label -> why a cell has no result
-    deciding: tuple[DecidingAssumption, ...] = ()  # found by runs (`sim.studies.deciding`)
-    prices: Prices = S3_STANDARD  # of an object store
-    caveat: str = ""  # what the history of the job says of its simulation, where it contradicts it
+    results: dict[str, tuple[Result, ...]]  # label of a strategy -> its replications
+    baselines: dict[str, Result]  # identity -> run without checkpoints
+    errors: dict[str, str]  # label -> reason for a missing result
+    deciding: tuple[DecidingAssumption, ...] = ()  # found by `sim.studies.deciding`
+    prices: Prices = S3_STANDARD  # prices of an object store
+    caveat: str = ""  # sentence on a history of the job that contradicts its simulation
 
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
         return tuple(self._strategy(name, results) for name, results in self.results.items())
 
     def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
-        """The same with assumptions that decide.  They change nothing else, so what is computed of the results stays."""
+        """Return a copy with deciding assumptions.  Cached values are kept, because they do not depend on these."""
         found = replace(self)
         vars(found).update(vars(self) | {"deciding": assumptions})
         return found
 
     @cached_property
     def consequences(self) -> dict[str, Consequences]:
-        """By label of the strategy: what became visible when, what failures cost."""
+        """Return the consequences by label of the strategy."""
         return {
             name: consequences(
                 [result.tables for result in results],
@@ -271,7 +270,7 @@ class Comparison:
 
     @cached_property
     def _falls_behind(self) -> dict[str, list[bool]]:
-        """By label of the strategy: of each of its runs, whether its backlog grows."""
+        """Return, by label of the strategy, whether the backlog of each run grows."""
         return {
             name: [
                 falls_behind(
@@ -291,18 +290,18 @@ class Comparison:
 
     @cached_property
     def warm_ups(self) -> dict[str, WarmUpEnd]:
-        """By label of the strategy: what its results leave out."""
+        """Return the warm-up that results leave out, by label of the strategy."""
         return {name: warm_up(results) for name, results in self.results.items()}
 
     @cached_property
     def cold_starts(self) -> dict[str, WarmUpEnd]:
-        """By label of the strategy: its cold start; none if the scenario has none."""
+        """Return the cold start by label of the strategy, for strategies that have one."""
         ends = {name: cold_start(results) for name, results in self.results.items()}
         return {name: end for name, end in ends.items() if end.ns}
 
     @property
     def in_cold_start(self) -> str:
-        """Which checkpoints are in the cold start of each strategy, and how long the others take; empty: no run begins cold."""
+        """Return sentences on the checkpoints in the cold start of each strategy, and the duration of later ones."""
         return " ".join(self._in_cold_start(name, end) for name, end in self.cold_starts.items())
 
     def _in_cold_start(self, name: str, end: WarmUpEnd) -> str:
@@ -320,12 +319,12 @@ class Comparison:
 
     @property
     def warmup_s(self) -> float:
-        """The longest of them, for pictures of all strategies."""
+        """Return the longest warm-up, for figures of all strategies."""
         return max((warm.ns for warm in self.warm_ups.values()), default=0) / 1e9
 
     @property
     def left_out(self) -> str:
-        """What was left out where the scenario leaves that to the runs; empty: it says so itself."""
+        """Return a sentence on warm-ups that were determined from the runs, or "" if the scenario sets the warm-up."""
         found = {name: warm for name, warm in self.warm_ups.items() if self.results[name][0].scenario.run.finds_warm_up}
         if not found:
             return ""
@@ -334,7 +333,7 @@ class Comparison:
         return f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
-        """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
+        """Return (header, rows) as texts, or None if there were no commits, failures, or job ends."""
         rows, ends = list(self.consequences.values()), self.job_ends
         if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
             return None
@@ -345,7 +344,7 @@ class Comparison:
 
     @property
     def job_ends(self) -> dict[str, str]:
-        """By label of the strategy: ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on``."""
+        """Return, by label of the strategy, ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on`` and so on."""
         return {
             name: DOES_NOT_START
             if _harmed_sink(results[0].scenario).endswith(DOES_NOT_START)
@@ -355,7 +354,7 @@ class Comparison:
 
     @cached_property
     def stored(self) -> list[TextTable]:
-        """Tables about planned restarts, and about checkpoint storage in one run per strategy; only those with something to say."""
+        """Return non-empty tables on restarts, and on checkpoint storage in the first run of each strategy."""
         runs = {name: results[0] for name, results in self.results.items()}
         if not runs:
             return []
@@ -369,7 +368,7 @@ class Comparison:
 
     @cached_property
     def storage_use(self) -> dict[str, StorageUse]:
-        """By label of the strategy: what an object store is asked for."""
+        """Return the use of an object store by label of the strategy."""
         return {
             name: storage_use(
                 [result.tables for result in results],
@@ -381,18 +380,18 @@ class Comparison:
 
     @property
     def consequences_sentence(self) -> str:
-        """What decides between strategies when the job fails; empty: nothing does."""
+        """Return a sentence that compares the cost of failures, or "" if strategies do not differ."""
         overloaded = [line.label for line in self.strategies if line.overload is not None]
         return consequences_sentence(list(self.consequences), list(self.consequences.values()), overloaded=overloaded)
 
     @property
     def overload(self) -> str:
-        """Which strategies do not keep up with what is due before anything goes wrong; empty: all do."""
+        """Return a sentence on strategies that do not keep up even before the first fault, or ""."""
         return overload_sentence(self.strategies)
 
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:
-        """By label of the strategy: stories of what its runs broke."""
+        """Return descriptions of violated invariants by label of the strategy."""
         found = {
             name: [violation for result in results for violation in result.violations]
             for name, results in self.results.items()
@@ -401,12 +400,12 @@ class Comparison:
 
     @cached_property
     def scarce(self) -> dict[str, str]:
-        """By label of the strategy: that its threads wanted more cores than there are."""
+        """Return a clause on scarce cores by label of the strategy."""
         return {name: text for name, results in self.results.items() if (text := scarce_cores(results[0]))}
 
     @cached_property
     def uneven(self) -> list[str]:
-        """Why a subtask is busier than the others of its vertex, once for each reason."""
+        """Return sentences on why a subtask is busier than the others of its vertex, one per distinct reason."""
         found: dict[str, str] = {}
         for line in self.strategies:
             row, scenario = line.summary, self.results[line.label][0].scenario
@@ -420,7 +419,7 @@ class Comparison:
 
     @cached_property
     def repetitions(self) -> dict[str, str]:
-        """By label of the strategy: what its runs did twice, as they were allowed to."""
+        """Return, by label of the strategy, records processed twice under at-least-once guarantees."""
         found = {
             name: [row for result in results for row in result.repetitions] for name, results in self.results.items()
         }
@@ -430,12 +429,12 @@ class Comparison:
 
     @property
     def _jobs(self) -> Iterator[Job]:
-        """The job of each strategy: connectors may be what differs."""
+        """Return the job of each strategy; their connectors may differ."""
         return (results[0].scenario.job for results in self.results.values())
 
     @cached_property
     def replays(self) -> list[str]:
-        """By sink: what readers see of records that a restart had the job process again, where that is more than once."""
+        """Return, for each sink that shows replayed records more than once, what its readers see after a restart."""
         if all(result.recoveries.empty for results in self.results.values() for result in results):
             return []
         again = "writes at once: what is replayed after a restart is written again"
@@ -446,7 +445,7 @@ class Comparison:
 
     @cached_property
     def long_transactions(self) -> list[str]:
-        """Sinks whose transactions may stay open for longer than a broker allows by default, or stay open for longer than their timeout."""
+        """Return sentences on sinks whose transactions are longer than a broker allows by default, or than their timeout."""
         found: dict[str, None] = {}  # a sentence each, in the order of the strategies
         for scenario in (results[0].scenario for results in self.results.values()):
             interval_ns = scenario.checkpoint.interval_ns or 0
@@ -471,7 +470,7 @@ class Comparison:
 
     @cached_property
     def tables_left_out(self) -> list[str]:
-        """What table formats do with storage that no number has: their own metadata, and commits without data."""
+        """Return sentences on storage use by table formats that results do not include: metadata and empty commits."""
         vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
         tables = [pair for job in self._jobs for pair in table_sinks(job).items()]
         found = []
@@ -502,7 +501,7 @@ class Comparison:
 
     @cached_property
     def committed_files(self) -> list[str]:
-        """How often sinks commit, and how many files, by label; empty: none commits files."""
+        """Return a sentence on commits and files per hour by strategy, or [] if no sink commits files."""
         found: dict[str, list[str]] = {}
         for name, results in self.results.items():
             ends_s = [result.ended_ns / 1e9 for result in results]
@@ -520,7 +519,7 @@ class Comparison:
 
     @cached_property
     def rollbacks(self) -> list[str]:
-        """What jobs repeat that begin from an older snapshot than the newest that was committed."""
+        """Return sentences on jobs that start from a snapshot older than the newest committed one."""
         found = []
         for name, results in self.results.items():
             connectors = {vertex.known_connector for vertex in results[0].scenario.job.vertices}
@@ -531,19 +530,19 @@ class Comparison:
 
     @cached_property
     def continued_after_drain(self) -> list[str]:
-        """Labels of strategies in which a job begins from the savepoint of a drained one."""
+        """Return the labels of strategies in which a job starts from the savepoint of a drained job."""
         return [name for name, results in self.results.items() if _continues_drained(results[0])]
 
     @cached_property
     def longest_downtime(self) -> str:
-        """What the longest downtime of all strategies consists of; empty: no restart ended."""
+        """Return a sentence with the phases of the longest downtime of all strategies, or "" if no restart ended."""
         return longest_downtime_sentence(
             {name: [result.tables for result in results] for name, results in self.results.items()}
         )
 
     @cached_property
     def axes_without_effect(self) -> list[str]:
-        """Axes of the file whose values all give the same results, whatever the values of the other axes."""
+        """Return sentences on axes whose values give equal results for all values of the other axes."""
         results = {
             line.label: repr((line.summary, line.singles.failures, line.status, self.consequences[line.label]))
             for line in self.strategies
@@ -569,13 +568,13 @@ class Comparison:
 
     @cached_property
     def refusals(self) -> dict[str, str]:
-        """By label of the strategy: what users asked of the job in vain."""
+        """Return rejected requests of users, such as savepoints, by label of the strategy."""
         found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
         return {name: rows[0] + _others(len(rows) - 1) for name, rows in found.items() if rows}
 
     @cached_property
     def outage(self) -> str:
-        """How long a killed task manager's tasks have no slots, whenever heartbeats fall; empty: none is killed by plan."""
+        """Return sentences on the time until a killed TaskManager is replaced, or "" if none is killed in a scenario."""
         sentences: dict[str, list[str]] = {}
         for name, results in self.results.items():
             faults = [fault.what for fault in results[0].scenario.faults]
@@ -587,12 +586,12 @@ class Comparison:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per strategy, units in the column names."""
+        """Return a row per strategy, with units in column names."""
         return table(self.strategies)
 
     @cached_property
     def verdict(self) -> str:
-        """What decides the differences."""
+        """Return the sentence on the decisive difference between strategies."""
         if not self.strategies:
             return "No strategy has a result."
         caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
@@ -676,12 +675,12 @@ def _others(count: int) -> str:
 
 
 def _of_the_world(axis: str) -> bool:
-    """Whether an axis is about what strategies are compared in, not about them."""
+    """Return True if an axis is part of the workload or environment in which strategies are compared."""
     return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
 
 
 def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
-    """What tells a strategy from the others: the values of the `chosen` axes; barriers need no name, nor does an axis without one."""
+    """Return the label of a strategy: the values of the axes for which `chosen` is True, with names except for barriers."""
     if not scenario.axes:
         return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
     axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
@@ -691,19 +690,19 @@ def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) ->
 
 
 def _end(results: Sequence[Result]) -> str:
-    """How the runs of one strategy ended; empty: they were cut off."""
+    """Return how the jobs of one strategy ended, or "" if none ended within its run."""
     ended = [result for result in results if result.job_status != "RUNNING"]
     if not ended:
         return ""
     first = ended[0]
     if first.job_status.startswith("RESTARTING"):
-        return "restarts for ever"
+        return "restarts forever"
     often = f" ({len(ended)} of {len(results)})" if len(ended) < len(results) else ""
     return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
 
 
 def _summary(results: Sequence[Result], *, of_first_uploads: bool = False) -> Summary:
-    """Replications of one strategy as one row."""
+    """Summarize the replications of one strategy."""
     job, warm = results[0].scenario.job, warm_up(results)
     tables = [result.tables for result in results]
     return summarize(
@@ -717,7 +716,7 @@ def _summary(results: Sequence[Result], *, of_first_uploads: bool = False) -> Su
 
 
 def _without_readers(job: Job) -> tuple[str, ...]:
-    """The vertices at the end of a job; committers read no records."""
+    """Return the vertices whose records no vertex reads; committers do not count as readers."""
     read = {up for up, down in job.edges if down not in job.committers}
     return tuple(
         vertex.name for vertex in job.vertices if vertex.name not in read and vertex.name not in job.committers

@@ -1,4 +1,4 @@
-"""Two sides side by side: what surely changes between them, in numbers and sentences."""
+"""The effect of differing inputs in `diff`: quantities on both sides, their paired change, and texts about it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,12 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- What differences of inputs do to an answer: both sides under the same random numbers.
-#
-# Differences are run by run: each replication meets the same load on both sides (common random numbers).
+# ---- Quantities on both sides. Each replication has the same random numbers on both sides, so differences are paired.
 
 Values: TypeAlias = NDArray[np.float64]
 A, B = "A", "B"
 SIDE = "side"
-"""The column that says of what a row is: A or B."""
+"""Column that tells the side of a row: A or B."""
 LEADING = (
     "end_to_end_p50_ms",
     "end_to_end_max_ms",
@@ -51,20 +49,20 @@ LEADING = (
     "checkpointed_bytes",
     COST,
 )
-"""What the screen shows first, in this order."""
+"""Columns that the overview shows first, in this order."""
 WORTH_NAMING = 0.1
-"""Repetitions of one real job differ by as much (`sim.results.estimates`)."""
+"""Minimum relative change: repetitions of a real job differ by as much (`sim.results.estimates`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantityDifference:
-    """A quantity of the catalogue on both sides."""
+    """A quantity (result column) on both sides."""
 
     column: str
     before: float
     after: float
     change: PairedChange
-    bounds: frozenset[str]  # sides of which a run did not see the end: their values are lower bounds
+    bounds: frozenset[str]  # sides whose value is a lower bound, because some run ended too early
 
     @property
     def title(self) -> str:
@@ -72,7 +70,7 @@ class QuantityDifference:
 
     @property
     def is_same(self) -> bool:
-        """Whether both sides have the same text, which has two or three digits.  Bounds and missing values are not the same."""
+        """Return True if both sides have the same text, with two or three digits.  False for bounds and missing values."""
         before, after = self.sides_text()
         return (
             before == after
@@ -83,7 +81,7 @@ class QuantityDifference:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the change has a direction: the interval leaves out zero, and no bound may turn it."""
+        """Return True if the sign of the change is certain: its interval excludes zero, and no lower bound may reverse it."""
         can_turn = {A: self.change.value > 0, B: self.change.value < 0}
         return (
             self.change.is_sure
@@ -93,12 +91,12 @@ class QuantityDifference:
 
     @property
     def is_of_one_side(self) -> bool:
-        """Whether one side has a value and the other has none."""
+        """Return True if only one side has a value."""
         return math.isfinite(self.before) != math.isfinite(self.after)
 
     @property
     def share(self) -> float:
-        """The change as a share of the value before."""
+        """Return the absolute change relative to the value before."""
         return abs(self.change.value / self.before) if self.before else math.inf
 
     def sides_text(self) -> tuple[str, str]:
@@ -107,7 +105,7 @@ class QuantityDifference:
         return before, after
 
     def effect_text(self) -> str:
-        """The change from A to B, with its sign; of a bound the side that is known."""
+        """Return the change from A to B with its sign, e.g. ``+194/s``, or ``> +194/s`` if B is a lower bound."""
         change, ends = self.change, self.bounds
         if len(ends) > 1 or not math.isfinite(change.value):
             return MISSING
@@ -116,7 +114,7 @@ class QuantityDifference:
 
     @property
     def text(self) -> str:
-        """``throughput: 196/s -> 389/s (+194/s)``"""
+        """Return ``throughput: 196/s -> 389/s (+194/s)``."""
         (before, after), change = self.sides_text(), self.effect_text()
         if self.is_same:
             return f"{self.title}: {before}, the same"
@@ -130,7 +128,7 @@ class QuantityDifference:
         )
 
     def plain(self) -> dict[str, Any]:
-        """JSON-ready; null: no value."""
+        """Return the values for JSON; None: no value."""
         return {
             "quantity": self.column,
             "title": self.title,
@@ -151,7 +149,7 @@ def runs(
     jobs: int | None = None,
     watch: Watch = no_watch,
 ) -> pd.DataFrame:
-    """A row per side and replication: columns of `sim.studies.cells`, and the cost of an object store."""
+    """Simulate both sides.  Return a row per side and replication: columns of `sim.studies.cells`, and the storage cost."""
     planned = [(side, cell) for side, scenario in ((A, found.before), (B, found.after)) for cell in cells([scenario])]
     rows = dict(run_each(partial(_row, engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
     made = [
@@ -170,13 +168,13 @@ def _row(engine: Engine, cell: Any, progress: Any) -> Row:
 
 
 def simulated_ns(found: InputDifferences) -> tuple[int, int]:
-    """(cells, simulated time of all) that `runs` will run."""
+    """Return (number of runs, total simulated time [ns]) of `runs`."""
     count = 2 * found.before.run.replications
     return count, count * found.before.run.duration_ns
 
 
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
-    """Every quantity of the catalogue that either side has."""
+    """Return all quantities that have a value on some side."""
     sides = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
     before, after = sides[A], sides[B]
     columns = [name for name, column in STATISTICS.items() if column.title and name in rows]
@@ -191,23 +189,27 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
 
 
 def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
-    """What the screen explains: that no checkpoint completes on one side; else of what surely changes the first leading quantity, or
-    any other, that changes by a tenth, or the one that changes most; else what one side alone has."""
-    by_column = {own.column: own for own in found}
+    """Return the quantity that the verdict is about, or None.
+
+    In order of preference: completed checkpoints, if one side has none; the first certain change of at least a tenth, in
+    the order of LEADING; the largest certain change; a quantity that only one side has.
+    """
+    by_column = {quantity.column: quantity for quantity in found}
     completed = by_column.get("completed")
     if completed is not None and min(completed.before, completed.after) == 0 < max(completed.before, completed.after):
         return completed
     ordered = [
         *(by_column[column] for column in LEADING if column in by_column),
-        *(own for own in found if own.column not in LEADING),
+        *(quantity for quantity in found if quantity.column not in LEADING),
     ]
-    sure = [own for own in ordered if not own.is_same and own.is_sure]
-    alone = next((own for own in ordered if own.is_of_one_side), None)
-    return next((own for own in sure if own.share >= WORTH_NAMING), max(sure, key=lambda own: own.share, default=alone))
+    sure = [quantity for quantity in ordered if not quantity.is_same and quantity.is_sure]
+    alone = next((quantity for quantity in ordered if quantity.is_of_one_side), None)
+    largest = max(sure, key=lambda quantity: quantity.share, default=alone)
+    return next((quantity for quantity in sure if quantity.share >= WORTH_NAMING), largest)
 
 
 def trouble(rows: pd.DataFrame) -> list[str]:
-    """What went wrong in runs: failed cells, broken promises, jobs that died."""
+    """Return messages on failed runs, violated invariants, and failed jobs."""
     found = []
     for name, own in rows.groupby(SIDE, sort=False):
         failed = own[own["status"] != "ok"]
@@ -225,7 +227,7 @@ def trouble(rows: pd.DataFrame) -> list[str]:
 
 
 def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
-    """One value per row; nan: a failed run, nothing measured, or a sample too small for the percentile."""
+    """Return a value per row; NaN for a failed run, nothing to measure, or too small a sample of a percentile."""
     return np.array([_value(column, row) for row in rows], dtype=float)
 
 
@@ -243,18 +245,19 @@ def _mean(values: Values) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-# ---- Differences as texts: a screen of at most fifteen lines of eighty characters, and the tables below it.
+# ---- Texts: an overview of at most 15 lines of 80 characters, and tables.
 
 WIDTH, LINES, LABEL = 80, 15, 8
+"""Characters per line, lines of the overview, and characters of the label column."""
 MAX_INPUTS, MAX_QUANTITIES = 6, 3
-"""So many lines of each stand on the screen; all stand in the tables."""
+"""Lines of each kind in the overview; the tables have all of them."""
 MAX_VALUE_CHARS = 60
-"""Characters of a value in a table; JSON has all of it."""
+"""Characters of a value in a table; JSON has the full value."""
 NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values that mean the same."
 
 
 def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, has_failed: bool = False) -> str:
-    """What the differences of inputs do to the answer, in a sentence.  `has_failed`: runs gave no values."""
+    """Return a sentence on the effect of the differing inputs.  `has_failed`: some runs have no values."""
     if not found.changes:
         only = [*(["names of vertices"] if found.renamed else []), *(["how they run"] if found.runs else [])]
         return f"Nothing that is simulated differs but {' and '.join(only)}." if only else NO_DIFFERENCE
@@ -268,7 +271,7 @@ def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, ha
 
 
 def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: str, runs: str) -> str:
-    """The verdict, the inputs, and the quantities that lead."""
+    """Return the overview: verdict (`said`), inputs, the main quantities, and a line on the runs."""
     lines = wrap(said, WIDTH)
     if not found.changes:
         return "\n".join([*lines, *_labelled("inputs", list(_vertices(found)))])
@@ -285,7 +288,7 @@ def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: 
 
 
 def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> list[TextTable]:
-    """Inputs that differ, and quantities that do."""
+    """Return tables of differing inputs and of differing quantities."""
     made = []
     if found.changes:
         rows = [
@@ -299,15 +302,15 @@ def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> lis
             for own in found.changes
         ]
         made.append(TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], rows))
-    apart = [own for own in answer if not own.is_same]
-    if apart:
-        rows = [[own.title, *own.sides_text(), own.effect_text(), own.relative_text()] for own in apart]
+    different = [quantity for quantity in answer if not quantity.is_same]
+    if different:
+        rows = [[row.title, *row.sides_text(), row.effect_text(), row.relative_text()] for row in different]
         made.append(TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], rows))
     return made
 
 
 def same_quantities(answer: Sequence[QuantityDifference]) -> str:
-    """The quantities that both sides have alike; empty: all differ."""
+    """Return a sentence that lists equal quantities, or "" if all differ."""
     same = [own.title for own in answer if own.is_same]
     return f"The same on both sides: {'; '.join(same)}." if same else ""
 
@@ -334,7 +337,7 @@ def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
 
 
 def _labelled(label: str, texts: Sequence[str]) -> list[str]:
-    """A line per text, the label beside the first."""
+    """Return a line per text, the first one with the label."""
     return [f"{label if not i else '':{LABEL}}{_cut(text)}" for i, text in enumerate(texts)]
 
 
@@ -343,14 +346,14 @@ def _cut(text: str) -> str:
     return line if len(line) <= WIDTH - LABEL else f"{line[: WIDTH - LABEL - 3].rstrip()}..."
 
 
-# ---- Two answers of `sweep` or `advise` side by side, setting by setting, as they were kept.
+# ---- Comparison of two stored answers of `sweep` or `advise`, setting by setting.
 
 _NOT_AXES = ("scenario", "replication", "seed", "throughput_change", *OUTCOME)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedAnswers:
-    """Two kept answers, compared."""
+    """The comparison of two stored answers."""
 
     verdict: str
     screen: str
@@ -360,7 +363,7 @@ class ComparedAnswers:
 
 
 def compared(first: KeptAnswer, second: KeptAnswer) -> ComparedAnswers:
-    """FolderError: they have no setting in common."""
+    """Compare two stored answers by setting, over the seeds that both ran.  FolderError: they have no common setting."""
     axes = [name for name in first.rows.columns if name not in _NOT_AXES and name in second.rows.columns]
     rows = pd.concat([_side(first.rows, A, axes), _side(second.rows, B, axes)], ignore_index=True)
     of_a, of_b = (set(rows.loc[rows[SIDE] == side, "setting"]) for side in (A, B))
@@ -405,21 +408,21 @@ def _side(rows: pd.DataFrame, side: str, axes: list[str]) -> pd.DataFrame:
 
 
 def _value_texts(row: pd.Series[Any]) -> Iterator[str]:
-    """``checkpoint.interval 10 s``; what an advice varies has no key of a scenario, and its value says enough."""
+    """Yield ``checkpoint.interval 10 s`` for keys of a scenario; for axes of an advice, only the value."""
     for key, value in row.items():
         if isinstance(value, str) and value:
             yield f"{key} {value}" if "." in str(key) else value
 
 
 def _of_setting(rows: pd.DataFrame) -> list[QuantityDifference]:
-    """Over the seeds that both sides ran."""
+    """Return the quantities of one setting, over the seeds that both sides ran."""
     seeds = [set(rows.loc[rows[SIDE] == side, "seed"]) for side in (A, B)]
     paired = rows[rows["seed"].isin(seeds[0] & seeds[1])].drop_duplicates([SIDE, "seed"])
     return quantities(paired.assign(replication=paired["seed"])) if len(paired) else []
 
 
 def _configuration(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The lines of the advised configuration that differ."""
+    """Return the lines of the recommended configuration that differ, with ``-`` for A and ``+`` for B."""
     old, new = (str(side.get("configuration", "")).splitlines() for side in (before, after))
     return [*(f"- {line}" for line in old if line not in new), *(f"+ {line}" for line in new if line not in old)]
 
@@ -440,7 +443,7 @@ def _counts(
 
 
 def _line(name: str, own: QuantityDifference) -> str:
-    # without the section of a key
+    # keys without their sections
     short = ", ".join(re.sub(r"^(?:[a-z][\w-]*\.)+(?=[a-z])", "", value) for value in name.split(", "))
     text = one_line(f"{short}: {own.text}", 400)
     line = f"{'':{LABEL}}{text}"

@@ -1,4 +1,4 @@
-"""The cells of a study, their seeds and names."""
+"""The plan of a study: its cells (single runs), their seeds, ids and baselines."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from sim.model.scenario import Instances, Overheads, Scenario
 from sim.model.storage import Directories, Storage
 from sim.runtime.manifest import content, identity_of
 
-# ---- Scenarios of which many differ in their seed alone: these are kept once, with their seeds.
+# ---- Scenarios that differ only in their seed are stored once, with an array of seeds.
 
 _NAMES = tuple(field.name for field in fields(Scenario))
 
 SEED = "run.seed"
-"""The axis that only repeats a run."""
+"""The axis whose values only repeat a run with other random numbers."""
 Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class SeededScenarios(Sequence[Scenario]):
-    """Scenarios in order; one is made when it is asked for."""
+    """A sequence of scenarios, which are created on access."""
 
-    different: tuple[Scenario, ...]  # with one seed of each
-    of: Integers  # place -> the scenario that it comes from
-    seeds: Integers
+    different: tuple[Scenario, ...]  # distinct scenarios, each with one of its seeds
+    of: Integers  # of[i]: index in `different` of the i-th scenario
+    seeds: Integers  # seeds[i]: its seed
 
     @classmethod
     def as_given(cls, scenarios: Iterable[Scenario]) -> SeededScenarios:
-        """Scenarios with the seed that they have."""
+        """Return the scenarios with their own seeds."""
         different = tuple(_sharing_parts(scenarios))
         return cls(
             different,
@@ -47,7 +47,7 @@ class SeededScenarios(Sequence[Scenario]):
 
     @classmethod
     def crossed(cls, scenarios: Iterable[Scenario], seeds: Sequence[int], blocks: Sequence[int]) -> SeededScenarios:
-        """Every scenario with every seed.  `blocks`: so many scenarios come with one seed, before they come with the next."""
+        """Return every scenario with every seed, ordered by block, seed and scenario.  `blocks`: sizes of the blocks."""
         ends = np.cumsum(blocks, dtype=np.int64)
         of = [np.tile(np.arange(end - size, end), len(seeds)) for end, size in zip(ends, blocks, strict=True)]
         own = [np.repeat(np.array(seeds, dtype=np.int64), size) for size in blocks]
@@ -73,7 +73,7 @@ class SeededScenarios(Sequence[Scenario]):
         return (self[i] for i in range(len(self)))
 
     def values(self) -> dict[str, set[str]]:
-        """Axis -> the values that it takes."""
+        """Return {axis: its values}."""
         found: dict[str, set[str]] = {}
         for scenario in self.different:
             for axis, value in scenario.axes:
@@ -84,7 +84,7 @@ class SeededScenarios(Sequence[Scenario]):
 
 
 def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
-    """The scenarios; parts that are equal to those of the scenario before are the same objects: they are hashed once."""
+    """Yield the scenarios; parts equal to those of the previous scenario are replaced by the same objects, hashed only once."""
     before: Scenario | None = None
     for scenario in scenarios:
         if before is not None:
@@ -96,10 +96,10 @@ def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
         yield before
 
 
-# ---- Scenarios -> cells: single runs, named by content.  Replications get their own seeds, baselines have no checkpoints.
+# ---- Cells: single runs, identified by a hash of their content. Each replication has a different seed.
 
 Ids: TypeAlias = NDArray[np.bytes_]
-"""Names of runs, 20 letters each."""
+"""Ids of runs, 20 characters each."""
 
 _NO_CHECKPOINTS, _NOTHING_WRITTEN, _OVERHEADS = CheckpointOptions(interval_ns=None), Storage(), Overheads()
 _INSTANCES, _DIRECTORIES = Instances(), Directories()
@@ -107,10 +107,10 @@ _INSTANCES, _DIRECTORIES = Instances(), Directories()
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A single run.  The same id gives the same outcome on any engine, process or cluster, under any name."""
+    """A single run.  Runs with the same id have the same outcome, on any engine, process or cluster."""
 
     scenario: Scenario  # run.replications is 1
-    id: str  # hash of effective scenario, seed and code version
+    id: str  # hash of the effective scenario, the seed and the code version
     replication: int = 0
 
     @property
@@ -120,15 +120,15 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellPlan(Sequence[Cell]):
-    """Cells in order.  Their numbers and names are kept in columns, 64 B for each: a cell is made when it is asked for."""
+    """A sequence of cells, stored as columns with 64 B per cell; cells are created on access."""
 
-    scenarios: tuple[Scenario, ...]  # those that differ by more than a seed
-    of: Integers  # cell -> its scenario
-    own_seed: Integers  # that of the first replication
+    scenarios: tuple[Scenario, ...]  # distinct scenarios, apart from seeds
+    of: Integers  # of[cell]: index in `scenarios`
+    own_seed: Integers  # seed of the first replication
     seed: Integers
     replication: Integers
     ids: Ids
-    bare_ids: Ids  # of the same run without checkpoints
+    bare_ids: Ids  # ids of the same runs without checkpoints
 
     def __len__(self) -> int:
         return len(self.of)
@@ -151,38 +151,38 @@ class CellPlan(Sequence[Cell]):
     __hash__ = None  # type: ignore[assignment]
 
     def take(self, places: Integers) -> CellPlan:
-        """The cells at these places, in this order.  All in the order of the plan: the plan itself, whose columns are large."""
+        """Return the cells at these positions.  If they are all cells in order, return self: its columns are large."""
         if len(places) == len(self) and np.array_equal(places, np.arange(len(self))):
             return self
         return self.with_columns(lambda column: column[places])
 
     def per_scenario(self, value: Callable[[Scenario], object]) -> NDArray[np.object_]:
-        """A value of each cell that does not depend on its seed; it is asked for once per scenario."""
+        """Return a value for each cell that depends only on its scenario; computed once per scenario."""
         found = np.empty(len(self.scenarios), dtype=object)
         found[:] = [value(scenario) for scenario in self.scenarios]
         return found[self.of]
 
     @property
     def is_bare(self) -> NDArray[np.bool_]:
-        """Which cells have no checkpoints."""
+        """Return, for each cell, whether it has no checkpoints."""
         return self.per_scenario(_is_bare).astype(bool)
 
     def simulated_ns(self) -> int:
-        """The simulated time of all cells."""
+        """Return the total simulated time of all cells [ns]."""
         counts = np.bincount(self.of, minlength=len(self.scenarios)).tolist()
         return sum(count * scenario.run.duration_ns for scenario, count in zip(self.scenarios, counts, strict=True))
 
     def axis(self, name: str) -> NDArray[np.object_]:
-        """The chosen value of an axis, as text; None: the cell has no such axis."""
+        """Return the value of an axis for each cell, as text; None for cells without this axis."""
         found = self.per_scenario(lambda scenario: dict(scenario.axes).get(name))
         if name == SEED:
             written = np.fromiter((scenario.run.seed for scenario in self.scenarios), np.int64, len(self.scenarios))
-            others = (self.own_seed != written[self.of]) & (found != None)  # noqa: E711 - cell by cell
+            others = (self.own_seed != written[self.of]) & (found != None)  # noqa: E711 - elementwise
             found[others] = [str(seed) for seed in self.own_seed[others].tolist()]
         return found
 
     def with_columns(self, changed: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> CellPlan:
-        """The plan with changed columns.  Seeds of first replications stand in one column, not in two equal ones."""
+        """Return the plan with changed columns.  `own_seed` and `seed` stay one array if they are one."""
         own = changed(self.own_seed)
         others = (changed(column) for column in (self.replication, self.ids, self.bare_ids))
         seed = own if self.seed is self.own_seed else changed(self.seed)
@@ -198,7 +198,7 @@ class CellPlan(Sequence[Cell]):
 
 
 def cells(scenarios: Iterable[Scenario]) -> CellPlan:
-    """All replications of all scenarios, in the given order; equal runs share an id."""
+    """Return all replications of all scenarios, in the given order.  Equal runs have the same id."""
     return (
         _cells(scenarios)
         if isinstance(scenarios, SeededScenarios)
@@ -208,7 +208,7 @@ def cells(scenarios: Iterable[Scenario]) -> CellPlan:
 
 @lru_cache(maxsize=1)
 def _cells(scenarios: SeededScenarios) -> CellPlan:
-    """A sweep is described, named and run: its cells are hashed once."""
+    """Compute the cells.  Cached, because describing, naming and running a sweep each need them."""
     different, of, own = scenarios.different, scenarios.of, scenarios.seeds
     counts = np.fromiter((scenario.run.replications for scenario in different), np.int64, len(different))[of]
     replication = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -220,7 +220,7 @@ def _cells(scenarios: SeededScenarios) -> CellPlan:
 
 
 def planned_of(cells: Sequence[Cell]) -> CellPlan:
-    """Cells as a plan."""
+    """Return cells as a plan."""
     if isinstance(cells, CellPlan):
         return cells
     seed = np.fromiter((cell.scenario.run.seed for cell in cells), np.int64, len(cells))
@@ -229,14 +229,16 @@ def planned_of(cells: Sequence[Cell]) -> CellPlan:
 
 
 def distinct(planned: Sequence[Cell]) -> CellPlan:
-    """A cell per run, the first."""
+    """Return the first cell of each id."""
     plan = planned_of(planned)
     return plan.take(np.sort(np.unique(plan.ids, return_index=True)[1]))
 
 
 def baseline(scenario: Scenario) -> Scenario:
-    """The same job and workload without checkpoints, shared by all strategies of a workload."""
-    stops = tuple(action for action in scenario.actions if action.stop is not None)  # savepoints cost time, too
+    """Return the same job and workload without checkpoints, the baseline of all strategies of that workload."""
+    stops = tuple(
+        action for action in scenario.actions if action.stop is not None
+    )  # without savepoints, which cost time
     return replace(
         scenario,
         checkpoint=_NO_CHECKPOINTS,
@@ -251,19 +253,19 @@ def baseline(scenario: Scenario) -> Scenario:
 
 
 def with_baselines(planned: Sequence[Cell]) -> CellPlan:
-    """The plan with each cell's baseline before the first cell that is compared with it.
+    """Return the plan with each baseline inserted before the first cell that is compared with it.
 
-    A job that is sure to fail has no baseline: without checkpoints it would read everything again, and that would count
+    A scenario with a fatal fault has no baseline: without checkpoints it would read all records again, which would count
     as throughput.
     """
     plan = planned_of(planned)
     needs = ~plan.per_scenario(_sure_to_fail).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
     places = np.flatnonzero(needs)
     first = np.sort(places[np.unique(plan.bare_ids[places], return_index=True)[1]])
-    bases = np.unique(plan.of[first])  # scenarios that some baseline is made of
+    bases = np.unique(plan.of[first])  # scenarios that need a baseline
     bare = tuple(baseline(plan.scenarios[base]) for base in bases.tolist())
     joined = plan.with_columns(lambda column: np.insert(column, first, column[first]))
-    at = first + np.arange(len(first))  # where the baselines stand now
+    at = first + np.arange(len(first))  # positions of the baselines in the new plan
     joined.of[at] = len(plan.scenarios) + np.searchsorted(bases, plan.of[first])
     joined.ids[at] = joined.bare_ids[at]
     return replace(joined, scenarios=(*plan.scenarios, *bare))
@@ -279,7 +281,7 @@ def _named(
 
 
 def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids:
-    """The identity of each cell; each pair of content and seed is hashed once."""
+    """Return the id of each cell; each pair of content and seed is hashed once."""
     numbers = {run: i for i, run in enumerate(dict.fromkeys(contents))}
     number_of = np.fromiter((numbers[run] for run in contents), np.int64, len(contents))
     different, seed_of = np.unique(seeds, return_inverse=True)
@@ -290,7 +292,7 @@ def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids
 
 
 def _with_run(scenario: Scenario, seed: int) -> Scenario:
-    """A single run; the scenario itself if it is one."""
+    """Return the scenario with this seed and a single replication."""
     if (scenario.run.seed, scenario.run.replications) == (seed, 1):
         return scenario
     return replace(scenario, run=replace(scenario.run, seed=seed, replications=1))
@@ -312,7 +314,10 @@ def _sure_to_fail(scenario: Scenario) -> bool:
 
 
 def _seed(seed: int, replication: int) -> int:
-    """The seed of a replication.  Replication 0 keeps the seed; others are hashed, as seed + k of one study may be the seed of the next."""
+    """Return the seed of a replication: the scenario's for replication 0, a hash for others.
+
+    seed + k would not do: it may be the seed of another study.
+    """
     if replication == 0:
         return seed
     return (
@@ -323,14 +328,14 @@ def _seed(seed: int, replication: int) -> int:
     )
 
 
-# ---- Readable names of folders: the same study with the same code has the same name.
+# ---- Names of results folders.
 
 
 def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
-    """``<name>-<id>``: the same study with the same code has the same folder."""
+    """Return ``<name>-<id>``, which is the same for the same study and code."""
     return f"{slug(name)}-{hashlib.blake2b(cells(scenarios).ids.tobytes(), digest_size=4).hexdigest()}"
 
 
 def slug(text: str) -> str:
-    """Lower-case words with hyphens between them, for the name of a folder."""
+    """Return lower-case words joined by hyphens, for the name of a folder."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"

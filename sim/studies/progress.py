@@ -1,4 +1,4 @@
-"""Progress of long work: watches, the time left, the signals that end a command.  It imports nothing heavy: `--help` loads it."""
+"""Progress of long work, remaining time, and the signals that end a command.  Imports nothing heavy: `--help` loads it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Ctrl-C, the request of a supervisor, a closed terminal."""
+"""Signals that end a command: Ctrl-C, termination by a supervisor, a closed terminal."""
 
 
 Progress = Callable[[int], None]
@@ -17,26 +17,26 @@ Watch = Callable[[int, int], None]
 
 
 def no_watch(finished: int, simulated_ns: int) -> None:
-    """A watch without a display."""
+    """Ignore progress."""
 
 
-# ---- How long work takes at most, as a line says it again and again: a promise that is kept, or broken with the reason.
+# ---- The remaining time of long work, which is printed repeatedly.
 
 Clock = Callable[[], float]
-"""Seconds since some moment, never backwards."""
+"""Returns monotonic time in seconds."""
 LATE_SHARE = 0.1
-"""An estimate that is longer than the promise by a smaller share changes nothing: the rest of the work may make up for it."""
+"""Estimates may exceed the printed time by this share before it is corrected, since later work may make up for it."""
 
 
 class TimeLeft:
-    """The time left that is printed never grows by more than a tenth of what it was, unless the line says why."""
+    """Texts on the remaining time, which decreases; a later end than printed before is explained."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
-        self._end_s: float | None = None  # promised
+        self._end_s: float | None = None  # the end that was printed last
 
     def text(self, estimate_s: float, why: Callable[[], str]) -> str:
-        """``at most 40 s left``, and ``, 30 s more than promised: <why>`` if the estimate breaks the last promise."""
+        """Return ``at most 40 s left``; if the end is later than printed before, add by how much and `why`."""
         now_s = self._clock()
         promised_s = None if self._end_s is None else max(self._end_s - now_s, 0.0)
         if promised_s is None or estimate_s <= promised_s:
@@ -51,7 +51,7 @@ class TimeLeft:
 
 
 def left_text(seconds: float) -> str:
-    """``at most 2 min 5 s left``."""
+    """Return ``at most 2 min 5 s left``."""
     return f"at most {_seconds(seconds)} left"
 
 

@@ -737,8 +737,8 @@ TEMPLATES = (
         has_status("FAILED", "RESTARTING"),
     ),
     template(
-        "restarts for ever",
-        r"With (?P<of>NAME) the job restarts for ever: .*?(?:; with (?P<others>NAME(?: or NAME)*) it does not)?"
+        "restarts forever",
+        r"With (?P<of>NAME) the job restarts forever: .*?(?:; with (?P<others>NAME(?: or NAME)*) it does not)?"
         r"(?=\.(?:$| )|; '|; (?:barriers|even|in|work|the|snapshots|asynchronous|writing|messages|all) )",
         restarts_for_good,
         has_status("RESTARTING"),

@@ -120,7 +120,7 @@ def read_traces(
     master, conf, chosen = given["master"], given["conf"], _choices(given)
     must_be_spark(master, conf)
     with local_copy(folder) as place:
-        files, remarks = list_files(place, without=tables)
+        files, remarks = list_files(place, exclude=tables)
         if "://" not in tables:
             writable_folder(Path(tables))
         try:

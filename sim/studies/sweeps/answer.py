@@ -1,4 +1,4 @@
-"""The answer of a sweep, and its headline."""
+"""The answer of a sweep as sentences and tables."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from sim.results.sweep_effects import Observed, effects, has_no_result, numbered
 from sim.studies.cells import COLUMNS
 from sim.studies.sweeps.sweep_file import Question
 
-# ---- The sentences of a sweep's answer: where nothing can be chosen and what failed, then the least, how sure it is, and what to take.
+# ---- Sentences: failures and other restrictions first, then the least value, its confidence, and the setting to take.
 
 MAX_NAMED = 4
-"""Settings or windows that a sentence names one by one."""
+"""Maximum settings or windows named in a sentence."""
 
 
 def headline(question: Question, results: pd.DataFrame, found: Selection) -> str:
-    """The sentences, what decides first."""
+    """Return all sentences as a paragraph."""
     return " ".join(
         [
             *_nothing(question, found),
@@ -73,7 +73,7 @@ def _which(windows: Sequence[str], found: Selection) -> str:
 
 
 def _busy(rows: pd.DataFrame) -> str:
-    """Where the work piles up."""
+    """Return a clause on the most frequent bottleneck, or ""."""
     if "bottleneck" not in rows or (named := rows["bottleneck"].replace("", None).dropna()).empty:
         return ""
     vertex = str(named.mode().iloc[0])
@@ -95,11 +95,13 @@ def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Ite
 
 
 def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
-    """Settings whose runs end before any checkpoint does: they say nothing about checkpoints."""
+    """Yield a sentence on settings without any completed checkpoint."""
     if "completed" not in results:
         return
     used = {*question.settings, "completed", "strategy", "status", "job_status"}
-    rows = planned(results[[name for name in results.columns if name in used]])  # all columns would be copied
+    rows = planned(
+        results[[name for name in results.columns if name in used]]
+    )  # select columns first: `planned` copies them
     rows = rows[~has_no_result(rows)]
     if rows.empty:
         return
@@ -120,7 +122,7 @@ def _what(rows: pd.DataFrame, question: Question) -> str:
 
 
 def _reason(rows: pd.DataFrame) -> str:
-    """The first reason that is on record."""
+    """Return the first recorded reason of a failure in brackets, or ""."""
     texts = [
         str(text)
         for _, row in rows[has_no_result(rows)].iterrows()
@@ -143,7 +145,7 @@ def _behind(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _unknown(question: Question, found: Selection) -> Iterator[str]:
-    """Limits of percentiles without their sample: the settings that seem to keep them stand behind those that do."""
+    """Yield sentences on limits of percentiles with too small a sample; settings that surely keep a limit rank higher."""
     several = len(found.standings) > 1
     for limit in question.limits:
         own = [
@@ -160,14 +162,14 @@ def _unknown(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _having(samples: Sequence[tuple[Setting, int]]) -> str:
-    """``5 min has 8, 2 min has 20``."""
+    """Return sample sizes of settings, e.g. ``5 min has 8, 2 min has 20``."""
     named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MAX_NAMED])
     others = len(samples) - MAX_NAMED
     return named + (f", {others} more {'has' if others == 1 else 'have'} too few as well" if others > 0 else "")
 
 
 def _unranked(question: Question, found: Selection) -> Iterator[str]:
-    """Settings without the sample of the percentile, or that none has it."""
+    """Yield sentences on settings with too small a sample of the ranking percentile."""
     noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
     left = [
         standing
@@ -204,7 +206,9 @@ def _answer(question: Question, found: Selection) -> Iterator[str]:
         mean = f" on average over {'all ' if found.compared < len(found.windows) else ''}{len(found.windows)} {found.sample}"
         limits += mean if len(found.windows) > 1 else ""
         among = f"{kept} of {len(found.standings)} settings {keep} {limits}"
-        among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
+        among = (
+            f"of the settings that keep {limits}" if question.racing else among
+        )  # eliminated settings may keep the limits too
     value = f"{_value(question, first)}{_where(found)}"
     yield f"Least {question.least}: {value}, with {_named(question, first.setting)} ({among})."
     if found.compared < 2:
@@ -220,7 +224,7 @@ def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]
     others = [name for name in found.best if name != first.setting]
     ties = found.ties
     if not others:
-        # those that are out lost surely
+        # eliminated settings are significantly worse
         if len(found.eligible) > 1 or any(standing.absent for standing in found.standings):
             yield f"It is surely the least: 95 % for all comparisons together{_next(question, found, first)}."
         return
@@ -244,7 +248,7 @@ def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]
 
 
 def _next(question: Question, found: Selection, first: Standing) -> str:
-    """By how much another setting is worse: what is sure may be little."""
+    """Return a clause on the difference to the next setting, which may be small although it is significant."""
     others = [standing for standing in found.eligible[1:2] if standing.behind == first.behind]
     return "".join(
         f"; next is {_short(other.setting)}, by {text(question.least, other.value - first.value)}" for other in others
@@ -252,7 +256,7 @@ def _next(question: Question, found: Selection, first: Standing) -> str:
 
 
 def _limits(question: Question, found: Selection) -> Iterator[str]:
-    """Where limits are broken, and what they leave open."""
+    """Yield sentences on windows that break limits, and on limits inside confidence intervals."""
     assert found.advised is not None
     yield from _exceeded(question, found, found.standing(found.advised))
     if unsure := found.standing(found.advised).unsure:
@@ -266,7 +270,7 @@ def _limits(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterator[str]:
-    """The windows in which the advised setting breaks a limit, and which settings break none."""
+    """Yield sentences on windows in which the advised setting breaks a limit, and on settings that never do."""
     for limit in question.limits:
         windows = [window for window in advised.exceeded if window.column == limit.column]
         if not windows:
@@ -306,7 +310,7 @@ def _of(count: int, found: Selection) -> str:
 
 
 def _noun(question: Question) -> str:
-    """``checkpoint.interval`` is an interval; several keys make a setting."""
+    """Return "interval" for the single key ``checkpoint.interval``, or "setting" for several keys."""
     return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
 
 
@@ -327,23 +331,24 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMED]) + rest
 
 
-# ---- The answer to the question of a sweep file (`answer:`): tables from its results.  `sim.studies.sweeps.answer` has the sentences.
+# ---- Tables.
 
 MAX_WINDOWS = 24
-"""Windows of a table: those in which something did not end or failed come first."""
+"""Maximum rows of the table of windows; windows with failures or lower bounds are preferred."""
 MAX_ACROSS = 5
-"""Settings that stand side by side in the table of windows; of more the least, the reference and the most do."""
+"""Maximum settings with a column in the table of windows; if there are more, it has the least, the reference and the most."""
 
 Out = Mapping[str, Collection[Setting]]
-"""Value of `by` -> settings that lost a race and did not run everywhere."""
+"""Value of `by` -> settings that were eliminated by racing, and did not run in all windows."""
 
 
 def sections(
     question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None, out: Out | None = None
 ) -> list[TextTable]:
-    """Tables: the means of the settings, their differences to the reference, each window, and the effect of each axis on the first column.
+    """Return tables: means of settings, differences to the reference, values by window, and effects of axes.
 
-    `results`: failed rows too.  `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
+    `results`: all rows, failed ones included.  `complete`: rows of worlds in which all settings ran, for the effects; None:
+    all rows.  `out`: settings eliminated by racing.
     """
     if planned(results).empty:
         return []
@@ -363,9 +368,9 @@ def sections(
 
 
 def sentence(question: Question, results: pd.DataFrame, out: Out | None = None) -> str:
-    """Which setting to take, what is against it, and how sure that is; a paragraph for each value of `by`.
+    """Return the recommendation with its restrictions and confidence, a paragraph for each value of `by`.
 
-    Empty if the question wants no best one.
+    Returns "" if the question has no `least`.
     """
     if not question.least:
         return ""
@@ -376,7 +381,7 @@ def sentence(question: Question, results: pd.DataFrame, out: Out | None = None) 
 
 
 def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(value of `by`, its rows), in the order of the plan; without `by` all rows, under ""."""
+    """Yield (value of `by`, its rows) in the order of the plan; without `by`, yield ("", all rows)."""
     if not question.by:
         yield "", results
         return
@@ -409,13 +414,13 @@ def _means(question: Question, results: pd.DataFrame) -> TextTable:
 
 
 def _columns(question: Question) -> list[str]:
-    """The columns of the table of means.  Columns that decide stand there, too: last, unless they are asked for."""
+    """Return the columns of the table of means: those of `show`, then `least` and those of limits."""
     least = [question.least] if question.least else []
     return list(dict.fromkeys([*question.show, *least, *(limit.column for limit in question.limits)]))
 
 
 def _samples(question: Question, results: pd.DataFrame) -> str:
-    """Percentiles that stand on fewer than they need in some run that has a value."""
+    """Return notes on percentiles with too small a sample in some run."""
     found = []
     for column in _columns(question):
         sizes = counts(results, column)
@@ -428,7 +433,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
 
 
 def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
-    """The sample of the mean, in words."""
+    """Return a description of what the means are computed over."""
     seen = [observed(rows, question.settings, question.show[0]) for rows in tables]
     counts = sorted({len(table.scores) for table in seen})
     count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
@@ -484,14 +489,17 @@ def _apart(column: str, row: pd.Series[float], most: int) -> str:
 
 
 def _decisive(question: Question) -> list[str]:
-    """The columns that are told window by window: the least, and those of limits."""
+    """Return the columns that have a table by window: `least`, and those of limits."""
     return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
 
 
 def _windows(
     question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]
 ) -> TextTable | None:
-    """A column, window by window; None: there is a single window.  `selected`: value of `by` -> the setting that the sentence takes."""
+    """Return the values of a column by window, or None if there is a single window.
+
+    `selected`: value of `by` -> the recommended setting.
+    """
     seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
     names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
     if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
@@ -542,7 +550,7 @@ def _cells(seen: Observed, i: int, column: str) -> list[str]:
 
 
 def _brief(seen: Observed, i: int, column: str, limits: Sequence[Limit], named: Sequence[Setting | None]) -> list[str]:
-    """How many settings keep the limits and how many ended, the least of them, the `named` ones, and the most."""
+    """Return the cells of a window: settings that keep the limits, that finished, least value, `named` settings, most."""
     cells, score, unfinished = _cells(seen, i, column), seen.scores.iloc[i].tolist(), seen.unfinished.iloc[i].tolist()
     ran = (seen.runs.iloc[i] > 0).sum()
     kept = [all(limit.keeps(score[k], is_bound=unfinished[k]) for limit in limits) for k in range(len(score))]
@@ -578,7 +586,7 @@ def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
 
 
 def _key(value: str) -> list[str]:
-    """The first cells of a row: the value of `by`, if there is one."""
+    """Return the first cells of a row: the value of `by`, if there is one."""
     return [value] if value else []
 
 

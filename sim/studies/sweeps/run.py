@@ -1,4 +1,4 @@
-"""Runs a sweep: workers, runners, the tally."""
+"""Running a sweep on local processes or Spark, and its result."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- A short text about the progress of a sweep.
+# ---- Progress text.
 
 
 class RowTally:
-    """Counts of rows as they come: failed ones, their rate, the slowest."""
+    """Counts finished rows, for the progress text."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -51,7 +51,7 @@ class RowTally:
         self._slowest = max(self._slowest, (row.get("wall_s") or 0.0, row["cell"]))
 
     def text(self) -> str:
-        """``3 failed, 2.4/s, slowest 7.1 s (1f00...)``; empty before the first row."""
+        """Return ``3 failed, 2.4/s, slowest 7.1 s (1f00...)``, or "" before the first row."""
         if not self._done:
             return ""
         rate = self._done / max(time.monotonic() - self._begun, 1e-9)
@@ -62,14 +62,14 @@ class RowTally:
         return ", ".join(parts)
 
 
-# ---- The workers that run the cells of a sweep: processes of this machine, or a Spark cluster.
+# ---- Workers.
 
 
 class Workers(ExitStack):
-    """The workers of a sweep: `jobs` local processes, or a Spark cluster (`master`) with `conf` for its settings.
+    """Context of the workers of a sweep: `jobs` local processes, or Spark (`master`) with the settings `conf`.
 
-    Spark takes seven seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds
-    share it.
+    Starting Spark takes seven seconds of CPU.  It is started with the first cells, and reused by all rounds of a sweep
+    until the block ends.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class Workers(ExitStack):
     def rows(
         self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, skip: Callable[[int], bool] = run_all
     ) -> Generator[Row]:
-        """The rows of cells as they come; inside of the block, if there is a master.
+        """Run cells and yield their rows as they finish.  With Spark, call this inside the block of the context.
 
-        `skip` is asked for the index of a cell before it begins: whether it need not run any more.
+        `skip`: called with the index of a cell before it starts; if it returns True, the cell is not run.
         """
         if self._master is None:
             yield from self._local(missing, engine, watch, check, skip)
@@ -112,18 +112,18 @@ def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
     return timed(cell, engine, progress, check=check)
 
 
-# ---- A sweep from plan to table: cells without a row run, here or on Spark; every row is kept as it comes.
+# ---- Running the cells of a plan that have no row yet.
 
 LOOK_S = 2.0
-"""The time between two looks for rows of other commands."""
+"""Interval between two checks for rows of other commands."""
 
 
 def ignore_row(row: Row) -> None:
-    """A receiver of rows that does nothing."""
+    """Do nothing with a row."""
 
 
 class TooManyFailuresError(RuntimeError):
-    """More cells failed than allowed; one line.  Finished rows are kept."""
+    """Raised when more cells failed than allowed.  Finished rows are stored."""
 
 
 def sweep(
@@ -137,9 +137,11 @@ def sweep(
     max_failures: int | None = None,
     on_row: Callable[[Row], object] = ignore_row,
 ) -> pd.DataFrame:
-    """A row per cell in the order of the plan.  After an interruption the next call continues.  `on_row` gets every new row.
+    """Run the missing cells, and return a row per cell in the order of the plan.  A call after an interruption resumes.
 
-    TooManyFailuresError: more than `max_failures` cells have failed in this call; raised at once.
+    `on_row`: called with every new row.
+
+    TooManyFailuresError: more than `max_failures` cells failed in this call; the others are not run.
     """
     run_missing(
         planned,
@@ -166,22 +168,22 @@ def run_missing(
     on_row: Callable[[Row], object],
     shared: bool = False,
 ) -> None:
-    """Run the cells that have no row, and keep theirs.  Cells that another command runs meanwhile are left out.
+    """Run the cells that have no row, and store their rows.  Cells that another command finishes meanwhile are skipped.
 
-    `shared`: another command is at work on them: this one runs them in an order of its own.
+    `shared`: another command runs cells of this folder; then the order of cells is random.
     """
     missing = store.missing(planned)
     if not missing:
         return
     if shared:
-        # in the same order both would run the same cells
+        # in the same order, both commands would run the same cells
         missing = missing.take(np.random.default_rng().permutation(len(missing)))
     failed, look = 0, _RemoteRows(store, missing)
     with (
         store.keeping() as waiting,
         closing(workers.rows(missing, engine, _keeping(waiting, watch), check, look.has_row)) as coming,
     ):
-        for row in coming:  # no worker outlives this block
+        for row in coming:  # closing() stops all workers when the block ends
             waiting.add(row)
             on_row(row)
             failed += row["status"] != "ok"
@@ -193,7 +195,7 @@ def run_missing(
 
 
 class _RemoteRows:
-    """Looks for rows that other commands put into the folder, before cells begin."""
+    """Checks whether other commands have written rows of cells that are about to run."""
 
     def __init__(self, store: Store, missing: CellPlan) -> None:
         self._store, self._missing = store, missing
@@ -208,7 +210,7 @@ class _RemoteRows:
 
 
 def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
-    """A watch that writes waiting rows to disk, as the next cell may take an hour."""
+    """Return a progress function that also writes waiting rows to disk, because the next cell may take an hour."""
 
     def look(finished: int, simulated_ns: int) -> None:
         waiting.put_if_due()
@@ -217,10 +219,10 @@ def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
     return look
 
 
-# ---- A sweep file, run: all rows, their answer, and its picture.  For the command line and for notebooks.
+# ---- Running a sweep file, and its result.
 
 MAX_COMPLETE = 200_000
-"""Rows of more cells are read column by column, as they are needed."""
+"""Maximum cells whose rows are read with all columns; of more cells, only the required columns are read."""
 _REQUIRED_COLUMNS = (
     "replication",
     "strategy",
@@ -233,11 +235,11 @@ _REQUIRED_COLUMNS = (
     "violations",
     "violation",
 )
-"""Columns that answers and messages need, whatever is asked."""
+"""Columns that answers and messages always need."""
 
 Seen: TypeAlias = Callable[[Row], object]
 Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
-"""(planned cells, store) -> a context, before cells run.  It gives (watch of their progress, receiver of every row)."""
+"""(planned cells, store) -> context around their runs, which yields (progress function, function called with every row)."""
 
 
 @dataclass(frozen=True)
@@ -245,19 +247,19 @@ class SweepResult:
     """The results of a sweep, and the answer to its question."""
 
     definition: Definition
-    rows: pd.DataFrame  # a row per cell, failed ones too; of many only the columns that an answer is made of
+    rows: pd.DataFrame  # a row per cell, failed ones included; above MAX_COMPLETE cells, only the required columns
     folder: Path
     race: SweepRace | None = None
-    findings: tuple[str, ...] = ()  # what is known of the job and the load before anything runs, as lines
+    findings: tuple[str, ...] = ()  # remarks about job and load
 
     @cached_property
     def results(self) -> pd.DataFrame:
-        """A row per cell, failed ones too; columns: `sim.studies.cells`."""
+        """Return a row per cell, failed ones included, with the columns of `sim.studies.cells`."""
         return self.rows if len(self.rows) <= MAX_COMPLETE else read_results(self.folder)
 
     @cached_property
     def sections(self) -> list[TextTable]:
-        """Tables of the answer; empty without a question."""
+        """Return the tables of the answer, or [] without a question."""
         if self.definition.question is None:
             return []
         if self.race is None:
@@ -267,7 +269,7 @@ class SweepResult:
 
     @cached_property
     def sentence(self) -> str:
-        """The recommendation; empty if the question wants none."""
+        """Return the recommendation, or "" if the question asks for none."""
         if self.definition.question is None:
             return ""
         left_out, out = ("", None) if self.race is None else (self.race.sentence(), self.race.out)
@@ -281,7 +283,7 @@ class SweepResult:
 
     @cached_property
     def left_out(self) -> str:
-        """The warm-ups that were left out, if the runs determine them; empty: the scenarios say how long."""
+        """Return a sentence on warm-ups that were determined from the runs, or "" if the scenarios set the warm-up."""
         if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios.different):
             return ""
         found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]
@@ -293,7 +295,7 @@ class SweepResult:
         )
 
     def figure(self) -> Figure | None:
-        """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
+        """Return a figure of the answer by setting, with confidence intervals and limits; None without question or values."""
         question = self.definition.question
         if question is None or not self.sections:
             return None
@@ -304,22 +306,22 @@ class SweepResult:
 
     @property
     def failed(self) -> pd.DataFrame:
-        """The rows of cells that have no result, with their `error`."""
+        """Return the rows of cells without a result; the column `error` has the reason."""
         return self.rows[self.rows["status"] != "ok"]
 
     @property
     def broken(self) -> pd.DataFrame:
-        """The rows of runs that broke what checkpoints promise, with their first `violation`."""
+        """Return the rows of runs that violated an invariant; the column `violation` has the first violation."""
         return self.rows[self.rows["violations"] > 0]
 
     @property
     def counted(self) -> str:
-        """``9 of 10 cells have a row in runs/day/results.parquet``, and why there is no answer if there is none."""
+        """Return ``9 of 10 cells have a row in runs/day/results.parquet``, and a hint if there is no question."""
         count = len(self.rows)
         rows = f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
         if self.definition.question is not None:
             return rows
-        return f"{rows}; no answer was asked for: a sweep file says answer:, and ckptsim run compares the settings of a scenario"
+        return f"{rows}; for an answer, add answer: to a sweep file, or compare the settings of a scenario with ckptsim run"
 
     @property
     def _fine(self) -> pd.DataFrame:
@@ -340,12 +342,14 @@ def run_sweep(
     max_failures: int | None = None,
     on_other: Callable[[str], object] = lambda _: None,
 ) -> SweepResult:
-    """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
+    """Run a sweep file (or a scenario with lists), and store every row in `folder`; a repeated call resumes.
 
-    `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
-    If the file asks for a precision, as many replications run as that takes.  If settings race, losers do not run in
-    all worlds.
-    `on_other` gets the owner of another command that runs cells of this folder.
+    `folder`: by default ``runs/<name>-<id>``.  `jobs`: local processes; `master`: a Spark master instead, with settings
+    `conf`.  `on_other`: called with the owner of another command that runs cells of this folder.
+
+    If the file has `precision:`, replications are added until it is reached.  With racing, eliminated settings do not run
+    in the remaining windows.
+
     ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = study if isinstance(study, Definition) else define(Path(study), overrides)
@@ -382,7 +386,7 @@ def run_sweep(
 
 
 def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
-    """The results; of many those columns that an answer and the messages after a sweep are made of."""
+    """Return the results; above MAX_COMPLETE cells, only the columns that the answer and messages need."""
     if count <= MAX_COMPLETE:
         return read_results(folder)
     question = definition.question

@@ -1,6 +1,6 @@
-"""The code of a Spark task.  The source of this module is sent to the executors, as they may not have `sim` yet.
+"""The code of a Spark task.  The source of this module is sent to the executors, where `sim` may not be installed.
 
-Nothing of `sim` is imported at the top: the functions import the package themselves.
+Therefore nothing of `sim` is imported at the top; the functions import the package after they have installed it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 COMPILED_ON = "compiled_on"
-"""Key of a line that is not a row: a host that had to compile the kernel although it was sent."""
+"""Key of a line that is not a row: the name of a host that had to compile the kernel although it was sent."""
 
 
 class LinesAccumulatorParam:
@@ -35,9 +35,10 @@ class LinesAccumulatorParam:
 def runner(
     archive: str, version: str, engine: str, check: bool, kernel: Any, arrived: Any
 ) -> Callable[[Iterator[bytes]], Iterator[str]]:
-    """A function over lists of pickled cells, which adds their rows as JSON to the accumulator `arrived`, and returns nothing.
+    """Return the function that Spark applies to each partition: it runs pickled lists of cells.
 
-    `kernel`: a broadcast variable with the driver's machine code.
+    Rows are added as JSON to the accumulator `arrived`; the function itself returns no elements.  `archive`, `version`: the
+    package that was sent, and its code version.  `kernel`: broadcast variable with the driver's machine code, or None.
     """
 
     def run(lists: Iterator[bytes]) -> Iterator[str]:
@@ -46,7 +47,7 @@ def runner(
         import_driver_package(archive, version)
         from sim.studies.cells import timed, warm
 
-        # once per worker: a worker runs many tasks
+        # does nothing if an earlier task of this worker has done it
         if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
             arrived.add([json.dumps({COMPILED_ON: platform.node()})])
         context = TaskContext.get()
@@ -60,7 +61,7 @@ def runner(
 
 
 def import_driver_package(archive: str, version: str) -> None:
-    """Import the driver's version of the package: the installed package if its version matches, otherwise the sent archive."""
+    """Make `sim` importable in the driver's version: the installed package if its version matches, else the sent archive."""
     try:
         from sim.runtime.manifest import code_version
 
@@ -76,10 +77,13 @@ def import_driver_package(archive: str, version: str) -> None:
 
 
 def _copy_to_cache(sent: Path, version: str) -> Path:
-    """A copy in the user's cache, for all executors of this machine and for later sweeps: the compiled kernel is kept next to it."""
+    """Copy the package to the user's cache and return its path, or return `sent` if that fails.
+
+    The copy, and the compiled kernel next to it, are used by all executors of this machine and by later sweeps.
+    """
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
-    except RuntimeError:  # a container may run a user who has neither a name nor a home
+    except RuntimeError:  # in a container, the user may have no home directory
         return sent
     place = home / version
     try:
@@ -87,7 +91,7 @@ def _copy_to_cache(sent: Path, version: str) -> Path:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             copy = Path(tempfile.mkdtemp(dir=home))
             shutil.copytree(sent, copy, dirs_exist_ok=True)
-            copy.rename(place)  # atomic; another executor may have been first
+            copy.rename(place)  # atomic; fails if another executor was first
     except OSError:
         return place if place.exists() else sent
     return place

@@ -1,4 +1,4 @@
-"""The rows of a sweep, kept as they come."""
+"""The rows of a sweep, stored in its folder as they come."""
 
 # A sweep in its folder.  The name of a file is the checksum of its bytes, so a file never changes; it is only
 # joined with others or set aside.
@@ -62,19 +62,19 @@ from sim.studies.sweeps.racing import (
     read_group,
 )
 
-# ---- Which row of which file is a cell's: names and places in columns, the rows themselves stay in their files until they are asked for.
+# ---- The index of rows: cell, file and row number in columns. Rows are read from their files on demand.
 
 AT_ONCE = 20_000
-"""Rows of files that are compared at once."""
+"""Rows that are read and compared at a time."""
 GROUPS_OPEN = 4
-"""Row groups that stay in memory while rows are put together: those of a plan stand in its order, or are scattered over all files."""
+"""Row groups that are cached.  Rows of a plan are either in its order, or scattered over all files."""
 
 _CHECKS = ("violations", "violation")
 """Columns of an outcome that depend on whether the run was checked: comparing two outcomes ignores them."""
 
 
 class KeptRows:
-    """The rows of files: of a cell that ran twice the first successful one."""
+    """Index of the rows in files.  If a cell has several rows, the first successful one is used."""
 
     def __init__(self, keys: Mapping[Path, pa.Table]) -> None:
         self.files = list(keys)
@@ -88,7 +88,7 @@ class KeptRows:
             cells.combine_chunks().dictionary_encode() if len(cells) else pa.array([], pa.string()).dictionary_encode()
         )
         self._code = self._encoded.indices.to_numpy()
-        # of each cell the successful ones first
+        # sort by cell, successful rows first
         order = np.lexsort((_numbers(len(self._code)), ~self._ok, self._code)).astype(np.int32)
         self._first = order[np.unique(self._code[order], return_index=True)[1]]
         pa.default_memory_pool().release_unused()
@@ -98,28 +98,28 @@ class KeptRows:
 
     @property
     def cells(self) -> pa.Array:
-        """The names of all cells that have a row."""
+        """Return the ids of all cells that have a row."""
         return self._encoded.dictionary
 
     def find(self, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
-        """The number of each cell among `cells`; -1: it has no row."""
+        """Return the index of each cell in `cells`, or -1 if it has no row."""
         found = pc.index_in(pa.array(ids, pa.binary()).cast(pa.string()), value_set=self.cells)
         numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         pa.default_memory_pool().release_unused()
         return numbers
 
     def is_ok(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether these cells have a result; no row is none."""
+        """Return, for each index in `cells`, whether the cell has a result; False for -1."""
         if not len(self):
             return np.zeros(len(cells), dtype=bool)
         return np.asarray((cells >= 0) & self._ok[self._first[cells]], dtype=bool)
 
     def table(self, cells: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of these cells, in this order."""
+        """Return the rows of these indices in `cells`, in this order."""
         return self._rows(self._first[cells], columns)
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """A column of numbers for all `cells`; NaN: no value."""
+        """Return a numeric column for all `cells`; NaN: no value."""
         found = np.full(len(self._ok), np.nan)
         at = 0
         for file in self.files:
@@ -129,7 +129,7 @@ class KeptRows:
         return found[self._first]
 
     def contradicting(self) -> list[Path]:
-        """Files with different outcomes of the same cell.  None of them can be trusted."""
+        """Return the files that have different outcomes of the same cell; none of them can be trusted."""
         ok = np.flatnonzero(self._ok)
         several = np.bincount(self._code[ok], minlength=len(self))[self._code[ok]] > 1
         places = ok[several][np.argsort(self._code[ok[several]], kind="stable")]
@@ -168,50 +168,46 @@ class KeptRows:
 
 @lru_cache(maxsize=GROUPS_OPEN)
 def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
-    """The rows of a row group.  The name of the file is its checksum: it never changes."""
+    """Return the rows of a row group.  Cached: a file, whose name is its checksum, never changes."""
     return read_group(file, group, columns)
 
 
 @lru_cache(maxsize=256)
 def _begins(file: Path) -> NDArray[np.int32]:
-    """The first row of each row group."""
+    """Return the number of the first row in each row group."""
     sizes = groups(file)
     return (np.cumsum(sizes) - sizes).astype(np.int32)
 
 
 def forget_files() -> None:
-    """Free the memory of the files that were read last."""
+    """Free the memory of cached row groups."""
     _read.cache_clear()
     pa.default_memory_pool().release_unused()
 
 
 def _numbers(count: int) -> NDArray[np.int32]:
-    """0, 1, 2 ...: places of rows."""
+    """Return 0, 1, 2, ... `count` - 1."""
     return np.arange(count, dtype=np.int32)
 
 
 def _outcome(row: Row, other: Row) -> str:
-    """The values that both rows must share, as text: so NaN equals NaN."""
+    """Return the values that must be equal in both rows, as text, so that NaN equals NaN."""
     unchecked = -1 in (row["violations"], other["violations"])
     return repr([row[name] for name in OUTCOME if not (unchecked and name in _CHECKS)])
 
 
-# ---- Rows of a sweep in a folder: a file per batch, written as a whole or not at all, and used only if it is unchanged.
-#
-# A killed sweep loses the rows of its last second; the next call runs the cells that have no row or failed.  Two sweeps
-# may share a folder: they have the same rows for the same cells.  Untrustworthy files are set aside, and their cells
-# run again.  Small files become few: those that a command has written are joined as it goes.
+# ---- The store: a file per batch of rows, written atomically, and used only if its checksum is right.
 
 PATIENCE_S = 1.0
-"""The longest time that a finished row waits for a full batch."""
+"""Maximum time for which a finished row waits to be written with others."""
 ASIDE = "set-aside"
-"""The folder, next to the cells, for files whose rows are not used."""
+"""Subfolder for files whose rows are not used."""
 MAX_LISTED_FILES = 5
-"""Number of files listed in a line."""
+"""Maximum files named in a message."""
 JOINED = 64
-"""So many files that a command has written become one."""
+"""Number of files written by a command after which they are joined."""
 MAX_ROWS_TO_JOIN = 50_000
-"""Rows of a file that is not joined any more."""
+"""Files with at least this many rows are not joined again."""
 
 
 class Store:
@@ -223,18 +219,17 @@ class Store:
         self._cells.mkdir(parents=True, exist_ok=True)
         for place in (folder, self._cells):
             remove_partials(place)
-        # the columns KEY of each file; its name is its checksum, so it never changes
-        self._keys: dict[Path, pa.Table] = {}
-        self._kept: KeptRows | None = None  # of the files in `_keys`
-        self._rows: dict[str, Row] | None = None  # of these
-        self._own: dict[Path, int] = {}  # files of this command that may be joined, and their rows
+        self._keys: dict[Path, pa.Table] = {}  # file -> its columns KEY; files never change
+        self._kept: KeptRows | None = None  # index of the files in `_keys`
+        self._rows: dict[str, Row] | None = None  # all rows of the index, if they were loaded
+        self._own: dict[Path, int] = {}  # files of this command that may be joined -> number of rows
         self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
-        self._moved: dict[str, str] = {}  # file set aside, not yet reported -> reason
+        self._moved: dict[str, str] = {}  # file that was set aside and not yet reported -> reason
         self._reported: set[str] = set()
 
     @contextmanager
     def sharing(self) -> Iterator[str]:
-        """A context of a command that adds rows.  It gives the owner of another command that does so already; empty: there is none."""
+        """Context of a command that adds rows.  Yield the owner of another command that does so already, or ""."""
         with ExitStack() as stack:
             owner = ""
             try:
@@ -244,13 +239,13 @@ class Store:
             yield owner
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Keep a batch.  NotKeptError: the folder cannot be written."""
+        """Write a batch of rows.  NotKeptError: the folder cannot be written."""
         self._put(*packed(rows), len(rows))
         if len(self._own) >= JOINED:
             self.join()
 
     def join(self) -> None:
-        """Make one file of those that this command has written.  A command that is killed meanwhile leaves rows twice: they agree."""
+        """Join the files that this command has written.  If it is killed during that, rows are duplicated, which is harmless."""
         few, self._own = self._own, {}
         if len(few) < 2:
             self._own = few
@@ -266,7 +261,7 @@ class Store:
 
     @contextmanager
     def keeping(self) -> Iterator[WaitingRows]:
-        """A context in which rows wait for a batch.  The last batch is kept however the block ends."""
+        """Context that yields a buffer of rows, and writes the remaining rows when the block ends in any way."""
         waiting = WaitingRows(self)
         try:
             yield waiting
@@ -274,7 +269,7 @@ class Store:
             waiting.put()
 
     def kept(self) -> KeptRows:
-        """All rows.  Untrustworthy files count as missing: their cells run again."""
+        """Return the index of all rows.  Files that cannot be trusted count as missing, and their cells run again."""
         if self._look() or self._kept is None:
             while (kept := self._indexed()) is None:
                 self._look()
@@ -282,31 +277,31 @@ class Store:
         return self._kept
 
     def forget(self) -> None:
-        """Free the memory that many rows take.  The next look at them reads their names again."""
+        """Free the memory of the index, which is built again when it is needed."""
         self._kept = self._rows = None
 
     def rows(self) -> dict[str, Row]:
-        """Cell -> row, all in memory: for studies of a few thousand cells."""
+        """Return {cell: row} for all cells, in memory; for at most a few thousand cells."""
         kept = self.kept()
         if self._rows is None:
             try:
                 rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
-            except GoneError:  # joined meanwhile
+            except GoneError:  # another command has joined files
                 return self.rows()
             self._rows = {row["cell"]: row for row in rows}
         return dict(self._rows)
 
     def missing(self, planned: Sequence[Cell]) -> CellPlan:
-        """Cells still to run, without duplicates: those without a row, and those whose row is an error."""
+        """Return the distinct cells that have no row, or only an error."""
         plan, kept = distinct(planned_of(planned)), self.kept()
         return plan.take(np.flatnonzero(~kept.is_ok(kept.find(plan.ids))))
 
     def findings(self) -> list[str]:
-        """Lines about unused files, reported once each."""
+        """Return messages about unused files; each file is reported once."""
         lines = []
         if self._moved:
             lines.append(
-                f"{_listing(self._moved)} cannot be trusted and lie now in {self.folder / ASIDE}; their cells run again"
+                f"{_listing(self._moved)} cannot be trusted and were moved to {self.folder / ASIDE}; their cells run again"
             )
         if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
             lines.append(f"skipped in {self._cells}: {_listing(new)}")
@@ -315,7 +310,7 @@ class Store:
         return lines
 
     def new_results(self) -> set[str]:
-        """The cells whose results other commands have put here since the last look."""
+        """Return the cells whose results other commands have written since the last call."""
         before = set(self._keys)
         self._look()
         new = [self._keys[path] for path in self._keys.keys() - before]
@@ -327,7 +322,7 @@ class Store:
         }
 
     def _indexed(self) -> KeptRows | None:
-        """The rows of the files that can be trusted; None: another command has joined some of them meanwhile."""
+        """Return the index of trusted files, or None if another command has joined some of them in the meantime."""
         kept = KeptRows(self._keys)
         try:
             wrong = kept.contradicting()
@@ -344,10 +339,10 @@ class Store:
         self._own[self._cells / name] = count
 
     def _look(self) -> bool:
-        """Read what is new in the folder; whether anything is new or gone."""
+        """Read new files of the folder.  Return True if files were added or removed."""
         paths = sorted(self._cells.glob("*"))
         gone = self._keys.keys() - set(paths)
-        for path in gone:  # joined by the command that wrote it
+        for path in gone:  # joined by another command
             del self._keys[path]
         new = [
             path
@@ -363,7 +358,7 @@ class Store:
         return bool(new or gone)
 
     def _read(self, path: Path) -> None:
-        # a pipe would never end
+        # also excludes pipes, which would block
         if path.is_symlink() or not is_batch_name(path.name) or (path.exists() and not path.is_file()):
             self._skipped[path.name] = "not of a sweep"
             return
@@ -371,7 +366,7 @@ class Store:
             self._keys[path] = checked(path)
         except BatchError as error:
             self._set_aside(path, str(error))
-        except FileNotFoundError:  # joined meanwhile, by the command that wrote it
+        except FileNotFoundError:  # joined by another command
             return
         except OSError as error:
             self._skipped[path.name] = error.strerror or "unreadable"
@@ -386,7 +381,7 @@ class Store:
 
 
 class WaitingRows:
-    """Finished rows that are not on disk yet.  None waits for longer than PATIENCE_S, even if no other row comes."""
+    """Buffer of finished rows, which are written after PATIENCE_S at the latest."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -409,7 +404,7 @@ class WaitingRows:
 
 
 def _listing(reasons: Mapping[str, str]) -> str:
-    """A list of files with reasons: ``4 files (a: why, b: why and 2 more)``."""
+    """Return ``4 files (a: why, b: why and 2 more)``."""
     named = ", ".join(f"{one_line(name)}: {why}" for name, why in list(reasons.items())[:MAX_LISTED_FILES])
     others = f" and {len(reasons) - MAX_LISTED_FILES} more" if len(reasons) > MAX_LISTED_FILES else ""
     return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''} ({named}{others})"

@@ -1,4 +1,4 @@
-"""The sweep file: question, windows, definition of its runs."""
+"""Reading of sweep files: windows of a trace, the question (`answer:`), and the scenarios of all runs."""
 
 from __future__ import annotations
 
@@ -47,41 +47,41 @@ from sim.studies.sweeps.design import (
     together,
 )
 
-# ---- Windows of a trace -> the changes of the scenario in each of them.  `sim.studies.traces` cuts windows by features of the trace.
+# ---- Windows of a trace, as changes of the scenario. (`sim.studies.traces` cuts windows by features of the trace.)
 
 NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
-"""Columns of a table of windows.  A column with a dot in its name is a key of the scenario."""
+"""Columns of a window table.  Columns with a dot in their name are keys of the scenario."""
 RATE = "rate"
-"""The column of a source's rate where no column has a name of rates: that of our own tables."""
+"""Default name of the column with the rate of a source."""
 MAX_IMPLICIT_WINDOWS = 1000
-"""More windows at a fixed distance are hardly meant: `most:` asks for them."""
+"""Maximum windows at a fixed distance without `most:`; more are probably a mistake."""
 
 
 class TraceWindow(NamedTuple):
-    """A piece of a trace, as the changes of the scenario that replay it."""
+    """A window of a trace, with the changes of the scenario that replay it."""
 
     name: str
     changes: Point
-    labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group of the window
+    labels: tuple[tuple[str, str], ...] = ()  # (column, value) that assigns the window to a group
 
 
 class WindowPlan(NamedTuple):
     """The windows of a sweep, and a description of their trace."""
 
     windows: list[TraceWindow]
-    description: str = ""  # what the trace is, and how many windows it makes
+    description: str = ""  # span of the trace, and number of windows
 
 
 class _Piece(NamedTuple):
-    """The beginning and the length of a piece of a trace."""
+    """Begin and length of a window."""
 
     begin_ns: int
-    length_ns: int | None = None  # None: the sweep file has the length
+    length_ns: int | None = None  # None: the length is in the sweep file
     trace: Path | None = None
 
 
 def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> WindowPlan:
-    """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
+    """Return the windows.  Errors are added to `reading`.  `label`: column of the window table that groups windows."""
     if list(_missing(given, reading)):
         return WindowPlan([])
     place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
@@ -109,7 +109,7 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:
-    """Keys that windows need and that are missing."""
+    """Yield the required keys that are missing, and add errors to `reading`."""
     for name in ("source", "trace", "length") if given.file is None else ():
         if getattr(given, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
@@ -117,7 +117,7 @@ def _missing(given: Windows, reading: Reading) -> Iterator[str]:
 
 
 def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
-    """The rate of the source as the scenario has it, from the first row on."""
+    """Return the value of the scenario key `rate` that replays a trace from its first row."""
     rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": column}  # relative to the scenario
     if given.time is not None:
         rate["time"] = given.time
@@ -133,7 +133,7 @@ def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> di
 
 
 def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
-    """The rate that all windows share; None: a table of windows has the traces."""
+    """Return the rate that all windows share, or None if the window table names the traces."""
     if given.source is None or given.trace is None:
         return None
     file = folder / given.trace
@@ -142,7 +142,7 @@ def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[st
 
 
 def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenario_folder: Path) -> Point:
-    """The change that drives the source by this piece of the trace."""
+    """Return the changes of the scenario that replay this window."""
     length_ns = piece.length_ns if given.length is None else given.length
     assert length_ns is not None
     lasts = {"run.duration": format_duration(length_ns)}
@@ -155,7 +155,7 @@ def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenar
 
 
 def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
-    """Starts of windows: those of `at`, or all that fit into the trace.  The last row counts as long as the one before it."""
+    """Return the starts [ns] of windows: those of `at`, or all that fit in the trace.  The last row lasts as long as the one before."""
     if given.at:
         return given.at
     assert given.trace is not None and given.length is not None  # noqa: PT018 - else it is a problem
@@ -173,7 +173,7 @@ def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
 
 
 def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeries, folder: Path) -> None:
-    """TraceError: the window is not inside of the trace.  The last row counts as long as the one before it."""
+    """Raise TraceError if the window is not inside the trace.  The last row lasts as long as the one before."""
     length_ns = given.length or piece.length_ns or 0
     if piece.begin_ns + length_ns <= series.length_ns + series.last_ns:
         return
@@ -186,14 +186,14 @@ def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeri
 
 
 def _other_unit(given: Windows, series: RateSeries) -> str:
-    """What to write if numbers are of another unit than they were read in."""
+    """Return a hint for the case that the unit of times was detected wrongly, or ""."""
     if series.clock is None or series.clock.unit_s is None or given.time_unit is not None or series.clock.epoch:
         return ""
     return "; if its times are milliseconds write time-unit: ms"
 
 
 def _description(given: Windows, found: list[tuple[TraceWindow, _Piece]], series: RateSeries | None) -> str:
-    """What stands before a sweep: the span of the trace, and the windows of it."""
+    """Return the span of the trace and its number of windows, to be printed before the sweep."""
     lengths = sorted({given.length or piece.length_ns or 0 for _, piece in found})
     long = format_duration(lengths[0]) + ("" if len(lengths) == 1 else f" to {format_duration(lengths[-1])}")
     count = f"{len(found):,} window{'s' if len(found) > 1 else ''} of {long}"
@@ -250,34 +250,31 @@ def _nanoseconds(value: object, file: Path, line: int) -> int:
     return at_ns
 
 
-# ---- `answer:` of a sweep file -> a question about its results; impossible questions are refused before anything runs.
+# ---- The question of a sweep (`answer:`). Invalid questions are rejected before anything runs.
 
 _HERE = "answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question of a sweep.
+    """The question of a sweep: compare the settings, over all other varied values."""
 
-    `settings` are compared across all other varied values; each value of `by` has its own answer.
-    """
-
-    settings: tuple[str, ...]
-    show: tuple[str, ...]
+    settings: tuple[str, ...]  # keys whose combinations of values are compared
+    show: tuple[str, ...]  # result columns in the tables
     varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
-    least: str = ""
+    least: str = ""  # result column to minimize; "": no setting is chosen
     limits: tuple[Limit, ...] = ()
-    against: tuple[tuple[str, str], ...] = ()
-    by: str = ""
-    racing: int = 0  # worlds of the first pass; 0: all settings run everywhere
+    against: tuple[tuple[str, str], ...] = ()  # (key, value) of the reference setting
+    by: str = ""  # axis or column; each of its values has a separate answer
+    racing: int = 0  # runs (windows x seeds) of each setting before settings are eliminated; 0: no racing
 
 
 MIN_RACING = 8
-"""Fewer windows tell hardly any setting from another with the confidence that racing asks for."""
+"""Minimum runs per setting: with fewer, racing hardly ever reaches its confidence."""
 
 
 def windows_of(scenarios: Sequence[Scenario], by: str) -> int | None:
-    """The number of windows, of the value of `by` that has the fewest; None: there are no windows, or a single one."""
+    """Return the number of windows for the value of `by` with the fewest, or None if there are fewer than two windows."""
     windows: dict[str, set[str]] = {}
     for axes in (dict(scenario.axes) for scenario in scenarios):
         windows.setdefault(axes.get(by, ""), set()).add(axes.get("window", ""))
@@ -285,7 +282,7 @@ def windows_of(scenarios: Sequence[Scenario], by: str) -> int | None:
 
 
 def racing_fault(racing: int, least: str | None, windows: int | None, *, precise: bool) -> str | None:
-    """Why settings cannot race; None: they can.  `windows`: see `windows_of`."""
+    """Return why racing is not possible, or None.  `windows`: see `windows_of`.  `precise`: the file has `precision:`."""
     if not least:
         return "settings race for the smallest value of a column: name it in answer.least"
     if precise:
@@ -307,10 +304,10 @@ def question(
     windows: int | None,
     precise: bool,
 ) -> Question:
-    """Build the question.  Mistakes go to `reading`.
+    """Validate `answer:` and return the question.  Errors are added to `reading`.
 
-    `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups;
-    `windows`: see `windows_of`.
+    `axes`: varied keys, including the window.  `values`: their values as written.  `labels`: axes that only group windows.
+    `windows`: see `windows_of`.  `precise`: the file has `precision:`.
     """
     settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
     if given.by is not None and (given.by not in axes or given.by in settings):
@@ -356,7 +353,7 @@ def question(
 
 
 def _incomplete(given: set[str], settings: Sequence[str]) -> str:
-    """Which settings have no value here, and which keys are none of them."""
+    """Return an error message on settings without a value, and on keys that are not settings."""
     missing, others = [key for key in settings if key not in given], sorted(given - set(settings))
     faults = [f"has no value for {', '.join(missing)}"] if missing else []
     faults += [f"{', '.join(others)} {'is no setting' if len(others) == 1 else 'are no settings'}"] if others else []
@@ -379,35 +376,31 @@ def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:
     return tuple(kept)
 
 
-# ---- A sweep file -> the scenarios of all its runs, with all mistakes on the way.
+# ---- The definition of a sweep.
 
 _WINDOW = "window"
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The content of a sweep file.
-
-    `text` is its first comment.  The axes of `scenarios` are the values that tell them apart, windows among them.
-    """
+    """The content of a sweep file, or of a scenario with lists."""
 
     name: str
-    text: str
-    scenarios: SeededScenarios
+    text: str  # first comment of the file
+    scenarios: SeededScenarios  # their axes are the varied values, including the window
     precision: Precision | None = None
     question: Question | None = None
     warnings: tuple[Problem, ...] = ()
     backtest: Backtest | None = None  # of the scenario file
-    # the span of the trace, how its times were read, its windows and how many runs they make; empty: there is none
-    load: str = ""
+    load: str = ""  # span of the trace, number of windows and of runs; "" without a trace
     job: Path | None = None  # the scenario file that is varied; None: the file itself is a scenario
-    settings: tuple[str, ...] = ()  # ``key=value`` of all runs, as the sweep file sets them
+    settings: tuple[str, ...] = ()  # ``key=value`` that the sweep file sets in all runs (`set:`)
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
-    """Read a sweep file, or a scenario with lists in it.  `overrides` are ``key=value`` of the scenario, for all runs.
+    """Read a sweep file, or a scenario with lists.  `overrides`: ``key=value`` changes of the scenario in all runs.
 
-    ScenarioError: all mistakes in the sweep, or in a scenario of it.
+    ScenarioError: mistakes in the sweep file or in a scenario.
     """
     if is_sweep(file):
         return _read(file, tuple(overrides))
@@ -415,18 +408,18 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
 
 
 def of_study(study: ScenarioFile) -> Definition:
-    """A scenario with lists in it as a sweep."""
+    """Return the definition of a sweep over the lists of a scenario."""
     scenarios = SeededScenarios.as_given(study.scenarios)
     return Definition(study.name, study.question, scenarios, warnings=study.warnings, backtest=study.backtest)
 
 
 def is_sweep(file: Path) -> bool:
-    """Whether the file names a scenario instead of being one.  An unreadable file counts as a scenario, whose reader reports the error."""
+    """Return True for a sweep file.  An unreadable file counts as a scenario, whose reader reports the error."""
     return varied_scenario(file) is not file
 
 
 def varied_scenario(file: Path) -> Path:
-    """The scenario that a sweep file varies; a scenario itself."""
+    """Return the scenario file that a sweep file varies, or the file itself if it is not a sweep file."""
     try:
         plain = compose(read_text(file), Reading(str(file)))
     except ScenarioError:
@@ -478,7 +471,7 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
 
 
 def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[SweepDocument, tuple[str, ...]]:
-    """The sweep file as it is written, and the overrides that are not about its axes.  ScenarioError: mistakes in it."""
+    """Return the validated sweep file with overrides applied to its axes, and the other overrides.  ScenarioError: mistakes."""
     plain = compose(text, reading)
     reading.stop_if_wrong()
     assert isinstance(plain, Mapping)
@@ -496,7 +489,7 @@ def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[
 
 
 def _windows(given: SweepDocument, folder: Path, reading: Reading) -> WindowPlan:
-    """The windows of the trace; without a trace one window, which changes nothing."""
+    """Return the windows of the trace; without a trace, a single window without changes."""
     if given.windows is None:
         return WindowPlan([TraceWindow("", {})])
     label = given.answer.by if given.answer else None
@@ -504,14 +497,17 @@ def _windows(given: SweepDocument, folder: Path, reading: Reading) -> WindowPlan
 
 
 def _seeded(name: str, combinations_read: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
-    """The scenarios of all combinations with every seed; the scenario file may have lists, too, so a combination may be several."""
+    """Return the scenarios of all combinations with every seed.
+
+    A combination may have several scenarios, because the scenario file may have lists too.
+    """
     named = [replace(scenario, name=name) for own in combinations_read for scenario in own]
     blocks = [sum(map(len, combinations_read[i : i + block])) for i in range(0, len(combinations_read), block)]
     return SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
 
 
 def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "") -> None:
-    """More combinations than are usual are meant, or a mistake."""
+    """Add an error if there are more combinations than allowed, which may be a mistake."""
     if count > (most := given.most or MAX_CELLS):
         reading.wrong(
             (),
@@ -528,7 +524,7 @@ def _bounded_runs(scenarios: SeededScenarios, given: SweepDocument, reading: Rea
 
 
 def _runs_text(scenarios: SeededScenarios) -> str:
-    """``6 runs, 3 of them without checkpoints``."""
+    """Return ``6 runs, 3 of them without checkpoints``."""
     planned = distinct(with_baselines(cells(scenarios)))
     bare = int(planned.is_bare.sum())
     return f"{len(planned):,} runs" + (f", {bare:,} of them without checkpoints" if bare else "")
@@ -537,7 +533,7 @@ def _runs_text(scenarios: SeededScenarios) -> str:
 def _with_axes(
     given: SweepDocument, overrides: tuple[str, ...], reading: Reading
 ) -> tuple[SweepDocument, tuple[str, ...]]:
-    """What varies in the file and is given another value varies over that; the other overrides stay."""
+    """Apply overrides of varied keys to the axes of the file.  Return the changed document and the other overrides."""
     fixed = {key for group in given.together or () for key in group} | set(given.sample.of if given.sample else ())
     varied, left = dict(given.vary or {}), []
     for line in overrides:
@@ -565,10 +561,10 @@ def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence
 
 
 def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
-    """(points, seeds, block): every combination of `vary`, of the keys that change together, and of the sampled points.
+    """Return (points, seeds, block size): all combinations of `vary:`, `together:` and `sample:`.
 
-    Seeds that vary by themselves are apart: each point has the first.  All seeds have a block of points before the next
-    block comes.
+    Seeds that vary independently are returned separately; points have the first seed.  Runs are ordered by block of
+    points, then by seed.
     """
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
     groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
@@ -591,12 +587,14 @@ def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) ->
 
 
 def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
-    """The seeds of a list of several different ones; empty: nothing to set apart.  `keys`: all that have values."""
+    """Return the seeds if they vary independently, else [].  `keys`: all keys that are set."""
     seeds = varied.get(SEED, [])
     plain = len(set(map(str, seeds))) == len(seeds) > 1 and all(
         type(seed) is int and 0 <= seed < 2**31 for seed in seeds
     )
-    return list(seeds) if plain and "run" not in keys else []  # the whole section has a seed, too
+    return (
+        list(seeds) if plain and "run" not in keys else []
+    )  # a change of the whole section `run` may set the seed too
 
 
 def _scenarios(
@@ -624,7 +622,7 @@ def _scenarios(
 
 
 def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
-    """The place of a mistake in the sweep file, if the value stands there."""
+    """Return the problem with its line in the sweep file, if the sweep file sets the value (`key`)."""
     if key is None:
         return problem
     places = [path for path in reading.marks if path and path[-1] == key]

@@ -1,7 +1,6 @@
-"""List the trace files below a folder or bucket, selected by name.  Any address that pyarrow knows: paths, s3://, gs://, hdfs://.
+"""List the trace files under a folder or bucket (path, s3://, gs://, hdfs://), selected by name.
 
-A trace is a file; the parts of a rotated log are one trace, and so are saved answers of Flink's REST API
-(`jobs/...json`).
+A trace is a file, except that the parts of a rotated log are one trace, and so are saved REST responses (`jobs/...json`).
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ class TraceFile(NamedTuple):
     trace: str
     root: str  # common folder, as the user wrote it
     paths: tuple[str, ...]  # below the root
-    folder: str | None = None  # of saved answers, below the root
-    size: int = 0  # bytes of all paths, as they lie there
+    folder: str | None = None  # folder of saved REST responses, relative to the root
+    size: int = 0  # total stored (possibly compressed) bytes
 
 
-class Found(NamedTuple):
-    """The traces below a folder, and notes about skipped and renamed files."""
+class TraceListing(NamedTuple):
+    """The traces under a folder."""
 
     files: list[TraceFile]
-    notes: list[str]  # lines about skipped and renamed files
+    notes: list[str]  # messages on skipped and renamed files
 
 
-def list_files(root: str, *, without: str | None = None) -> Found:
-    """List all files outside of the folder `without`.  Raises TraceFileError if there are none."""
+def list_files(root: str, *, exclude: str | None = None) -> TraceListing:
+    """List the trace files under `root`, except in the folder `exclude`.  TraceFileError: there are none."""
     notes = list[str]()
     try:
         filesystem, base = filesystem_of(root)
@@ -59,8 +58,8 @@ def list_files(root: str, *, without: str | None = None) -> Found:
     except (OSError, pa.ArrowException, ValueError) as error:
         raise TraceFileError(f"{root}: {getattr(error, 'strerror', None) or str(error).splitlines()[0]}") from None
     paths = sorted(sizes)
-    if without is not None:
-        below = _below(without, root)
+    if exclude is not None:
+        below = _below(exclude, root)
         paths = [path for path in paths if below is None or not path.startswith(f"{below}/")]
     visible = [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
     others = [
@@ -69,19 +68,19 @@ def list_files(root: str, *, without: str | None = None) -> Found:
         if path.lower().endswith(NON_TRACE_SUFFIXES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")
     ]
     if others:
-        notes.append(f"no traces by their names: {_count_and_names(others)}")
+        notes.append(f"skipped, not traces: {_count_and_names(others)}")
     if hidden := [path for path in paths if path not in set(visible)]:
         notes.append(f"hidden: {_count_and_names(hidden)}")
     traces = sorted(set(visible) - set(others))
     if not traces:
-        raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in notes))
-    at = root if "://" in root else base  # a task may run on another machine
-    files = [file._replace(size=sum(map(sizes.__getitem__, file.paths))) for file in _grouped(at, traces)]
-    return Found(_named(files, notes), notes)
+        raise TraceFileError(f"{root}: no trace files found" + "".join(f"; {line}" for line in notes))
+    place = root if "://" in root else base  # absolute, because a Spark task may have another working directory
+    files = [file._replace(size=sum(map(sizes.__getitem__, file.paths))) for file in _group_files(place, traces)]
+    return TraceListing(_with_unique_names(files, notes), notes)
 
 
 def filesystem_of(root: str) -> tuple[Any, str]:
-    """(pyarrow's file system, the folder in it)."""
+    """Return (pyarrow file system, folder in it)."""
     if "://" in root:
         found: tuple[Any, str] = pafs.FileSystem.from_uri(root)
         return found
@@ -90,7 +89,7 @@ def filesystem_of(root: str) -> tuple[Any, str]:
 
 
 def trace_name(path: str) -> str:
-    """The name of a trace: the path of its file without the suffix, in characters that are safe in any file system."""
+    """Return the name of a trace: its path without suffixes, in characters that are safe in any file system."""
     short = path
     while ending := next((end for end in _ENDINGS if short.lower().endswith(end)), None):
         short = short[: -len(ending)]
@@ -125,13 +124,13 @@ def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterato
         try:
             is_folder, is_file = entry.is_dir(), entry.is_file()
             size = entry.stat().st_size if is_file else 0
-        except OSError as error:  # a link to itself
+        except OSError as error:  # e.g. a link to itself
             notes.append(f"{name}: is a broken symbolic link: {error.strerror}")
             continue
         if is_folder:
             real = os.path.realpath(entry.path)
             if real in seen:
-                notes.append(f"{name}: is a link to a folder that is read anyway")
+                notes.append(f"{name}: is a link to a folder already listed")
             else:
                 seen.add(real)
                 yield from _walk(base, path, seen, notes)
@@ -148,7 +147,7 @@ def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:
 
 
 def _below(inner: str, root: str) -> str | None:
-    """Return the path of a folder relative to another.  Returns None if it is not below."""
+    """Return the path of `inner` relative to `root`, or None if it is not under it."""
     if "://" in inner or "://" in root:
         base = root.rstrip("/") + "/"
         return inner[len(base) :] if inner.startswith(base) else None
@@ -158,8 +157,8 @@ def _below(inner: str, root: str) -> str | None:
         return None
 
 
-def _grouped(root: str, paths: list[str]) -> Iterator[TraceFile]:
-    """The files, grouped into traces."""
+def _group_files(root: str, paths: list[str]) -> Iterator[TraceFile]:
+    """Group files into traces."""
     folders = sorted({match["root"] for path in paths if (match := _ANSWERS.match(path))}, key=len)
     answers, logs = dict[str, list[str]](), dict[str, list[str]]()
     for path in paths:
@@ -177,20 +176,20 @@ def _grouped(root: str, paths: list[str]) -> Iterator[TraceFile]:
         yield TraceFile(trace_name(name), root, tuple(parts), folder)
 
 
-def _named(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
-    """Make trace names unique: files that differ only in their suffixes keep them, with a note."""
+def _with_unique_names(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
+    """Add numbers to the names of traces whose files differ only in their suffixes, with a note."""
     by_name = dict[str, list[TraceFile]]()
     for file in sorted(files):
         by_name.setdefault(file.trace, []).append(file)
     used, named = set(by_name), list[TraceFile]()
     for name, same in by_name.items():
         for i, file in enumerate(same):
-            own = name if i == 0 else next(other for k in count(1) if (other := f"{name}-{k}") not in used)
-            used.add(own)
-            named.append(file._replace(trace=own))
+            unique = name if i == 0 else next(other for k in count(1) if (other := f"{name}-{k}") not in used)
+            used.add(unique)
+            named.append(file._replace(trace=unique))
         if len(same) > 1:
             others = ", ".join(file.trace for file in named[1 - len(same) :])
-            notes.append(f"{', '.join(file.paths[0] for file in same)}: have one name; the later ones are {others}")
+            notes.append(f"{', '.join(file.paths[0] for file in same)}: have the same trace name; renamed to {others}")
     return named
 
 

@@ -1,4 +1,4 @@
-"""Traces of load and of checkpoints, read on Spark."""
+"""Reading of trace files into rows: text tables, and checkpoints of real jobs."""
 
 from __future__ import annotations
 
@@ -42,36 +42,35 @@ from sim.studies.traces.parsing import (
 )
 from sim.studies.traces.tables import UNION
 
-# ---- A text table -> its rows, block by block: rows of tables, and rows in quarantine with the reason.
-#
-# It holds a block of the file at a time.  A file of unknown format is a row in quarantine.
+# ---- Text tables, read block by block, so that only one block is in memory. Invalid rows are quarantined with the reason; a
+# file of unknown format is a single row in quarantine.
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
-"""Limits of a block: whichever is reached first ends it."""
+"""Maximum size of a block."""
 HELD_BACK = 100
-"""Rows of a block that are judged with the next one, which shows whether their times are ahead of later ones."""
+"""Last rows of a block that are checked with the next block: only later rows show that a time is too far ahead."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
-"""The least share of rows in order, and the least number of rows to judge that: else the file is no series."""
+"""Minimum share of rows in order of time, and minimum rows to check that; otherwise the file is not a time series."""
 MAX_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile("\ufeff?sep=.")
 
 
 class RowOrigin:
-    """The origin of rows: the name of the trace, and the file."""
+    """The origin of rows: name of the trace, and file."""
 
     def __init__(self, trace: str, file: str) -> None:
         self.trace, self.file = trace, file
 
     @property
     def run(self) -> str | None:
-        """The run of a file of events, from its name."""
+        """Return the run of an event file from its name (``<run>_events``), or None."""
         name = self.trace.rpartition("/")[2]
         return name.removesuffix("_events") if name.endswith("_events") else None
 
 
 def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
-    """Batches of `sim.studies.traces.tables.UNION`."""
+    """Yield the rows of a text file, with the columns of `sim.studies.traces.tables.UNION`."""
     try:
         remaining = lines(stream)
         first = next(remaining, None)
@@ -111,7 +110,7 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
 def table_rows(
     source: RowOrigin, names: list[str], rows: Iterable[TraceLine], choices: Choices
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a table whose columns have names, and whose rows are lines with commas."""
+    """Yield the rows of a comma-separated table with column names."""
     try:
         yield from _known_rows(source, choices, names, names, ",", rows, TraceLine(0, ""))
     except TraceFileError as error:
@@ -119,12 +118,12 @@ def table_rows(
 
 
 def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices) -> Iterator[pa.RecordBatch]:
-    """Batches of rates of a monitoring system: of its one source, or of the one that --value names."""
+    """Yield the rates of a monitoring system: of its only source, or of the one that --value names."""
     for note in table.notes:
         yield noted(source, note)
     _, *sources = table.columns
     if len(sources) > 1 and choices.value is None:
-        yield quarantined(source, f"has the rates of {', '.join(sources)}: name one by --time time --value")
+        yield quarantined(source, f"has the rates of {', '.join(sources)}: choose one with --time time --value")
         return
     chosen = choices.of_source(sources[0])
     yield from table_rows(
@@ -142,7 +141,7 @@ def _column_rows(
     first: TraceLine,
     column: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a table with one column of values.  Counts are read as a whole: their rate needs the row after."""
+    """Yield the rows of a table with one value column.  Counters are read as a whole: rates need the following row."""
     remaining = iter(rows)
     begin = list(islice(remaining, SAMPLE))
     place = header.index(column)
@@ -177,7 +176,7 @@ def _whole_rows(
     choices: Choices,
     table_of: Callable[[list[str], Iterable[tuple[int, Mapping[str, str | None]]]], MonitoringTable],
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of the rates of a file that is read as a whole."""
+    """Yield the rates of a file that is read as a whole by `table_of`."""
     fields = ((line.number, _fields(line, delimiter) or []) for line in rows if line.text.strip())
     try:
         table = table_of(
@@ -204,19 +203,19 @@ def _known_rows(
     rows: Iterable[TraceLine],
     first: TraceLine,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a table of this format; one in quarantine, at its `first` line, if the format is unknown."""
+    """Yield the rows of a table in a known format; if it is unknown, yield one row in quarantine at the line `first`."""
     format_ = choices.format_of(header)
     twice = sorted({name for name in names if names.count(name) > 1})
     if format_ is not None and not twice:
         yield from _Blocks(source, format_, names, delimiter, choices.zone).read(rows)
         return
-    unknown = f"no known format has the columns {', '.join(header)[:MAX_ROW]}: name yours by --time and --value"
+    unknown = f"no known format has the columns {', '.join(header)[:MAX_ROW]}: name columns with --time and --value"
     why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
     yield _quarantine(source, [(first.number, why, first.text)]) if first.number else quarantined(source, why)
 
 
 class _Blocks:
-    """Blocks of a file, in order: the block before decides whether time goes on."""
+    """Reader of the blocks of a file, in order: times must increase from one block to the next."""
 
     def __init__(
         self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str, zone: str | None
@@ -233,7 +232,7 @@ class _Blocks:
         while True:
             try:
                 line = next(source, None)
-            except TraceFileError as error:  # the rows before it count
+            except TraceFileError as error:  # rows before the error are used
                 line, broken = None, error
             if line is not None:
                 block.append(line)
@@ -262,7 +261,7 @@ class _Blocks:
                 bad.append((line.number, "quotes are not closed", line.text))
             elif len(row) == len(self.columns):
                 good[line.number] = row
-            elif row and line.text.strip():  # a blank line is no row
+            elif row and line.text.strip():  # blank lines are ignored
                 bad.append((line.number, f"does not have {len(self.columns)} fields", line.text))
         if good:
             texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
@@ -328,22 +327,22 @@ def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.Recor
 
 
 def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
-    """A row in quarantine for the file as a whole, or for its unreadable rest."""
+    """Return a row in quarantine for a whole file, or its unreadable rest."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
 def passed_over(source: RowOrigin, why: str, count: int) -> pa.RecordBatch:
-    """A row that counts right lines that belong to no table."""
+    """Return a row that counts valid lines that belong to no table."""
     return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
 
 
 def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
-    """A row that says how a file was read."""
+    """Return a row with a note on how a file was read."""
     return rows_batch("note", source, pd.DataFrame({"reason": [printable(how)], "count": [1]}))
 
 
 def rows_batch(kind: str, source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
-    """Rows of a table, with the columns of all tables."""
+    """Return rows of the table `kind` with the columns of all tables (UNION)."""
     same = {"kind": kind, "trace": source.trace, "file": source.file}
     columns = {
         **{name: [value] * len(rows) for name, value in same.items()},
@@ -366,11 +365,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-# ---- Checkpoints of real jobs as rows: recordings, saved REST answers, archives and JobManager logs, read by `sim.jobs`.
+# ---- Checkpoints of real jobs, read by `sim.jobs`.
 
 
 def recording_rows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch]:
-    """Rows of a recording, of an archive of the history server, or of saved answers (a folder or a zip of them)."""
+    """Yield the checkpoints of a recording, a history server archive, or saved REST responses (a folder or a zip)."""
     try:
         rows = read_any(copy).checkpoints_table()
     except RecordingError as error:
@@ -396,7 +395,7 @@ def recording_rows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch]:
 
 
 def log_rows(source: RowOrigin, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Rows of a log, or of the parts of a rotated one.  Each job of a session cluster is a trace of its own."""
+    """Yield the checkpoints of a JobManager log, or of the parts of a rotated log.  Each job is a separate trace."""
     try:
         jobs = read_jobs(parts)
     except RecordingError as error:
@@ -431,7 +430,7 @@ def _log(source: RowOrigin, log: JobLog) -> Iterator[pa.RecordBatch]:
 
 
 def labelled_windows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch] | None:
-    """A JSON object of file -> [[begin, end], ...]: marked anomalies, as failures of the file's job.  None: another kind of document."""
+    """Read a JSON object {file: [[begin, end], ...]} of labelled anomalies as failures, or return None for other documents."""
     try:
         labels = Budget().parse(copy.read_bytes(), "labels")
     except (ValueError, RecursionError):
@@ -472,6 +471,6 @@ def _is_windows(value: object) -> bool:
 
 
 def _known(values: pd.Series[Any]) -> pd.Series[float]:
-    """-1: unknown."""
+    """Return the values as floats, with NaN for -1 (unknown)."""
     known = values.astype(float)
     return known.where(known >= 0)

@@ -300,10 +300,10 @@ def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
 
     assert done.exit_code == 0
     assert (
-        "With aligned the job restarts for ever: 22 times in a row from the beginning because of 'flush: no answer within"
+        "With aligned the job restarts forever: 22 times in a row from the beginning because of 'flush: no answer within"
         in done.stdout
     )
-    assert "aligned   restarts for ever        22" in done.stdout
+    assert "aligned   restarts forever        22" in done.stdout
 
 
 def test_what_is_done_twice_as_asked_for_is_told_and_breaks_nothing(ckptsim, tmp_path):

@@ -70,7 +70,7 @@ def test_a_sweep_of_a_scenario_says_why_there_is_no_answer(runner, job):
     result = runner.invoke(app, ["sweep", str(job), "--out", str(job.parent / "out")])
 
     assert result.exit_code == 0
-    assert "no answer was asked for" in " ".join(result.output.split())
+    assert "for an answer, add answer:" in " ".join(result.output.split())
 
 
 def test_a_dead_proxy_is_named(monkeypatch):

@@ -222,7 +222,7 @@ def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
     assert done.exit_code == 0
     assert (
         without_axes(done).count(
-            f"cannot be trusted and lie now in {tmp_path / 'out' / 'set-aside'}; their cells run again\n"
+            f"cannot be trusted and were moved to {tmp_path / 'out' / 'set-aside'}; their cells run again\n"
         )
         == 1
     )

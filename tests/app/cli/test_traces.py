@@ -41,11 +41,11 @@ binary.csv: is no text, and nothing else we know
 document.json: is JSON, but no recording of a Flink job
 empty.csv: the file is empty
 foreign.csv: 1 row in quarantine, line 3: is not UTF-8
-good.csv, good.csv.gz: have one name; the later ones are good-1
+good.csv, good.csv.gz: have the same trace name; renamed to good-1
 long.csv: 1 row in quarantine, line 3: the line is too long
-loop: is a link to a folder that is read anyway
+loop: is a link to a folder already listed
 negative.csv: 1 row in quarantine, line 3: rate is negative
-own.csv: 1 row in quarantine, line 1: no known format has the columns when, what: name yours by --time and --value
+own.csv: 1 row in quarantine, line 1: no known format has the columns when, what: name columns with --time and --value
 swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
 truncated.csv.gz: is truncated: rows after this one are missing
 wide.csv: is UTF-16: save it as UTF-8
@@ -102,7 +102,7 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
 
     assert (done.exit_code, done.stderr) == (
         3,
-        "x.parquet: no known format has the columns a: name yours by --time and --value\n",
+        "x.parquet: no known format has the columns a: name columns with --time and --value\n",
     )
 
 
@@ -110,7 +110,7 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
     ("options", "code", "message"),
     [
         (("read", "nowhere"), 3, "nowhere: no such file or folder"),
-        (("read", "empty"), 3, "empty: no files of traces here"),
+        (("read", "empty"), 3, "empty: no trace files found"),
         (("read", "file", "--out", "file"), 2, "--out: file cannot be created: file is a file"),
         (
             ("read", "file", "--out", "/proc/tables"),

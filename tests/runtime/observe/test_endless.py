@@ -1,4 +1,4 @@
-"""A job that restarts for ever is told as one; one that gets somewhere, or that somebody else holds up, is not."""
+"""A job that restarts forever is told as one; one that gets somewhere, or that somebody else holds up, is not."""
 
 from pathlib import Path
 from types import SimpleNamespace

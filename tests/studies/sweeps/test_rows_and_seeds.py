@@ -115,4 +115,4 @@ def test_a_sweep_without_a_question_says_why_it_has_no_answer(question, tmp_path
     counted = SweepResult(SimpleNamespace(question=question), rows, tmp_path).counted
 
     assert counted.startswith(f"2 of 3 cells have a row in {tmp_path / 'results.parquet'}")
-    assert (question is None) == ("no answer was asked for" in counted)
+    assert (question is None) == ("for an answer, add answer:" in counted)

@@ -253,4 +253,4 @@ def test_a_missing_number_in_parquet_is_no_observation(tmp_path):
 def test_a_table_in_parquet_that_nobody_knows_is_one_message(tmp_path):
     pd.DataFrame({"a": [1], "b": [2]}).to_parquet(tmp_path / "load.parquet")
 
-    assert reasons(tmp_path) == ["no known format has the columns a, b: name yours by --time and --value"]
+    assert reasons(tmp_path) == ["no known format has the columns a, b: name columns with --time and --value"]

@@ -42,14 +42,14 @@ def test_names_that_meet_stay_apart(tmp_path):
 
     assert {"a", "a-1", "a-2", "a_b", "a_b-1"} == set(files)
     assert [line for line in notes if line.startswith("a.csv")] == [
-        "a.csv, a.csv.gz, a.json: have one name; the later ones are a-1, a-2"
+        "a.csv, a.csv.gz, a.json: have the same trace name; renamed to a-1, a-2"
     ]
 
 
 def test_what_is_not_read_is_told(tmp_path):
     _, notes = listed(tmp_path, "README.md", "a/README.md", "LICENSE", ".hidden.csv", "_staging/x.parquet", "a.csv")
 
-    assert notes == ["no traces by their names: 3 (LICENSE, README.md)", "hidden: 2 (.hidden.csv, x.parquet)"]
+    assert notes == ["skipped, not traces: 3 (LICENSE, README.md)", "hidden: 2 (.hidden.csv, x.parquet)"]
 
 
 def test_links_in_a_circle(tmp_path):
@@ -63,7 +63,7 @@ def test_links_in_a_circle(tmp_path):
 
     assert {"a/x"} == set(files)
     places = [
-        "a/up: is a link to a folder that is read anyway",
+        "a/up: is a link to a folder already listed",
         "gone.csv: is a broken symbolic link",
         "pipe.csv: is not a regular file",
     ]
@@ -84,7 +84,7 @@ def test_one_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "message"), [([], "no files of traces here"), (["README.md"], r"no files of traces here; no traces by")]
+    ("names", "message"), [([], "no trace files found"), (["README.md"], r"no trace files found; no traces by")]
 )
 def test_nothing_to_read(tmp_path, names, message):
     with pytest.raises(TraceFileError, match=message):

@@ -64,7 +64,11 @@ def test_every_row_is_somewhere(tables):
         ("a/load", "quarantine", "time goes back"): 1,
         ("a/load", "rates", ""): 120,
         ("arrivals", "arrivals", ""): 5,
-        ("notes", "quarantine", "no known format has the columns what, is, this: name yours by --time and --value"): 1,
+        (
+            "notes",
+            "quarantine",
+            "no known format has the columns what, is, this: name columns with --time and --value",
+        ): 1,
     }
     rates = pd.read_parquet(out / "rates")
     arrived = rates[rates["trace"] == "arrivals"]

@@ -222,7 +222,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     [
         ("", "the file is empty"),
         ("\n\n", "the file is empty"),
-        ("a,b\n1,2\n", "no known format has the columns a, b: name yours by --time and --value"),
+        ("a,b\n1,2\n", "no known format has the columns a, b: name columns with --time and --value"),
         ("t,rate\n", "there are no rows under the names of its columns"),
         ("t,rate,rate\n1,2,3\n", "has the column 'rate' twice"),
         ("epoch_s,chk_interval_ms,job_uptime_s\n1,2,3\n", "no known format has the columns epoch_s"),

@@ -171,7 +171,7 @@ def test_a_job_that_restarts_for_ever_because_its_checkpoints_hang(made, edges):
         made().checkpoint(0, 100, status="FAILED", failure="CHECKPOINT_EXPIRED", standstill=CIRCLE).load(busy=(0, 0, 0))
     )
 
-    assert (f"With unaligned the job restarts for ever: 9 times in a row; take aligned barriers; {CIRCLE}.") == verdict(
+    assert (f"With unaligned the job restarts forever: 9 times in a row; take aligned barriers; {CIRCLE}.") == verdict(
         [line("unaligned", hung, edges, status="RESTARTING FOR EVER: 9 times in a row; take aligned barriers")]
     )
 
@@ -278,7 +278,7 @@ def test_a_job_that_restarts_for_ever(made, saturated, edges):
         line("unaligned", saturated(70, 0), edges),
     ]
 
-    assert verdict(lines) == "With aligned the job restarts for ever: 9 times in a row; with unaligned it does not."
+    assert verdict(lines) == "With aligned the job restarts forever: 9 times in a row; with unaligned it does not."
 
 
 def test_a_job_that_is_killed_fails_for_no_checkpoint(saturated, edges):
@@ -308,13 +308,13 @@ def test_savepoints_are_named_in_a_cost_and_never_free(saturated, edges):
 
 
 def test_a_workload_and_a_strategy_are_named_together(made, saturated, edges):
-    """A job that restarts for ever under one of two loads."""
+    """A job that restarts forever under one of two loads."""
     stuck = made().checkpoint(0, 4000, status="FAILED", failure="").load(busy=(0.1, 0.5, 0.99))
     lines = [line(label, saturated(60, 10), edges, group="rate 1k/s") for label in ("aligned", "unaligned")]
     lines.append(line("aligned", stuck, edges, group="rate 9k/s", status="RESTARTING FOR EVER: 9 times in a row"))
     lines.append(line("unaligned", saturated(70, 0), edges, group="rate 9k/s"))
 
-    assert verdict(lines).startswith("With rate 9k/s and aligned the job restarts for ever")
+    assert verdict(lines).startswith("With rate 9k/s and aligned the job restarts forever")
 
 
 def test_tails_count(saturated, edges):
