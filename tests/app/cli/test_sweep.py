@@ -33,7 +33,7 @@ def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
     table = pd.read_parquet(tmp_path / "out" / "results.parquet")
     assert done.exit_code == 0
     assert done.stdout.startswith(
-        f"10 of 10 cells have a row in {tmp_path / 'out' / 'results.parquet'}; no answer was asked for: "
+        f"10 of 10 cells have a row in {tmp_path / 'out' / 'results.parquet'}; for an answer, add answer: "
     )
     assert (table["strategy"] != "none").sum() == 8
     assert {"500 ms", "1 s"} == set(table["checkpoint.interval"].dropna())
