@@ -16,7 +16,7 @@ from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.measured import measured, simulated
 from benchmarks.flink.protocols import PROTOCOLS, Protocol
-from sim.advice.configuration import difference
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.horizon import horizon
 from sim.advice.levers import LEVERS
 from sim.advice.settings import todays_setting
@@ -138,7 +138,7 @@ def pulled(text: str, scenario: Scenario, lever: str) -> Pulled:
     _, now = todays_setting(scenario)
     where = Situation(scenario, compose(text, Reading("imported")), now, scenario.checkpoint.interval_ns or 0, {}, {})
     change = next(iter(own.proposes(where)))
-    found = difference(scenario, _with(text, change.point), [change])
+    found = diff_flink_keys(scenario, _with(text, change.point), [change])
     return Pulled(change.point, {item.key: item.advised for item in found if item.advised is not None})
 
 

@@ -10,7 +10,15 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.candidates import excess
-from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, against_today, difference, patch, patches
+from sim.advice.configuration import (
+    PATCH,
+    PATCH_BACK,
+    KeyChange,
+    diff_flink_keys,
+    differences_to_current,
+    patch,
+    patches,
+)
 from sim.advice.constraints import Caution, cautions, new_defects, refusals, unsafe_defects
 from sim.advice.judgement import room
 from sim.advice.settings import PAUSE, TIMEOUT_NS
@@ -56,7 +64,7 @@ def numbers(race: CandidateSearch, choice: Choice, needed: Sequence[NeededChange
     """`needed`: what would be enough where no setting keeps the limits."""
     return {
         "times": [_times(race, setting) for setting in race.settings],
-        "against_today": [row.plain() for row in against_today(race)],
+        "against_today": [row.plain() for row in differences_to_current(race)],
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
         "requirements": [asdict(own) for own in needed],
         "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in changed_by_failures(race)],
@@ -355,7 +363,7 @@ def answer(
         )
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
     scenario, conf = advised_scenario(race, chosen), race.bench.conf
-    found = difference(race.scenario, scenario, changes, conf)
+    found = diff_flink_keys(race.scenario, scenario, changes, conf)
     warnings = [
         *cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes),
         *new_defects(race.scenario, scenario),

@@ -1,6 +1,6 @@
-"""Candidate settings and what is known of each: trials, chances, limits exceeded, left out."""
+"""The search among candidate settings: their trials, results, limits, and which ones were not run."""
 
-# What a Race holds: one row of trials per setting, refined until a choice is firm.
+# State of a CandidateSearch ("race"): trials of each setting, which are repeated until the choice is certain.
 #
 #   runs           Candidate -> replications          {(10 s, aligned): 3, (30 s, unaligned): 1}
 #   rows           all rows of these trials           table from TrialRunner
@@ -87,14 +87,17 @@ from sim.model.text import listed
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import Point
 
-# ---- How far a setting is from the limits, so that settings with few checkpoints and with many are compared by the same thing.
+# ---- The factor by which a setting exceeds its limits. Checkpoints are compared by p90, which needs few of them.
 
 COMPARED = {"checkpoint_ms": "checkpoint_p90_ms"}
-"""Limited column -> the one that is compared: the longest of 106 checkpoints and the longest of 12 are unlike things."""
+"""Limited column -> compared column: the longest of 106 checkpoints and the longest of 12 are not comparable."""
 
 
 def excess(setting: Setting, limits: Limits) -> float:
-    """By what factor the worst limit is broken: 1.2 is a fifth too much; 1 or less: limits hold, the one on checkpoints for nine in ten."""
+    """Return the largest ratio of a value to its limit: 1.2 exceeds it by a fifth; at most 1 if all limits are kept.
+
+    inf if no checkpoint completed.
+    """
     found = [
         getattr(setting, COMPARED.get(limit.column, limit.column)) / limit.at_most
         for limit in limits.of_means()
@@ -105,18 +108,18 @@ def excess(setting: Setting, limits: Limits) -> float:
     return max((value for value in found if not math.isnan(value)), default=0.0)
 
 
-# ---- The chance that a setting keeps the limit on checkpoints in reality, by how predictions of such changes came out on recordings.
+# ---- The probability that a setting keeps the limit on checkpoints, from the accuracy of such predictions on recordings.
 
 
 class Chances(NamedTuple):
-    """The chances of a setting.  `kept`: the share of recorded changes like it that keep the limit; `likely_ms`: what four of five keep."""
+    """Probabilities for a setting, from recorded changes of the same kinds."""
 
-    kept: float
-    likely_ms: float
+    kept: float  # share of recorded changes with which the limit would be kept
+    likely_ms: float  # duration that is kept with four of five recorded changes
 
 
 def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
-    """The chances by the kinds of what a setting changes.  None: no such limit, no history, or no change."""
+    """Return the chances of a setting, or None if there is no limit on checkpoints, no history, or no change."""
     bound_ms, value_ms = race.limits.checkpoint_ms, setting.checkpoint_ms
     is_todays = race.today is not None and setting.name == race.today.name
     if bound_ms is None or race.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
@@ -125,24 +128,21 @@ def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
     return Chances(chance(kinds, bound_ms / value_ms), value_ms * within(kinds))
 
 
-# ---- What an advice did not run, and why: settings by their names, as far as they did not run for another reason.
+# ---- Settings that were not run, and why.
 
 _Name = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Settings that did not run, and the reason.
-
-    `settings`: (interval, protocol) of each; none: `what` names them.
-    """
+    """Settings that were not run, and the reason."""
 
     reason: str
-    settings: tuple[_Name, ...] = ()
-    what: str = ""
+    settings: tuple[_Name, ...] = ()  # (interval, protocol) of each
+    what: str = ""  # description, if `settings` is empty
 
     def sentence(self, ran: Collection[_Name]) -> str:
-        """``every 3 min and 10 min: recovery takes too long``; empty: all of them have run since."""
+        """Return ``every 3 min and 10 min: recovery takes too long``, or "" if all of them have run since."""
         left = [name for name in self.settings if name not in ran]
         if self.settings and not left:
             return ""
@@ -150,7 +150,7 @@ class LeftOut:
 
 
 def _every(left: Collection[_Name], all_of: Collection[_Name], ran: Collection[_Name]) -> str:
-    """Intervals ascending; beside those that have rows in the table, which ones these are."""
+    """Return the intervals in ascending order; if some of their settings ran, these are named."""
     found = []
     for interval in sorted({interval for interval, _ in left}, key=parse_duration):
         missing, own = ({protocol for other, protocol in names if other == interval} for names in (left, all_of))
@@ -162,59 +162,59 @@ def _every(left: Collection[_Name], all_of: Collection[_Name], ran: Collection[_
     return f"every {listed(found)}"
 
 
-# ---- All settings of a job that ran, how often, and what they measured: all of them a few times, the promising ones more often.
+# ---- The search. All settings run a few times, the promising ones more often.
 #
-# Means are redrawn again and again.  Today's setting and every setting that some draw chooses run more often, until
-# nearly all draws choose the same one.  This is racing under common random numbers (Maron and Moore, Artificial
+# Means are redrawn from their distributions many times. The current setting, and every setting that some draw chooses, run
+# again until nearly all draws choose the same setting: racing under common random numbers (Maron and Moore, Artificial
 # Intelligence Review 11, 1997).
 
 RACE_CONFIDENCE = 0.95
-"""The race ends when this share of the draws makes the same choice."""
+"""The search ends when this share of the draws makes the same choice."""
 POSSIBLE = 0.01
-"""A setting that fewer draws choose leaves the race."""
+"""Settings chosen by a smaller share of the draws are not repeated."""
 MIN_REPLICATIONS = 3
-"""Replications of the settings that stay in the race: fewer give no spread."""
+"""Minimum replications of the settings that may be chosen, for an estimate of their spread."""
 REPEATED = 2
-"""Runs of today's setting and of the choice, where the budget has no room for more: the least that has a spread."""
+"""Minimum replications of the current and the chosen setting, also if the budget is nearly used."""
 REASON = 1.5
-"""Where recovery has no limit, one that takes so many times as long as today's has to be worth it."""
+"""Without a limit on recovery, a recovery longer than this multiple of the current one must be justified by a gain."""
 LONGER = 4
-"""A trial in which no checkpoint completed is repeated for checkpoints that take so many times as long."""
+"""Factor of the assumed checkpoint duration for the next trial of a setting in which no checkpoint completed."""
 AS_NAMED = 1.1
-"""A setting whose checkpoints begin at more than so many times its interval says nothing of that interval."""
+"""Maximum ratio of the effective interval to the configured one for a setting that represents its interval."""
 COSTLY = 0.003
-"""A share of throughput above the noise of a run of minutes."""
+"""Minimum share of throughput that is above the noise of a run of minutes."""
 LONG_RUNS = 3
-"""Each has 100 checkpoints: if none of 299 is over a limit, 99 % are below it, with 95 % confidence."""
+"""Long runs, with 100 checkpoints each: if none of 299 exceeds a limit, p99 is below it with 95 % confidence."""
 
 RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
-"""(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
+"""(undisturbed runs, runs with a failure) -> rows of these and all earlier runs."""
 
 
 class NoTuning:
-    """Barriers and intervals are all that is tried; `sim.advice` has the others."""
+    """Tuning of nothing but barriers and intervals.  `sim.advice.search.Levers` changes other keys too."""
 
     def pull(self, race: CandidateSearch) -> None:
-        """Try what else can be changed, where no barriers and no interval keep the limits."""
+        """Try other changes if no barrier mode and interval keeps the limits."""
 
     def relax(self, race: CandidateSearch) -> None:
-        """Try all keys of Flink that may bind at values that do not, where nothing else keeps the limits."""
+        """Try non-binding values of all Flink keys that may bind, if nothing else keeps the limits."""
 
     def stuck(self, race: CandidateSearch) -> str:
-        """Why no barriers and no interval can keep the limits; empty: they may."""
+        """Return why no barrier mode and interval can keep the limits, or "" if they may."""
         del race
         return ""
 
 
 @dataclass
 class CandidateSearch:
-    """The race of all settings of a job.  `run` stores every row, so a repeated race runs nothing again."""
+    """The search among all settings of a job.  `run` stores every row, so that a repeated search runs nothing again."""
 
     bench: Bench
     limits: Limits
     mtbf_s: float
     run: RunTrials
-    max_replications: int  # replications of one setting
+    max_replications: int  # maximum replications of one setting
     affords: Affords = any_amount
     lack: Lack = over_budget
     levers: NoTuning = field(default_factory=NoTuning)
@@ -227,12 +227,12 @@ class CandidateSearch:
         self.runs: dict[Candidate, int] = {}
         self.protocols: dict[str, Protocol] = {}
         self.trials: Trials = {}
-        self.other_trials: dict[Trial, int] = {}  # long runs, failing tasks, changed jobs: their replications
-        self.longer_ms: dict[tuple[str, str], float] = {}  # longest checkpoints of long runs
-        self.long_checkpoints: dict[tuple[str, str], int] = {}
-        self.failing_task_ms: dict[tuple[str, str], float] = {}  # recoveries, where a lost task manager is judged
+        self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
+        self.longer_ms: dict[tuple[str, str], float] = {}  # setting -> longest checkpoint of its long runs
+        self.long_checkpoints: dict[tuple[str, str], int] = {}  # setting -> number of checkpoints in long runs
+        self.failing_task_ms: dict[tuple[str, str], float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
-        self.rows = pd.DataFrame()  # of all runs of settings
+        self.rows = pd.DataFrame()  # rows of all settings
         self.left_out: list[LeftOut] = []
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
@@ -240,7 +240,7 @@ class CandidateSearch:
         self.unbound = None if self.is_forbidden else without_binding_keys(self.scenario, self.now)
 
     def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
-        """Settings by the limits of this race, and by how much predictions of its job may be off."""
+        """Return the settings judged by the limits and by the prediction errors of this job."""
         patience_ms, rate_s = self.bench.patience_ns / 1e6, self.mtbf_s if mtbf_s is None else mtbf_s
         found = judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
         if trials is not self.trials:
@@ -255,11 +255,11 @@ class CandidateSearch:
         return margins(self.bench.backtest, self._today, self.kinds_of, self.recovery_range)
 
     def slots_ms(self, name: tuple[str, str]) -> tuple[float, float] | None:
-        """For how long a lost task manager leaves tasks without slots, under a setting; None: the job may fail for good."""
+        """Return (min, max) time [ms] without slots after a lost TaskManager, or None if the job may fail permanently."""
         return slots_ms(self.bench.load({**self.bench.common, **self.candidate_of(name).point}))
 
     def recovery_range(self, name: tuple[str, str]) -> float:
-        """The width of the law of a lost task manager's outage, as a share of the recovery; 0: there are enough runs to show it."""
+        """Return the width of the outage distribution as a share of the recovery; 0 if there are enough runs to show it."""
         if self.bench.failure != TASK_MANAGER or name not in self.trials:
             return 0.0
         worlds = self.trials[name].values()
@@ -277,7 +277,7 @@ class CandidateSearch:
 
     @property
     def changes(self) -> dict[tuple[str, str], int]:
-        """The number of keys that each setting changes."""
+        """Return the number of keys that each setting changes."""
         return {candidate.name: len(candidate.point) for candidate in self.runs}
 
     @property
@@ -285,29 +285,30 @@ class CandidateSearch:
         return self.choose([setting for setting in self.settings if self.permits(setting.name)])
 
     def todays(self, settings: Sequence[Setting]) -> Setting | None:
-        """Today's setting, as it came out; None: it is not among these, or today there are no checkpoints."""
+        """Return the current setting among `settings`, or None if it is not there, or the job has no checkpoints."""
         return next((setting for setting in settings if setting.name == self._today), None)
 
     @property
     def replaced(self) -> Setting | None:
-        """Today's setting, where another one is advised; None: nothing changes."""
+        """Return the current setting if another one is advised, else None."""
         chosen = self.chosen
         return None if chosen is None or chosen.name == self._today else self.todays(self.settings)
 
     def choose(self, settings: Sequence[Setting]) -> Setting | None:
-        """The setting to advise of these."""
+        """Return the setting to advise among these, or None."""
         return choose(self._within_reason(settings), self.changes)
 
     def _within_reason(self, settings: Sequence[Setting]) -> Sequence[Setting]:
-        """Without a limit on recovery: those that recover about as fast as today's, unless another one has more room or loses notably less.
+        """Return the settings to choose from.
 
-        A limit on checkpoints is no wish for an interval of many times today's.
+        Without a limit on recovery, these are the settings that recover about as fast as the current one, unless another
+        one has more room or loses notably less.  A limit on checkpoints alone should not lead to much longer recoveries.
         """
         now = self.todays(settings)
         if self.limits.recovery_ms is not None or now is None:
             return settings
         kept = [setting.recovery_ms for setting in settings if setting.keeps_limits]
-        # what keeps the limits may all take longer than today's
+        # all settings that keep the limits may recover more slowly than the current one
         usual_ms = max(now.recovery_ms, min(kept, default=0.0))
         near = [setting for setting in settings if setting.recovery_ms <= usual_ms * REASON]
         own, best = choose(near, self.changes), choose(settings, self.changes)
@@ -322,37 +323,37 @@ class CandidateSearch:
 
     @property
     def has_room(self) -> bool:
-        """Whether some setting keeps the limits by more than its prediction may be off."""
+        """Return True if some setting keeps the limits by more than its prediction error."""
         chosen = self.chosen
         return chosen is not None and not chosen.tight
 
     def permits(self, name: tuple[str, str]) -> bool:
-        """Whether the sinks of the job allow a setting: only today's may be one that they do not."""
+        """Return True if the sinks of the job allow a setting.  Only the current one may be forbidden."""
         return name != self._today or not self.is_forbidden
 
     @property
     def nearest(self) -> Setting:
-        """The setting nearest to the limits; among equals the one that changes least."""
+        """Return the setting that exceeds the limits least; among equals, the one with fewest changes."""
         settings = [setting for setting in self.settings if self.permits(setting.name)] or self.settings
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + EQUAL_LOSS_RELATIVE)]
-        if math.isinf(least):  # none recovers within its trial, and each would take another time
+        if math.isinf(least):  # no setting recovers within its trial
             return min(near, key=lambda setting: (not setting.completed, setting.lost, self.changes[setting.name]))
         return min(near, key=lambda setting: (self.changes[setting.name], setting.lost))
 
     def period_ns(self, setting: Setting) -> float:
-        """The effective interval: the time from one checkpoint to the next, as long as they took in trials."""
+        """Return the effective interval [ns], given how long checkpoints took in trials."""
         options = self.bench.load({**self.bench.common, **self.candidate_of(setting.name).point}).checkpoint
         p50_ms = setting.checkpoint_p50_ms
         return checkpoint_period_ns(options, p50_ms * 1e6 if math.isfinite(p50_ms) else 0.0)
 
     def binding_keys(self, name: tuple[str, str]) -> Point:
-        """The keys that change with a setting because its interval or its barriers would have no effect under today's values."""
+        """Return the keys that change with a setting because their current values would make it ineffective."""
         own, protocol = self.candidate_of(name), self.protocols.get(name[1], self.now)
         return {key: value for key, value in own.point.items() if key in BINDING and key not in protocol.point}
 
     def unasked_updates(self, candidates: Iterable[Candidate]) -> list[str]:
-        """The `update` keys that the file leaves out, of states of which these settings write no more than what changed."""
+        """Return the `update` keys missing from the file, for states of which these settings write only changes."""
         scenarios = [self.bench.load({**self.bench.common, **own.point}) for own in candidates]
         return [
             key
@@ -361,12 +362,12 @@ class CandidateSearch:
         ]
 
     def has_named_interval(self, setting: Setting) -> bool:
-        """Whether checkpoints complete, and begin as often as the setting says."""
+        """Return True if checkpoints complete and start at about the configured interval."""
         return bool(setting.completed) and self.period_ns(setting) <= AS_NAMED * parse_duration(setting.interval)
 
     @property
     def cost_s(self) -> float:
-        """Processing time that one checkpoint of the chosen protocol costs, at the interval where it shows best; 0: below the noise."""
+        """Return the processing time [s] lost to one checkpoint of the chosen protocol, or 0 if it is below the noise."""
         chosen = self.chosen
         alike = [setting for setting in self.settings if chosen is not None and setting.protocol == chosen.protocol]
         dearest = max(alike, key=lambda setting: setting.loss, default=None)
@@ -375,7 +376,7 @@ class CandidateSearch:
         return dearest.loss * self.period_ns(dearest) / 1e9
 
     def choice(self, mtbf_s: float | None = None) -> Choice:
-        """How firm the choice is, at this rate of failures [s between two] or at the assumed one."""
+        """Return the choice and its certainty, for a mean time between failures (default: the assumed one)."""
         considered = self._within_reason([setting for setting in self.settings if self.permits(setting.name)])
         trials = {setting.name: self.trials[setting.name] for setting in considered}
         patience_ms = self.bench.patience_ns / 1e6
@@ -384,7 +385,7 @@ class CandidateSearch:
         )
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
-        """The setting that would be advised at another rate of failures: the chosen one, unless redrawn runs rarely choose it there."""
+        """Return the setting to advise for another mean time between failures; the chosen one, unless it is unlikely there."""
         own = self.chosen
         other = self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
         if own is None or other is None or other.name == own.name:
@@ -414,14 +415,14 @@ class CandidateSearch:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
     def kinds_of(self, name: tuple[str, str]) -> tuple[Kind, ...]:
-        """The kinds of what a setting changes of the job that was imported."""
+        """Return the kinds of changes from the imported job to a setting."""
         bench = self.bench
         imported = None if bench.backtest is None else bench.backtest.imported
         changed = bench.load({**bench.common, **self.candidate_of(name).point})
         return kinds_of(imported or bench.load(bench.common), changed)
 
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
-        """Bring these candidates up to so many runs."""
+        """Run these candidates until each has this many replications."""
         missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
         if not missing:
             return
@@ -437,10 +438,10 @@ class CandidateSearch:
             self._run(self.runs)
 
     def _longer_than_known_ns(self, setting: Setting) -> float:
-        """How long checkpoints take, if trials were planned for shorter ones; 0: they were not.
+        """Return the checkpoint duration [ns] for which trials must be repeated, or 0 if they were long enough.
 
-        Trials are then longer, and their failure comes late in the effective interval.  Where no checkpoint completed,
-        they may have been too short for one, unless that expires earlier.
+        Longer trials place the failure late in the effective interval.  If no checkpoint completed, the trials may have
+        been too short, unless checkpoints expire earlier.
         """
         own, known_ns = self.candidate_of(setting.name), self.bench.durations_ns.get(setting.name, 0.0)
         if setting.completed:
@@ -461,7 +462,7 @@ class CandidateSearch:
         self._measure(rows)
 
     def _measure(self, rows: pd.DataFrame) -> None:
-        """The values of the settings that count as run, by as many replications as each has."""
+        """Compute the values of all settings from the replications that are complete."""
         self.rows = rows
         if not self.runs:
             return
@@ -472,28 +473,28 @@ class CandidateSearch:
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
-        """(undisturbed runs, runs with a failure)."""
+        """Return (undisturbed runs, runs with a failure)."""
         trials = [(trial, count) for candidate, count in runs.items() for trial in self.bench.trials(candidate)]
         steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == UNDISTURBED]
         return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == FAILURE]
 
     def affords_runs(self, candidates: Sequence[Candidate], replications: int, share: float) -> bool:
-        """Whether a share of both bounds covers these runs."""
+        """Return True if a share of budget and time covers these runs."""
         return self.affords(*self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
 
     def covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
-        """Whether a share of both bounds covers these runs.  If not, the left-out settings are noted."""
+        """Return True if a share of budget and time covers these runs; if not, record that they were left out."""
         return self.noted(what, covered=self.affords_runs(candidates, replications, share))
 
     def noted(self, what: str, *, covered: bool) -> bool:
-        """The same answer; runs that the bounds do not cover are noted."""
+        """Return `covered`; if it is False, record that `what` was left out."""
         if not covered:
             self.left_out.append(LeftOut(self.lack(), what=what))
         return covered
 
     @property
     def given_up(self) -> list[str]:
-        """What was not run, and why."""
+        """Return sentences on what was not run, and why."""
         sentences = (left.sentence(self.trials) for left in self.left_out)
         return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
@@ -505,7 +506,7 @@ class CandidateSearch:
         unlimited: bool,
         longer_ms: Mapping[tuple[str, str], float] | None = None,
     ) -> Trials:
-        """The corrected values of these runs alone, and of the longest checkpoints of long ones."""
+        """Run these scenarios and return their corrected values.  `longer_ms`: longest checkpoints of long runs."""
         found = self._measured_in(self.run(steady, failing), unlimited=unlimited)
         return self._with_losses(corrected(found, self.bench.backtest, self._today, longer_ms or {}))
 
@@ -517,9 +518,11 @@ class CandidateSearch:
         ahead_s: float | None = None,
         long: bool = False,
     ) -> Setting | None:
-        """A setting in a changed job; None: the change does not make a scenario.
+        """Run a setting in a changed job and judge it.  Returns None if the change is not a valid scenario.
 
-        `ahead_s`: with the state of that time.  `long`: long runs show its longest checkpoint.
+        `extra`: the change.  `ahead_s`: use the state that the job has at that time.  `long`: use long runs for the limit on
+        checkpoints.
+
         BudgetUsedError: the budget does not cover the runs.
         """
         try:
@@ -550,7 +553,7 @@ class CandidateSearch:
         )
 
     def seen(self, name: tuple[str, str]) -> int:
-        """Simulated checkpoints that a setting is judged by."""
+        """Return the number of simulated checkpoints that a setting is judged by."""
         own = min(int(values[:, MEASURED.index("completed")].sum()) for values in self.trials[name].values())
         return own + self.long_checkpoints.get(name, 0)
 
@@ -558,11 +561,14 @@ class CandidateSearch:
         self.trials = self._with_losses(corrected(self._measured, self.bench.backtest, self._today, self.longer_ms))
 
     def _with_losses(self, trials: Trials) -> Trials:
-        """A job without checkpoints does not recover, nor one that a lost task manager may fail for good, however a trial came out."""
+        """Set recoveries to inf for jobs without completed checkpoints, and for jobs that may fail permanently.
+
+        Their trials may have recovered by chance.
+        """
         completed, recovery = MEASURED.index("completed"), MEASURED.index("recovery_ms")
         for worlds in trials.values():
             for values in worlds.values():
-                # it begins anew: the longer it ran, the longer that takes
+                # the job restarts from the beginning, which takes longer the longer it has run
                 values[values[:, completed] == 0, recovery] = math.inf
         for name, worlds in trials.items() if self.bench.failure == TASK_MANAGER else ():
             if self.slots_ms(name) is None:
@@ -594,7 +600,7 @@ class CandidateSearch:
             self.replicate(stay, runs)
 
     def repeat(self) -> None:
-        """Run today's setting and the choice twice if they have run once: a single difference has no confidence interval."""
+        """Run the current and the chosen setting twice if they ran once, for a confidence interval of their difference."""
         chosen = self.chosen
         once = (
             []
@@ -606,8 +612,8 @@ class CandidateSearch:
             self.replicate(once, REPEATED)
 
     def confirm(self) -> None:
-        """Run the chosen setting for long where a limit is on the tail of checkpoints: a few of them show none."""
-        for _ in range(len(self.runs)):  # state that grows breaks the limits of one interval after the other
+        """Do long runs of the chosen setting if there is a limit on checkpoint p99, which short runs do not show."""
+        for _ in range(len(self.runs)):  # a long run may break the limit, and then another setting is chosen
             chosen = self.chosen
             if self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms:
                 return
@@ -615,7 +621,7 @@ class CandidateSearch:
                 return
 
     def fail_tasks(self) -> None:
-        """Today's setting and the choice where a task fails, and a lost task manager is judged: the milder failure, and the usual one."""
+        """Run the current and the chosen setting with a failing task, the more frequent and milder failure."""
         chosen = self.chosen
         if chosen is None or self.bench.failure != TASK_MANAGER:
             return
@@ -634,7 +640,7 @@ class CandidateSearch:
             self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
 
     def _run_for_long(self, name: tuple[str, str]) -> bool:
-        """The longest checkpoint of many long runs, or of one that breaks the limit already; False: the budget does not cover them."""
+        """Do long runs of a setting until one breaks the limit.  Return False if the budget does not cover them."""
         trials = list(self.bench.long_trials(self.candidate_of(name)))
         for runs in (1, LONG_RUNS):
             scenarios = [self._scenario(trial, runs) for trial in trials]
@@ -649,8 +655,8 @@ class CandidateSearch:
         return True
 
     def longest(self, scenarios: Sequence[Scenario], name: tuple[str, str]) -> tuple[float, int]:
-        """(the longest checkpoint of long runs of a setting [ms], infinite if one failed; how many there are in the world with fewest)."""
-        rows = self.run([], scenarios)  # needs no run without checkpoints beside it
+        """Return (longest checkpoint [ms] of long runs, inf if one failed; number of checkpoints in the world with fewest)."""
+        rows = self.run([], scenarios)  # as runs with a failure, which have no baseline
         rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
         rows = rows[(rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]
         complete = (
@@ -661,7 +667,7 @@ class CandidateSearch:
 
 
 def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:
-    """How many replications of each setting have all their rows, and those without checkpoints that they are compared with."""
+    """Return the number of replications of each setting that are complete, including their baselines."""
     complete = rows[(rows[TRIAL] == FAILURE) | rows["throughput_change"].notna() | (rows["status"] != "ok")]
     kinds = complete[complete[TRIAL].isin([UNDISTURBED, FAILURE])].groupby([INTERVAL, PROTOCOL, "replication"]).size()
     found = {}

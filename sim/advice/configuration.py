@@ -1,4 +1,4 @@
-"""The configuration to paste: patch, rollback, differences."""
+"""The recommended Flink configuration: differences from the current one, patch and rollback; and paired differences of results."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
 
 
-# ---- What an advised setting costs and gains against today's: differences run by run, under the same random numbers.
+# ---- Quantities under the current and the advised setting, as paired differences of runs with the same random numbers.
 
-TAIL = "checkpoint p99"
-"""As it is called where there are enough checkpoints."""
+P99_LABEL = "checkpoint p99"
+"""Label of the quantity if there are enough checkpoints for a p99."""
 
 _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("per_second", "throughput", per_second_text),
     ("checkpoint_p50_ms", "checkpoint p50", ms_text),
-    ("checkpoint_ms", TAIL, ms_text),
+    ("checkpoint_ms", P99_LABEL, ms_text),
     ("recovery_ms", "recovery", ms_text),
     ("written_per_hour", "written per hour", bytes_text),
     ("visible_ms", "output visible p99", ms_text),
@@ -45,31 +45,31 @@ _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The change of one quantity, and how its values are written."""
+    """The change of one quantity from the current to the advised setting."""
 
     quantity: str
     today: float
     advised: float
     change: PairedChange
-    text: Callable[[float], str]
+    text: Callable[[float], str]  # formats a value
 
     def row(self) -> list[str]:
         return [self.quantity, self.text(self.today), self.text(self.advised), self.change.text(self.text)]
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the values for JSON."""
         change = {"change": self.change.value, "half_width": self.change.half_width}
         return {"quantity": self.quantity, "today": self.today, "advised": self.advised, **change}
 
 
-def against_today(race: CandidateSearch) -> list[Difference]:
-    """The differences of the advised setting; empty: nothing changes."""
+def differences_to_current(race: CandidateSearch) -> list[Difference]:
+    """Return the differences between the current and the advised setting, or [] if nothing changes."""
     before, chosen = race.replaced, race.chosen
     return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)
 
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
-    """Return one Difference per quantity, over the seeds that both settings ran with.  A quantity that no run has is left out."""
+    """Return a Difference per quantity, over the worlds that both settings ran in.  Quantities without values are omitted."""
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
     found = []
@@ -82,41 +82,44 @@ def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]
     return found
 
 
-# ---- Flink's configuration as a difference against today, and as patches of a FlinkDeployment: one that sets it, one that takes it back.
+# ---- Changed keys, and merge patches of a FlinkDeployment: the recommendation and its rollback.
 
 BACKEND = "state.backend.type"
-WIDTH = 100
-"""The longest line of a comment in a patch."""
+MAX_COMMENT_CHARS = 100
+"""Line length of comments in a patch."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """The change of one key of Flink.  None: the key is not set."""
+    """The change of one Flink key.  None: the key is not set."""
 
     key: str
     today: str | None
     advised: str | None
 
     def lines(self) -> list[str]:
-        """``- key: old`` and ``+ key: new``."""
+        """Return ``- key: old`` and ``+ key: new``."""
         sides = (("-", self.today), ("+", self.advised))
         return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
 
 
-def difference(
+def diff_flink_keys(
     today: Scenario, advised: Scenario, changes: Sequence[Change] = (), conf: FlinkFile | None = None
 ) -> list[KeyChange]:
-    """The keys that differ, and those that its changes need beside them; one that has Flink's default today is not set there.
+    """Return the Flink keys that differ, and further keys that the changes require.
 
-    `conf`: the file that is deployed, whose own texts are today's values.
+    A key at Flink's default counts as not set.  `conf`: the deployed file, whose texts are used for current values.
     """
-    now, then = flink_lines(today), flink_lines(advised)
-    then |= {flink_key(key, advised): value for change in changes for key, value in change.lever.flink_keys.items()}
-    keys = [key for key in dict.fromkeys((*then, *now)) if now.get(key) != then.get(key)]
+    current_keys, advised_keys = flink_lines(today), flink_lines(advised)
+    for change in changes:
+        advised_keys |= {flink_key(key, advised): value for key, value in change.lever.flink_keys.items()}
+    keys = [
+        key for key in dict.fromkeys((*advised_keys, *current_keys)) if current_keys.get(key) != advised_keys.get(key)
+    ]
     for key in keys:
         if conf is not None and (given := conf.keys.get(conf.written(key))) is not None:
-            now[key] = str(given[0]).lower() if isinstance(given[0], bool) else str(given[0])
-    return [KeyChange(key, now.get(key), then.get(key)) for key in keys]
+            current_keys[key] = str(given[0]).lower() if isinstance(given[0], bool) else str(given[0])
+    return [KeyChange(key, current_keys.get(key), advised_keys.get(key)) for key in keys]
 
 
 def patch(
@@ -127,10 +130,11 @@ def patch(
     warnings: Sequence[str] = (),
     conf: FlinkFile | None = None,
 ) -> str:
-    """A merge patch of a FlinkDeployment of the Kubernetes operator.  `back`: it sets today's values again; null removes a key.
+    """Return a merge patch for a FlinkDeployment of the Kubernetes operator, in which null removes a key.
 
-    `others`: what no key of Flink says, by what it is.  `warnings`: written as comments, for the patch may be applied without the report.
-    `conf`: the file that is deployed; if it is such a manifest, the patch has its name and spells keys as it does.
+    `back`: return the rollback to current values.  `others`: {description: value} of changes that have no Flink key.
+    `warnings`: written as comments, because the patch may be applied without the report.  `conf`: the deployed file; if it
+    is a manifest, the patch uses its name and its spelling of keys.
     """
     name = "rollback.yaml" if back else "advised.yaml"
     manifest = (
@@ -153,24 +157,26 @@ def _configuration_lines(
     warnings: Sequence[str],
 ) -> Iterator[str]:
     for warning in warnings:
-        yield from (f"# {line}" for line in wrap(warning, WIDTH, break_long_words=False, break_on_hyphens=False))
+        yield from (
+            f"# {line}" for line in wrap(warning, MAX_COMMENT_CHARS, break_long_words=False, break_on_hyphens=False)
+        )
     what = f"{manifest.kind.lower() or 'flinkdeployment'} {manifest.resource or 'NAME'}"
     yield f"# kubectl patch {what} --type merge --patch-file {name}"
-    moves_state = any(item.key == BACKEND for item in found)
-    if moves_state:
+    changes_backend = any(item.key == BACKEND for item in found)
+    if changes_backend:
         yield "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."
     for what, value in others.items():
         yield f"# Not in this patch, {what}: {value}"
     tree: dict[Any, Any] = {}
     spec = manifest.block[:-1]
     mode = (*spec, "job", "upgradeMode")
-    if moves_state or mode not in manifest.marks:
-        _set(tree, mode, "savepoint" if moves_state else "last-state")
-    if moves_state:
+    if changes_backend or mode not in manifest.marks:
+        _set(tree, mode, "savepoint" if changes_backend else "last-state")
+    if changes_backend:
         _set(tree, manifest.place_of("kubernetes.operator.savepoint.format.type"), json.dumps("CANONICAL"))
     for item in found:
         value, path = item.today if back else item.advised, manifest.place_of(item.key)
-        # a key is text; job.parallelism is a number
+        # values of Flink keys are strings in YAML; fields of spec.job, such as parallelism, are not
         text = value if path[: len(spec) + 1] == mode[:-1] else json.dumps(value)
         _set(tree, path, "null" if value is None else str(text))
     yield from _yaml(tree, "")
@@ -196,7 +202,10 @@ _NOT_TEXT = re.compile(r"[-+.\d][-+.\deE_]*|true|false|yes|no|on|off|null|~", re
 
 
 def patches(found: Sequence[KeyChange], conf: FlinkFile) -> dict[str, str]:
-    """Name -> unified diff, for ``patch FILE < NAME``; the rollback patch restores the file byte for byte.  Empty: it has keys in braces."""
+    """Return {file name: unified diff} for ``patch FILE < NAME``, or {} if the file uses flow style (``{...}``).
+
+    The rollback restores the file byte for byte.
+    """
     lines = conf.text.splitlines()
     if any(
         lines[mark.line - 1][: mark.column - 1].strip()
@@ -208,18 +217,18 @@ def patches(found: Sequence[KeyChange], conf: FlinkFile) -> dict[str, str]:
     for change in found:
         advised = parse_flink_file("".join(_with_change(change, advised)), conf.file, conf.resource)
     before, after, name = _lines(conf.text), _lines(advised.text), Path(conf.file).name
-    there, back = unified_diff(before, after, name, name), unified_diff(after, before, name, name)
-    return {PATCH: "".join(there), PATCH_BACK: "".join(back)}
+    forward, back = unified_diff(before, after, name, name), unified_diff(after, before, name, name)
+    return {PATCH: "".join(forward), PATCH_BACK: "".join(back)}
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends; a last line without one gets one, as patch(1) requires."""
+    """Return the lines with their line ends; a last line without one gets one, as patch(1) requires."""
     end = "\r\n" if "\r\n" in text else "\n"
     return [line if line.endswith("\n") else line + end for line in text.splitlines(keepends=True)]
 
 
 def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
-    """The lines of the file with the new value of a key in place of the old one, or with a new key below its neighbours."""
+    """Return the lines of the file with the new value of a key, or with the key added below its siblings."""
     lines, path, above = _lines(conf.text), conf.place_of(change.key), conf.place_of(change.key)[:-1]
     if path not in conf.marks and change.advised is None:
         return lines
@@ -246,7 +255,7 @@ def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
 
 def _value(text: str, conf: FlinkFile) -> str:
     """Quote the value if YAML would read it as another type."""
-    is_odd = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (
+    needs_quotes = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (
         conf.kind and conf.kind != "ConfigMap" and _NOT_TEXT.fullmatch(text)
     )
-    return json.dumps(text) if is_odd else text
+    return json.dumps(text) if needs_quotes else text

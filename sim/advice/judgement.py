@@ -1,11 +1,12 @@
-"""From the results of trials to a choice: which setting, and how sure that is.
+"""The choice of a setting from the results of trials, and its certainty.
 
-A setting is judged by the share of time it loses.  Checkpoints cost throughput; each failure costs a recovery.  A limit
-is kept with room if the value may grow by as much as predictions and repetitions of it are off, and still keeps it.  A
-setting is good if it keeps all limits with room, and loses about as little as the best of these (`SAME`, `NEGLIGIBLE`).
-If none has room, it is said, and a setting is good if it lacks about as little room as any (`ALIKE`) that loses no
-`NOTABLE` time more.  Of the good ones, the one that changes least is advised: today's, then what changes one thing
-only.  Among equals the one with fewer checkpoints comes first, then the simpler protocol.
+A setting is judged by the share of time that it loses: checkpoints cost throughput, and each failure costs a recovery.  A
+limit is kept *with room* if it would still be kept when the value grows by the error of predictions and repetitions.
+
+A setting is good if it keeps all limits with room, and loses about as little time as the best of these
+(`EQUAL_LOSS_RELATIVE`, `EQUAL_LOSS_SHARE`).  If no setting has room, a setting is good if it lacks about as little room as
+any (`EQUAL_SHORTFALL`) that does not lose notably more time (`NOTABLE_LOSS_SHARE`).  Among good settings, the one with
+fewest changes is advised, first the current one; among equals, the one with fewer checkpoints, then the simpler protocol.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ from sim.results.sweep_answers import Limit
 from sim.results.sweep_effects import ended
 
 EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
-"""Losses that differ by less count as equal: relatively, and as a share of time."""
+"""Losses are equal if they differ by less: relative difference plus share of time."""
 EQUAL_SHORTFALL, NOTABLE_LOSS_SHARE = 0.05, 0.01
-"""Without room: a lack of it that counts as equal, and a share of time that is too much for a little more of it."""
+"""Without room: relative difference of shortfalls that counts as equal, and share of time that may be lost for more room."""
 RESAMPLES = 400
 ASSUMED_SPREAD = {"loss": (0.0, 0.003)}
-"""Assumed spread of a single run: (relative, absolute) standard deviation.  Throughput spreads far less than all other columns."""
+"""Assumed (relative, absolute) standard deviation of a column with a single run."""
 ROUGH_ELSE = (0.1, 0.0)
+"""The same for all other columns, which vary far more than throughput."""
 
 SPREAD_RUNS, SPREADS = 3, 2.0
-"""From so many runs on their spread is known, and a limit has room for so many standard deviations."""
+"""Minimum runs to estimate the spread, and standard deviations for which a limit must have room."""
 
 KEEPS_UP = 0.005
-"""A backlog that grows by a smaller share of what is served is none: the rest of a pause at the end of the time observed."""
+"""A job keeps up if its backlog grows by at most this share of the served records, e.g. after a pause at the end."""
 
 MEASURED = (
     "checkpoint_ms",
@@ -64,26 +66,26 @@ _Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _Flags = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 _Name = tuple[str, str]
 Trials = dict[_Name, dict[str, _Values]]
-"""(interval, protocol) -> world -> a row per replication, with the columns of MEASURED."""
+"""(interval, protocol) -> world -> array with a row per replication and the columns of MEASURED."""
 
 
 Margins = Callable[[_Name, str], float]
-"""(setting, column) -> the share by which the value may be larger than predicted."""
+"""(setting, column) -> relative amount by which the real value may exceed the predicted one."""
 
 
 def no_margin(name: _Name, column: str) -> float:
-    """No margin: predictions count as exact."""
+    """Return 0: predictions count as exact."""
     del name, column
     return 0.0
 
 
 def room(value: float, at_most: float) -> float:
-    """The share by which a value may grow, and keeps its limit: 0.25 of 8 s for 10 s.  Infinite: it is nothing."""
+    """Return the relative growth with which a value still keeps its limit: 0.25 for 8 s and a limit of 10 s; inf for 0."""
     return at_most / value - 1 if value > 0 else math.inf
 
 
 class Tight(NamedTuple):
-    """A limit that is kept, with less room than predictions and repetitions take; shares of the predicted value."""
+    """A limit that is kept with too little room; `room` and `needed` are relative to the predicted value."""
 
     column: str
     room: float
@@ -91,15 +93,15 @@ class Tight(NamedTuple):
 
     @property
     def lack(self) -> float:
-        """The factor between what the value may become, and the limit."""
+        """Return the ratio of the largest likely value to the limit."""
         return (1 + self.needed) / (1 + self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of an advice.  None: no such limit."""
+    """The limits given by the user.  None: no such limit."""
 
-    recovery_ms: float | None = None  # failure -> all lost work is done again
+    recovery_ms: float | None = None  # from a failure until all lost work is done again
     checkpoint_ms: float | None = None  # p99 of the end-to-end duration
     loss: float | None = None  # of throughput, as a share
     visible_ms: float | None = None  # p99 of the time until output of transactional sinks is visible
@@ -116,7 +118,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that was tried.  Values are means over its replications; of several worlds the worst one counts."""
+    """A setting that was tried.  Values are means over replications, of the world in which they are worst."""
 
     interval: str
     protocol: str
@@ -125,8 +127,8 @@ class Setting:
     checkpoint_p50_ms: float
     loss: float  # of throughput
     visible_ms: float  # NaN: no sink is transactional
-    recovery_ms: float  # failure -> all lost work is done again; inf: not within the run
-    again_ms: float  # downtime, and replay at the job's own pace
+    recovery_ms: float  # from a failure until all lost work is done again; inf: not within the run
+    again_ms: float  # downtime plus replay at the job's throughput
     replayed: float  # records
     completed: float  # checkpoints
     persisted_bytes: float  # in-flight data, per checkpoint
@@ -134,12 +136,12 @@ class Setting:
     per_second: float  # throughput
     longest_ms: float  # checkpoint
     checkpoint_p90_ms: float  # inf: checkpoints expired
-    storage_cost: float  # of an object store, per month; NaN: checkpoints are kept elsewhere
+    storage_cost: float  # of an object store, per month; NaN: checkpoints are stored elsewhere
     lost: float  # share of time, mean over worlds
-    breaks: tuple[str, ...]  # limits, by the names above
-    tight: tuple[Tight, ...] = ()  # limits kept without room
-    checkpoints: int = 0  # simulated ones that checkpoint_ms is about, in the world with fewest
-    ran_long: bool = False  # checkpoint_ms is then the longest of them; without a long run it is their p99, from 100 on
+    breaks: tuple[str, ...]  # fields above whose limit is exceeded
+    tight: tuple[Tight, ...] = ()  # limits kept with too little room
+    checkpoints: int = 0  # number of simulated checkpoints for checkpoint_ms, in the world with fewest
+    ran_long: bool = False  # checkpoint_ms is the longest of long runs; otherwise it is p99, if there are 100
 
     @property
     def name(self) -> _Name:
@@ -151,17 +153,17 @@ class Setting:
 
     @property
     def lack(self) -> float:
-        """How much room is missing, as a factor, by the limit with least; 1: there is enough."""
+        """Return the largest `Tight.lack`, or 1 if there is enough room."""
         return max((tight.lack for tight in self.tight), default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen setting and how firm the choice is.  `chosen` is None if no setting keeps the limits; shares are of redrawn means."""
+    """The chosen setting and its certainty.  Shares are of draws of the means."""
 
-    chosen: _Name | None
+    chosen: _Name | None  # None: no setting keeps the limits
     same_setting: float  # share of draws that choose the same setting
-    same_protocol: float  # ... or at least the same protocol
+    same_protocol: float  # share of draws that choose the same protocol
     others: tuple[tuple[_Name | None, float], ...]  # other choices with their shares, the most frequent first
 
 
@@ -177,13 +179,12 @@ def measured(
     prices: Prices = S3_STANDARD,
     observed: Callable[[_Name], float] = _observed_s,
 ) -> Trials:
-    """The values of every setting that ran.
+    """Return the values of every setting that ran.
 
-    `now` is a protocol with today's network.  Losses are relative to its runs without checkpoints, as debloating costs throughput, too.
-    `unlimited`: the sources always have more records, so no backlog is ever worked off.  Replayed records then count at the job's pace.
-    Otherwise a job whose backlog does not grow serves what arrives: more is left over from before the time observed,
-    less comes later.
-    `observed`: how long the undisturbed run of a setting is observed [s].
+    `now`: a protocol with the current network settings; losses are relative to its baselines, because debloating costs
+    throughput too.  `unlimited`: sources always have more records, so that a backlog is never worked off; recovery then
+    includes replay at the job's throughput.  Otherwise a job whose backlog does not grow counts as serving all arrivals.
+    `observed`: time for which the undisturbed run of a setting is observed [s].
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
@@ -193,7 +194,7 @@ def measured(
     seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
-    # restarts may take back more than is served
+    # negative if restarts take back more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
     table = pd.DataFrame(
         {
@@ -224,34 +225,34 @@ def measured(
 
 
 def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
-    """Per month, of what each run asked an object store for."""
+    """Return the cost per month of each run's requests to an object store; NaN: not known."""
     if not set(USE) <= set(steady):
         return [math.nan] * len(steady)
     return [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
 
 
 def recoveries_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool) -> pd.Series[float]:
-    """The time of each failure until all lost work is done again; infinite: not within the run."""
+    """Return the time from each failure until all lost work is done again; inf: not within the run."""
     return _again_ms(failed, per_second) if unlimited else ended(failed, "caught_up_ms").fillna(math.inf)
 
 
 def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.Series[float]:
-    """Downtime, and replay at the job's own pace."""
+    """Return downtime plus replay at the job's throughput."""
     return failed["downtime_ms"] + 1e3 * failed["replayed_records"] / per_second
 
 
 def _pooled(values: _Values) -> _Values:
-    """The runs of a setting with p99 moved, all alike, so that its mean is that of all their checkpoints together.
+    """Shift the p99 of all runs of a setting by the same amount, so that their mean is the p99 of the pooled checkpoints.
 
-    Of fewer than 100 checkpoints that is the longest one: a mean over runs of two checkpoints each would be near their
-    median.
+    With fewer than 100 checkpoints that is the longest one.  Without the shift, the mean over runs with two checkpoints
+    each would be near their median.
     """
-    own, longest = values[:, _AT["checkpoint_ms"]], values[:, _AT["longest_ms"]]
-    if not np.isfinite(own).all() or not np.isfinite(longest).all():
+    p99, longest = values[:, _AT["checkpoint_ms"]], values[:, _AT["longest_ms"]]
+    if not np.isfinite(p99).all() or not np.isfinite(longest).all():
         return values
-    largest = np.sort(np.concatenate([own, longest]))[::-1]
+    largest = np.sort(np.concatenate([p99, longest]))[::-1]
     values[:, _AT["checkpoint_ms"]] += (
-        largest[min(int(values[:, _AT["completed"]].sum()) // 100, len(largest) - 1)] - own.mean()
+        largest[min(int(values[:, _AT["completed"]].sum()) // 100, len(largest) - 1)] - p99.mean()
     )
     return values
 
@@ -259,7 +260,7 @@ def _pooled(values: _Values) -> _Values:
 def judged(
     trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf, margins: Margins = no_margin
 ) -> tuple[Setting, ...]:
-    """The settings in the order of the trials.  `patience_ms`: how long a trial waits for the recovery."""
+    """Return the judged settings, in the order of the trials.  `patience_ms`: how long a trial waits for the recovery."""
     means = {
         name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()}
         for name, worlds in trials.items()
@@ -294,9 +295,9 @@ def judged(
 
 
 def _tight(limit: Limit, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
-    """Room up to a limit, and room that is needed: the margin of predictions, or the spread of the setting's own runs if that is more.
+    """Return the room up to a limit, and the needed room: the larger of the prediction margin and the spread of runs.
 
-    The tail of checkpoints has no spread here: a long run decides on it.
+    For checkpoint p99 the spread is not used, because a long run decides on it.
     """
     if not value > 0:
         return Tight(limit.column, math.inf, 0.0)
@@ -307,7 +308,7 @@ def _tight(limit: Limit, value: float, worlds: Mapping[str, _Values], margin: fl
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting | None:
-    """The setting to advise.  `changes`: how many keys each setting changes; today's changes none."""
+    """Return the setting to advise, or None.  `changes`: number of keys that each setting changes."""
     if not settings:
         return None
     lost = np.array([[setting.lost for setting in settings]])
@@ -326,11 +327,11 @@ def redrawn(
     patience_ms: float = math.inf,
     margins: Margins = no_margin,
 ) -> Choice:
-    """How often the choice would be the same if all were run again.
+    """Return the choice, and how often it would be the same if all trials were repeated.
 
-    Means are drawn from their distribution given the replications (Student's t).  All settings share the draws: they
-    met the same random numbers, so effects common to all cancel.  A setting that ran once is assumed to be off by a
-    tenth.
+    Means are drawn from their distribution given the replications (Student's t).  All settings share the draws, because
+    they ran with the same random numbers, so that common effects cancel.  With a single run, a standard deviation of a
+    tenth is assumed.
     """
     chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
     own = None if chosen is None else chosen.name
@@ -355,7 +356,7 @@ def redrawn(
 def _picked(
     lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], changes: Mapping[_Name, int]
 ) -> list[int]:
-    """The index of the setting to advise, for each row; -1: none is allowed.  `lack`: of room, as a factor; 1: none."""
+    """Return the index of the setting to advise for each row (draw); -1: no setting is allowed.  `lack`: see `Setting.lack`."""
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
@@ -367,14 +368,14 @@ def _picked(
 
 
 def _with_room(lost: _Values, roomy: _Flags) -> _Flags:
-    """The settings that lose about as little time as the best one."""
+    """Return the settings with room that lose about as little time as the best of these."""
     lost = np.where(roomy, lost, np.inf)
     good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE)
     return good
 
 
 def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
-    """The settings that lack about as little room as the best one, among those that do not lose notably more time."""
+    """Return the settings that lack about as little room as the best, among those that do not lose notably more time."""
     lost = np.where(kept, lost, np.inf)
     cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE_LOSS_SHARE)
     lack = np.where(cheap, lack, np.inf)
@@ -383,7 +384,7 @@ def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
 
 
 def _bare(steady: pd.DataFrame, now: str) -> _Array:
-    """Throughput without checkpoints, from the baseline of the same run: by (world, interval, replication)."""
+    """Return the throughput without checkpoints for each run, from the baseline of (world, interval, replication)."""
     own = steady["throughput_per_second"] / (1 + steady["throughput_change"])
     like: dict[tuple[str, str, int], float] = {}
     names: list[tuple[str, str, str, int]] = own.index.to_list()
@@ -396,7 +397,7 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
 
 
 def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> list[Limit]:
-    """The limits that apply: without a transactional sink, output is visible at once."""
+    """Return the limits that apply: the one on visibility needs a transactional sink."""
     visible = any(
         np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values()
     )
@@ -404,7 +405,7 @@ def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> list
 
 
 def _worst(worlds: Mapping[str, _Values]) -> _Values:
-    """The worst over several worlds: the largest value of each quantity, the smallest number of checkpoints."""
+    """Return the worst values over all worlds: the largest of each quantity, and the smallest number of checkpoints."""
     table = np.stack(list(worlds.values()))
     found: _Values = table.max(axis=0)
     found[:, _AT["completed"]] = table[:, :, _AT["completed"]].min(axis=0)
@@ -412,14 +413,13 @@ def _worst(worlds: Mapping[str, _Values]) -> _Values:
 
 
 def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
-    """The share of time lost, as a mean over worlds.
+    """Return the share of time lost, as a mean over worlds.
 
-    The failure of a trial comes late in an interval.  A failure at a random time repeats half an interval on the
-    average.
+    The failure of a trial is late in an interval.  A failure at a random time repeats half an interval on average.
     """
     table = np.stack(list(worlds.values()))
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
-    again_ms = np.where(np.isnan(again_ms), patience_ms, again_ms)  # down for as long as the trial waits, or for longer
+    again_ms = np.where(np.isnan(again_ms), patience_ms, again_ms)  # down for at least as long as the trial waits
     replayed = np.nan_to_num(replayed)
     seen = np.where(
         np.isinf(recovery_ms),
@@ -435,7 +435,7 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
 
 
 def _drawn(trials: Trials) -> dict[_Name, dict[str, _Values]]:
-    """A row of means per draw, for each setting and world."""
+    """Return an array with a row of means per draw, for each setting and world."""
     random = np.random.default_rng(1)
     most = max((len(values) for worlds in trials.values() for values in worlds.values()), default=1)
     normal = random.standard_normal((RESAMPLES, most))

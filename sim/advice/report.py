@@ -11,7 +11,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.answer import advised_scenario, answer, lines_below, numbers
 from sim.advice.candidates import CandidateSearch, RunTrials, chances
-from sim.advice.configuration import difference
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
@@ -160,7 +160,9 @@ def _configuration(race: CandidateSearch, chosen: Setting, changes: Sequence[Cha
     """The configuration to paste, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
-    others = [item for item in difference(race.scenario, scenario, changes) if item.advised and item.key not in text]
+    others = [
+        item for item in diff_flink_keys(race.scenario, scenario, changes) if item.advised and item.key not in text
+    ]
     return _with_head(
         "\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in others)]), scenario, race, chosen
     )

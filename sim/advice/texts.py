@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
-from sim.advice.configuration import TAIL, against_today
+from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import condition
 from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight
 from sim.advice.settings import PAUSE
@@ -265,10 +265,10 @@ def comparison_with_today(race: CandidateSearch) -> TextTable | None:
     chosen, now = race.chosen, race.replaced
     if chosen is None or now is None:
         return None
-    found = against_today(race)
+    found = differences_to_current(race)
     rows = [difference.row() for difference in found]
     if not (_is_p99(now) and _is_p99(chosen)):
-        rows = [["longest checkpoint" if row[0] == TAIL else row[0], *row[1:]] for row in rows]
+        rows = [["longest checkpoint" if row[0] == P99_LABEL else row[0], *row[1:]] for row in rows]
     rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
     are_repeated = any(math.isfinite(difference.change.half_width) for difference in found)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"

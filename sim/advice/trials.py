@@ -1,4 +1,4 @@
-"""Trials: settings simulated, with bounds, failures and work done."""
+"""Trials: simulations of a setting without and with a failure, and the limits on their cost."""
 
 # One setting, its trials, and the rows they become:
 #
@@ -55,28 +55,29 @@ if TYPE_CHECKING:
     from sim.studies.cells import Row
 
 
-# ---- The bounds of an advice: work of all runs, and time on the clock.  At a bound the answer is given from what has run.
+# ---- The budget (work of all runs) and the time limit. When one is reached, the answer is based on the finished runs.
 
 GRID, LEVERS, CERTAINTY, RACE, ALL = 0.5, 0.6, 0.65, 0.85, 1.0
-"""Shares of the budget.  The grid of intervals leaves room for levers, both for more runs of the best settings, and these for long runs.
+"""Shares of the budget up to which each stage may plan runs.
 
-The race leaves the rest: for the smallest change that would fit where nothing does, and for what is not known.
+The grid of intervals leaves room for levers, both leave room for more runs of the best settings, and these for long runs.
+The rest is for the smallest change that would be enough if no setting keeps the limits, and for unknown values.
 """
 OVER_BUDGET = "more work than the budget leaves (--budget)"
 OUT_OF_TIME = "time was up"
 
 Affords = Callable[["Sequence[Scenario]", "Sequence[Scenario]", float], bool]
-"""(undisturbed runs, runs with a failure, share) -> whether that share of the budget covers these and all earlier runs."""
+"""(undisturbed runs, runs with a failure, share) -> True if that share of the budget covers these and all earlier runs."""
 Lack = Callable[[], str]
-"""Why the last runs were not covered."""
+"""() -> reason why the last runs were not covered."""
 
 
 class BudgetUsedError(Exception):
-    """The bounds do not cover these runs."""
+    """Raised if budget or time limit do not cover runs."""
 
 
 class TimeUpError(BudgetUsedError):
-    """Time was up while runs went on.  `rows`: of those that had ended."""
+    """Raised if the time limit is reached during runs.  `rows`: rows of all finished runs."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         super().__init__(OUT_OF_TIME)
@@ -84,33 +85,32 @@ class TimeUpError(BudgetUsedError):
 
 
 class NothingRanError(PrintableError, RuntimeError):
-    """Time was up before a single setting had run; says what to do."""
+    """Raised if the time limit is reached before any setting has run.  The message says what to do."""
 
 
 def any_amount(steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
-    """Unlimited bounds: they cover all runs."""
+    """Return True: there is no limit."""
     del steady, failing, share
     return True
 
 
 def over_budget() -> str:
-    """The reason of a budget alone."""
+    """Return the reason of a limit on the budget."""
     return OVER_BUDGET
 
 
-# ---- How much work a run was, by what it simulated: the same number on a quiet machine, on a busy one and on another one.
-#
-# A budget that counted processor time would buy fewer runs on a busy machine, and the answer would be another one.
+# ---- The work of a run, computed from what it simulated, so that it is the same on any machine. With measured CPU time, a
+# busy machine would run fewer trials and give another answer.
 
 CELL_S = 0.06
 PER_TASK_AND_SECOND_S = 4e-5
 PER_TASK_AND_CHECKPOINT_S = 7e-4
 PER_RECORD_AND_VERTEX_S = 1e-8
-"""Processor time on a quiet machine, fitted to 649 runs of three jobs with six tasks each: sums of a job's runs are right within 12 %."""
+"""CPU time [s] on an idle machine, fitted to 649 runs of three jobs with six tasks each; the sum over a job is within 12 %."""
 
 
 def work_s(row: Row, scenario: Scenario) -> float:
-    """Seconds of processor time that such a run takes on a machine that does nothing else."""
+    """Return the CPU time [s] of such a run on an idle machine."""
     vertices = scenario.job.vertices
     tasks, seconds = (
         sum(vertex.parallelism for vertex in vertices),
@@ -122,29 +122,29 @@ def work_s(row: Row, scenario: Scenario) -> float:
 
 
 def _number(value: object) -> float:
-    """0: the run has no such value."""
+    """Return a number, or 0 for a missing value."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
-# ---- Runs the trials of an advice, stores every row in a folder, adds up what they take, and says what more the bounds allow.
+# ---- The runner of trials. It stores every row, and enforces two limits.
 #
-# Two bounds.  The budget counts work, in seconds that depend on what is simulated and not on the machine: it decides
-# what runs.  Time on the clock only cuts: when it is up the runs that go on are given up, and those that have ended are
-# handed over.  So an answer that no clock has cut is the same on a quiet machine and on a busy one.
+# The budget counts work, which does not depend on the machine, and determines what is run. The time limit only interrupts:
+# when it is reached, unfinished runs are abandoned. So an answer that was not interrupted is the same on any machine.
 
 SPARE = 1.25
-"""The time that is advised to an answer that the clock has cut is longer than it seems to take, by this factor."""
+"""Safety factor of the time limit that is suggested after an interruption."""
 
 
 class _TimeUp(BaseException):
-    """The end of the time on the clock, raised in runs like Ctrl-C: a cell takes any other exception for its own error."""
+    """Raised in runs when the time limit is reached.  Not an Exception, because cells handle these as errors of the run."""
 
 
 class TrialRunner:
-    """The runner of an advice's trials.  `watch` is called with (finished runs, work spent [ns], estimated for those that go on).
+    """Runs and stores the trials of an advice.
 
-    `budget_s`: work of all stored rows.  `within_s`: time on the `clock` since the runner was made.
-    On Spark `run` is called inside of a block of `workers`.
+    `budget_s`: limit on the work of all stored rows.  `within_s`: time limit, on `clock`, from the creation of the runner.
+    `watch` is called with (finished runs, work [ns], estimated for unfinished runs).  With Spark, call `run` inside the
+    block of `workers`.
     """
 
     def __init__(
@@ -167,14 +167,14 @@ class TrialRunner:
         self._planned: dict[str, Cell] = {}
         self._clock, self._left = clock, TimeLeft(clock)
         self._begun_s = clock()
-        self._kept_s = self._spent_now_s = 0.0  # by earlier calls of the command, and by this one
+        self._kept_s = self._spent_now_s = 0.0  # work by earlier calls of the command, and by this one
         self._lack = OVER_BUDGET
         self._cut = ""
 
     def run(self, steady: Sequence[Scenario], failing: Sequence[Scenario]) -> pd.DataFrame:
-        """The rows of undisturbed runs, of their baselines, and of those with a failure.
+        """Run the missing cells.  Return the rows of undisturbed runs, their baselines, and runs with a failure.
 
-        TimeUpError: time was up before all had ended.
+        TimeUpError: the time limit was reached before all runs finished.
         """
         planned = _cells(steady, failing)
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
@@ -194,16 +194,16 @@ class TrialRunner:
             raise self._time_up(planned) from None
 
     def spent_s(self) -> float:
-        """Work of all stored rows of these trials."""
+        """Return the work of all stored rows of these trials [s]."""
         scenarios = self._scenarios()
         return sum(work_s(row, scenarios[name]) for name, row in self._own_rows().items())
 
     def cpu_s(self) -> float:
-        """Processor time that these rows took."""
+        """Return the measured CPU time of these rows [s]."""
         return sum(row["cpu_s"] or 0.0 for row in self._own_rows().values())
 
     def affords(self, steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
-        """Whether these runs fit into a share of the budget, and there is time: they take what runs took so far, per simulated second."""
+        """Return True if these runs fit in a share of the budget, at the rate of earlier runs, and there is time left."""
         missing = self.store.missing(_cells(steady, failing))
         if not missing:
             return True
@@ -215,21 +215,21 @@ class TrialRunner:
         return self.spent_s() + self._rate() * simulated_ns / 1e9 <= share * self._budget_s
 
     def lack(self) -> str:
-        """Why the last runs were not covered."""
+        """Return why the last runs were not covered."""
         return self._lack
 
     def progress(self) -> str:
-        """``34 of 90 s of work, at most 56 s left``; what is left is known once a run has ended."""
+        """Return ``34 of 90 s of work, at most 56 s left``; without the second part before the first run has finished."""
         spent_s, passed_s = self._kept_s + self._spent_now_s, self._passed_s()
         spent = f"{spent_s:.0f} of {self._budget_s:.0f} s of work"
         if not self._spent_now_s:
             return spent
-        takes_s = passed_s / self._spent_now_s  # on the clock, for a second of work
+        takes_s = passed_s / self._spent_now_s  # wall-clock time per second of work
         left_s = min(max(self._budget_s - spent_s, 0.0) * takes_s, max(self._within_s - passed_s, 0.0))
         return f"{spent}, {self._left.text(left_s, lambda: f'a second of work takes {takes_s:.1f} s now')}"
 
     def collected(self) -> pd.DataFrame:
-        """All rows, and the files that hold them."""
+        """Return all rows, and write them to the result files."""
         return collect(self.store, list(self._planned.values()))
 
     def _time_up(self, planned: Sequence[Cell]) -> TimeUpError:
@@ -237,7 +237,7 @@ class TrialRunner:
         return TimeUpError(collect(self.store, planned))
 
     def _out_of_time(self) -> str:
-        """The reason, and the time that would have sufficed at this pace for all of the budget."""
+        """Return the reason, with a time limit that would be enough for the whole budget at the current pace."""
         if self._cut:
             return self._cut
         done = min(max((self._kept_s + self._spent_now_s) / self._budget_s, 0.01), 1.0) if self._budget_s < inf else 1.0
@@ -253,7 +253,7 @@ class TrialRunner:
         return {name: row for name, row in self.store.rows().items() if name in own}
 
     def _rate(self) -> float:
-        """Work per simulated time, of all rows so far; 0: there are none."""
+        """Return work per simulated time over all rows so far, or 0 without rows."""
         scenarios = self._scenarios()
         simulated_ns = sum(scenarios[name].run.duration_ns for name in self._own_rows())
         return 1e9 * self.spent_s() / simulated_ns if simulated_ns else 0.0
@@ -266,18 +266,16 @@ class TrialRunner:
 
 
 def _cells(steady: Sequence[Scenario], failing: Sequence[Scenario]) -> list[Cell]:
-    """The cells of undisturbed runs, of their baselines, and of runs with a failure."""
+    """Return the cells of undisturbed runs, their baselines, and runs with a failure."""
     return [*with_baselines(cells(steady)), *cells(failing)]
 
 
-# ---- What a failure costs before any state is read: of a lost task manager a range, for heartbeats fall by chance.
-#
-# Trials lose a task manager once per run.  A few runs do not show the whole range, so the law of the outage says how
-# wide it is.
+# ---- The time until tasks of a lost TaskManager have slots again. It is a range, because the phase of heartbeats is random; a
+# few trials do not show its width, so it is computed from the distribution of outages.
 
 
 def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
-    """A task manager is lost -> its tasks have slots again: the least and the most; None: the job may fail for good before."""
+    """Return (min, max) time [ms] until tasks of a lost TaskManager have slots, or None if the job may fail permanently."""
     return _slots_ms(scenario.restart, scenario.overheads.fail_ns, scenario.overheads.restart_ns)
 
 
@@ -288,23 +286,24 @@ def _slots_ms(restart: Restart, fail_ns: int, restart_ns: int) -> tuple[float, f
     return (min(known) / 1e6, max(known) / 1e6) if len(known) == len(ready) else None
 
 
-# ---- How a setting is tried: one undisturbed run, for its cost, and one run with a failure.
+# ---- The trials of a setting: an undisturbed run for its cost, and a run with a failure.
 #
-# The failure comes late in an interval, when the most work is lost, and after the job has settled.  A task manager is
-# lost, unless trials are told to fail a task.  The run then lasts until the job has caught up, or long enough to show
-# that it does not recover within the limit.  Both runs are plain changes of the scenario, so a sweep file can describe
-# them.  Every trial, however long, has the state of the horizon: rows of a comparison are about one job.
+# The failure is late in an interval, when most work is lost, and after the job has settled. A TaskManager is lost, or a task
+# fails if the user asks for it. The run lasts until the job has caught up, or long enough to show that it does not recover
+# within the limit. Both runs are ordinary changes of the scenario, so that a sweep file can repeat them. All trials have
+# the state of the horizon, so that compared rows are about the same job.
 
 SETTLED_NS = 60 * SECOND
-"""Until then queues have filled and checkpoints have become regular."""
+"""Time after which queues have filled and checkpoints are regular."""
 PERIODS, OBSERVED_NS = 2, 60 * SECOND
-"""The least an undisturbed run observes: so many intervals, and so much time."""
+"""Minimum intervals, and minimum time, for which an undisturbed run is observed."""
 FAILURE_PHASE = (9, 10)
-"""The part of an interval before the failure, as a ratio: nearly all of its work is lost."""
+"""Fraction of the interval that has passed at the failure, as (numerator, denominator)."""
 PATIENCE_NS = 180 * SECOND
+"""Minimum time for which a trial waits for the recovery."""
 
 LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
-"""A long run sees enough checkpoints for a 99 % quantile, unless it would take longer than this."""
+"""Number of checkpoints in a long run, enough for a p99, and its maximum length."""
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
 UNDISTURBED, FAILURE, LONG, FAILING_TASK = "undisturbed", "failure", "long", "failing-task"
@@ -316,7 +315,7 @@ _KILLED = {TASK_MANAGER: "task-manager", TASK: "random-task"}
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run of a setting in one world, undisturbed or with a failure.  `point` is the complete change of the scenario."""
+    """A run of a setting in one world.  `point`: the complete change of the scenario."""
 
     world: str
     candidate: Candidate
@@ -334,16 +333,16 @@ class Trial:
 
 
 def observed_s(interval: str) -> float:
-    """How long an undisturbed run is observed after it has settled, if checkpoints begin at this interval."""
+    """Return how long [s] an undisturbed run with this interval is observed after it has settled."""
     return _observed_ns(parse_duration(interval)) / 1e9
 
 
 class Bench:
     """The job under trial: a scenario file, and the changes common to all trials.
 
-    `worlds`: name -> further changes, e.g. a piece of the load's trace.  The unnamed world without changes is the job as it is.
-    `backtest`: what the history of the job says of its simulation.  `horizon`: how large growing state is in trials.
-    `failure`: what recovery is judged by.
+    `common`: these changes.  `worlds`: {name: further changes}, e.g. a window of the load's trace; by default a single world
+    without changes.  `backtest`: comparison of the simulation with the history of the job.  `failure`: the failure after
+    which recovery is measured.
     """
 
     def __init__(
@@ -357,43 +356,46 @@ class Bench:
         failure: Failure = TASK_MANAGER,
     ) -> None:
         self.backtest = backtest
-        self.horizon = Horizon()  # the job of an advice sets it: it needs scenarios of this bench
+        self.horizon = Horizon()  # size of growing state; set later, because it needs scenarios of this bench
         self.file = file
         self.common = common
         self.failure = failure
-        self.warnings: Sequence[Problem] = ()  # of the reader of the file
-        self.conf: FlinkFile | None = None  # the user's file of Flink's configuration, to be patched
-        self.prices = S3_STANDARD  # of an object store; the command sets others
+        self.warnings: Sequence[Problem] = ()  # warnings about the scenario file
+        self.conf: FlinkFile | None = None  # the deployed Flink configuration, for which patches are made
+        self.prices = S3_STANDARD  # prices of an object store
         self.patience_ns = max(patience_ns, PATIENCE_NS)
         self.worlds = worlds or {"": {}}
         self._loaded: dict[str, Scenario] = {}
         self._states: dict[str, Point] = {}
-        # keys of states of which the file does not say how often records rewrite them
+        # keys of states for which the file does not give `update`, the share of records that rewrite entries
         self.unasked_updates: tuple[str, ...] = ()
         self.durations_ns: dict[tuple[str, str], float] = {}
-        """Setting -> how long its checkpoints take, where that makes them begin later than its interval says."""
+        """Setting -> checkpoint duration, if checkpoints take so long that they start later than the interval."""
 
     def period_ns(self, candidate: Candidate) -> int:
-        """The effective interval of a candidate: pause, and checkpoints that are longer than the interval, put off the next one."""
+        """Return the effective interval [ns], which min-pause and long checkpoints may extend."""
         options = self.load({**self.common, **candidate.point}).checkpoint
         return round(checkpoint_period_ns(options, self.durations_ns.get(candidate.name, 0.0)))
 
     def observed_s(self, candidate: Candidate) -> float:
-        """How long an undisturbed run of a candidate is observed after it has settled."""
+        """Return how long [s] an undisturbed run of a candidate is observed after it has settled."""
         return _observed_ns(self.period_ns(candidate)) / 1e9
 
     def trials(self, candidate: Candidate, extra: Point | None = None, ahead_s: float | None = None) -> Iterator[Trial]:
-        """Both kinds of trial, in all worlds; `extra` overrides the changes of the world.
+        """Yield the undisturbed trial and the one with a failure, in all worlds.
 
-        State is that of the horizon, or of `ahead_s` from now.  ScenarioError: `extra` makes no scenario.
+        `extra`: changes that override those of the world.  `ahead_s`: use the state in so many seconds instead of at the
+        horizon.
+
+        ScenarioError: `extra` makes the scenario invalid.
         """
         lengths = {UNDISTURBED: self._undisturbed(self.period_ns(candidate)), FAILURE: self._failure(candidate)}
         return self._in_all_worlds(candidate, lengths, extra or {}, ahead_s)
 
     def long_trials(self, candidate: Candidate, extra: Point | None = None) -> Iterator[Trial]:
-        """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by.
+        """Yield an undisturbed run of many checkpoints in each world, for a limit on checkpoint p99.
 
-        `extra` overrides the changes of the world.
+        `extra`: changes that override those of the world.
         """
         period_ns = self.period_ns(candidate)
         length_ns = SETTLED_NS + max(min(LONG_PERIODS * period_ns, LONGEST_NS), _observed_ns(period_ns))
@@ -401,13 +403,13 @@ class Bench:
         return self._in_all_worlds(candidate, {LONG: length}, extra or {})
 
     def failing_task(self, candidate: Candidate) -> Iterator[Trial]:
-        """The run in which a task fails, and keeps its slot, in each world."""
+        """Yield a run in each world in which a task fails; its slot is kept."""
         return self._in_all_worlds(candidate, {FAILING_TASK: self._failure(candidate, TASK)}, {})
 
     def _in_all_worlds(
         self, candidate: Candidate, lengths: Mapping[str, Point], extra: Point, ahead_s: float | None = None
     ) -> Iterator[Trial]:
-        """`lengths`: kind of trial -> how long it is, and what fails."""
+        """Yield trials in all worlds.  `lengths`: {kind of trial: changes that set its duration and failure}."""
         aged = self._state(extra, ahead_s)
         for name, changes in self.worlds.items():
             for kind, length in lengths.items():
@@ -415,7 +417,7 @@ class Bench:
                 yield Trial(name, candidate, kind, point)
 
     def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
-        """The change that keeps state at its size in trials.  A job with other keys or another rate has another state by then."""
+        """Return the change that fixes the size of growing state; computed again if `extra` changes the job."""
         if not self.horizon.states:
             return {}
         if not any(key.startswith("job.") for key in extra):
@@ -427,7 +429,7 @@ class Bench:
         return self._states[key]
 
     def scenario(self, trial: Trial) -> Scenario:
-        """ScenarioError: the change makes no scenario."""
+        """Return the scenario of a trial.  ScenarioError: the change makes the scenario invalid."""
         return replace(self.load(trial.point), axes=trial.axes)
 
     def load(self, point: Point) -> Scenario:
@@ -447,7 +449,7 @@ class Bench:
         }
 
     def _failure(self, candidate: Candidate, failure: Failure | None = None) -> Point:
-        """The failure comes late in an interval; the first of these begins when the first min-pause is over."""
+        """Return the changes for a failure late in an interval; intervals count from the end of the first min-pause."""
         period_ns = self.period_ns(candidate)
         pause_ns = self.load({**self.common, **candidate.point}).checkpoint.min_pause_ns
         periods = max(-(-SETTLED_NS // period_ns), 1)  # at least one of them completes before the failure
@@ -462,13 +464,13 @@ class Bench:
 
     @cached_property
     def _slots_ns(self) -> int:
-        """How long a lost task manager leaves tasks without slots at the most, as the job is today; to a whole second."""
+        """Return the maximum time without slots after a lost TaskManager in the current job, in whole seconds [ns]."""
         slots = slots_ms(self.load(self.common)) if self.failure == TASK_MANAGER else None
         return 0 if slots is None else ceil(slots[1] / 1e3) * SECOND
 
 
 def _text(point: Point) -> str:
-    """An override per line."""
+    """Return the changes as lines of overrides."""
     return "\n".join(override(key, value) for key, value in point.items())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.advice.answer import answer
 from sim.advice.candidates import CandidateSearch
-from sim.advice.configuration import difference
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import MEASURED, SPREAD_RUNS, Limits
 from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
 from sim.advice.optimizer import run_until_sure
@@ -149,7 +149,7 @@ def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbea
     now = loads(text).scenarios[0]
     for point in points.values():
         then = loads(text, overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
-        keys = {item.key: item.advised for item in difference(now, then)}
+        keys = {item.key: item.advised for item in diff_flink_keys(now, then)}
         lines = "".join(f"  {key}: {value}\n" for key, value in _all_restart_keys(then).items())
         read = loads(ON_HEAP + (f"flink:\n{lines}" if lines else "")).scenarios[0]
         assert keys

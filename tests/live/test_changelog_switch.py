@@ -5,7 +5,7 @@ import pytest
 from benchmarks.flink.advised import patched
 from benchmarks.flink.cluster import Cluster, FlinkError
 from benchmarks.flink.job import PacedJob
-from sim.advice.configuration import difference
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.levers import CHANGELOG, CLAIM
 from sim.advice.situation import FOLDER, Change
 from sim.model.schema.study import loads
@@ -19,7 +19,7 @@ INTERVAL = {"execution.checkpointing.interval": "1 s", "restart-strategy.type": 
 
 def printed():
     advised = loads(JOB, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
-    found = difference(loads(JOB).scenarios[0], advised, [Change(CHANGELOG, "changelog")])
+    found = diff_flink_keys(loads(JOB).scenarios[0], advised, [Change(CHANGELOG, "changelog")])
     return {item.key: item.advised for item in found}
 
 

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 from benchmarks.lab.backtest_verdicts import read_results
 from sim.advice.answer import CHANGE_LINES, WIDTH, lines_below, no_setting, summary
-from sim.advice.configuration import KeyChange, difference, patch
+from sim.advice.configuration import KeyChange, diff_flink_keys, patch
 from sim.advice.constraints import cautions, condition, refusals
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers import CHANGELOG, ranked
@@ -122,7 +122,7 @@ def both():
 
 
 def test_the_difference_names_what_changes_and_nothing_else(both):
-    found = {item.key: (item.today, item.advised) for item in difference(*both)}
+    found = {item.key: (item.today, item.advised) for item in diff_flink_keys(*both)}
 
     assert found == {
         "execution.checkpointing.interval": ("10 s", "5 s"),
@@ -130,13 +130,13 @@ def test_the_difference_names_what_changes_and_nothing_else(both):
         "state.backend.type": (None, "rocksdb"),
         "execution.checkpointing.incremental": (None, "true"),
     }
-    assert difference(both[0], both[0]) == []
+    assert diff_flink_keys(both[0], both[0]) == []
 
 
 def test_flink_reads_what_the_difference_says(both):
     """The keys in the block of a scenario give the scenario that was advised, but for what RocksDB costs."""
     today, advised = both
-    block = {item.key: item.advised for item in difference(today, advised)}
+    block = {item.key: item.advised for item in diff_flink_keys(today, advised)}
     text = JOB.replace("count", LONG).replace("checkpoint: {interval: 10 s}\n", "") + "flink:\n"
     read = loads(text + "".join(f"  {key}: {value}\n" for key, value in block.items())).scenarios[0]
 
@@ -156,7 +156,7 @@ def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, c
     text = JOB + f"cluster: {{profile: '{profile}'}}\n"
     today = loads(text).scenarios[0]
     advised = loads(text, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
-    found = {item.key: item.advised for item in difference(today, advised, [Change(CHANGELOG, "changelog")])}
+    found = {item.key: item.advised for item in diff_flink_keys(today, advised, [Change(CHANGELOG, "changelog")])}
 
     assert {
         f"{changelog}.enabled": "true",
@@ -168,7 +168,7 @@ def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, c
 
 def test_the_patches_set_it_and_take_it_back(both):
     """A merge patch of a FlinkDeployment; state moves by a canonical savepoint, and null removes a key."""
-    found = difference(*both)
+    found = diff_flink_keys(*both)
     there, back = (YAML(typ="safe").load(patch(found, back=way, others={})) for way in (False, True))
     own = there["spec"]["flinkConfiguration"]
 
@@ -324,11 +324,11 @@ def test_a_line_is_cut_between_words():
 def test_a_patch_says_what_to_know_first(both):
     """It is applied alone: comments carry the question, and its values stay as they are."""
     question = cautions(both[0], protocols()[-1], [])[0]
-    text = patch(difference(*both), back=False, others={}, warnings=[f"Ask first: {question.text}\n"])
+    text = patch(diff_flink_keys(*both), back=False, others={}, warnings=[f"Ask first: {question.text}\n"])
 
     assert text.startswith("# Ask first: What does ")
     assert "apache/iceberg#15846" in text
-    assert YAML(typ="safe").load(text) == YAML(typ="safe").load(patch(difference(*both), back=False, others={}))
+    assert YAML(typ="safe").load(text) == YAML(typ="safe").load(patch(diff_flink_keys(*both), back=False, others={}))
 
 
 def test_an_address_in_a_comment_stays_in_one_piece(both):
@@ -337,7 +337,7 @@ def test_an_address_in_a_comment_stays_in_one_piece(both):
 
     assert (
         f"# {address}"
-        in patch(difference(*both), back=False, others={}, warnings=[f"Caution: see {address}"]).splitlines()
+        in patch(diff_flink_keys(*both), back=False, others={}, warnings=[f"Caution: see {address}"]).splitlines()
     )
 
 

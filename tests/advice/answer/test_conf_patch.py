@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from ruamel.yaml import YAML
 
-from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, difference, patch, patches
+from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, diff_flink_keys, patch, patches
 from sim.model.schema.flink_file import parse_flink_file, read_flink_file
 from sim.model.schema.flink_keys import current_names
 from sim.model.schema.study import loads
@@ -201,7 +201,7 @@ def test_values_of_today_are_those_of_the_file():
     (today,) = loads(TODAY).scenarios
     (advised,) = loads(TODAY, overrides=["checkpoint.interval=5 s"]).scenarios
 
-    assert [KeyChange("execution.checkpointing.interval", "10000", "5 s")] == difference(
+    assert [KeyChange("execution.checkpointing.interval", "10000", "5 s")] == diff_flink_keys(
         today, advised, (), parse_flink_file(MANIFEST, "f")
     )
 
