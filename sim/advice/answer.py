@@ -1,4 +1,4 @@
-"""The answer of `advise`."""
+"""The answer of `advise`: an overview that fits a screen, texts and tables, JSON, and patches."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- What sentences and tables of an advice say in rounded numbers, as data: each of their numbers stands there.
+# ---- The numbers behind the sentences and tables, as data.
 
 
 def numbers(race: CandidateSearch, choice: Choice, needed: Sequence[NeededChange]) -> dict[str, Any]:
-    """`needed`: what would be enough where no setting keeps the limits."""
+    """Return the numbers for JSON.  `needed`: changes that would be enough if no setting keeps the limits."""
     return {
         "times": [_times(race, setting) for setting in race.settings],
         "against_today": [row.plain() for row in differences_to_current(race)],
@@ -75,7 +75,7 @@ def numbers(race: CandidateSearch, choice: Choice, needed: Sequence[NeededChange
 
 
 def _times(race: CandidateSearch, setting: Setting) -> dict[str, Any]:
-    """Parts of the slowest checkpoints of a setting and of its recovery, in ms, and what the slowest checkpoint uploads."""
+    """Return the parts of a setting's slowest checkpoints and of its recovery [ms], and the bytes that it uploads."""
     situation = situation_of(race, setting.name)
     return {
         "setting": setting.name,
@@ -86,7 +86,7 @@ def _times(race: CandidateSearch, setting: Setting) -> dict[str, Any]:
 
 
 def _history(race: CandidateSearch) -> dict[str, Any] | None:
-    """What the job was imported from; None: no history."""
+    """Return facts on the history of an imported job, or None without history."""
     backtest = race.bench.backtest
     if backtest is None:
         return None
@@ -98,25 +98,23 @@ def _history(race: CandidateSearch) -> dict[str, Any] | None:
     }
 
 
-# The answer on one screen: what the setting keeps, what it costs, the difference in Flink's configuration, what to know
-# and to watch.
-#
-# With the verdict above it, it takes fifteen lines of eighty characters; tables and sentences in full follow below.
+# ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. With the verdict above, it has at
+# most 15 lines of 80 characters; full tables and sentences follow below it.
 
 WIDTH, LINES = 80, 15
 LABEL = 8
 MAX_TEXT_CHARS = 400
-"""Characters of a text that is then cut to a line."""
+"""Characters after which a text is cut before it is fitted into a line."""
 CHANGE_LINES = 4
-"""So many lines of the difference stay before other texts do."""
+"""Minimum lines reserved for changed keys."""
 RANK_ALWAYS_SHOWN = 9
-"""The rank of what always stays."""
+"""Rank of texts that are always shown."""
 QUESTIONS = 2
 CAUTIONS = 2
 
 
 class Text(NamedTuple):
-    """A text of the screen.  `rank`: among texts that do not fit, the lowest goes first; each of them stands in full below."""
+    """A line of the overview.  If lines do not fit, those with the lowest `rank` are dropped; the full texts are below."""
 
     label: str
     text: str
@@ -124,7 +122,7 @@ class Text(NamedTuple):
 
 
 def lines_below(verdict: str) -> int:
-    """The lines that a verdict leaves for the screen below it, with an empty one between."""
+    """Return the number of lines for the overview below a verdict and an empty line."""
     return LINES - 1 - len(wrap(verdict, WIDTH))
 
 
@@ -149,10 +147,13 @@ def summary(
     commits: str = "",
     uncounted: str = "",
 ) -> str:
-    """`before`: today's setting, where another one is advised.  `dominant`: where today's time goes.  `others`: what no key of Flink says.
+    """Return the overview for an advised setting.
 
-    `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.  `commits`: how many sinks make, empty: none.
-    `uncounted`: what the cost of the object store leaves out.  `assumed`: values that are not known; empty: none.
+    `before`: the current setting, if another one is advised.  `dominant`: where the time of the current one goes.
+    `others`: changes that have no Flink key.  `recovery`: label of the recovery time.  `other_failure`: recovery from the
+    failure that is not judged.  `is_most`: the rate at which records rewrite state is unknown, and the maximum is assumed.
+    `assumed`: values that are not known.  `commits`: commits per hour.  `uncounted`: what the storage cost leaves out.
+    Texts may be "".
     """
     questions = [caution.short for caution in cautions if caution.is_question]
     known = [caution for caution in (*refusals, *cautions) if not caution.is_question]
@@ -180,7 +181,7 @@ def summary(
 
 
 def _fitting(texts: Sequence[Text], line_count: int) -> list[Text]:
-    """The texts that stay, in their order; among equals the last goes first."""
+    """Return the texts that fit, in order.  Of those with the lowest rank, the last is dropped first."""
     left = list(texts)
     while (
         len(left) > line_count and (lowest := min(reversed(left), key=lambda text: text.rank)).rank < RANK_ALWAYS_SHOWN
@@ -197,7 +198,7 @@ def no_setting(
     line_count: int,
     assumed: str = "",
 ) -> str:
-    """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
+    """Return the overview if no setting keeps the limits: the nearest setting, its dominant part, and changes that would be enough."""
     cautions = [caution.short for caution in refusals]
     lines = _labelled([Text("ask", assumed, RANK_ALWAYS_SHOWN)] if assumed else [])
     for label, texts in (
@@ -213,7 +214,7 @@ def no_setting(
 def _keeps(
     chosen: Setting, before: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str
 ) -> Iterator[Text]:
-    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
+    """Return ``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
     breaks = other is not None and other.breaks
     for limit in limits.of_means():
         value, bound = float(getattr(chosen, limit.column)), limit.at_most
@@ -244,7 +245,7 @@ def _costs(
     uncounted: str,
 ) -> Iterator[Text]:
     """`is_most`: how often records rewrite state is unknown, and the most is assumed."""
-    by = "by checkpoints " if commits else ""  # sinks write files of their own
+    by = "by checkpoints " if commits else ""  # sinks write files too
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
@@ -261,7 +262,7 @@ def _costs(
 
 
 def _commits(race: CandidateSearch, chosen: Setting) -> str:
-    """How many commits its checkpoints bring in an hour, which `run` counts with their files; empty: no sink commits."""
+    """Return the commits per hour caused by checkpoints, or "" if no sink commits."""
     vertices = race.scenario.job.vertices
     behind = {vertex.committer_of for vertex in vertices}  # its committer commits what it writes
     committers = sum(
@@ -280,7 +281,7 @@ def _commits(race: CandidateSearch, chosen: Setting) -> str:
 
 
 def _change(lines: Sequence[str], most: int) -> list[Text]:
-    """The lines of the difference that fit on the screen."""
+    """Return the lines of changed keys that fit in the overview."""
     if len(lines) > max(most, 1):
         kept = max(most, 2) - 1
         lines = [*lines[:kept], f"  ... {len(lines) - kept} more lines: see below, and advised.yaml"]
@@ -288,7 +289,7 @@ def _change(lines: Sequence[str], most: int) -> list[Text]:
 
 
 def _cut(line: str) -> str:
-    """Cut a long line at its end, between words: the beginning of a sentence, or of a name, says most."""
+    """Cut a long line at its end, between words."""
     if len(line) <= WIDTH - LABEL:
         return line
     kept = line[: WIDTH - LABEL - 3]
@@ -297,7 +298,7 @@ def _cut(line: str) -> str:
 
 
 def _labelled(*parts: Sequence[Text]) -> list[str]:
-    """Each label once, its texts beside it, a line each."""
+    """Return a line per text; a label is printed only for its first text."""
     texts = [text for part in parts for text in part]
     labels = dict.fromkeys(text.label for text in texts)
     return [
@@ -313,24 +314,24 @@ def _with_label(label: str, lines: Sequence[str]) -> list[str]:
     return [f"{label if not i else '':{LABEL}}{line}" for i, line in enumerate(lines)]
 
 
-# ---- From a race and its levers to everything that an advice says first: the screen, the difference, cautions, patches, what to watch.
+# ---- Building the answer from the results of a search.
 
 ADVISED, ROLLBACK = "advised.yaml", "rollback.yaml"
 TIMEOUT_PER_LONGEST_CHECKPOINT = 2
-"""The timeout of checkpoints is at least so many times the longest checkpoint seen."""
+"""Minimum ratio of the checkpoint timeout to the longest simulated checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceAnswer:
-    """The answer of an advice: a screenful, all texts and tables, JSON, and patches."""
+    """The answer of an advice."""
 
-    screen: str  # with the verdict above it fifteen lines of eighty characters
-    parts: list[str | TextTable]  # the same in full
-    data: dict[str, Any]  # as JSON
-    files: dict[str, str] = field(default_factory=dict)  # name -> text: patches
+    screen: str  # overview; with the verdict, at most 15 lines of 80 characters
+    parts: list[str | TextTable]  # full texts and tables
+    data: dict[str, Any]  # for JSON
+    files: dict[str, str] = field(default_factory=dict)  # patches: file name -> text
 
     def keep(self, folder: Path) -> None:
-        """Write the patches; those of an earlier advice go."""
+        """Write the patches, and delete those of an earlier advice."""
         for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
             (folder / name).unlink(missing_ok=True)
         for name, text in self.files.items():
@@ -345,9 +346,10 @@ def answer(
     enough: Sequence[str],
     assumed: str,
 ) -> AdviceAnswer:
-    """`line_count`: lines of the screen below the verdict.  `enough`: the smallest changes with which the nearest setting would fit.
+    """Return the answer for the chosen setting, or for None.
 
-    `assumed`: values that are not known.
+    `line_count`: lines of the overview.  `enough`: smallest changes with which the nearest setting would keep the limits.
+    `assumed`: values that are not known, or "".
     """
     refused = refusals(race.scenario)
     if chosen is None:
@@ -443,7 +445,7 @@ def answer(
 
 
 def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
-    """The job as advised, with today's timeout and min-pause where these leave room."""
+    """Return the job with the advised setting, but with the current timeout and min-pause if these leave enough room."""
     trial = next(trial for trial in race.bench.trials(race.candidate_of(chosen.name)) if trial.kind == UNDISTURBED)
     today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
     kept = {}
@@ -455,7 +457,7 @@ def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
 
 
 def levers_left(race: CandidateSearch, levers: Levers, chosen: Setting | None) -> list[str]:
-    """A table of the levers that were tried and are not advised, each with its setting nearest to the limits."""
+    """Return a table of levers that were tried and are not advised, each with its setting nearest to the limits."""
     nearest: dict[str, Setting] = {}
     pulled = {change.name for change in (() if chosen is None else levers.changes(chosen.name))}
     for setting in race.settings:
@@ -474,7 +476,7 @@ def _left_because(race: CandidateSearch, setting: Setting, chosen: Setting | Non
 
 
 def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
-    """The changes of an advice that no key of Flink's configuration can express."""
+    """Return {description: value} of advised changes that have no Flink key."""
     found = {}
     for change in changes:
         if not change.lever.is_configuration:
@@ -484,7 +486,7 @@ def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
 
 
 def _difference(found: Sequence[KeyChange], others: dict[str, str]) -> list[str]:
-    """The difference of the configuration as a block of code; nothing if nothing changes."""
+    """Return the changed keys as a block of code, or nothing if nothing changes."""
     lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
     return ["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []
 
@@ -502,7 +504,7 @@ def _with_source(text: str, source: str) -> str:
 
 
 def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
-    """The best setting that keeps barriers aligned, where unaligned ones are advised: a sink may forbid those."""
+    """Return a sentence on the best aligned setting if unaligned barriers are advised, because a sink may forbid these."""
     own = race.protocols.get(chosen.protocol)
     if own is None or own.aligned:
         return []

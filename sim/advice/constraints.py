@@ -1,4 +1,4 @@
-"""Keys that bind a candidate, and cautions."""
+"""Flink keys whose values may prevent any setting from keeping its limits, and cautions before a setting is used."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- Keys of Flink that may keep a setting from its limits, whatever its barriers and its interval: each at a value that does not.
+# ---- Flink keys that may bind: a checkpoint waits for a pause, a restart for a delay, an upload for a thread. Each has a value
+# here with which it does not bind.
 #
-# A checkpoint waits for a pause, a restart for a delay, an upload for a thread.  Where nothing that was tried keeps the
-# limits, all of these are set to values that bind nothing.  If the limits are kept then, no machine is missing: one of
-# these keys is what binds.
+# If no tried setting keeps the limits, all of these keys are set to non-binding values. If the limits are kept then, one of
+# the keys is the cause, and no more machines are needed.
 
 DEFAULT = "default"
-"""Stands for the default of the option, which is Flink's."""
+"""Placeholder for the default of the option, which is Flink's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """The values of an option that bind nothing: those at most `value`, at least `value`, or `value` alone."""
+    """Non-binding values of an option: at most `value`, at least `value`, or only `value` ("instead")."""
 
     bound: Literal["at most", "at least", "instead"]
     value: Any
     costs: str
 
     def relaxed(self, option: OptionValue) -> Any:
-        """The value that binds nothing; None: the present one does not bind."""
+        """Return the non-binding value, or None if the present value does not bind."""
         value, record = option.value, option.option.record
         free = record.default if self.value == DEFAULT else self.value
         if value is None and self.bound != "instead":
-            return None  # there is no limit, or the option follows another one
+            return None  # unlimited, or derived from another option
         if self.bound == "instead":
             return free if value != free else None
         number = math.inf if record.kind is Kind.BUFFER_TIMEOUT and value < 0 else value
@@ -115,21 +115,21 @@ _VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, st
         "restart.scheduler": ("default", "the job waits for all of its slots"),
     },
 }
-"""How the value bounds -> option -> (a value that binds nothing, what it costs)."""
+"""Kind of bound -> {option: (non-binding value, its cost)}."""
 CONSTRAINTS = {
     option: Constraint(bound, value, costs) for bound, own in _VALUES.items() for option, (value, costs) in own.items()
 }
-"""Option -> the values of it that bind nothing.  Levers and candidates change the others that may bind (docs/adding.md)."""
+"""Option -> its non-binding values.  Other options that may bind are changed by levers and candidates (docs/adding.md)."""
 _OF_FAILURES = ("checkpoint.timeout", "checkpoint.tolerable-failed")
-"""Options that matter only where checkpoints fail ..."""
+"""Options that matter only if checkpoints fail."""
 _OF_RECOVERY = ("restart.", "checkpoint.local-recovery")
-"""... and those that only a recovery depends on."""
+"""Prefixes of options that matter only for recovery."""
 
 
 def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> Iterator[Change]:
-    """Each key of Flink that may bind, at a value that does not.
+    """Yield a change to a non-binding value for each Flink key that may bind.
 
-    `breaks`: the limits that are broken.  `fails`: checkpoints fail.
+    `breaks`: the exceeded limits.  `fails`: checkpoints fail.
     """
     for option in option_values(scenario):
         path = ".".join(option.option.path)
@@ -146,13 +146,13 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
                 name, frozenset(PARTS), lambda _: iter(()), costs=constraint.costs, caution=caution, short_caution=short
             )
             section, is_debloating = option.key.rpartition(".")[0], path.startswith("cluster.network.debloat.")
-            # `debloat: on` has no keys to set
+            # the section is replaced as a whole, since `debloat: on` has no keys
             point = {section: {name: written}} if is_debloating else {option.key: written}
             yield Change(lever, f"{name} {str(written).lower()}", point)
 
 
 def _applies(scenario: Scenario, option: OptionValue) -> bool:
-    """Whether an option that is a switch would do anything."""
+    """Return False for options that have no effect in this scenario."""
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
     needed: dict[str, bool] = {
         "checkpoint.incremental": any(state.kind.keeps_files for state in states),
@@ -166,25 +166,25 @@ def _applies(scenario: Scenario, option: OptionValue) -> bool:
     return needed.get(option.key, True)
 
 
-# ---- Cautions before a setting is applied: sinks that barriers must not overtake, edges that stay aligned, levers.
+# ---- Cautions before a setting is used: sinks that barriers must not overtake, edges that stay aligned, levers.
 
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """A caution.  `short` fits into half a line, `text` is a sentence or two."""
+    """A caution: `short` fits in half a line, `text` has full sentences."""
 
     short: str
     text: str
     source: str
-    is_question: bool = False  # the user has to answer it first
-    # known defects, which nearly every job may have: what fits on the screen comes before them
+    is_question: bool = False  # a question that the user has to answer first
+    # a known defect; these apply to nearly every job, so other cautions are shown first
     is_of_catalogue: bool = False
 
 
 def refusals(scenario: Scenario) -> list[Caution]:
-    """Sinks for which barriers that overtake data are not tried; today's setting may be such a one."""
+    """Return cautions on sinks because of which unaligned barriers are not tried; the current setting may use them."""
     found = []
     for vertex, kind in sinks_of(scenario).items():
         if kind is None or not kind.verdict:
@@ -200,14 +200,14 @@ def refusals(scenario: Scenario) -> list[Caution]:
 
 
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
-    """The cautions before a setting is applied, questions first."""
+    """Return the cautions before a setting is used, questions first."""
     overtaking = [] if protocol.aligned else _of_overtaking(scenario)
     found = [*overtaking, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
     return sorted(found, key=lambda caution: not caution.is_question)
 
 
 def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
-    """Known defects that the advised setting may have, and today's has not."""
+    """Return cautions on known defects that apply to the advised setting, but not to the current one."""
     old = {own.issue.id for own in issues_of([today])}
     found = [own for own in issues_of([advised]) if own.issue.id not in old]
     if not found:
@@ -221,7 +221,7 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
 
 
 def unsafe_defects(advised: Scenario) -> list[Caution]:
-    """Known defects that change output, are not simulated, and that the advised setting has or may have."""
+    """Return cautions on known defects that may change output, are not simulated, and may apply to the advised setting."""
     unsafe = unsafe_issues([advised])
     if unsafe is None:
         return []
@@ -230,7 +230,7 @@ def unsafe_defects(advised: Scenario) -> list[Caution]:
 
 
 def condition(scenario: Scenario, protocol: Protocol) -> str:
-    """What has to hold before barriers overtake data: ``'sink' is not Iceberg's FlinkSink or Hudi``; empty: no sink is unknown."""
+    """Return the condition for unaligned barriers, e.g. ``'sink' is not Iceberg's FlinkSink or Hudi``; "" if all sinks are known."""
     unknown = [] if protocol.aligned else _unknown(scenario)
     titles = _titles(list(SINKS.values()), "loses")
     names = ", ".join(f"'{vertex}'" for vertex in unknown)
@@ -291,7 +291,7 @@ def _titles(kinds: Sequence[SinkKind], overtaking: str) -> str:
 
 
 def _stay_aligned(scenario: Scenario) -> list[str]:
-    """``source -> map (forward)``: edges that barriers never overtake on."""
+    """Return edges on which barriers never overtake data, e.g. ``source -> map (forward)``."""
     return [
         f"{inlet.upstream} -> {vertex.name} ({inlet.ship})"
         for vertex in scenario.job.vertices

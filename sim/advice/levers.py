@@ -1,4 +1,4 @@
-"""Changes that could help: checkpoints in flight, state, outages, machines."""
+"""Levers: changes of a job other than barriers and intervals that may shorten checkpoints or recovery."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- Levers about barriers, when checkpoints begin, and the data in flight between tasks.
+# ---- Levers on barriers, on the times of checkpoints, and on in-flight data.
 
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
 SMALL_SEGMENT, FEW_FLOATING = 8192, 2
 TOLERABLE_FAILURES = 10
-"""Failed checkpoints in a row that a job may stand."""
+"""Proposed number of tolerable consecutive failures."""
 LONGER = 6
-"""A timeout that is too short becomes so many times as long."""
+"""Factor by which a timeout that is too short is extended."""
 
 
 def _barriers(situation: Situation) -> Iterator[Change]:
@@ -58,7 +58,7 @@ def _barriers(situation: Situation) -> Iterator[Change]:
 
 
 def _interval(situation: Situation) -> Iterator[Change]:
-    """The next shorter one and the next longer one."""
+    """Propose the next shorter and the next longer interval."""
     shorter = [other for other in NICE_NS if other < situation.interval_ns]
     longer = [other for other in NICE_NS if other > situation.interval_ns]
     for other in (*shorter[-1:], *longer[:1]):
@@ -66,7 +66,7 @@ def _interval(situation: Situation) -> Iterator[Change]:
 
 
 def _min_pause(situation: Situation) -> Iterator[Change]:
-    """Where checkpoints follow each other without a pause."""
+    """Propose a min-pause if checkpoints take more than half of the interval."""
     if (
         situation.scenario.checkpoint.min_pause_ns < situation.interval_ns
         and situation.checkpoint_ms * 2e6 > situation.interval_ns
@@ -76,7 +76,7 @@ def _min_pause(situation: Situation) -> Iterator[Change]:
 
 
 def _no_pause(situation: Situation) -> Iterator[Change]:
-    """Where the pause puts off checkpoints beyond their interval."""
+    """Propose no min-pause if it delays checkpoints beyond their interval."""
     options = situation.scenario.checkpoint
     if options.min_pause_ns and checkpoint_period_ns(options, situation.checkpoint_ms * 1e6) > situation.interval_ns:
         yield Change(NO_PAUSE, "min-pause 0 s", {PAUSE: "0 s"})
@@ -152,11 +152,11 @@ FLOATING = Lever(
 )
 
 
-# ---- Levers about keyed state: RocksDB, increments, the changelog, local copies.
+# ---- Levers on keyed state: RocksDB, incremental checkpoints, the changelog, local recovery.
 
 _STATE_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
 ACCESS_NS = 10_000
-"""What a record costs more in RocksDB than on the heap.
+"""Additional time per record in RocksDB compared with the heap.
 
 Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#27 and #48, where the heap does 2,400 and
 3,024.  An append alone takes 3 us, a read from a disk 100 us.  Flink's documentation says: on average an order of magnitude
@@ -187,7 +187,7 @@ def _is_on_heap(vertex: Vertex) -> bool:
 
 
 def _slower(situation: Situation, vertices: list[Vertex]) -> Point:
-    """Each record of these vertices takes longer."""
+    """Return the changes that increase the service time of these vertices."""
     point: Point = {}
     for vertex in vertices:
         point[key_of(("job", vertex.name, "service"))] = _written(_longer(vertex.service, ACCESS_NS))
@@ -303,15 +303,15 @@ TRANSFER_THREADS = Lever(
 )
 
 
-# ---- Levers about the time between a lost task manager and slots in its place: heartbeats, and the restart strategy.
+# ---- Levers on the time until a lost TaskManager is replaced: heartbeats, and the restart strategy.
 
 _CONFIG = "nightlies.apache.org/flink/flink-docs-stable/docs/deployment/config"
 SOON_NS = 2 * SECOND
-"""Heartbeats so often, and restarts after no longer."""
+"""Proposed interval of heartbeats, and maximum delay of restarts."""
 WITHOUT_END = 2**31 - 1
-"""Attempts: Flink's largest integer."""
+"""Number of restart attempts that is practically unlimited: Flink's largest integer."""
 MAX_FAILURES_PER_INTERVAL = 100
-"""Failures of a rate: more than deployments fail while a lost task manager is not missed."""
+"""Failures per interval that are allowed: more than the deployments that fail before a lost TaskManager is detected."""
 _PATIENT = {
     "attempts": ("restarts without end", WITHOUT_END),
     "rate": (f"{MAX_FAILURES_PER_INTERVAL} failures tolerated", MAX_FAILURES_PER_INTERVAL),
@@ -331,7 +331,7 @@ def _heartbeats(situation: Situation) -> Iterator[Change]:
 
 
 def _restarts(situation: Situation) -> Iterator[Change]:
-    """The strategy stays: it does not give up before there are slots, and does not wait for long once there are."""
+    """Propose options of the current restart strategy with which it neither gives up before there are slots nor waits long after."""
     scenario, restart = situation.scenario, situation.scenario.restart
     kind = KINDS[restart.strategy]
     if slots_ms(scenario) is None:
@@ -350,7 +350,7 @@ def _restarts(situation: Situation) -> Iterator[Change]:
 
 
 def _lasts(scenario: Scenario, restart: Restart) -> bool:
-    """Whether a strategy goes on until there are slots."""
+    """Return True if the restart strategy continues until there are slots."""
     return slots_ms(replace(scenario, restart=restart)) is not None
 
 
@@ -372,10 +372,10 @@ RESTARTS = Lever(
 )
 
 
-# ---- Levers that take machines or storage: parallelism of the vertex that is full, cores, prefixes, merged files.
+# ---- Levers that need machines or storage: parallelism of a fully busy vertex, cores, prefixes, merged files.
 
 MANY_FILES = 100
-"""Files of one checkpoint that are worth merging."""
+"""Minimum files per checkpoint for which merging is proposed."""
 MORE_PREFIXES = 8
 
 
@@ -409,7 +409,7 @@ def _source(situation: Situation, name: str) -> dict[str, object]:
 
 
 def _forwarded(job: Job, name: str) -> list[str]:
-    """This vertex and all that one-to-one edges tie to it: they have the same parallelism."""
+    """Return the vertex and all that are connected to it by forward edges, which must have the same parallelism."""
     found = [name]
     for here in found:
         for vertex in job.vertices:
@@ -476,7 +476,7 @@ PREFIXES = Lever(
 )
 
 
-# ---- The levers, in the order in which an operator would reach for them: configuration first, machines last.
+# ---- All levers, in the order in which an operator would try them: configuration first, machines last.
 
 LEVERS: tuple[Lever, ...] = (
     BARRIERS,
@@ -500,13 +500,13 @@ LEVERS: tuple[Lever, ...] = (
     CORES,
 )
 MIN_SAVED_SHARE = 0.05
-"""A lever that can shorten no more than this share of what breaks the limits is not tried."""
+"""Minimum share of the exceeding time that a lever must be able to shorten to be tried."""
 _SHARE_STEPS = 4
-"""Shares are compared in quarters: among levers that help about as much, the order of the list decides."""
+"""Shares are rounded to quarters, so that the order of the list decides among levers that help about equally."""
 
 
 def ranked(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
-    """The levers that apply, the most helpful first; what takes no machines comes before what does."""
+    """Return the proposed changes, the most helpful first; configuration before changes that need machines."""
     order = sorted(
         LEVERS, key=lambda lever: (not lever.is_configuration, -round(lever.share(situation) * _SHARE_STEPS))
     )

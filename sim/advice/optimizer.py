@@ -1,4 +1,4 @@
-"""The search: the next trials, longer ones, until a setting lasts."""
+"""The order of the search: which settings run next, how often, and for how long the choice holds if state grows."""
 
 # Who calls whom.  `report.py` builds a Race and calls `run_until_sure`; everything that runs goes down to
 # TrialRunner.
@@ -60,21 +60,21 @@ from sim.model.units import format_duration, parse_duration
 from sim.results.estimates import renewal
 from sim.results.formats import bytes_text, ms_text
 
-# ---- The intervals that run: a ladder with today's in it, the one that theory proposes, and the neighbours of the best one.
+# ---- Intervals: a grid that includes the current one, the theoretical optimum, and the neighbours of the best one.
 #
-# Intervals run from the shortest on, as long as longer ones can still keep the limits and pay off.  Long intervals are
+# Intervals are tried in ascending order, as long as longer ones may still keep the limits and save time. Long intervals are
 # the most expensive to simulate.
 
 CLEARLY = 1.15
-"""Longer intervals are skipped once a limit is broken by this factor."""
+"""Longer intervals are skipped once a limit is exceeded by this factor."""
 COST_SHARE_TO_SKIP = 0.8
-"""A longer interval is skipped if this part of its expected cost is already too much."""
+"""A longer interval is skipped if this share of its expected cost is already too much."""
 MAX_REFINEMENTS = 3
-"""So often the intervals beside the best one run: as long as they are better."""
+"""Maximum number of times that the neighbours of the best interval are tried."""
 
 
 def try_intervals(race: CandidateSearch) -> None:
-    """Every protocol at every interval of the ladder that may keep the limits."""
+    """Try every barrier mode at every interval of the grid that may keep the limits."""
     ladder = intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
     tried = _protocols(race)
     extra = [race.unbound] if race.unbound else []
@@ -101,7 +101,7 @@ def try_intervals(race: CandidateSearch) -> None:
 
 
 def try_optimum(race: CandidateSearch) -> None:
-    """Try the interval of the renewal argument as well, if checkpoints cost more than noise."""
+    """Try the theoretical optimum (`sim.results.estimates.renewal`), if the cost of checkpoints is above the noise."""
     chosen, cost_s = race.chosen, race.cost_s
     if chosen is None or not cost_s:
         return
@@ -111,7 +111,7 @@ def try_optimum(race: CandidateSearch) -> None:
 
 
 def try_neighbours(race: CandidateSearch) -> None:
-    """The next shorter and the next longer interval beside the best setting so far, until it stays the best."""
+    """Try the next shorter and longer interval of the best setting so far, until it stays the best."""
     for _ in range(MAX_REFINEMENTS):
         if not race.settings:
             return
@@ -123,7 +123,7 @@ def try_neighbours(race: CandidateSearch) -> None:
 
 
 def try_shorter(race: CandidateSearch) -> None:
-    """Ever shorter intervals below all that ran, while limits ask for them: they lose less work, and write smaller increments."""
+    """Try ever shorter intervals while limits are not kept: they lose less work, and write smaller increments."""
     for interval_ns in reversed([other for other in NICE_NS if other < _shortest_ns(race)]):
         best = race.chosen or race.nearest
         if race.has_room or best.protocol not in race.protocols or parse_duration(best.interval) > _shortest_ns(race):
@@ -133,7 +133,7 @@ def try_shorter(race: CandidateSearch) -> None:
 
 
 def _protocol_at(race: CandidateSearch, interval_ns: int, name: str) -> Protocol:
-    """A protocol at another interval: what binds today's interval binds others elsewhere, or not at all."""
+    """Return a protocol for another interval, without the key changes that are only needed at the current interval."""
     is_todays_own = (
         race.unbound is not None and name == race.unbound.name and interval_ns != todays_setting(race.scenario)[0]
     )
@@ -145,7 +145,7 @@ def _shortest_ns(race: CandidateSearch) -> int:
 
 
 def _neighbours(race: CandidateSearch, name: tuple[str, str]) -> list[Candidate]:
-    """The same protocol, one step to either side, as far as these steps have not run, and may keep the limits."""
+    """Return the settings one interval shorter and longer that have not run, and may keep the limits."""
     own_ns = parse_duration(name[0])
     shorter, longer = (
         [other for other in NICE_NS if other < own_ns][-1:],
@@ -157,7 +157,7 @@ def _neighbours(race: CandidateSearch, name: tuple[str, str]) -> list[Candidate]
 
 
 def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
-    """Whether any setting was left to run, and both bounds covered it."""
+    """Run the settings once.  Return False if there are none, or budget or time limit do not cover them."""
     if not settings:
         return False
     if not race.affords_runs(settings, 1, CERTAINTY):
@@ -168,14 +168,17 @@ def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
 
 
 def _protocols(race: CandidateSearch) -> list[Protocol]:
-    """What the sinks allow, today's, and operators' files behind the barrier."""
+    """Return the protocols to try: those that sinks allow, the current one, and the one with files written after the barrier."""
     advised, behind = allowed(race.scenario), behind_the_barrier(race.scenario, race.now)
     own = [race.now] if race.now not in advised and not race.is_forbidden else []
     return [*advised, *own, *([behind] if behind else [])]
 
 
 def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
-    """The reason to skip this interval and all longer ones; empty: it may pay off.  Recovery and visibility grow with the interval."""
+    """Return the reason to skip this interval and all longer ones, or "".
+
+    Recovery and the delay of visible output grow with the interval.
+    """
     done = [
         setting
         for setting in race.settings
@@ -198,28 +201,28 @@ def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
     return ""
 
 
-# ---- State that grows: for how long a setting keeps its limits, and which one breaks first.
+# ---- Growing state: the time for which a setting keeps its limits, and the limit that breaks first.
 #
-# The setting is tried at ever later times until it breaks a limit, or at ever earlier ones until it keeps all; then the
-# gap is halved.
+# The setting is tried with the state of ever later times until it breaks a limit, or of ever earlier times until it keeps
+# all; then the interval between is bisected.
 
 LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
-"""Times that are tried, as multiples of the horizon."""
+"""Tried times, as multiples of the horizon."""
 BISECTION_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """The time for which a setting keeps its limits [s], and a later time at which it breaks one; None: never, among the times tried."""
+    """The time for which a setting keeps its limits while state grows."""
 
     setting: tuple[str, str]
-    kept_s: float | None
-    broken_s: float | None
-    broken: Setting | None = None  # as it is then
+    kept_s: float | None  # latest tried time at which it keeps all limits; None: at no tried time
+    broken_s: float | None  # earliest tried time at which it breaks a limit; None: at no tried time
+    broken: Setting | None = None  # the judged setting at that time
 
 
 def lasting(race: CandidateSearch) -> Lasting | None:
-    """How long the chosen setting lasts, or the one nearest to the limits; None: no state grows, or nothing is limited."""
+    """Return how long the chosen or nearest setting lasts; None if no state grows or there are no limits."""
     ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.of_means()
     if not race.bench.horizon.states or not limits or not race.settings:
         return None
@@ -250,7 +253,7 @@ def _tried(race: CandidateSearch, candidate: Candidate, seconds: float, found: L
 
 
 def horizon_sentence(horizon: Horizon) -> str:
-    """``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``; empty: it is as large then as it is now."""
+    """Return ``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``, or "" if it does not change."""
     ahead_s = horizon.ahead_ns / 1e9
     moved = [state for state in horizon.states if state.after(ahead_s) != state.now_bytes]
     if not moved:
@@ -264,7 +267,7 @@ def horizon_sentence(horizon: Horizon) -> str:
 
 
 def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
-    """When a limit breaks, and at which size; empty: that is unknown."""
+    """Return a sentence on when a limit breaks and at which size of state, or "" if that is unknown."""
     if found is None:
         return ""
     name = name_of(found.setting)
@@ -280,7 +283,7 @@ def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
 
 
 def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
-    """`growing`: bytes now, and at the horizon.  `lasting`: until when a setting keeps its limits."""
+    """Return JSON data: `growing`, sizes now and at the horizon, and `lasting`, how long a setting keeps its limits."""
     ahead_s = horizon.ahead_ns / 1e9
     growing = {
         state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)} for state in horizon.states
@@ -289,7 +292,7 @@ def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
 
 
 def _times(horizon: Horizon, found: Lasting) -> dict[str, Any]:
-    """With the sizes of state when a limit breaks."""
+    """Return `found` for JSON, with the sizes of state when a limit breaks."""
     broken_s = found.broken_s
     sizes = {} if broken_s is None else {state.vertex: state.after(broken_s) for state in horizon.states}
     return {"setting": found.setting, "kept_s": found.kept_s, "broken_s": broken_s, "broken_bytes": sizes}
@@ -299,14 +302,14 @@ def _time(seconds: float) -> str:
     return ms_text(1e3 * seconds)
 
 
-# ---- The course of a race: barriers and intervals first, levers where they do not suffice, then more and longer runs of the best.
+# ---- The stages of the search.
 
 AGAIN = 3
-"""Levers are pulled so often: a long run may break a limit that short ones kept."""
+"""Maximum number of rounds.  A new round is needed if a long run breaks a limit that short runs kept."""
 
 
 def run_until_sure(race: CandidateSearch) -> None:
-    """Run everything that the choice needs, or what the bounds allow.  NothingRanError: they allow nothing."""
+    """Run all stages, or as much as budget and time limit allow.  NothingRanError: not a single setting has run."""
     try:
         try_intervals(race)
         try_optimum(race)
@@ -320,7 +323,7 @@ def run_until_sure(race: CandidateSearch) -> None:
             race.repeat()
             race.confirm()
             if race.has_room or before == (len(race.runs), len(race.longer_ms)):
-                break  # no long run broke what short ones kept
+                break  # no long run has broken a limit that short runs kept
         if race.chosen is None:
             race.levers.relax(race)
             race.repeat()

@@ -1,7 +1,7 @@
-"""Which levers are pulled: those that shorten what breaks the limits, one after the other, each on top of the best so far.
+"""Tuning with levers: those that shorten the exceeding parts are tried one after another, each in addition to the best so far.
 
-A lever is tried by the same trials as any setting.  As soon as one keeps the limits, what it needed is taken away
-again, as far as the limits allow: the user has to carry out each of them.
+Levers are tried by the same trials as any setting.  As soon as the limits are kept, the search removes all changes that are
+not needed, because the user has to make each of them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 MAX_COMBINED_LEVERS = 4
-"""Levers on top of each other, at most."""
+"""Maximum levers in a setting."""
 BETTER = 0.95
-"""A lever that leaves more than this share of what breaks the limits does not help."""
+"""A lever helps if it reduces the excess (`sim.advice.candidates.excess`) to at most this share."""
 CLEARLY = 1.15
-"""Barriers and intervals are given up where upload alone is longer than the limit by this factor."""
+"""Barriers and intervals cannot help if the upload alone exceeds the limit by this factor."""
 
 RELAXED = Lever("all keys that may bind", frozenset(PARTS), lambda _: iter(()), costs="what each of them was set for")
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A setting with levers."""
+    """A setting with the changes of levers."""
 
     interval_ns: int
     protocol: Protocol
@@ -51,7 +51,7 @@ class Pulled:
         return replace(self, changes=(*self.changes, change))
 
     def candidate(self, race: CandidateSearch) -> Candidate:
-        """The setting, whose protocol the race knows from then on."""
+        """Return the setting as a candidate, and register its protocol in the search."""
         name = ", ".join([self.protocol.name, *(change.name for change in self.changes)])
         point = dict(self.protocol.point)
         for change in self.changes:
@@ -64,14 +64,14 @@ class Pulled:
 
 
 class Levers(NoTuning):
-    """The levers of one race, and the settings that ran with each."""
+    """Tuning by levers; keeps the settings that were tried with them."""
 
     def __init__(self) -> None:
         self.tried: dict[tuple[str, str], Pulled] = {}
-        self.has_relaxed = False  # every key that may bind has run at a value that does not
+        self.has_relaxed = False  # `relax` has run all keys that may bind at non-binding values
 
     def pull(self, race: CandidateSearch) -> None:
-        """Pull levers until one keeps the limits, or none helps any more."""
+        """Add levers until the limits are kept, or no further lever helps."""
         if race.has_room or not race.settings:
             return
         if self._replace_last(race, self._pulled(race, race.nearest.name)):
@@ -89,7 +89,7 @@ class Levers(NoTuning):
             current, name = best, best.candidate(race).name
 
     def relax(self, race: CandidateSearch) -> None:
-        """Set all keys of Flink that may bind to values that do not, at one interval after the other; then only those that are needed."""
+        """Set all Flink keys that may bind to non-binding values, at all intervals; then remove the changes that are not needed."""
         if not race.settings:
             return
         nearest = race.nearest
@@ -113,7 +113,7 @@ class Levers(NoTuning):
         self.has_relaxed = True
 
     def _only_needed(self, race: CandidateSearch, base: Pulled, changes: Sequence[Change], *, with_room: bool) -> None:
-        """Each key alone; if one is not enough, all of them without those that are not needed.  `with_room`: for the limits with room."""
+        """Find the keys that are needed: a single one if that is enough, else remove unneeded ones.  `with_room`: keep limits with room."""
         alone = [own for own in map(base.with_change, changes) if _is_possible(race, own)]
         if not self._ran(race, alone, "each key that may bind alone", ALL) or any(
             _keeps(race, own, with_room=with_room) for own in alone
@@ -170,7 +170,7 @@ class Levers(NoTuning):
         return False
 
     def stuck(self, race: CandidateSearch) -> str:
-        """Why no barriers and no interval can keep the limit: the upload of full state alone is longer.  Empty: they may."""
+        """Return why no barrier mode and interval can keep the limit (the upload of full state alone exceeds it), or ""."""
         bound_ms = race.limits.checkpoint_ms
         nearest = race.nearest
         if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
@@ -182,23 +182,23 @@ class Levers(NoTuning):
         )
 
     def _pulled(self, race: CandidateSearch, name: tuple[str, str]) -> Pulled:
-        """A setting by its name (interval, protocol), with the levers that its protocol stands for."""
+        """Return a setting by its name, with the changes that its protocol includes."""
         found = self._of_protocol(name[1])
         if found is None:
             return Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))
         return replace(found, interval_ns=parse_duration(name[0]))
 
     def changes(self, name: tuple[str, str]) -> tuple[Change, ...]:
-        """The levers of a setting, also at an interval that another step of the race has tried."""
+        """Return the changes of a setting, also for intervals that other stages of the search have tried."""
         found = self._of_protocol(name[1])
         return () if found is None else found.changes
 
     def _of_protocol(self, protocol: str) -> Pulled | None:
-        """A setting with these barriers and levers: their names are part of what the race calls its protocol."""
+        """Return a setting with these barriers and changes, whose names are part of its protocol's name."""
         return next((pulled for (_, own), pulled in self.tried.items() if own == protocol), None)
 
     def _ran(self, race: CandidateSearch, found: Sequence[Pulled], what: str, share: float = LEVERS) -> bool:
-        """Whether this share of the budget covered these settings; they have run then."""
+        """Run settings and return True, or return False if this share of the budget does not cover them."""
         candidates = [pulled.candidate(race) for pulled in found]
         if not race.covers(candidates, 1, share, what):
             return False
@@ -207,7 +207,7 @@ class Levers(NoTuning):
         return True
 
     def _simplify(self, race: CandidateSearch, share: float = LEVERS) -> None:
-        """Try to do with less: today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
+        """Try simpler settings: current barriers and interval with the same levers, fewer levers, and neighbouring intervals."""
         chosen = race.chosen
         if chosen is not None and self.changes(chosen.name):
             found = dict.fromkeys(_simpler(race, self._pulled(race, chosen.name)))
@@ -215,7 +215,7 @@ class Levers(NoTuning):
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
-    """Whether each checkpoint writes all state: neither increments nor a changelog."""
+    """Return True if each checkpoint writes full state: neither incremental nor with a changelog."""
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
     incremental = scenario.checkpoint.state.incremental
     return bool(states) and not any(
@@ -224,20 +224,20 @@ def _writes_in_full(scenario: Scenario) -> bool:
 
 
 def _excess(race: CandidateSearch, pulled: Pulled) -> float:
-    """By what factor the setting breaks the worst limit; infinite: it has no result."""
+    """Return the excess of a setting, or inf if it has no result."""
     name = pulled.candidate(race).name
     return next((excess(setting, race.limits) for setting in race.settings if setting.name == name), float("inf"))
 
 
 def _keeps(race: CandidateSearch, pulled: Pulled, *, with_room: bool) -> bool:
-    """Whether a setting keeps the limits."""
+    """Return True if a setting keeps the limits."""
     name = pulled.candidate(race).name
     kept = (setting for setting in race.settings if setting.name == name and setting.completed and not setting.breaks)
     return any(not (with_room and setting.tight) for setting in kept)
 
 
 def _is_possible(race: CandidateSearch, pulled: Pulled) -> bool:
-    """Whether Flink takes these keys: a delay may have to be longer than another one."""
+    """Return True if the combination of keys is valid; e.g. one delay may have to be longer than another."""
     try:
         race.bench.load({**race.bench.common, **pulled.candidate(race).point})
     except ScenarioError:
@@ -250,14 +250,14 @@ def _intervals(race: CandidateSearch) -> list[int]:
 
 
 def _simpler(race: CandidateSearch, pulled: Pulled) -> Iterator[Pulled]:
-    """Settings that change less about the job, and the intervals next to the chosen one."""
+    """Yield settings with fewer changes, and with the intervals next to the chosen one."""
     today_ns = None if race.today is None else parse_duration(race.today.interval)
     if today_ns is not None:
         yield replace(pulled, protocol=race.now, interval_ns=today_ns)
         yield replace(pulled, interval_ns=today_ns)
     yield replace(pulled, protocol=race.now)
     for i, change in enumerate(pulled.changes if len(pulled.changes) > 1 else ()):
-        if not (change.lever is ROCKSDB and race.bench.horizon.states):  # state that grows leaves the heap one day
+        if not (change.lever is ROCKSDB and race.bench.horizon.states):  # growing state will not fit on the heap
             yield replace(pulled, changes=pulled.changes[:i] + pulled.changes[i + 1 :])
     shorter = [other for other in NICE_NS if other < pulled.interval_ns]
     longer = [other for other in NICE_NS if other > pulled.interval_ns]

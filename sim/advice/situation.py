@@ -1,4 +1,4 @@
-"""The situation of a job: what breaks its limits, and which changes could help."""
+"""Why a setting exceeds its limits: the parts on which time is spent; and the description of levers that shorten them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- A lever: one thing that can be changed about a job, the parts of a checkpoint that it shortens, and what has to be known first.
+# ---- Levers: a change of the job, the parts that it shortens, and what the user must know first.
 
 QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
 UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
@@ -46,16 +46,16 @@ PARTS: dict[str, str] = {
     REPLAY: "records processed again",
     LOSS: "throughput that checkpoints cost",
 }
-"""Where the time goes that breaks a limit: part -> what it is."""
+"""Part of a checkpoint, recovery or throughput loss -> description."""
 
 
 FOLDER = "<a folder of the checkpoint storage>"
-"""Stands for a value in Flink's configuration that only the user knows."""
+"""Placeholder in Flink configuration for a value that only the user knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A value that a change assumes, and the bounds of what has been measured elsewhere."""
+    """A value that a change assumes, and the range measured elsewhere."""
 
     what: str  # "a state access in RocksDB"
     assumed: str
@@ -66,57 +66,57 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One way to pull a lever; it stands behind the barriers in the name of a setting."""
+    """A concrete change proposed by a lever; its name is appended to the protocol in the name of a setting."""
 
     lever: Lever
     name: str
     point: Point = field(default_factory=dict, hash=False)
-    interval_ns: int | None = None  # another interval; None: as it is
-    protocol: Protocol | None = None  # other barriers; None: as they are
+    interval_ns: int | None = None  # another interval; None: unchanged
+    protocol: Protocol | None = None  # another barrier mode; None: unchanged
     assumption: Assumption | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A setting that breaks limits, and the parts that its time is spent on.  Levers look at it."""
+    """A setting that exceeds limits, and the parts on which its time is spent.  Input of levers."""
 
-    scenario: Scenario  # its undisturbed trial
-    plain: Mapping[str, Any]  # the document of the job
+    scenario: Scenario  # scenario of its undisturbed trial
+    plain: Mapping[str, Any]  # scenario document of the job
     protocol: Protocol
     interval_ns: int
-    shares: Mapping[str, float]  # part -> its share of what breaks the limits; they sum to 1, unless nothing is known
-    milliseconds: Mapping[str, float]  # part -> what the slowest tenth of the checkpoints spends there
+    shares: Mapping[str, float]  # part -> share of the exceeding time; they sum to 1, or are 0 if nothing is known
+    milliseconds: Mapping[str, float]  # part -> time [ms] spent by the slowest tenth of checkpoints
     checkpoint_ms: float = 0.0
-    uploaded_bytes: float = 0.0  # by a checkpoint, of all subtasks
-    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> ms of a recovery
+    uploaded_bytes: float = 0.0  # per checkpoint, all subtasks
+    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] of a recovery
     is_recovered: bool = True  # within its trial
-    breaks: tuple[str, ...] = ()  # limits
-    full: str = ""  # the vertex whose busiest subtask has no time left; empty: none
+    breaks: tuple[str, ...] = ()  # exceeded limits
+    full: str = ""  # a vertex whose busiest subtask is fully busy; "": none
 
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """A change of a job, and the parts of a checkpoint that it shortens."""
+    """A kind of change of a job, and the parts that it shortens."""
 
     name: str
-    helps: frozenset[str]  # parts that it shortens
-    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # nothing: it does not apply to this job
+    helps: frozenset[str]  # parts that it may shorten
+    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # yields nothing if it does not apply
     costs: str
-    ask: str = ""  # what has to be known first
+    ask: str = ""  # question to answer before it is used
     caution: str = ""
-    short_ask: str = ""  # the same in seventy characters
+    short_ask: str = ""  # `ask` in at most 70 characters
     short_caution: str = ""
     source: str = ""
-    is_configuration: bool = True  # False: it takes machines, storage, or another version
-    # keys of Flink that the scenario has no option for
+    is_configuration: bool = True  # False: needs machines, storage, or another version
+    # Flink keys for which scenarios have no option
     flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def share(self, situation: Situation) -> float:
-        """The part of what breaks the limits that it can shorten."""
+        """Return the share of the exceeding time that it may shorten."""
         return sum(situation.shares.get(part, 0.0) for part in self.helps)
 
 
-# ---- Where the time goes that breaks a limit: parts of the critical path of the slowest checkpoints, of a recovery, of throughput.
+# ---- Parts of the slowest checkpoints' critical path, of a recovery, and of throughput loss.
 
 COLUMNS: dict[str, str] = {
     QUEUE: "tail_queue_ms",
@@ -130,16 +130,16 @@ COLUMNS: dict[str, str] = {
     CHANNEL_STATE: "tail_channel_state_ms",
     MESSAGES: "tail_messages_ms",
 }
-"""Part -> the column of a run that holds it, for the slowest tenth of its checkpoints."""
+"""Part -> result column with its time, for the slowest tenth of checkpoints."""
 _JOINED = {"waiting for the alignment timeout": QUEUE, "waiting for the asynchronous thread": UPLOAD}
 _DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
-"""Parts that residuals of a history make longer (`sim.model.randomness`): scheduling and acknowledgement are on their way with messages."""
+"""Parts that residuals of a history lengthen (`sim.model.randomness`)."""
 FULL = 0.98
-"""The share of time that the busiest subtask of a full vertex works."""
+"""Minimum busy share of a subtask that counts as fully busy."""
 
 
 def situation_of(race: CandidateSearch, name: tuple[str, str]) -> Situation:
-    """The parts of a setting that ran."""
+    """Return the situation of a setting that ran."""
     setting = next(setting for setting in race.settings if setting.name == name)
     trial = next(trial for trial in race.bench.trials(race.candidate_of(name)) if trial.kind == UNDISTURBED)
     steady, failed = (_rows(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
@@ -216,7 +216,7 @@ def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, f
 def _shares(
     setting: Setting, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
 ) -> dict[str, float]:
-    """Each limit that is broken counts alike."""
+    """Return the shares of parts; each exceeded limit has the same weight."""
     of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in setting.breaks]
     if not setting.completed and not of_limits:
         of_limits = [{EXPIRY: 1.0}]
@@ -244,7 +244,7 @@ def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> 
     Records that came in while tasks had no slots are caught up afterwards, and so is the work that is lost.
     """
     if math.isinf(outage_ms):
-        return {OUTAGE: 1.0}  # the job may fail for good before
+        return {OUTAGE: 1.0}  # the job may fail permanently
     down_ms = _number(failed["downtime_ms"].mean()) if len(failed) else 0.0
     replay_ms = max((_number(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
     slots_ms = min(outage_ms, down_ms)
@@ -254,7 +254,7 @@ def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> 
 
 
 def _outage_ms(race: CandidateSearch, name: tuple[str, str], failed: pd.DataFrame) -> float:
-    """How long lost slots are not there; 0: trials lose no task manager; infinite: the job may fail for good before."""
+    """Return the time [ms] without slots; 0 if no TaskManager is lost in trials; inf if the job may fail permanently."""
     if race.bench.failure != TASK_MANAGER or failed.empty:
         return 0.0
     slots = race.slots_ms(name)
@@ -267,7 +267,7 @@ def _parted(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
 
 
 def _plain(race: CandidateSearch) -> Mapping[str, Any]:
-    """The document of the job, with the changes common to all trials."""
+    """Return the scenario document of the job, with the changes common to all trials."""
     reading = Reading(str(race.bench.file))
     changes = [override(key, value) for key, value in race.bench.common.items()]
     plain: Mapping[str, Any] = apply(compose(read_text(race.bench.file), reading), changes, reading)

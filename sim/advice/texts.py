@@ -1,4 +1,4 @@
-"""The tables and sentences of an advice, fit to paste into a ticket."""
+"""The sentences and tables of an advice."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ LIMITED = {
     "recovery_ms": "recovery",
 }
 _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
-"""In a remark beside numbers."""
+"""Limited column -> short name in remarks."""
 MIN_RUNS_FOR_RESAMPLING = 3
-"""So many runs have a spread that nothing can be drawn from again."""
+"""Number of runs whose spread is too uncertain for redrawing."""
 COUNTED = 0.005
-"""Rarer alternatives are not listed."""
+"""Minimum share of draws for an alternative to be listed."""
 
 
 def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str]:
-    """The verdict: the advised setting, and the confidence in it.  `unknown`: values that are assumed."""
+    """Return the verdict: the advised setting, and its certainty.  `unknown`: values that are assumed."""
     limits = race.limits
     bounds = limits_text(limits)
     chosen = race.chosen
@@ -68,13 +68,13 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
 
 
 def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
-    """``, with min-pause 2 s``: the keys that change because the interval or the barriers would have no effect without."""
+    """Return ``, with min-pause 2 s`` for keys that must change for interval or barriers to take effect."""
     keys = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in race.binding_keys(chosen.name).items()]
     return f", with {listed(keys)}" if keys else ""
 
 
 def binding(race: CandidateSearch) -> list[str]:
-    """What decides today how often checkpoints begin, if it is not the interval."""
+    """Return a sentence on the key that currently determines how often checkpoints start, if it is not the interval."""
     options, today = race.scenario.checkpoint, race.todays(race.settings)
     pause = ms_text(options.min_pause_ns / 1e6)
     found = []
@@ -99,19 +99,19 @@ def _but_lost(race: CandidateSearch, chosen: Setting) -> str:
 
 
 def condition_of(race: CandidateSearch, chosen: Setting) -> str:
-    """The condition on sinks whose kind is unknown; empty: none.  Some sinks lose records when barriers overtake data."""
+    """Return a condition on sinks of unknown kind, or "".  Some sinks lose records if barriers overtake data."""
     return condition(race.scenario, race.protocols.get(chosen.protocol, race.now))
 
 
 def grade(race: CandidateSearch) -> str:
-    """``use``, ``try`` (watch it, and take it back if it is over its limit) or ``nothing`` fits."""
+    """Return "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
     if race.chosen is None:
         return "nothing"
     return "use" if race.confirmed else "try"
 
 
 def room_text(race: CandidateSearch, setting: Setting) -> str:
-    """``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``; empty: all limits have room."""
+    """Return ``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``, or "" if there is enough room."""
     bounds = {limit.column: limit.at_most for limit in race.limits.of_means()}
     return "; ".join(
         f"{LIMITED[tight.column]} {_close(tight.column, setting, bounds[tight.column])} "
@@ -129,7 +129,7 @@ def _lacking(race: CandidateSearch, setting: Setting, tight: Tight) -> str:
 
 
 def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
-    """The best setting of every other protocol that keeps the limits, and why it is not the choice."""
+    """Return a sentence on the best setting of every other protocol that keeps the limits, and why it is not chosen."""
     fitting = [
         setting
         for setting in race.settings
@@ -153,7 +153,7 @@ def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
 
 
 def _roomier(race: CandidateSearch, chosen: Setting) -> list[Setting]:
-    """Settings with more room than the choice, which has too little: they lose notably more time."""
+    """Return a sentence on settings with more room than the chosen one, which lose notably more time."""
     kept = [
         setting for setting in race.settings if setting.completed and not setting.breaks and race.permits(setting.name)
     ]
@@ -161,7 +161,7 @@ def _roomier(race: CandidateSearch, chosen: Setting) -> list[Setting]:
 
 
 def reason_against(setting: Setting, chosen: Setting) -> str:
-    """Why a setting that keeps the limits is not chosen."""
+    """Return why a setting that keeps the limits is not chosen."""
     more_lost = setting.lost - chosen.lost
     loses = f"loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
     if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack:
@@ -172,7 +172,7 @@ def reason_against(setting: Setting, chosen: Setting) -> str:
 
 
 def _not_known(race: CandidateSearch) -> list[str]:
-    """Limits that are kept as simulated, and broken with the tail of today's history."""
+    """Return a sentence on limits that are kept as simulated, but broken with the tail of the job's history."""
     doubtful = within_limits_except_p99(race.settings, race.bench.backtest, race.limits)
     if not doubtful:
         return []
@@ -184,7 +184,7 @@ def _not_known(race: CandidateSearch) -> list[str]:
 
 
 def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
-    """How many checkpoints a limit on their tail is judged by."""
+    """Return a sentence on the number of checkpoints by which the limit on p99 is judged."""
     if race.limits.checkpoint_ms is None:
         return []
     count = race.seen(chosen.name)
@@ -218,7 +218,7 @@ def _sure(race: CandidateSearch, choice: Choice) -> str:
 
 
 def closest(race: CandidateSearch) -> list[str]:
-    """The setting nearest to the limits, and by how much it breaks them."""
+    """Return sentences on the setting nearest to the limits, and by how much it exceeds them."""
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
@@ -261,7 +261,7 @@ def checkpoint_text(setting: Setting) -> str:
 
 
 def comparison_with_today(race: CandidateSearch) -> TextTable | None:
-    """A table of differences; None: nothing changes, or today's setting takes no checkpoints."""
+    """Return a table of differences to the current setting; None if nothing changes or it has no checkpoints."""
     chosen, now = race.chosen, race.replaced
     if chosen is None or now is None:
         return None
@@ -327,7 +327,7 @@ def _remarks(setting: Setting, race: CandidateSearch) -> Iterator[str]:
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
-    """``p99 6.3 s > 2 s``, and ``recovery not ended (limit 60 s)``."""
+    """Return ``p99 6.3 s > 2 s`` or ``recovery not ended (limit 60 s)`` for each exceeded limit."""
     broken = [
         (limit, float(getattr(setting, limit.column))) for limit in limits.of_means() if limit.column in setting.breaks
     ]
@@ -339,7 +339,7 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
 
 
 def passes_text(setting: Setting, limits: Limits) -> str:
-    """``checkpoints pass 2 s``."""
+    """Return ``checkpoints pass 2 s`` for exceeded limits."""
     if not setting.completed:
         return "no checkpoint completes"
     broken = [limit for limit in limits.of_means() if limit.column in setting.breaks]
@@ -348,7 +348,7 @@ def passes_text(setting: Setting, limits: Limits) -> str:
 
 
 def theory(race: CandidateSearch) -> str:
-    """Optimal intervals by closed formulas, next to the simulated one."""
+    """Return a sentence with optimal intervals by closed formulas, next to the simulated one."""
     cost, mtbf_s = race.cost_s, race.mtbf_s
     if not cost:
         return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
@@ -360,7 +360,7 @@ def theory(race: CandidateSearch) -> str:
 
 
 def failures(race: CandidateSearch, chosen: Setting) -> str:
-    """The advice for rarer and for more frequent failures."""
+    """Return a sentence on the advice for rarer and more frequent failures."""
     advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
     if {other.name for other in advised.values()} == {chosen.name}:
         return "The same is advised for a failure an hour, a day or a month."
@@ -369,10 +369,10 @@ def failures(race: CandidateSearch, chosen: Setting) -> str:
 
 
 def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | None]]:
-    """(seconds between failures, what would be advised): the nearest rates at which the advice changes, more often and more rarely."""
+    """Return (mean time between failures [s], advised setting) for the nearest higher and lower rate with other advice."""
     own = race.chosen
     moved = []
-    for step in range(1, 21):  # up to ten times as often, and as rarely, as assumed
+    for step in range(1, 21):  # up to ten times the assumed rate, and a tenth of it
         for power in (-step, step):
             other = race.advised_at(race.mtbf_s * 10 ** (power / 20))
             if (None if other is None else other.name) != (None if own is None else own.name):
@@ -382,7 +382,7 @@ def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | No
 
 
 def unknown_failures(race: CandidateSearch) -> str:
-    """The question about the rate of failures, and what its answer would change."""
+    """Return the question about the rate of failures, with rates at which the advice would change."""
     question = (
         f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
     )
@@ -417,7 +417,7 @@ def value_text(column: str, value: float, digits: int = 2) -> str:
 
 
 def close_value(column: str, value: float, bound: float) -> str:
-    """A value with as many digits as tell it from the bound that it is held to."""
+    """Return a value with enough digits to differ from its limit."""
     return apart_text(value, bound, lambda number, digits: value_text(column, number, digits))
 
 
@@ -434,7 +434,7 @@ def _bound(limit: Limit) -> str:
 
 
 def _percent(part: float) -> str:
-    """A thousand resamples show nothing closer to all, or to none, than half a per cent."""
+    """Return a share as a percentage; within half a per cent of 0 or 100 % it is written as a bound."""
     if part > 0.99:
         return "> 99 %"
     return "< 1 %" if part < 0.01 else f"{100 * part:.0f} %"

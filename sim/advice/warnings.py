@@ -1,4 +1,4 @@
-"""What advice warns of: output that may be lost, what to watch."""
+"""Warnings of an advice: recovery from the other kind of failure, what to watch after a change, and when to revert it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- The failure that recovery is judged by, and the other one beside it: a lost task manager, and a task that fails in its slot.
+# ---- Recovery from the failure that trials do not judge: a failing task, or a lost TaskManager.
 
 JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task failing"}
-"""Failure -> what recovery is called where there is room for it."""
+"""Failure -> long label of the recovery time."""
 _GIVES_UP = "the restart strategy gives up before there are slots"
 
 
@@ -39,7 +39,7 @@ class FailingTask:
     slots_ms: tuple[float, float] | None
     recovery_ms: float | None = None
     today_ms: float | None = None
-    today_gives_up: bool = False  # today's restart strategy ends before there are slots
+    today_gives_up: bool = False  # the current restart strategy may give up before there are slots
     breaks: bool = False  # it is the milder one
 
     def short(self) -> str:
@@ -79,8 +79,8 @@ class LostTaskManager:
     `added_ms` None: the job may fail for good.
     """
 
-    recovery_ms: float  # from a failing task
-    added_ms: tuple[float, float] | None  # None: the job may fail for good
+    recovery_ms: float  # recovery from a failing task
+    added_ms: tuple[float, float] | None  # (min, max); None: the job may fail permanently
     limit_ms: float
 
     @property
@@ -110,11 +110,11 @@ class LostTaskManager:
 
 
 OtherFailure = FailingTask | LostTaskManager
-"""The failure that is not judged, as the screen mentions it."""
+"""The failure that is not judged."""
 
 
 def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None:
-    """The failure that trials of the advised setting do not judge; None: nothing is known of it, or recovery has no limit."""
+    """Return the recovery from the failure that is not judged; None if it is unknown or recovery has no limit."""
     if race.bench.failure == TASK:
         return lost_task_manager(race.scenario, chosen, race.limits)
     lost = FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name))
@@ -127,49 +127,48 @@ def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
-    """The cost of a lost task manager.  None: recovery has no limit, or ends after no failure that was tried."""
+    """Return the cost of a lost TaskManager; None if recovery has no limit, or no trial recovered."""
     if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
         return None
     overheads = scenario.overheads
     added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
-    # than without records that arrive
+    # factor by which arriving records slow down catching up
     slower = max(setting.recovery_ms / setting.again_ms, 1.0) if setting.again_ms > 0 else 1.0
     added_ms = None if added is None else (added[0] / 1e6 * slower, added[1] / 1e6 * slower)
     return LostTaskManager(setting.recovery_ms, added_ms, limits.recovery_ms)
 
 
-# ---- What to watch after a change, as predicted ranges, and when to take it back.
-#
-# The rule for taking it back allows for the error of the prediction: whatever is observed within the factors is no
-# reason to go back.
+# ---- Predicted ranges to watch after a change, and bounds beyond which it should be reverted. The bounds allow for the error of
+# predictions: a value within the error factor is not a reason to revert.
 
 FACTOR = 1.66
-"""Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/lab/what_ifs.csv).
+"""Error factor of predicted p50 under other barriers, if a history does not give a better one.
 
-A move to RocksDB on a real Flink was off by 1.66 (docs/your-own-job.md).
+All 80 settings in benchmarks/lab/what_ifs.csv are within it.  A move to RocksDB on a real Flink was off by 1.66
+(docs/your-own-job.md).
 """
 FACTOR_LONGEST = 1.9
-"""The same for the longest checkpoints: p90 of 95 % of these settings."""
+"""Error factor of the longest checkpoints: p90 of 95 % of these settings is within it."""
 FACTOR_UNSEEN = 3.6
-"""Within which p50 and p90 were predicted where a job was moved to another backend, or put on a changelog (the same file)."""
+"""Error factor of predicted p50 and p90 after a change of the backend or to a changelog (the same file)."""
 CHECKPOINTS = 10
-"""So many are watched: enough for a median, and for the longest of them, not for a 99 % quantile."""
+"""Number of checkpoints to watch: enough for the median and the longest, not for a p99."""
 MEDIAN_STANDARD_ERRORS = 2 * 1.2533 / math.sqrt(CHECKPOINTS) / 1.2816
-"""Two standard errors of a median of so many, as a multiple of the distance from p50 to p90, for logarithms that are normal."""
+"""Two standard errors of the median, as a multiple of the distance from p50 to p90, if logarithms are normally distributed."""
 SLOWER = 0.05
-"""Throughput below its prediction by this share is no noise: repetitions of one job differ by 1.5 %."""
+"""Relative shortfall of throughput that is above the noise: repetitions of one job differ by 1.5 %."""
 SLOWER_RESCALED = 0.15
-"""The same at another parallelism: recordings came out up to 13 % below their prediction."""
+"""The same at another parallelism: recordings were up to 13 % below their prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The ranges to watch after a change, in ms, bytes and records per second, and the bounds beyond which it is taken back.
+    """Ranges to watch after a change (ms, bytes, records/s), and bounds (`back_*`) beyond which it should be reverted.
 
-    `factor`: within which p50 is predicted.  `back_*`: bounds, rounded to the side on which the error of the prediction is.
+    Bounds are rounded away from the prediction.
     """
 
-    factor: float
+    factor: float  # error factor of p50
     least_ms: float
     most_ms: float
     checkpointed_bytes: float
@@ -177,8 +176,8 @@ class Watch:
     least_per_second: float
     back_p50_ms: float
     back_longest_ms: float | None  # None: no limit on checkpoints
-    is_most: bool  # how often records rewrite state is unknown: fewer bytes are no surprise
-    keeps_up: bool  # throughput is what arrives, and may become less at any time
+    is_most: bool  # bytes are an upper bound, because the rate at which records rewrite state is unknown
+    keeps_up: bool  # the job serves all arrivals, so that throughput may decrease with them
 
     def watched(self) -> str:
         most = "up to " if self.is_most else ""
@@ -228,7 +227,7 @@ def watch(
     p50_ms, p90_ms = chosen.checkpoint_p50_ms, chosen.checkpoint_p90_ms
     spread = max(p90_ms / p50_ms, 1.0) if p50_ms > 0 and math.isfinite(p90_ms) else 1.0
     longest_ms = limits.checkpoint_ms
-    # in logarithms the longest of ten is within twice the distance of p90
+    # on a logarithmic scale, the longest of ten is within twice the distance from p50 to p90
     if longest_ms is not None and math.isfinite(p90_ms):
         longest_ms = _up(max(longest_ms, p50_ms * spread**2 * factor_longest))
     slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
@@ -247,7 +246,7 @@ def watch(
 
 
 def _up(ms: float) -> float:
-    """The next duration that its text does not make shorter."""
+    """Return a duration rounded up to one that its text does not shorten."""
     found = ms
     while math.isfinite(ms) and parse_duration(ms_text(found)) / 1e6 < ms:
         found *= 1.003
@@ -255,6 +254,6 @@ def _up(ms: float) -> float:
 
 
 def _down(rate: float) -> float:
-    """The next rate that has three digits."""
+    """Return a rate rounded to three digits."""
     digit = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
     return math.floor(rate / digit + 1e-9) * digit

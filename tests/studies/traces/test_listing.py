@@ -72,7 +72,7 @@ def test_links_in_a_circle(tmp_path):
 
 
 def test_tables_in_the_folder_that_is_read_are_no_traces(tmp_path):
-    files, _ = listed(tmp_path, "a.csv", "out/rates/trace=a/x.parquet", without=str(tmp_path / "out"))
+    files, _ = listed(tmp_path, "a.csv", "out/rates/trace=a/x.parquet", exclude=str(tmp_path / "out"))
 
     assert {"a"} == set(files)
 
@@ -84,7 +84,7 @@ def test_one_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "message"), [([], "no trace files found"), (["README.md"], r"no trace files found; no traces by")]
+    ("names", "message"), [([], "no trace files found"), (["README.md"], r"no trace files found; skipped, not traces")]
 )
 def test_nothing_to_read(tmp_path, names, message):
     with pytest.raises(TraceFileError, match=message):
