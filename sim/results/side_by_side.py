@@ -187,7 +187,9 @@ class StrategyRow:
     sources: tuple[str, ...] = ()
     unlimited_bytes: int = 0  # `Scenario.unlimited_bytes`
     tolerable: int = 0  # tolerable consecutive failures of checkpoints
-    harmed_sink: str = ""  # a sink that forbids unaligned barriers: ``'table' (Apache Paimon) does not start``; "": none
+    harmed_sink: str = (
+        ""  # a sink that forbids unaligned barriers: ``'table' (Apache Paimon) does not start``; "": none
+    )
 
     @property
     def called(self) -> str:
