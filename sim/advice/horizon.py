@@ -1,4 +1,4 @@
-"""The future of a job: load and state at the horizon."""
+"""Load windows that represent a trace, and the size of growing state at the horizon."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from sim.model.state import State
 
 
-# ---- The load of a job that advice is about, read from a trace: its busiest piece and its usual piece, as two worlds.
+# ---- Load from a trace: its busiest and its median window are two worlds.
 #
-# Trials last minutes, traces last days.  Limits have to hold in the busiest piece; costs are the mean of both.
+# Trials last minutes, traces last days. Limits must hold in the busiest window; costs are the mean of both.
 
 WINDOW_NS = 600 * 10**9
-"""About as long as a trial runs before its failure."""
+"""Length of a window, about as long as a trial runs before its failure."""
 WINDOWS = 1000
-"""The number of pieces of a trace that are compared."""
+"""Number of windows of a trace that are compared."""
 BUSIEST, USUAL = "busiest", "usual"
 
 
@@ -53,7 +53,7 @@ def arriving(
 
 
 def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
-    """(key of the source's rate, its new value)."""
+    """Return (key of the source's rate, its new value)."""
     sources = [vertex.name for vertex in scenario.job.vertices if vertex.source is not None]
     name, equals, rest = text.partition("=")
     if not equals:
@@ -83,7 +83,7 @@ def _key(plain: Mapping[str, Any], name: str) -> str:
 
 
 def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The traces that the scenario itself names."""
+    """Return the traces that the scenario names."""
     sources = {name: body["source"] for name, body in plain["job"].items() if "source" in body}
     found = {
         f"job.{name}.source.{_key(plain, name)}": source.get(_key(plain, name)) for name, source in sources.items()
@@ -92,7 +92,7 @@ def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
-    """The busiest piece and the one in the middle.  A short trace is one world as a whole."""
+    """Return the busiest and the median window as worlds; a short trace is a single world."""
     given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
     lengths = [length_ns(rate, folder) for rate in given.values()]
     if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
@@ -105,46 +105,45 @@ def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 
 def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
-    """Records per second over one piece."""
+    """Return the mean records/s in one window."""
     steps = read_trace(trace.model_copy(update={"from_": start_ns}), folder, until_ns=WINDOW_NS)
     ends = [at for at, _ in steps[1:]] + [WINDOW_NS]
     return sum((rate * (end - at) for (at, rate), end in zip(steps, ends, strict=True)), Fraction()) / WINDOW_NS
 
 
-# ---- State that grows: how large it is at the end of the time that advice is about.  Every trial of a setting is about that state.
+# ---- The size of growing state at the horizon, which all trials use.
 #
-# A trial lasts minutes, or hours if it confirms; advice has to hold at the horizon.  So state has its size at the
-# horizon throughout a trial.  Records rewrite as many of its bytes as they add and rewrite in the job.  Then a short
-# trial and a long one are about the same checkpoints, and so are the rows of a comparison.  How growth goes on is a
-# question of its own:  `sim.advice.optimizer`.
+# A trial lasts minutes to hours, and advice must hold until the horizon. So during a trial, state has its size at the
+# horizon, and records rewrite as many bytes as they add and rewrite in the job. Short and long trials then have the same
+# checkpoints and can be compared. `sim.advice.optimizer` examines other times than the horizon.
 
 AHEAD_NS = 7200 * SECOND
-"""The default horizon: advice holds for so long."""
+"""Default horizon."""
 OBSERVED_NS = 60 * SECOND
-"""A run without checkpoints that shows how many records a vertex serves."""
+"""Length of the run without checkpoints that measures how many records a vertex serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowingState:
-    """The state of one vertex that grows or expires."""
+    """State of one vertex that grows or expires."""
 
     vertex: str
-    now_bytes: int  # at the end of the history, or at the beginning of a scenario without one
-    per_second: float  # bytes of new keys
-    ttl_s: float = inf  # of its keys
-    rewritten_per_second: float = 0.0  # entries
+    now_bytes: int  # current size: at the end of the history, or at the start of a scenario without one
+    per_second: float  # bytes of new keys per second
+    ttl_s: float = inf  # time to live of its keys
+    rewritten_per_second: float = 0.0  # rewritten entries per second
     entry_bytes: int = 1000
-    checked_per_second: float = inf  # bytes that the heap's cleanup looks at; inf: snapshots hold no expired entries
+    checked_per_second: float = inf  # bytes checked by the heap's cleanup; inf: snapshots have no expired entries
     written_per_record: Fraction = Fraction(0)  # bytes: new keys and rewritten ones
-    limit_bytes: float = inf  # what all of its keys take
+    limit_bytes: float = inf  # size if all keys exist
 
     def after(self, seconds: float) -> int:
-        """Bytes that a snapshot holds then.  Keys of now have all ages up to their time to live; new ones come at the rate."""
+        """Return the bytes of a snapshot in so many seconds.  The ages of present keys are uniform up to their time to live."""
         live = self._live_after(seconds)
         return live + self._left_behind(live, seconds)
 
     def change(self, seconds: float) -> Point:
-        """The change of a scenario by which the state has that size throughout, with as many bytes written per record."""
+        """Return the change of a scenario that fixes the state at that size, with the same bytes written per record."""
         entry_bytes = max(
             self.entry_bytes, -(-self.written_per_record.numerator // self.written_per_record.denominator)
         )
@@ -158,20 +157,20 @@ class GrowingState:
         return {key_of(("job", self.vertex, "state", name)): value for name, value in state.items()}
 
     def _live_after(self, seconds: float) -> int:
-        if self.limit_bytes < inf:  # keys stay, and new ones come ever less often
+        if self.limit_bytes < inf:  # keys never expire, and new ones become rarer
             left = max(self.limit_bytes - self.now_bytes, 0)
             return round(self.now_bytes + left * (1 - exp(-self.per_second * seconds / self.limit_bytes)))
         if not self.rewritten_per_second or self.ttl_s == inf:
             left = 1 - min(seconds / self.ttl_s, 1.0)
             return round(self.now_bytes * left + self.per_second * min(seconds, self.ttl_s))
-        # which keys are rewritten decides which ones go
+        # expiry depends on which keys are rewritten
         expiry = Expiry(round(self.ttl_s * SECOND), self.now_bytes, self.entry_bytes)
         return expiry.advance(
             round(self.per_second * seconds), round(self.rewritten_per_second * seconds), round(seconds * SECOND)
         ).live_bytes
 
     def _left_behind(self, live: int, seconds: float) -> int:
-        """Expired entries that the cleanup has not met yet, on average half a round of it: the balance of `sim.storage.state_files`."""
+        """Return the bytes of expired entries not yet removed, on average those of half a cleanup round (`sim.storage.state_files`)."""
         expires = live / self.ttl_s
         if not expires or self.checked_per_second == inf:
             return 0
@@ -181,19 +180,19 @@ class GrowingState:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """The time for which advice has to hold, and the state that grows until then."""
+    """The time for which advice must hold, and the state that grows until then."""
 
     ahead_ns: int = AHEAD_NS
     states: tuple[GrowingState, ...] = ()
 
     def change(self, seconds: float | None = None) -> Point:
-        """The change of a scenario by which its state stays as large as it is at the horizon, or so many seconds from now."""
+        """Return the change of a scenario that fixes its state at the size at the horizon, or in `ahead_s` seconds."""
         ahead_s = self.ahead_ns / SECOND if seconds is None else seconds
         return {key: value for state in self.states for key, value in state.change(ahead_s).items()}
 
 
 def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: int) -> Horizon:
-    """`scenarios`: the job in all worlds that are tried.  Their mean rate of records counts."""
+    """Return the horizon with the job's growing state.  `scenarios`: the job in all worlds, whose rates are averaged."""
     turning = [
         (vertex.name, vertex.state)
         for vertex in scenarios[0].job.vertices
@@ -235,7 +234,7 @@ def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
 
 
 def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
-    """Records per second that each vertex serves, and each source emits, without checkpoints and faults."""
+    """Return the records/s that each vertex serves, and each source emits, without checkpoints and faults."""
     from sim.runtime.simulate import simulate
 
     bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=observed_ns, warmup_ns=0)))

@@ -1,4 +1,4 @@
-"""The job that advice is about, and the sweep file that answers the rest."""
+"""Preparation of the job for trials, and the sweep file that repeats them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from sim.model.schema.text import Reading, ScenarioError, compose, read_text
 from sim.model.units import format_duration, format_size
 from sim.studies.sweeps.design import Point
 
-# ---- The job that advice is about, made ready for trials.  Actions, faults and the end of bounded sources are taken out: they are no
-# settings.
-#
-# The option `--load` replaces what the sources emit.
+# ---- The job for trials: without actions, faults and the end of bounded sources, which are not part of a setting. The option
+# `--load` replaces the rates of sources.
 
 UNBOUNDED_RECORDS = 10**12
-"""Records of a source that does not end."""
+"""Number of records of an unbounded source."""
 
 
 def job_file(source: Path, text: str | None, folder: Path) -> Path:
-    """The scenario file: the given one, or an imported one, which is kept in the folder of the results."""
+    """Return the given scenario file, or store the imported scenario (`text`) in the results folder."""
     if text is None:
         return source
     write_scenario_and_history(text, folder / "job.yaml")
@@ -63,7 +61,7 @@ def prepared(
     plain = _plain(file, overrides)
     unasked = _unasked_updates(scenario, plain)
     split = (override.partition("=") for override in overrides)
-    given = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # the sweep file repeats them
+    given = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # for the sweep file
     common = {**unasked, **given, **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
     bench = Bench(
@@ -78,7 +76,7 @@ def prepared(
 
 
 def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
-    """The document of the file with the overrides in it."""
+    """Return the document of the file with the overrides applied."""
     reading = Reading(str(file))
     plain: Mapping[str, Any] = apply(compose(read_text(file), reading), overrides, reading)
     return plain
@@ -93,7 +91,9 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     point: Point = {}
     for vertex in scenario.job.vertices:
         state = vertex.state
-        written = plain["job"].get(vertex.name, {}).get("state")  # committers and compactors stand in no file
+        written = (
+            plain["job"].get(vertex.name, {}).get("state")
+        )  # generated committers and compactors are not in the file
         if (
             state is not None
             and state.ttl is None
@@ -107,7 +107,7 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
     if scenario.run.cold_start_ns:
-        point["run.cold-start"] = "0 s"  # a setting is for a job that runs on
+        point["run.cold-start"] = "0 s"  # settings are compared on a warm job
     for vertex in scenario.job.vertices:
         if vertex.source is not None and vertex.source.total is not None:
             is_total = "records" in plain["job"][vertex.name]["source"]
@@ -120,11 +120,11 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     return point
 
 
-# ---- The trials of an advice as a sweep file, for users to inspect and repeat: ``ckptsim sweep sweep.yaml``.
+# ---- The trials as a sweep file, which users can inspect and run: ``ckptsim sweep sweep.yaml``.
 
 
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
-    """Write the file.  `trials`: the replications of each; `assumed`: present values of further keys that trials vary."""
+    """Write the file.  `trials`: {trial: replications}.  `assumed`: present values of further keys that trials vary."""
     rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
     scenario, plain = bench.load(bench.common), compose(read_text(bench.file), Reading(str(bench.file)))
     now = {**_todays(scenario), **assumed}
@@ -144,7 +144,7 @@ def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: 
 
 
 def _present(key: str, scenario: Scenario, plain: Any) -> Any:
-    """The value of a key in the document of the job, or its default."""
+    """Return the value of a key in the document of the job, or its default."""
     path = path_of(key)
     for step in path:
         plain = plain.get(step) if isinstance(plain, Mapping) else None
@@ -155,7 +155,7 @@ def _present(key: str, scenario: Scenario, plain: Any) -> Any:
 
 
 def _todays(scenario: Scenario) -> dict[str, Any]:
-    """The present values of the keys that a trial may leave unchanged."""
+    """Return the present values of keys that some trials leave unchanged."""
     options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
     values = option_values(scenario, without_effect=True)
     present = {own.key: own.written(own.value) for own in values if own.option.record.is_value}

@@ -19,34 +19,34 @@ from sim.results.formats import bytes_text
 
 _MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
-"""Keys of `checkpoint` that are settings: advice chooses them."""
+"""Keys of `checkpoint` that advice chooses, and does not ask for."""
 _ZERO = re.compile(r"0+(?:\.0+)?(?![.\d])")
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An input that the scenario marks UNKNOWN.  `path` is its place in the scenario, `assumed` the value there."""
+    """An input that the scenario marks UNKNOWN.  `path`: its place in the scenario.  `assumed`: its value there."""
 
     path: DocumentPath
     assumed: Any
     question: str
-    known: str = ""  # of the value: ``at least the 1,186/s that it emits.``
+    known: str = ""  # what is known of the value, e.g. ``at least the 1,186/s that it emits.``
 
     @property
     def key(self) -> str:
-        """The key of an override."""
+        """Return the key for an override."""
         return key_of(self.path)
 
     @property
     def name(self) -> str:
-        """The input in plain text: ``sink: state size``."""
+        """Return a description of the input, e.g. ``sink: state size``."""
         if self.vertex:
             return f"{self.vertex}: {' '.join(str(step) for step in self.path[2:])}"
         return " ".join(map(str, self.path))
 
     @property
     def vertex(self) -> str:
-        """The vertex that has the input; empty: none."""
+        """Return the vertex that has the input, or ""."""
         return str(self.path[1]) if self.path[0] == "job" else ""
 
     @property
@@ -55,7 +55,7 @@ class Unknown:
 
 
 def unknowns(text: str) -> list[Unknown]:
-    """All marks of a scenario file, in its order.  A mark is a comment at the end of the value's line, or on lines above it."""
+    """Return all UNKNOWN marks of a scenario file, in order: comments at the end of a value's line, or above it."""
     reading = Reading("scenario")
     plain = compose(text, reading)
     places: dict[int, DocumentPath] = {}
@@ -80,12 +80,12 @@ def unknowns(text: str) -> list[Unknown]:
 
 
 def marked_unknowns(bench: Bench) -> list[Unknown]:
-    """The unknowns that the scenario marks, without those that an override has answered."""
+    """Return the inputs marked UNKNOWN, without those that are overridden."""
     return [unknown for unknown in unknowns(bench.file.read_text(encoding="utf-8")) if unknown.key not in bench.common]
 
 
 def assumed_text(marked: Sequence[Unknown]) -> str:
-    """``UNKNOWN, assumed: sink: state size 0 B, ...``: what the answer rests on, a zero first; empty: nothing is marked."""
+    """Return ``UNKNOWN, assumed: sink: state size 0 B, ...``, zeros first, or "" if nothing is marked."""
     resting = sorted(
         (unknown for unknown in marked if not unknown.is_setting), key=lambda own: not _ZERO.match(str(own.assumed))
     )
@@ -93,7 +93,7 @@ def assumed_text(marked: Sequence[Unknown]) -> str:
 
 
 def questions(race: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:
-    """A question for each value that is not known, with what is assumed.  `mtbf_ms` None: the rate of failures is not known."""
+    """Return a question for each unknown value, with the assumed one.  `mtbf_ms`: None if the rate of failures is unknown."""
     if mtbf_ms is None:
         yield texts.unknown_failures(race)
     for key in race.unasked_updates(race.runs):

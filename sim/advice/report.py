@@ -1,4 +1,4 @@
-"""The full report of an advice: choice, comparison with today, questions, configuration; as text and as JSON."""
+"""The full report of an advice, as texts, tables and JSON."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ ASSUMED_MTBF_MS = 86_400_000.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of an advice: verdict, texts and tables, JSON."""
+    """The report of an advice."""
 
     chosen: Setting | None
-    advised: Candidate | None  # the change that sets it
-    parts: Sequence[str | TextTable]  # text and tables, in this order
-    data: dict[str, Any]  # the same as JSON
+    advised: Candidate | None  # the chosen setting, as a change of the scenario
+    parts: Sequence[str | TextTable]  # verdict, texts and tables, in order
+    data: dict[str, Any]  # for JSON
 
     def plain(self) -> dict[str, Any]:
-        """JSON-ready data; NaN and infinity become null."""
+        """Return `data` with None for NaN and infinity."""
         found: dict[str, Any] = json_ready(self.data)
         return found
 
@@ -58,7 +58,7 @@ def report(
     affords: Affords = any_amount,
     lack: Lack = over_budget,
 ) -> Report:
-    """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
+    """Run the search and describe its result.  `mtbf_ms`: mean time between failures; None: unknown."""
     levers = Levers()
     seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
     seen_ms = None if seen is None else seen.mtbf_ms
@@ -76,7 +76,9 @@ def report(
     first, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
     line_count = lines_below(first)
     given_answer = answer(race, levers, chosen, line_count, enough, assumed_text(marked))
-    cut = enough if len(given_answer.screen.splitlines()) >= line_count else []  # the screen may hold not all of it
+    cut = (
+        enough if len(given_answer.screen.splitlines()) >= line_count else []
+    )  # the overview may not have room for all of it
     parts: list[str | TextTable | None] = [
         first,
         given_answer.screen,
@@ -116,7 +118,7 @@ def report(
 
 
 def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
-    """The report on a job whose history contradicts its simulation: nothing is tried, and nothing advised.  `reasons`: what to do first."""
+    """Return the report on a job whose history contradicts its simulation: nothing is tried.  `reasons`: what to do first."""
     first = f"No advice: {missed_failures(bench.backtest)}."
     data = {
         "advised": None,
@@ -157,7 +159,7 @@ def _remarks(race: CandidateSearch) -> list[str | TextTable | None]:
 
 
 def _configuration(race: CandidateSearch, chosen: Setting, changes: Sequence[Change]) -> str:
-    """The configuration to paste, with a timeout that leaves room."""
+    """Return the Flink configuration of the advised setting, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
     others = [

@@ -22,7 +22,7 @@ from sim.model.schema.text import DocumentPath, Reading, compose, read_text
 from sim.studies.sweeps.design import ParsedQuantity, Point, QuantityError
 
 MAX_SPEEDUP = 64.0
-"""The largest factor that is tried."""
+"""Largest factor that is tried."""
 BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic", "requests")
@@ -31,11 +31,11 @@ _OPERATORS = ("service",)
 
 @dataclass(frozen=True, slots=True)
 class NeededChange:
-    """A change with which the nearest setting would keep the limits, or the changes that would not suffice."""
+    """A change with which the nearest setting would keep the limits, or changes that would not be enough."""
 
     sentence: str
-    factors: tuple[float, ...]  # those that it names
-    rates: tuple[float, float] | None = None  # bytes per second: as it is, and as it would be
+    factors: tuple[float, ...]  # factors that the text names
+    rates: tuple[float, float] | None = None  # (current, required) bytes per second
 
 
 def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededChange]:
@@ -79,13 +79,13 @@ def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededC
 
 
 _Parts = dict[str, dict[str, ParsedQuantity]]
-"""What it is -> key of an override -> its value."""
+"""Description of a part -> {key: value} of the override that changes it."""
 
 
 def _at_most(
     race: CandidateSearch, parts: Mapping[str, dict[str, ParsedQuantity]]
 ) -> tuple[_Parts, list[str], dict[str, str]]:
-    """(parts that are enough at the largest factor, those that are not, those that did not run with the reason)."""
+    """Return (parts that are enough at the largest factor, parts that are not, parts that did not run with the reason)."""
     enough: _Parts = {}
     short, unknown = [], {}
     for what, found in parts.items():
@@ -100,7 +100,7 @@ def _at_most(
 
 
 def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, ParsedQuantity]]:
-    """(key of an override, value) of every quantity below `path` that stands under one of `keys`."""
+    """Yield (key, value) of every quantity below `path` whose key is one of `keys`."""
     if not isinstance(plain, Mapping):
         return
     for name, value in plain.items():
@@ -128,7 +128,7 @@ def _keeps(race: CandidateSearch, point: Point) -> bool:
 
 
 def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity]) -> NeededChange:
-    """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
+    """Find the smallest factor that is enough, e.g. ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``."""
     short, enough = 1.0, MAX_SPEEDUP
     try:
         for _ in range(BISECTION_STEPS):
@@ -144,7 +144,7 @@ def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuanti
 
 
 def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
-    """`` (360 MB/s instead of 253 MB/s)``: for the first rate among the quantities; and both as numbers."""
+    """Return `` (360 MB/s instead of 253 MB/s)`` for the first rate among the quantities, and both rates."""
     for key, quantity in found.items():
         if quantity.kind == "byte rate" and key.endswith(".bandwidth"):
             faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
@@ -156,7 +156,7 @@ def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tup
 
 
 def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededChange]]:
-    """More subtasks of the vertex that is full: (what is enough, what is not)."""
+    """Try more subtasks of the fully busy vertex.  Return (changes that are enough, changes that are not)."""
     situation = situation_of(race, race.nearest.name)
     tried: list[NeededChange] = []
     for factor in SUBTASKS if situation.full else ():
@@ -175,7 +175,7 @@ def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededCha
 
 
 def _faster(found: Mapping[str, ParsedQuantity], factor: float) -> Point:
-    """Rates grow, times shrink."""
+    """Return the value scaled to be faster: rates are multiplied, times divided."""
     exact = Fraction(factor).limit_denominator(1000)
     point: Point = {}
     for key, quantity in found.items():

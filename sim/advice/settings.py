@@ -25,38 +25,38 @@ if TYPE_CHECKING:
 INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
 NICE_NS = tuple(seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
 TIMEOUT_NS = 600 * SECOND
-"""execution.checkpointing.timeout unless the job sets it: no trial has a shorter one."""
+"""Flink's default of execution.checkpointing.timeout; trials have no shorter one."""
 
 _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
 PAUSE = "checkpoint.min-pause"
 BINDING = (PAUSE, "checkpoint.max-concurrent", "checkpoint.interval-during-backlog")
-"""Keys that change with a candidate under which its interval or its barriers would have no effect; the timeout is kept where it can be."""
+"""Keys that are changed with a candidate if their values would make its interval or barriers ineffective."""
 PAUSES_PER_INTERVAL = 2
-"""A min-pause that would bind an interval becomes this fraction of it: the rest is left for the checkpoint."""
+"""A min-pause that would extend the interval is reduced to this fraction of it; the rest is for the checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A way of barriers with its options, as a change of the scenario."""
+    """A barrier mode with its options, as a change of the scenario."""
 
     name: str
     point: Point = field(hash=False)
     aligned: bool = True  # the barrier never overtakes data
-    is_configuration: bool = True  # False: it needs another version of Flink or of the job
+    is_configuration: bool = True  # False: needs another version of Flink or of the job
 
     @property
     def barriers(self) -> str:
-        """The way of barriers, without further options."""
+        """Return the barrier mode without further options."""
         return self.name.partition(", ")[0]
 
 
 def protocols() -> tuple[Protocol, ...]:
-    """Every way of barriers that advice tries."""
+    """Return all barrier modes that advice tries."""
     return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
 
 
 def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
-    """Vertex without readers -> its sink: as the job says, or as its name tells; None: unknown."""
+    """Return {vertex without readers: kind of sink}, by its connector or its name; None: unknown."""
     vertices = [vertex for vertex in scenario.job.vertices if not vertex.committer_of]
     read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
     last = [vertex for vertex in vertices if vertex.name not in read]
@@ -65,7 +65,7 @@ def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
 
 
 def dangers(scenario: Scenario) -> list[str]:
-    """What sinks of the job do if barriers overtake data, as they may in this scenario: a sentence per sink that this harms."""
+    """Return a sentence per sink that loses records or fails under unaligned barriers, if this scenario has them."""
     if not scenario.checkpoint.barriers.record.overtakes:
         return []
     return [
@@ -77,7 +77,7 @@ def dangers(scenario: Scenario) -> list[str]:
 
 
 def allowed(scenario: Scenario) -> tuple[Protocol, ...]:
-    """Every way of barriers that the sinks of the job allow."""
+    """Return all barrier modes that the sinks of the job allow."""
     forbidden = any(kind is not None and kind.verdict for kind in sinks_of(scenario).values())
     return tuple(protocol for protocol in protocols() if protocol.aligned or not forbidden)
 
@@ -94,7 +94,7 @@ def _advised(kind: BarrierKind, debloat: str) -> Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A setting to try.  `point` is the change against today's."""
+    """A setting to try.  `point`: the changes from the current setting."""
 
     interval: str
     protocol: str
@@ -106,7 +106,7 @@ class Candidate:
 
 
 def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
-    """Today's setting: the interval [ns] (None: no checkpoints) and the protocol."""
+    """Return the current interval [ns] (None: no checkpoints) and protocol."""
     barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
     name = f"{barriers}, debloating" if debloat else str(barriers)
     known = [protocol for protocol in protocols() if protocol.name == name]
@@ -115,11 +115,11 @@ def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
 
 
 def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: float | None) -> list[int]:
-    """The intervals to try [ns], ascending: a grid, today's, and those that the limits allow."""
+    """Return the intervals to try [ns], ascending: a grid with the current one, up to those that the limits allow."""
     today_ns, _ = todays_setting(scenario)
     found = {*INTERVALS_NS, *([today_ns] if today_ns else [])}
     for bound_ms in (recovery_ms, visible_ms):
-        # a whole interval is lost, or waited for, at worst: half the limit leaves room for all else
+        # at worst a whole interval of work is lost or waited for; half the limit leaves time for everything else
         if bound_ms is not None:
             fitting = [interval_ns for interval_ns in NICE_NS if interval_ns <= bound_ms * 1e6 / 2]
             found |= {fitting[-1]} if fitting else set()
@@ -127,7 +127,7 @@ def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: floa
 
 
 def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candidate:
-    """A setting as a change of today's setting; today's own changes nothing."""
+    """Return a setting with its changes from the current one; the current setting has none."""
     today_ns, todays = todays_setting(scenario)
     if (interval_ns, protocol.name) == (today_ns, todays.name):
         return Candidate(format_duration(interval_ns), protocol.name, {})
@@ -135,7 +135,7 @@ def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candi
     network = scenario.cluster.network
     for key, value in protocol.point.items():
         if key == _DEBLOAT and (value == "on") == (network.debloat is not None):
-            continue  # as it is, with the user's own target
+            continue  # unchanged, with the user's own target
         if key != _BARRIERS or protocol.barriers != todays.barriers:
             change[key] = value
     change = _binding_keys(scenario.checkpoint, interval_ns, aligned=protocol.aligned) | change
@@ -143,7 +143,7 @@ def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candi
 
 
 def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) -> Point:
-    """The keys that would keep an interval, or barriers, from having their effect, with values under which they have it."""
+    """Return changes of keys whose values would make the interval or the barriers ineffective."""
     change: Point = {}
     is_shorter = today.interval_ns is None or interval_ns < today.interval_ns
     if today.min_pause_ns >= interval_ns or (is_shorter and today.min_pause_ns * PAUSES_PER_INTERVAL > interval_ns):
@@ -159,7 +159,7 @@ def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) 
 
 
 def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
-    """Today's barriers and interval with the keys that bind them changed; None: none does."""
+    """Return the current setting with binding keys changed, or None if no key binds."""
     today = scenario.checkpoint
     keys = {} if today.interval_ns is None else _binding_keys(today, today.interval_ns, aligned=now.aligned)
     changed = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in keys.items()]
@@ -167,7 +167,7 @@ def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
 
 
 def writes_changes(scenario: Scenario, vertex: str) -> bool:
-    """Whether checkpoints write what has changed of a state, and not all of it."""
+    """Return True if checkpoints write only changes of a state."""
     state = scenario.job.vertex(vertex).state
     return state is not None and (
         state.changelog is not None or (scenario.checkpoint.state.incremental and state.kind.keeps_files)
@@ -180,13 +180,13 @@ def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -
     It is the interval, unless the pause is longer, or the checkpoints that may be under way at a time take longer.
     """
     least_ns = effective_interval_ns(options.interval_ns or 0, options.min_pause_ns)
-    if options.max_concurrent == 1 or options.min_pause_ns:  # with a pause Flink runs one at a time
+    if options.max_concurrent == 1 or options.min_pause_ns:  # with a min-pause, Flink runs one checkpoint at a time
         return max(least_ns, duration_ns + options.min_pause_ns)
     return max(least_ns, duration_ns / options.max_concurrent)
 
 
 def behind_the_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:
-    """`base` with operators that write their files behind the barrier (FLINK-37375); None: none works before it."""
+    """Return `base` with files written after the barrier (FLINK-37375), or None if no operator writes before it."""
     works = any(vertex.flush is not None or vertex.snapshot.pre_barrier_ns > 0 for vertex in scenario.job.vertices)
     if not works or scenario.checkpoint.operator_io != "pre-barrier":
         return None

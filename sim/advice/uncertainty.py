@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from sim.model.quantities import Level
 
 MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
-"""Checkpoints that a 99 % quantile takes."""
+"""Minimum number of checkpoints for a p99."""
 RECOVERY = 0.2
-"""Published recoveries are predicted within this share (docs/truth.md: 3 to 19 % by interval)."""
+"""Relative error of predicted recoveries on published measurements (docs/truth.md: 3 to 19 % by interval)."""
 MIN_AGREEMENT = 0.1
-"""A simulation that agrees less with its history than this is taken to agree so much: no limit has room for it."""
+"""Lower bound of the agreement with the history that is used for margins; with less, no limit would have room."""
 _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
-"""What advice rests on."""
+"""Quantities of the backtest on which advice is based."""
 _DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", "longest_ms", "checkpoint_p90_ms"))
 
 
@@ -56,12 +56,12 @@ def corrected(
 
 
 def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
-    """Raise all durations alike, up to this mean."""
+    """Raise all durations by the same factor, up to this mean."""
     table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
 
 
 def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
-    """The choice, no surer than the simulation agrees with the history."""
+    """Return the choice with its certainty capped by the agreement of the simulation with the history."""
     cap = min((share for share, _ in agreements(backtest, limits)), default=1.0)
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
 
@@ -94,7 +94,7 @@ def margins(
 
 
 def agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
-    """(the smaller value as a share of the larger one, what it is) of everything advice rests on that is off."""
+    """Return (smaller value / larger value, description) for each quantity that deviates from the history."""
     if backtest is None:
         return
     for quantity, level in _LEVELS:
@@ -106,12 +106,12 @@ def agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[floa
 
 
 def doubts(backtest: Backtest | None, limits: Limits) -> str:
-    """``end-to-end p90 -54 %``: what caps the confidence; empty: nothing does."""
+    """Return the deviation that caps the certainty, e.g. ``end-to-end p90 -54 %``, or ""."""
     return ", ".join(text for _, text in agreements(backtest, limits))
 
 
 def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:
-    """What the history shows of the limit on checkpoints, and what was made of it."""
+    """Return sentences on what the history shows about the limit on checkpoints, and how it was used."""
     if backtest is None or limits.checkpoint_ms is None or not backtest.checkpoints:
         return []
     found = [_history(backtest, limits.checkpoint_ms)]
@@ -140,7 +140,7 @@ def _history(backtest: Backtest, limit_ms: float) -> str:
 
 
 def within_limits_except_p99(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
-    """Settings that keep the limit on checkpoints as simulated, and break it with today's tail."""
+    """Return the settings that keep the limit on checkpoints as simulated, but not with the tail of the history."""
     if backtest is None or limits.checkpoint_ms is None or backtest.tail <= 1:
         return []
     return [

@@ -31,14 +31,13 @@ _GIVES_UP = "the restart strategy gives up before there are slots"
 
 @dataclass(frozen=True, slots=True)
 class FailingTask:
-    """The failing task beside a lost task manager that is judged: its recovery [ms], and how long the lost one leaves tasks without slots.
+    """Recovery from a failing task, if a lost TaskManager is judged."""
 
-    None: it did not run, and today's setting is the advised one or none; `slots_ms` None: the job may fail for good.
-    """
-
-    slots_ms: tuple[float, float] | None
-    recovery_ms: float | None = None
-    today_ms: float | None = None
+    slots_ms: (
+        tuple[float, float] | None
+    )  # (min, max) time without slots of the lost TaskManager; None: the job may fail
+    recovery_ms: float | None = None  # recovery from a failing task; None: not run
+    today_ms: float | None = None  # the same under the current setting; None: not run, or nothing changes
     today_gives_up: bool = False  # the current restart strategy may give up before there are slots
     breaks: bool = False  # it is the milder one
 
