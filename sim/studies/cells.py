@@ -1,4 +1,4 @@
-"""A cell: one run of one scenario, and its row."""
+"""The row of a cell (a single run): its columns, and running the cell."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
 
 
-# ---- The columns of a sweep's rows: their types, their meaning, which way is worse, and when a value is a bound or was never there.
-#
-# Types are fixed, so any part of a sweep can be read with any other.
+# ---- Columns of rows, with fixed types, so that all files of a sweep can be read together.
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
@@ -67,24 +65,24 @@ _PROVENANCE = _named(
 OUTCOME, PROVENANCE = (
     {name: _ARROW[column.type] for name, column in columns.items()} for columns in (_OUTCOME, _PROVENANCE)
 )
-"""Columns of an outcome, which are the same bytes wherever the cell ran, and of the place and time of a run."""
+"""Columns of an outcome, which do not depend on where the cell ran; and columns on place and time of the run."""
 COLUMNS = {name: column for name, column in (_OUTCOME | {CHANGE.name: CHANGE}).items() if column.type is not str}
-"""The columns of numbers, which have means."""
+"""Numeric columns, of which means can be computed."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """A table with these columns; null where a row lacks a value."""
+    """Return a table with these columns; null for missing values."""
     return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))
 
 
-# ---- All result tables and their columns, as texts: of a run, and of a sweep.
+# ---- Description of all result tables, for `ckptsim schema --results`.
 
 SWEPT = ("results", "runs")
-"""The tables of a sweep."""
+"""Tables of a sweep."""
 
 
 def described() -> dict[str, list[tuple[str, str, str]]]:
-    """Table -> (column, unit, meaning) of its columns."""
+    """Return {table: [(column, unit, meaning), ...]}."""
     swept = {"results": (_OUTCOME | {CHANGE.name: CHANGE}).values(), "runs": _PROVENANCE.values()}
     of_sweeps = {
         name: [(column.name, column.unit, column.description) for column in columns] for name, columns in swept.items()
@@ -94,7 +92,7 @@ def described() -> dict[str, list[tuple[str, str, str]]]:
     } | of_sweeps
 
 
-# ---- A cell -> a row: simulate, summarise, drop the tables.  An error becomes a row too, so that a sweep goes on.
+# ---- Running a cell: simulate, summarize, and discard the tables. An error becomes a row too, so that a sweep continues.
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -115,35 +113,35 @@ _READ = {
     "path": ("id", "part", "vertex", "duration", "acknowledged"),
     "files": (),
 }
-"""What a row is made of, of the tables that grow with a run: a cell of a day keeps nothing else."""
+"""Columns of growing tables that a row needs; other columns are not stored, to save memory."""
 
 _DELAYS = ("lag_s", "delay_mean_s", "delay_p99_s")
-"""Columns that are bounds where the job died: they show what was seen while it lived."""
+"""Columns that are lower bounds if the job failed."""
 
 Row = dict[str, Any]
 """Columns: `sim.studies.cells`."""
 
 
 def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
-    """The result of a cell with all its tables, or why there is none."""
+    """Run a cell.  Return its result with all tables, or the error as a text."""
     from sim.runtime.simulate import simulate
 
     try:
         return simulate(cell.scenario, engine=engine, progress=progress, check=check)
-    except Exception as error:  # noqa: BLE001 - any error: the other cells still run
+    except Exception as error:  # noqa: BLE001 - other cells must run after any error
         return _reason(error)
 
 
 def outcome(
     cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True
 ) -> Row:
-    """The row of a cell; without wall times, so that all runners give the same bytes."""
+    """Run a cell and return its row, without wall-clock times, so that it does not depend on the machine."""
     try:
         from sim.runtime.simulate import simulate
 
         result = simulate(cell.scenario, engine=engine, progress=progress, check=check, only=_READ)
         return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
-    except Exception as error:  # noqa: BLE001 - any error: the other cells still run
+    except Exception as error:  # noqa: BLE001 - other cells must run after any error
         return {"cell": cell.id, "status": "error", "error": _reason(error)}
 
 
@@ -155,7 +153,7 @@ def timed(
     check: bool = True,
     attempt: int = 0,
 ) -> Row:
-    """An outcome with its host, time and attempt."""
+    """Run a cell and return its row with host, times and attempt."""
     cpu_s, wall_s = time.process_time(), time.monotonic()
     row = outcome(cell, engine, progress, check=check)
     return row | {
@@ -167,7 +165,7 @@ def timed(
 
 
 def died(cell: Cell) -> Row:
-    """The row of a cell that kills its worker, even alone."""
+    """Return the row of a cell that killed its worker, even when it ran alone."""
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
@@ -227,14 +225,14 @@ def _columns(result: Result, check: bool) -> Row:
 
 
 def _never_emitted_s(result: Result) -> float:
-    """How long the first record that a dead job did not emit is due when the run was to end; 0: its sources have no rate."""
+    """Return the lag [s] at the planned end of the run of a failed job; 0 if its sources have no rate."""
     scenario = result.scenario
     has_rate = any(vertex.source is not None and vertex.source.rates for vertex in scenario.job.vertices)
     return (scenario.run.duration_ns - result.ended_ns) / 1e9 if has_rate else 0.0
 
 
 def _reason(error: Exception) -> str:
-    """Why a cell has no result, with the innermost line of our code and the simulated time: a bug report needs both."""
+    """Return the error of a cell with the innermost line of ckptsim and the simulated time, for bug reports."""
     frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
     place = (
         f"{Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else "unknown place"

@@ -1,4 +1,4 @@
-"""Compares barrier modes: runs cells, writes files."""
+"""Running the cells of a comparison, and writing its files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- The files of a comparison: beside each run's tables the rows, the sentence, the picture and the scenario as it was written.
+# ---- Files of a comparison, next to the folders of its runs: rows, verdict, picture, and the scenario.
 
 
 def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any], *, picture: bool = False) -> None:
@@ -61,7 +61,7 @@ def _draw(comparison: Comparison, folder: Path) -> None:
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:
-    """JSON-ready; JSON knows no NaN: null."""
+    """Return the comparison for JSON, with None for NaN."""
     rows = comparison.table.to_dict("records") if comparison.strategies else []
     return {
         "name": comparison.name,
@@ -99,19 +99,19 @@ def plain(comparison: Comparison) -> dict[str, Any]:
 
 
 def _storage_use(comparison: Comparison) -> dict[str, Any]:
-    """By label of the strategy, of those that are kept in an object store: what it is asked for, and the cost of a month."""
+    """Return requests to the object store and cost per month, by label of the strategy, for those that use one."""
     known = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
     return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in known.items()}
 
 
 def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """The rows of the table, with the replication that they are of."""
+    """Return the rows of a table with the number of their replication."""
     for replication, result in enumerate(results):
         for row in result.tables["recoveries"].to_dict("records"):
             yield {"replication": replication, **json_ready(row)}
 
 
-# ---- A study run side by side: every combination and, for its cost, the same job without checkpoints.
+# ---- Running a study: every combination, and its baseline without checkpoints.
 
 
 def compare(
@@ -145,14 +145,14 @@ def compare_cells(
     watch: Watch,
     check: bool,
 ) -> Comparison:
-    """Run the cells of a study, baselines among them."""
+    """Run the cells of a study, including baselines."""
     runs, names, ended = distinct(planned), folder_names(planned), {}
     warm(engine)
     outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs, watch=watch)
-    with closing(outcomes):  # no worker goes on when this ends
+    with closing(outcomes):  # stops all workers at the end of the block
         for i, outcome in outcomes:
             ended[runs[i].id] = outcome
-            # here and not in the worker, which Ctrl-C may end at any point
+            # written here and not in the worker, which Ctrl-C may end at any point
             if folder is not None and isinstance(outcome, Result):
                 outcome.write(folder / names[runs[i].id])
     return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
@@ -191,7 +191,7 @@ def _asked_for(bare: list[Result]) -> list[Result]:
 
 
 def folder_names(planned: Sequence[Cell]) -> dict[str, str]:
-    """Cell -> a readable folder name; cells that would share one get part of their id."""
+    """Return {cell id: readable folder name}; part of the id is appended to names that are not unique."""
     plain = {
         cell.id: slug(label(cell.scenario) + (f" r{cell.replication}" if cell.replication else "")) for cell in planned
     }

@@ -1,4 +1,4 @@
-"""Differences of two scenarios."""
+"""Differences between the inputs of two scenarios."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sim.model.units import format_duration
 from sim.runtime.manifest import content
 from sim.studies.sides import Side, put, scenario_of
 
-# ---- The vertices of two jobs: which are the same under another name, and a job under the names of the other.
+# ---- Renamed vertices.
 
 
 def renames(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Name before -> name after, of vertices that read the same vertices and are the only ones to do so.
+    """Return {old name: new name} of vertices that are the only ones to read the same upstream vertices in both jobs.
 
-    A job is read from its sources on: a vertex behind a renamed one is found by the new name.
+    Vertices are matched from the sources downstream, so that those after a renamed vertex are found too.
     """
     found: dict[str, str] = {}
     while pair := next(_pairs(before, after, found), None):
@@ -44,14 +44,14 @@ def _pairs(before: Mapping[str, Any], after: Mapping[str, Any], known: Mapping[s
 
 
 def _reads(vertex: Any, names: Mapping[str, str]) -> frozenset[str]:
-    """The vertices that one reads; of a source nothing."""
+    """Return the names of upstream vertices; none for a source."""
     read = vertex.get("input") if isinstance(vertex, Mapping) else None
     given = [read] if isinstance(read, str) else list(read) if isinstance(read, (Mapping, list)) else []
     return frozenset(names.get(str(name), str(name)) for name in given)
 
 
 def renamed(node: Any, names: Mapping[str, str]) -> Any:
-    """A document with other names of vertices, as keys, as values, and before ``[subtask]``."""
+    """Return a document with renamed vertices: as keys, as values, and before ``[subtask]``."""
     if isinstance(node, Mapping):
         return Plain({_renamed(key, names): renamed(value, names) for key, value in node.items()})
     if isinstance(node, list):
@@ -64,25 +64,23 @@ def _renamed(text: Any, names: Mapping[str, str]) -> Any:
     return f"{names[name]}{rest}" if name in names else text
 
 
-# ---- The inputs of two scenarios, option by option.
-#
-# A value that is written otherwise and means the same is no difference: a change counts if A runs otherwise with it, or
-# B without it.
+# ---- Differing inputs, option by option. Different spellings of equal values do not count: a change counts if it changes the
+# scenario A, or if undoing it changes the scenario B.
 
 _ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
-"""Mappings with these keys are one value, and so are the values of these keys."""
+"""Keys whose mappings are compared as single values."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """An option whose value differs.  None: the scenario does not say it."""
+    """An option whose value differs.  None: not in the scenario."""
 
     path: DocumentPath
     before: Any
     after: Any
     before_text: str
     after_text: str
-    flink: tuple[str, ...]  # Flink's keys for it
+    flink: tuple[str, ...]  # corresponding Flink keys
     kind: Kind
 
     @property
@@ -95,7 +93,7 @@ class InputChange:
 
 @dataclass(frozen=True, slots=True)
 class InputDifferences:
-    """Two scenarios that run alike, and what differs between them."""
+    """Two scenarios with the same run options, and their differences."""
 
     before: Scenario
     after: Scenario
@@ -103,11 +101,11 @@ class InputDifferences:
     renamed: tuple[tuple[str, str], ...]  # vertices: (before, after)
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    runs: str  # how long both run, where their scenarios differ in it
+    runs: str  # sentence on common run options, if those of the scenarios differ
 
 
 def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
-    """What differs.  Both run for the longer of their times, with the seeds of A, each `replications` times."""
+    """Return the differences.  Both scenarios run for the longer duration, with the seed of A and `replications`."""
     names = renames(a.plain["job"], b.plain["job"])
     start, end = renamed(deepcopy(a.plain), names), deepcopy(b.plain)
     first, last = scenario_of(start), scenario_of(end)
@@ -118,7 +116,7 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
         replications=replications,
     )
     runs = "; ".join(_run_notes(first.run, last.run, run))
-    start["run"] = end["run"] = deepcopy(start["run"])  # like with like: they get one `run`
+    start["run"] = end["run"] = deepcopy(start["run"])  # both have the same run options
     before, after = replace(first, run=run), replace(last, run=run)
     found = []
     for change in _changes(a, b, start, end):
@@ -138,7 +136,7 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
 
 
 def _with(plain: Plain, path: DocumentPath, value: Any) -> Scenario | None:
-    """The scenario with one value changed.  None: it is not a scenario."""
+    """Return the scenario with one value changed, or None if it is invalid."""
     changed = deepcopy(plain)
     try:
         put(changed, path, value)
@@ -160,7 +158,7 @@ def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]
 
 
 def _apart(before: Any, after: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any, Any]]:
-    """(place, value before, value after) wherever two documents differ."""
+    """Yield (path, value before, value after) for each difference between two documents."""
     is_atomic = {*path} & {*_ATOMIC_KEYS} or any(
         isinstance(node, Mapping) and "trace" in node for node in (before, after)
     )
@@ -185,7 +183,7 @@ def _run_notes(before: Run, after: Run, used: Run) -> Iterator[str]:
 
 
 def _reference(path: DocumentPath) -> KeyReference | None:
-    """What the reference says of a key.  None: it is below one, or not there."""
+    """Return the reference of a key, or None if there is none."""
     steps = [str(step) for step in path if not str(step).isdigit()]
     if steps[0] == "job" and len(steps) > 1:
         steps[1] = "VERTEX"

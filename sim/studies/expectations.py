@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 _COUNTS = {"checkpoints.completed": "COMPLETED", "checkpoints.failed": "FAILED"}
 _AGGREGATES = ("mean", "min", "max", "sum", "count")
 _OF_ALL = ("min", "max", "sum", "count")
-"""Statistics of all checkpoints, a first upload among them."""
+"""Statistics over all checkpoints, including first uploads."""
 
 
 class ExpectationError(PrintableError, ValueError):
-    """A metric or condition that cannot be judged; one line."""
+    """Raised for a metric or condition that cannot be evaluated."""
 
 
 class Value(NamedTuple):
     """A measured value, and the number of rows behind it."""
 
     number: float  # NaN: unknown
-    sample: int  # rows that it is made of
+    sample: int  # number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Expectation:
     metric: str
     condition: Condition
     table: str
-    column: str  # empty: count rows of a status
+    column: str  # "": count rows with a status
     statistic: str
     bound: float  # in the column's unit
     unit: str = ""
@@ -64,7 +64,7 @@ class Expectation:
         return 1 if self.statistic in _AGGREGATES else smallest_sample(float(self.statistic[1:]) / 100)
 
     def value(self, results: Sequence[Result]) -> Value:
-        """What one strategy reaches over all its replications."""
+        """Return the value of one strategy over all its replications."""
         import pandas as pd
 
         from sim.results.summary import warm_up
@@ -89,7 +89,7 @@ class Expectation:
         return not math.isnan(value.number) and self.condition.holds(value.number, self.bound)
 
     def reached(self, value: Value) -> str:
-        """``it is 5.7 ms``, or why that is unknown and what to do."""
+        """Return ``it is 5.7 ms``, or why the value is unknown and what to do."""
         if not math.isnan(value.number):
             text = f"it is {value.number:.6g}{f' {self.unit}' if self.unit else ''}"
             flags = [own for own in TABLES.get(self.table, ()) if own.name == self.column and own.unit == "bool"]
@@ -124,12 +124,12 @@ def expectation(metric: str, condition: str) -> Expectation:
 
 
 def check(expect: Sequence[tuple[str, str]]) -> list[Expectation]:
-    """All expectations of a scenario, read before anything runs."""
+    """Return all expectations of a scenario."""
     return [expectation(metric, condition) for metric, condition in expect]
 
 
 def _bound(metric: str, text: str, unit: str) -> float:
-    """The quantity in the unit of the column."""
+    """Return the quantity in the unit of the column."""
     try:
         match unit:
             case "ms":
@@ -149,7 +149,7 @@ def _bound(metric: str, text: str, unit: str) -> float:
 
 
 def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
-    """The rows after the warm-up.  Rows of checkpoints also say whether they are a first upload."""
+    """Return the rows after the warm-up; for checkpoints, with a column that marks first uploads."""
     from sim.results.consequences import first_uploads
 
     warmup_ms, rows = warmup_ns / 1e6, result.tables[table]

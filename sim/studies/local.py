@@ -1,4 +1,4 @@
-"""Cells in processes of this machine; interruptions."""
+"""Parallel work in local processes, with signals and progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from sim.studies.progress import ENDING, Progress, Watch, no_watch
 
-# ---- Signals that end a command, and worker processes that end with their parent.
+# ---- Signals, and worker processes that end with their parent.
 
 _DIE_WITH_PARENT = 1
 """Linux's PR_SET_PDEATHSIG."""
@@ -26,7 +26,7 @@ _DIE_WITH_PARENT = 1
 
 @contextmanager
 def delayed_signals() -> Iterator[None]:
-    """Ending signals wait until the block is over, however it ends.  Half-started processes would stay for ever."""
+    """Context that delays ending signals, e.g. while processes start: half-started processes would never end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -45,7 +45,7 @@ def delayed_signals() -> Iterator[None]:
 
 @contextmanager
 def without_handlers() -> Iterator[None]:
-    """Processes forked here react to ending signals after `end_with_parent` only: the handlers belong to the parent."""
+    """Context in which forked processes ignore ending signals until they call `end_with_parent`."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -57,7 +57,7 @@ def without_handlers() -> Iterator[None]:
 
 
 def end_with_parent(*, forked_by_main_thread: bool) -> None:
-    """Called first in a worker: an ending signal ends it at once and silently, and it never outlives its parent."""
+    """Set up a worker process: ending signals end it immediately and silently, and it ends with its parent."""
     for number in ENDING:
         if _heeded(number):
             signal.signal(number, signal.SIG_DFL)
@@ -66,52 +66,52 @@ def end_with_parent(*, forked_by_main_thread: bool) -> None:
     parent = multiprocessing.parent_process()
     if parent is None:  # not a worker
         return
-    # the kernel watches the thread, which may end before its process
+    # the signal is sent when the parent's thread ends, which may be earlier than its process
     if sys.platform == "linux" and forked_by_main_thread:
         import ctypes
 
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent.pid:  # the parent is dead already
+        if os.getppid() != parent.pid:  # the parent has ended already
             os._exit(1)
     threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
 
 def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
-    """Wait on a pipe to the parent: on every system its death closes the pipe."""
+    """End the process when the pipe to the parent is closed, which works on every system."""
     parent.join()
     os._exit(1)
 
 
 def _heeded(number: int) -> bool:
-    """Whether the signal counts: `nohup` and background jobs of shells ignore signals, and that stays so."""
+    """Return True unless the signal is ignored, as under `nohup`."""
     return signal.getsignal(number) is not signal.SIG_IGN
 
 
-# ---- Cells side by side on this machine: results as they come, progress of running cells, no worker that outlives the command.
+# ---- Running items in worker processes. Outcomes are yielded as they come; no worker outlives the command.
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 SHORT_S = 0.25
-"""Workers take a tenth of a second of processor time to begin: they are not worth it for what is over in this time."""
+"""Starting a worker takes 0.1 s of CPU, so work that takes less than this time is done in this process."""
 
 AHEAD = 4
-"""Items submitted per worker: none waits for the next one, and looking at all of them costs little however many items there are."""
+"""Submitted items per worker: enough that no worker waits, few enough that checking all of them is cheap."""
 
-_clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
+_clock: Any = None  # in a worker: array of simulated times by item, shared with the parent; -1: not started
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker was killed from outside, usually for lack of memory."""
+    """Raised if a worker was killed, usually for lack of memory."""
 
 
 def cores() -> int:
-    """The cores that this process may use, which may be fewer than the machine has."""
+    """Return the number of cores that this process may use, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_all(place: int) -> bool:
-    """Leaves no item out."""
+    """Return False: skip no item."""
     del place
     return False
 
@@ -149,7 +149,7 @@ def _one_by_one(
     watch: Watch,
     skip: Callable[[int], bool] = run_all,
 ) -> Generator[tuple[int, Outcome]]:
-    ended_ns = reached_ns = 0  # of the items before, and of this one
+    ended_ns = reached_ns = 0  # simulated time of finished items, and of the current one
     for i in range(len(items)):
         if skip(i):
             watch(i + 1, ended_ns)
@@ -171,7 +171,7 @@ def _short_ones_here(
     watch: Watch,
     died: Callable[[Item], Outcome] | None,
 ) -> Generator[tuple[int, Outcome]]:
-    """One by one, until those that are left would take long if each took as long as the longest so far."""
+    """Process items in this process, until the remaining ones would take long at the pace of the longest so far."""
     ended, longest_s, reached_ns = 0, 0.0, 0
 
     def watched(finished: int, simulated_ns: int) -> None:
@@ -187,7 +187,7 @@ def _short_ones_here(
         ended += 1
         yield outcome
     if ended == len(items):
-        yield from here  # none is left; a last call of the watch
+        yield from here  # no item is left; this calls `watch` a last time
         return
     long_ones = run_each(
         work, items[ended:], jobs=cores(), watch=lambda done, ns: watch(ended + done, reached_ns + ns), died=died
@@ -238,7 +238,7 @@ def _side_by_side(
         except BrokenProcessPool:
             if died is None:
                 raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
-            # one of these killed the worker, or shared it
+            # one of these killed the worker, or ran in the same one
             for i in [i for i in range(len(items)) if clock[i] >= 0 and not done[i]]:
                 try:
                     yield from run([i], 1)
@@ -264,7 +264,7 @@ def _pool(
     running: dict[Future[Outcome], int] = {}
     try:
         while True:
-            # a submission may start workers; callbacks at a fork swallow exceptions
+            # submitting may fork workers, and fork callbacks swallow exceptions
             with delayed_signals(), without_handlers():
                 running |= {pool.submit(_do, work, i, items[i]): i for i in islice(coming, AHEAD * jobs - len(running))}
             if not running:

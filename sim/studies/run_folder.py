@@ -1,4 +1,4 @@
-"""The folder of a run: written, found again, run again."""
+"""Results folders: writing them, reading them, and running their scenarios again."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from sim.studies.comparison import label
 from sim.studies.local import delayed_signals
 from sim.studies.plan import cells
 
-# ---- The folder of `ckptsim run`: results of one command, all of them.  New ones are made in a folder inside and then take their places.
+# ---- Replacing the results in the folder of `ckptsim run`. New results are written to a subfolder, and then moved into place.
 #
-# `comparison.json` goes first and comes last: while it is there, everything beside it is of the command that wrote it.  A command that
-# is killed while files change places has left a list of them; the next one begins with the rest of it.
+# `comparison.json` is removed first and added last: if it exists, all results next to it belong to it. A command that is
+# killed while files are moved leaves a list of them, with which the next command continues.
 
 UNFINISHED = "unfinished"
 SUMMARY = "comparison.json"
 TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
-"""Beside the summary, unless every run failed."""
+"""Files next to the summary, unless every run failed."""
 RUNS = "runs"
-"""In the summary: the folders of runs beside it."""
+"""Key of the summary that lists the folders of runs."""
 _MOVES = ".moves.json"
 _OURS = ".ours"
-"""A marker in the folder for new results.  A folder without it was not made by ckptsim."""
+"""Marker file in the subfolder for new results; a folder without it was not created by ckptsim."""
 
 
 @contextmanager
 def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
-    """A place for new results, which replace those in `folder` at the end; however else the block ends, those in `folder` stay.
+    """Yield a folder for new results, which replace those in `folder` if the block ends normally.
 
-    NotKeptError: what is in the way is no result.  FolderInUseError: another command is at it.
+    NotKeptError: files in the way are not results.  FolderInUseError: another command writes to the folder.
     """
     place = folder / UNFINISHED
     with locked(folder, warn):
@@ -73,7 +73,7 @@ def _move(folder: Path, place: Path) -> None:
     for name in old:
         _remove(folder / name)
     for name in sorted(new, key=lambda name: name == SUMMARY):
-        if (place / name).exists():  # else a killed command has moved it
+        if (place / name).exists():  # otherwise an earlier command, which was killed, has moved it
             _remove(folder / name)
             (place / name).rename(folder / name)
     (place / _MOVES).unlink()
@@ -84,19 +84,19 @@ def _content(place: Path) -> list[Path]:
 
 
 def _old(folder: Path) -> list[str]:
-    """The files beside a summary of ours: the folders of the runs that it lists, and the files made of them."""
+    """Return the names of files and run folders that belong to a summary written by ckptsim."""
     summary = folder / SUMMARY
     try:
         summary_json: Any = json.loads(summary.read_text()) if summary.is_file() else {}
         names = list(summary_json[RUNS])
-    except (OSError, ValueError, LookupError, TypeError):  # not as we wrote it
+    except (OSError, ValueError, LookupError, TypeError):  # not written by ckptsim
         return []
     runs = [name for name in names if _is_plain(name) and _is_run(folder / name)]
     return [*runs, *(name for name in (TABLE, SHEET, PICTURE) if (folder / name).is_file())]
 
 
 def _is_plain(name: object) -> bool:
-    """Whether a path is a plain folder or file, and no link."""
+    """Return True if a path is a regular folder or file, not a link."""
     return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
 
 
@@ -111,46 +111,44 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-# ---- What a user names, a scenario file or a folder of results -> scenarios to run again, by the labels of their strategies.
-#
-# A folder is run again from the scenario that was copied into it; what was run is compared with its manifest before
-# anything is said.
+# ---- Scenarios to run again, from a scenario file or a results folder. A folder has a copy of its scenario, which is checked
+# against the manifests of its runs.
 
 ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
-"""What `sweep`, `advise` and `diff` keep for a report, beside their rows."""
+"""Files with the answers of `sweep`, `advise` and `diff`."""
 
 
 class FolderError(PrintableError, ValueError):
-    """A folder that holds no results, or results that cannot be run again."""
+    """Raised for a folder without results, or whose results cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The scenarios to run again."""
+    """Scenarios to run again."""
 
     name: str
     question: str
-    scenarios: dict[str, Scenario]  # by label: the first replication
-    is_changed: bool = False  # the code is not that of the folder any more
+    scenarios: dict[str, Scenario]  # label of a strategy -> its first replication
+    is_changed: bool = False  # the folder was written by another version of the code
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRuns:
-    """The results of `run` in a folder: the study, and the folders of its runs."""
+    """The results of `run` in a folder."""
 
     study: ScenarioFile
-    text: str  # of the scenario file
+    text: str  # text of the scenario file
     summary: dict[str, Any]
-    folders: dict[str, Path]  # by the scenario, as its manifest has it
-    versions: frozenset[str]  # of the code
+    folders: dict[str, Path]  # scenario, as in its manifest -> folder of the run
+    versions: frozenset[str]  # code versions of the runs
 
     def folder_of(self, scenario: Scenario) -> Path | None:
-        """The folder of a run.  None: the scenario was not run, or has changed since."""
+        """Return the folder of a run, or None if the scenario was not run, or has changed since."""
         return self.folders.get(_plain(scenario))
 
 
 def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
-    """Raises FolderError, ScenarioError."""
+    """Read the results that `run` stored in a folder.  FolderError, ScenarioError: they cannot be read."""
     if not place.is_dir():
         study = load(place, overrides)
         return Runs(study.name, study.question, _first_of(study.scenarios))
@@ -170,7 +168,7 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
 
 
 def kept_in(place: Path) -> KeptRuns:
-    """`place`: the folder of a comparison, or of one of its runs.  Raises FolderError, ScenarioError."""
+    """Return the scenarios of a comparison's folder, or of a single run's.  FolderError, ScenarioError: it cannot be read."""
     single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
     folder = place.parent if single else place
     summary = _json(folder / SUMMARY)

@@ -1,4 +1,4 @@
-"""The two sides of a diff: scenarios, folders of runs, answers of sweeps and advice."""
+"""The sides of a `diff`: scenarios, folders of runs, and stored answers of sweeps and advice."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from sim.runtime.manifest import code_version
 from sim.studies.comparison import label
 from sim.studies.run_folder import ADVICE, ANSWER, FolderError, kept_in
 
-# ---- What lies in a folder that a verb kept: the scenario of a watch, the answer and rows of a sweep or an advice.
+# ---- Stored answers and scenarios in results folders.
 
 JOB = "job.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """The answer of a sweep or an advice, and its rows."""
+    """The stored answer of a sweep or an advice, and its rows."""
 
     folder: Path
     verdict: str
-    data: dict[str, Any]  # of an advice; empty: of a sweep
+    data: dict[str, Any]  # JSON of an advice; {} for a sweep
     rows: pd.DataFrame
-    job: dict[str, Any] = field(default_factory=dict)  # its scenario: text, file, changes; empty: none was kept
+    job: dict[str, Any] = field(default_factory=dict)  # its scenario: text, file, changes; {}: not stored
 
 
 def kept_answer(folder: Path) -> KeptAnswer | None:
-    """The answer in a folder.  None: no sweep and no advice was kept there.  FolderError: it cannot be read."""
+    """Return the answer of a sweep or an advice in a folder, or None.  FolderError: it cannot be read."""
     name = next((name for name in (ANSWER, ADVICE) if (folder / name).is_file()), None)
     if name is None:
         return None
@@ -53,12 +53,12 @@ def kept_answer(folder: Path) -> KeptAnswer | None:
 
 
 def scenario_in(place: Path) -> Path | None:
-    """The import that a watch made its forecast of.  None: no watch was kept there."""
+    """Return the scenario of a watch's forecast in a folder, or None if it is not the folder of a watch."""
     return place / JOB if (place / STATE).is_file() and (place / JOB).is_file() else None
 
 
 def observed_text(a: Path, b: Path) -> str:
-    """What two watches saw of the durations of checkpoints; empty: they are no watches, or saw none."""
+    """Return a sentence on checkpoint durations observed by two watches, or ""."""
     seen = [_durations_ms(place) for place in (a, b)]
     if any(own is None or own.empty for own in seen):
         return ""
@@ -74,27 +74,25 @@ def _durations_ms(folder: Path) -> pd.Series | None:
     return pd.Series([row["duration_ms"] for row in usual if row["duration_ms"] >= 0], dtype=float) if rows else None
 
 
-# ---- One side of a difference: a scenario with one combination, as a document that can be changed key by key.
-#
-# Flink's keys stand at the places that they mean, and files are named by absolute paths: a value may move to the other
-# side.
+# ---- A side: a scenario with one combination, as a document whose keys can be changed. Flink keys are converted to scenario
+# keys and paths are absolute, so that values can be copied to the other side.
 
 NOT_COMPARED = ("version", "expect", "flink", "flink-file")
-"""Sections that say nothing about a job or its runs; keys of Flink were moved to where they belong."""
+"""Sections that do not affect runs, and sections of Flink keys, which have been converted."""
 _HISTORY, _ENVIRONMENT = "history", "environment"
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A scenario to compare, and the place that it was read from."""
+    """A scenario to compare."""
 
     name: str  # as the user gave it
     plain: Plain
-    folder: Path  # in which the files that it names lie
+    folder: Path  # paths in the scenario are relative to it
     notes: tuple[str, ...] = ()
 
     def value_text(self, value: Any) -> str:
-        """A value on one line, with paths as the scenario has them."""
+        """Return a value as a line of text, with paths as written in the scenario."""
         if value is None:
             return ""
         text = write({"value": value}, "").splitlines()[2:]
@@ -103,7 +101,7 @@ class Side:
 
 
 def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side:
-    """A folder that `run` kept.  FolderError, ScenarioError: it cannot be run again."""
+    """Return the side of a folder written by `run`.  FolderError, ScenarioError: it cannot be run again."""
     kept = kept_in(place)
     source = place / str(kept.summary.get("source", "scenario.yaml"))
     folder = source.parent if source.parent.is_dir() else place
@@ -114,7 +112,7 @@ def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side
 
 
 def side_of_answer(answer: KeptAnswer) -> Side:
-    """The job of a sweep or an advice.  ScenarioError: it lists several strategies, or cannot be read."""
+    """Return the job of a sweep or an advice.  ScenarioError: it has several strategies, or cannot be read."""
     folder = (answer.folder / str(answer.job["file"])).parent
     return side_of(str(answer.folder), str(answer.job["text"]), folder, [str(line) for line in answer.job["changes"]])
 
@@ -128,7 +126,7 @@ def side_of(
     *,
     notes: tuple[str, ...] = (),
 ) -> Side:
-    """`strategy`: the label of a combination, where the scenario lists several.  ScenarioError: mistakes in it."""
+    """Return the side of a scenario text.  `strategy`: label of the combination, if there are several.  ScenarioError: mistakes."""
     study = loads(text, name, overrides=changes, folder=folder, file=name)
     reading = Reading(name)
     plain = apply(compose(text, reading), changes, reading)
@@ -141,12 +139,12 @@ def side_of(
 
 
 def scenario_of(plain: Mapping[str, Any]) -> Scenario:
-    """The scenario that a changed document means.  ScenarioError: it means none."""
+    """Return the scenario of a changed document.  ScenarioError: it is invalid."""
     return loads(write(plain, ""), "diff").scenarios[0]
 
 
 def put(plain: Any, path: DocumentPath, value: Any) -> None:
-    """Set a value, or remove it (None); mappings on the way are added."""
+    """Set a value, or remove it if it is None; missing mappings on the path are added."""
     for step in path[:-1]:
         plain = plain[int(step)] if isinstance(plain, list) else plain.setdefault(step, Plain())
     if value is None:
@@ -156,7 +154,7 @@ def put(plain: Any, path: DocumentPath, value: Any) -> None:
 
 
 def _chosen(study: ScenarioFile, plain: Any, name: str, strategy: str | None) -> list[tuple[DocumentPath, Any]]:
-    """The place and value of each axis in the chosen combination."""
+    """Return (path, value) of each axis in the chosen combination."""
     labels = [label(scenario) for scenario in study.scenarios]
     if len(labels) == 1:
         return []
@@ -176,7 +174,7 @@ def _chosen(study: ScenarioFile, plain: Any, name: str, strategy: str | None) ->
 
 
 def _portable(node: Any, folder: Path) -> Any:
-    """The same with absolute paths of files, and without keys that have no value."""
+    """Return the document with absolute paths of files, and without keys that have no value."""
     if isinstance(node, Mapping):
         found = Plain({key: _portable(value, folder) for key, value in node.items() if value is not None})
         for key in ("trace", _HISTORY, _ENVIRONMENT):
