@@ -23,9 +23,9 @@ CASES = {
             "--no-assumptions",
         ],
         [
-            "Records wait longer than recoveries.downtime.max shows",
+            "Records wait longer than recoveries.downtime.max, which",
             "up to 83 s with scheduler default, from checkpoint (56 s for records due after the job stopped)",
-            "No strategy keeps all records below 60 s.",
+            "No strategy keeps all waits below 60 s.",
             "After a planned restart scheduler default, from checkpoint replays",
             "scheduler default, from savepoint replays 0",
             "All 4 expectations hold.",
@@ -90,7 +90,7 @@ CASES = {
         [
             "stop drain continues a drained job ",
             "stop no-drain runs on ",
-            "Not a prediction: stop drain: a job begins from the savepoint of a drained one.",
+            "Not a prediction: stop drain: a job starts from the savepoint of a drained job.",
         ],
         ["stop drain runs on", "Nothing lost in the simulation", "record size 1 B"],  # of committables
     ),
