@@ -1,4 +1,4 @@
-"""Racing: settings that surely lose are not run further; precision."""
+"""Adaptive sweeps: replications until a precision is reached, and racing; and the files of stored rows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from sim.studies.plan import Cell, CellPlan, planned_of
 from sim.studies.sweeps.design import Precision
 from sim.studies.sweeps.sweep_file import Question
 
-# ---- Replications until a mean is precise enough: the number still needed for each combination, given its runs so far.
-#
-# The measure is half the width of the mean's 95 % confidence interval (Student's t over independent replications), as a
-# share of the mean.  It shrinks with the square root of their number (Law, Simulation Modeling and Analysis, 9.4).
+# ---- `precision:` of a sweep file: replications are added until the half width of the mean's 95 % confidence interval (Student's
+# t) is below a share of the mean. It decreases with the square root of their number (Law, Simulation Modeling and Analysis,
+# 9.4).
 
 FASTEST = 2
-"""First estimates of a spread are rough: the number of replications grows by this factor at most."""
+"""Maximum growth of the number of replications per round, since first estimates of a spread are rough."""
 
 
 def more_replications(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
@@ -70,10 +69,8 @@ def _with_more(scenario: Scenario, values: Sequence[float], precision: Precision
     return replace(scenario, run=replace(scenario.run, replications=max(now, needed)))
 
 
-# A batch of rows as a file whose integrity can be checked: its name is the checksum of its bytes.  Its columns are
-# those of this version.
-#
-# The checksum is checked before anything is parsed: a damaged file can make a parser allocate any amount of memory.
+# ---- Files of rows. The name of a file is the checksum of its bytes, which is verified before the file is parsed: a damaged file
+# may make a parser allocate any amount of memory. Files of other versions, with other columns, are rejected.
 
 _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
@@ -81,17 +78,17 @@ _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")
 _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
 GROUP = 20_000
-"""Rows of a row group: so many are read at once."""
+"""Rows per row group, which are read together."""
 KEY = ("cell", "status")
-"""The columns that say whether a cell has a row: the only ones that a sweep keeps in memory."""
+"""Columns that tell which cells have a row; a sweep keeps only these in memory."""
 
 
 class BatchError(ValueError):
-    """A file whose rows must not be used; the message is a short reason."""
+    """Raised for a file whose rows must not be used.  The message is a short reason."""
 
 
 class GoneError(RuntimeError):
-    """A file was joined with others, by the command that wrote it: look again."""
+    """Raised if a file no longer exists, because another command has joined it with others."""
 
 
 def is_batch_name(name: str) -> bool:
@@ -112,7 +109,7 @@ def packed_table(rows: pa.Table) -> tuple[str, bytes]:
 
 
 def checked(path: Path) -> pa.Table:
-    """The columns KEY of a file.  BatchError: the file has changed since it was packed.  OSError: it cannot be read."""
+    """Verify a file, and return its columns KEY.  BatchError: it is damaged.  OSError: it cannot be read."""
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
         raise BatchError("its content does not match the checksum in its name")
@@ -132,7 +129,7 @@ def checked(path: Path) -> pa.Table:
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Columns of a checked file; None: all.  GoneError: it is there no more."""
+    """Return columns (None: all) of a verified file.  GoneError: it no longer exists."""
     try:
         return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
     except FileNotFoundError:
@@ -140,7 +137,7 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def groups(path: Path) -> list[int]:
-    """The number of rows of each row group.  GoneError: the file is there no more."""
+    """Return the number of rows of each row group.  GoneError: the file no longer exists."""
     try:
         found = pq.read_metadata(path)
     except FileNotFoundError:
@@ -149,7 +146,7 @@ def groups(path: Path) -> list[int]:
 
 
 def read_group(path: Path, group: int, columns: Sequence[str] | None = None) -> pa.Table:
-    """Columns of a row group of a checked file; None: all.  GoneError: it is there no more."""
+    """Return columns (None: all) of a row group in a verified file.  GoneError: it no longer exists."""
     try:
         with pq.ParquetFile(path) as file:
             return file.read_row_group(group, columns=None if columns is None else list(columns))
@@ -161,13 +158,13 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-# ---- A sweep as a race (`answer.racing`): some worlds first, then the others for the settings that may still be the best.
+# ---- Racing (`answer.racing`): all settings run in some worlds, then only those that may still be the best run in the others.
 #
-# A world is a window with a seed, and all that varies beside the settings.  Windows are the sample: every window comes
-# before a second world of one.  The reference of the answer runs in all worlds.
+# A world is a window, a seed, and the values of all axes that are not settings. Windows are the sample, so each window runs
+# once before any window runs with a second seed. The reference setting (`answer.against`) runs in all worlds.
 
 GROWTH = 4
-"""Each round has so many times the worlds of the round before."""
+"""Growth of the number of worlds per round."""
 
 Setting = tuple[str, ...]
 Item = TypeVar("Item")
@@ -175,17 +172,17 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A setting that has lost the race."""
+    """A setting that was eliminated."""
 
-    group: str  # the value of `by`
+    group: str  # value of `by`
     setting: Setting
-    column: str  # which says that it is not the best
-    worlds: int  # that it has met
+    column: str  # result column because of which it was eliminated
+    worlds: int  # number of worlds in which it ran
     of: int
 
 
 class SweepRace:
-    """The race of a sweep: the cells that run, round by round."""
+    """The state of racing: the cells of each round, and the eliminated settings."""
 
     def __init__(self, question: Question, planned: Sequence[Cell]) -> None:
         self.left: list[Left] = []
@@ -212,17 +209,17 @@ class SweepRace:
 
     @property
     def cells(self) -> CellPlan:
-        """The cells so far, in the order of the plan."""
+        """Return all cells up to the current round, in the order of the plan."""
         counts = [self._run[place.group][place.setting] for place in self._places]
         return self._within(counts)
 
     @property
     def first(self) -> CellPlan:
-        """The cells of the first round: all settings, some worlds."""
+        """Return the cells of the first round, in which all settings run."""
         return self._within([self._question.racing] * len(self._places))
 
     def begin_next_round(self, results: pd.DataFrame) -> bool:
-        """Take losers out and begin the next round; False: the last one was run."""
+        """Eliminate settings and begin the next round.  Return False after the last round."""
         if self._round + 1 == len(self._sizes):
             return False
         for group, racing in self._racing.items():
@@ -240,11 +237,11 @@ class SweepRace:
 
     @property
     def out(self) -> dict[str, list[Setting]]:
-        """The settings that are out, by the value of `by`."""
+        """Return the eliminated settings by value of `by`."""
         return {group: [left.setting for left in self.left if left.group == group] for group in self._racing}
 
     def sections(self) -> list[TextTable]:
-        """The settings that are out, as a table; none: all ran everywhere."""
+        """Return a table of eliminated settings, or [] if there are none."""
         if not self.left:
             return []
         by = [self._question.by] if self._question.by else []
@@ -255,7 +252,7 @@ class SweepRace:
         return [TextTable("Not run in all windows x seeds: surely not the best", header, rows)]
 
     def sentence(self) -> str:
-        """How much was left out; empty: nothing."""
+        """Return a sentence on the number of cells that were not run, or ""."""
         count = len(self._planned) - len(self.cells)
         return (
             f"Racing left out {count:,} of {len(self._planned):,} runs: those settings cannot be the best."
@@ -269,7 +266,7 @@ class SweepRace:
             self._run[group] |= dict.fromkeys(alive, min(self._sizes[self._round], len(self._worlds[group])))
 
     def _within(self, counts: Sequence[int]) -> CellPlan:
-        """The cells in the first worlds, so many for each cell."""
+        """Return the cells whose world is among the first ones, up to a number given for each cell."""
         cells = enumerate(zip(self._places, counts, strict=True))
         return self._planned.take(
             np.array(
@@ -279,7 +276,7 @@ class SweepRace:
 
 
 class _Place:
-    """The place of a cell in the design: its setting, its world, and the value of `by`."""
+    """The setting, world and group (value of `by`) of a cell."""
 
     def __init__(self, cell: Cell, question: Question) -> None:
         axes = dict(cell.scenario.axes)
@@ -290,16 +287,16 @@ class _Place:
 
 
 def _grouped(places: Sequence[_Place]) -> Iterator[tuple[str, list[_Place]]]:
-    ordered = sorted(places, key=lambda place: place.group)  # stable: worlds stay in the order of the plan
+    ordered = sorted(places, key=lambda place: place.group)  # stable, so that worlds keep the order of the plan
     return ((group, list(same)) for group, same in groupby(ordered, key=lambda place: place.group))
 
 
 Conditions = tuple[tuple[str, str], ...]
-"""(key, value) of all that varies beside the settings."""
+"""(key, value) of all axes that are not settings."""
 
 
 def _spread(worlds: Sequence[Conditions]) -> dict[Conditions, int]:
-    """World -> its turn: the first worlds of all windows, evenly spread, then their second ones, and so on."""
+    """Return {world: position}: first worlds of all windows, evenly spread, then their second worlds, and so on."""
     windows: dict[Conditions, list[Conditions]] = {}
     for world in worlds:
         windows.setdefault(_window(world), []).append(world)
@@ -309,11 +306,11 @@ def _spread(worlds: Sequence[Conditions]) -> dict[Conditions, int]:
 
 
 def _window(world: Conditions) -> Conditions:
-    """What tells windows apart: the axis of that name, else all that does not only repeat a run."""
+    """Return what identifies a window: the axis "window", or else all axes except seeds."""
     return tuple(pair for pair in world if pair[0] == "window") or tuple(pair for pair in world if pair[0] not in SEEDS)
 
 
 def _evenly(items: Sequence[Item]) -> list[Item]:
-    """An order in which any first ones are evenly spread over all (van der Corput's sequence)."""
+    """Return an order in which every prefix is evenly spread (van der Corput sequence)."""
     digits = max(len(items) - 1, 1).bit_length()
     return [items[i] for i in sorted(range(len(items)), key=lambda i: int(f"{i:0{digits}b}"[::-1], 2))]

@@ -26,27 +26,27 @@ from sim.studies.sweeps.store import KeptRows, Store, forget_files
 
 RESULTS = "results.parquet"
 PART = 50_000
-"""Rows that are in memory at once."""
+"""Rows that are processed at a time."""
 MAX_IN_CSV = 200_000
-"""More rows are kept as Parquet alone: a spreadsheet takes a million at most, and minutes for them."""
+"""Maximum rows for which CSV is written too; spreadsheets open at most a million rows."""
 TRIALS = 3
-"""Reads of files that another command joins meanwhile."""
+"""Attempts to read files that another command may join at the same time."""
 
 _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
 _RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE
 _SEED = "seed"
 _UNIQUE = ("cell",)
-"""Texts that each row has for itself: as categories they would only take more room."""
+"""Texts that differ in each row, which would take more memory as categories."""
 
 
 def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
-    """A row per cell that has run, in the order of the plan, with the throughput of its baseline: kept in the folder, and returned."""
+    """Write and return a row per finished cell, in the order of the plan, with its throughput relative to the baseline."""
     keep(store, planned)
     return read_results(store.folder)
 
 
 def keep(store: Store, planned: Sequence[Cell]) -> None:
-    """Write the table of the cells that have run, and where they ran.  NotKeptError: the folder cannot be written."""
+    """Write the table of finished cells, and the table of where they ran.  NotKeptError: the folder cannot be written."""
     plan = planned_of(planned)
     for trial in range(TRIALS):
         try:
@@ -74,7 +74,7 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
     selected = [field for field in pq.read_schema(file) if field.name in set(columns)]
     texts = [field.name for field in selected if field.type == pa.string() and field.name not in _UNIQUE]
     columns_of = {}
-    for field in selected:  # one by one: a table of them all would stand beside the frame
+    for field in selected:  # column by column, so that only one column is in memory twice
         table = pq.read_table(file, columns=[field.name], read_dictionary=[field.name] if field.name in texts else [])
         columns_of[field.name] = table.unify_dictionaries()[field.name].to_pandas()
     return pd.DataFrame(columns_of, copy=False)
@@ -138,7 +138,7 @@ class _Results:
             yield pa.table({name: own[name] for name in self.schema.names}, schema=self.schema)
 
     def _throughput_change(self) -> pa.Array:
-        """Against the baseline; null where there is none, or where a job restarted: repeated records are no throughput."""
+        """Return the throughput relative to the baseline; null without one, or if the job restarted and repeated records."""
         if not len(self._plan):
             return pa.array([], pa.float64())
         throughput, restarts = self._kept.column("throughput_per_second"), self._kept.column("restarts")

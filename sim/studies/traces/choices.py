@@ -1,4 +1,4 @@
-"""A user's choices for files of unknown format: the column of the time, and that of the value."""
+"""Options that tell how files of unknown format are read: the columns of time and value."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from sim.model.text import PrintableError
 from sim.studies.traces.parsing import FORMATS, Format, arrivals, events, rates, recognised, speeds
 
 MEANINGS = ("rates", "arrivals", "speeds", "failures")
-"""The meanings of the rows of a user's own table."""
+"""Meanings of the values in a custom table."""
 
 
 class ChoiceError(PrintableError, ValueError):
-    """An impossible choice; one line."""
+    """Raised for invalid or conflicting options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices of a user.  All None: formats are recognised."""
+    """Options for reading files.  None: detected from the file."""
 
-    format: str | None = None  # for all tables of text, with any columns
-    time: str | None = None  # column
-    unit_s: float | None = None  # of numbers in it; None: their size decides
-    value: str | None = None  # column
+    format: str | None = None  # format of all text tables, whatever their columns
+    time: str | None = None  # time column
+    unit_s: float | None = None  # unit of numeric times [s]; None: detected from their magnitude
+    value: str | None = None  # value column
     meaning: str | None = None
-    per_s: float | None = None  # seconds that a value counts; None: nothing is said, values are per second
-    zone: str | None = None  # of dates that name none; None: UTC
+    per_s: float | None = None  # period over which a value is counted [s]; None: values are per second
+    zone: str | None = None  # time zone of timestamps without one; None: UTC
 
     def __post_init__(self) -> None:
         names = [format_.name for format_ in FORMATS]
@@ -47,7 +47,7 @@ class Choices:
             raise ChoiceError("--format: a format knows its columns; write either it or --time, --value, --as")
 
     def format_of(self, columns: Sequence[str]) -> Format | None:
-        """The format of a table with these columns; None: unknown."""
+        """Return the format of a table with these columns, or None if it is unknown."""
         if self.format is not None:
             return next(format_ for format_ in FORMATS if format_.name == self.format)
         own = self.time is not None or self.value is not None or self.meaning is not None
@@ -57,7 +57,7 @@ class Choices:
         return recognised(columns) or self._of_grafana(columns)
 
     def value_column(self, columns: Sequence[str]) -> str | None:
-        """The one column of rates in a table that has no other meaning.  None: there is none, or a format knows it better."""
+        """Return the only column of rates in a table of no known format, or None."""
         if self.value is not None:
             return self.value if self.value in columns else None
         known = recognised(columns)
@@ -66,7 +66,7 @@ class Choices:
         return first_of(RATES, columns) if known is not None else columns[1] if _is_one_series(columns) else None
 
     def of_source(self, column: str) -> Choices:
-        """The choices for a table of rates with this one source, unless the user has chosen a column."""
+        """Return the options for a table of rates with this source, unless the user has chosen a column."""
         return (
             self
             if self.value is not None or self.format is not None
@@ -78,7 +78,7 @@ class Choices:
         return replace(self, time=columns[0], value=columns[1]).format_of(columns) if _is_one_series(columns) else None
 
     def names_columns_by_number(self, columns: int) -> bool:
-        """Whether the user names columns by their number from 0, as in a table without a header."""
+        """Return True if columns are given by number from 0, for a table without a header."""
         return self.time is not None and self.time.isdigit() and int(self.time) < columns
 
     def _own(self, time: str) -> Format:
@@ -94,7 +94,7 @@ class Choices:
 
 
 def _is_one_series(columns: Sequence[str]) -> bool:
-    """Whether a table is a time and a metric: of Grafana, or with the name of one."""
+    """Return True if a table has a time and a single metric, as exported by Grafana."""
     if len(columns) != 2 or first_of(TIMES, columns[:1]) is None:
         return False
     return columns[0] == GRAFANA_TIME or metric_of(columns[1]).kind is not Kind.UNKNOWN

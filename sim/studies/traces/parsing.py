@@ -1,4 +1,4 @@
-"""Lines of traces: formats, columns, order."""
+"""Parsing of trace files: lines, columns, units, the known formats, and the order of time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ import pandas as pd
 from sim.model.series.tables import DATE, EXPECTED, RATES, TIMES, Clock, Kind, clock_of, first_of, metric_of
 from sim.model.text import PrintableError, printable
 
-# ---- Rows whose times go back, chosen so that a single wrong row does not cost those after it.
+# ---- Rows whose times go back. As few as possible are dropped, so that a single wrong row does not affect those after it.
 
 BACK, AHEAD = "time goes back", "time is ahead of the rows after it"
 
 
 def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dict[int, str]:
-    """Position -> reason for rows to leave out, so that the most rows possible increase (strictly, or not) from `after` on.
+    """Return {position: reason} of the fewest rows to drop so that times increase from `after` on.
 
-    The longest increasing subsequence, by patience sorting: O(n log n).
+    The remaining rows are the longest increasing subsequence, found by patience sorting in O(n log n).  `strictly`: equal
+    times are not allowed.
     """
     place = bisect_left if strictly else bisect_right
-    # of the best subsequence of each length; predecessor of each row
+    # last times of the best subsequences by length; predecessor of each row
     ends, positions, before = list[float](), list[int](), list[int]()
     for i, time in enumerate(times):
         if time < after or (strictly and time == after):
-            before.append(-2)  # part of no subsequence
+            before.append(-2)  # not part of any subsequence
             continue
         at = place(ends, time)
         before.append(positions[at - 1] if at else -1)
@@ -53,18 +54,18 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
     return reasons
 
 
-# ---- The lines of an untrusted file, of any length and packed any number of times, in bounded memory.
+# ---- Lines of an untrusted file, which may have long lines or be compressed several times, in bounded memory.
 
 BLOCK = 1 << 20
 MAX_LINE = 1 << 16
-"""Bytes; rows of numbers have hundreds."""
+"""Maximum bytes of a line; rows of numbers have hundreds."""
 MAX_EXPANSION, HARMLESS = 200, 100 << 20
-"""gzip gains a factor of 5 to 50 on real tables and 1000 on bombs; up to 100 MB are accepted in any case."""
+"""Maximum compression ratio: real tables have 5 to 50, bombs 1000.  Content up to 100 MB is always accepted."""
 GZIP = b"\x1f\x8b"
 
 
 class TraceFileError(PrintableError, ValueError):
-    """Reading cannot continue; the rows before are good.  One line."""
+    """Raised if reading cannot continue.  Rows before are valid."""
 
 
 class TraceLine(NamedTuple):
@@ -72,11 +73,11 @@ class TraceLine(NamedTuple):
 
     number: int  # from 1
     text: str
-    fault: str = ""  # reason why it is no row: then `text` is its beginning
+    fault: str = ""  # reason why it is not a row; then `text` is its beginning
 
 
 def lines(stream: BinaryIO) -> Iterator[TraceLine]:
-    """Lines without their ends.  TraceFileError: damaged, or a bomb."""
+    """Yield lines without line ends.  TraceFileError: the file is damaged or a compression bomb."""
     number, kept, skipping = 0, b"", False
     for block in unpacked(stream):
         *ended, rest = (kept + block).split(b"\n")
@@ -101,7 +102,7 @@ def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
 
 
 def unpacked(stream: BinaryIO) -> Iterator[bytes]:
-    """The unpacked content, block by block.  TraceFileError: damaged, or a bomb."""
+    """Yield the decompressed content in blocks.  TraceFileError: the file is damaged or a compression bomb."""
     first = stream.read(BLOCK)
     if first[: len(GZIP)] == GZIP:
         yield from _unpacked(first, stream)
@@ -112,7 +113,7 @@ def unpacked(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Unpack gzip, member after member."""
+    """Decompress gzip, which may have several members."""
     read = expanded = 0
     unpack, within = zlib.decompressobj(wbits=31), False
     while data:
@@ -136,7 +137,7 @@ def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
         raise TraceFileError("is truncated: rows after this one are missing")
 
 
-# ---- Columns of texts -> columns of numbers and times, with the mistakes in their cells; shared by all formats of tables.
+# ---- Conversion of text columns to numbers and times, with errors by row.
 
 Rule = tuple[str, pd.Series]
 """(reason, rows that break it)"""
@@ -147,8 +148,8 @@ class Parsed:
     """A parsed block of rows, indexed by line."""
 
     tables: Mapping[str, pd.DataFrame]  # kind -> its rows, wrong and skipped ones included
-    wrong: pd.Series[str]  # reason why a row is wrong; empty: it is right
-    passed: pd.Series[str]  # reason why a right row belongs to no table; empty: it belongs to one
+    wrong: pd.Series[str]  # reason why a row is invalid; "": valid
+    passed: pd.Series[str]  # reason why a valid row belongs to no table; "": it belongs to one
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +157,21 @@ class Format:
     """A format of text tables."""
 
     name: str
-    fits: Callable[[Sequence[str]], bool]  # columns, as in the first line
+    fits: Callable[[Sequence[str]], bool]  # (column names in the first line) -> True if it is this format
     parse: Callable[[pd.DataFrame, ColumnReader], Parsed]
-    ordered: str = ""  # the kind of table whose time never goes back
+    ordered: str = ""  # kind of table in which times must not decrease
 
 
 class ColumnReader:
-    """The reader of a file's columns.  The first rows settle its units, so that no later block is read in another one."""
+    """Reader of a file's columns.  Units are detected from the first rows, and used for all blocks."""
 
     def __init__(self, zone: str | None = None) -> None:
-        self._zone = zone  # of dates that name none
+        self._zone = zone  # time zone of timestamps without one
         self._clocks = dict[str, Clock]()
         self._meanings = dict[str, str]()
 
     def clock(self, texts: pd.Series[str], unit_s: float | None = None) -> Clock:
-        """The clock of a column of times."""
+        """Return the clock (unit and zone) of a time column."""
         column = str(texts.name)
         if column not in self._clocks:
             clock = clock_of(
@@ -182,26 +183,26 @@ class ColumnReader:
         return self._clocks[column]
 
     def take(self, column: str, as_what: str) -> None:
-        """Remember what a column of values is taken as."""
+        """Record how a value column is interpreted."""
         self._meanings[column] = as_what
 
     def __str__(self) -> str:
-        """Units of times and meanings of values, in words.  Empty: no column needed either."""
+        """Return a sentence on detected units and meanings, or ""."""
         times = [f"times of '{column}' are {clock}" for column, clock in self._clocks.items()]
         return ", ".join(times + [f"'{column}' is taken as {what}" for column, what in self._meanings.items()])
 
 
 def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
-    """A column of times as seconds; NaN: no time.  The same as `Clock.seconds` of each cell, to the precision of a double."""
+    """Return a column of times in seconds, like `Clock.seconds` of each cell; NaN: not a time."""
     if clock.unit_s is None:
         return dates(texts) if clock.zone == "UTC" else _local_dates(texts, clock)
     numbers = number(texts)
-    # 0.001 is not exact, 1000 is
+    # divide by 1000, which is exact, instead of multiplying by 0.001
     return numbers * float(clock.unit_s) if clock.unit_s >= 1 else numbers / round(1 / clock.unit_s)
 
 
 def dates(texts: pd.Series[str]) -> pd.Series[float]:
-    """ISO 8601 dates, of UTC where they name no zone, as epoch seconds; NaN: no date."""
+    """Return ISO 8601 dates (default: UTC) as epoch seconds; NaN: not a date."""
     stripped = texts.str.strip()
     plain = (
         stripped.where(stripped.str.fullmatch(DATE), "")
@@ -209,13 +210,13 @@ def dates(texts: pd.Series[str]) -> pd.Series[float]:
         .str.replace(r" ?UTC$", "Z", regex=True)
     )
     moments = pd.to_datetime(plain, errors="coerce", utc=True, format="ISO8601").astype("datetime64[ns, UTC]")
-    # and not a pd.Timedelta: with NumPy 2.5 pandas 2.3 warns of each
+    # not a pd.Timedelta, for which pandas 2.3 warns with NumPy 2.5
     nanoseconds = moments.astype("int64").astype(float)
     return (nanoseconds / 1e9).where(moments.notna())
 
 
 def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
-    """Row after row: an hour that comes twice is told by the row before."""
+    """Convert rows one by one: an hour repeated at the end of DST is resolved by the previous row."""
     found, before = list[float](), None
     for text in texts:
         at = clock.seconds(text, before)
@@ -237,7 +238,7 @@ def never(index: pd.Index) -> pd.Series[str]:
 
 
 def first_wrong(*rules: Rule) -> pd.Series[str]:
-    """The first rule that each row breaks."""
+    """Return the first rule that each row breaks, or ""."""
     reasons = never(rules[0][1].index)
     for reason, broken in rules:
         reasons = reasons.mask((reasons == "") & broken, reason)
@@ -245,7 +246,7 @@ def first_wrong(*rules: Rule) -> pd.Series[str]:
 
 
 def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
-    """Rules for texts that are no finite number from 0 on; blank ones are allowed."""
+    """Yield rules for texts that are not finite numbers >= 0; blank texts are allowed."""
     filled = ~blank(texts)
     return [
         (f"{name} is not a number", filled & values.isna()),
@@ -271,9 +272,8 @@ def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
     return values.isna() | values.isin([np.inf, -np.inf])
 
 
-# ---- The formats of text tables, recognised by the names of their columns, and the meaning of their rows.
-#
-# A format turns a block of rows, all texts, into rows of tables, and reports cells with impossible values.
+# ---- Known formats of text tables, detected by column names. A format converts a block of text rows to rows of tables, and
+# reports invalid cells.
 
 LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
 TO_OVERRIDE = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
@@ -281,7 +281,7 @@ NOT_OBSERVED = "nothing was observed"
 
 
 def recognised(columns: Sequence[str]) -> Format | None:
-    """The format for the column names in the first line of a file."""
+    """Return the format for these column names, or None."""
     return next((format_ for format_ in FORMATS if format_.fits(columns)), None)
 
 
@@ -338,7 +338,7 @@ def events(
     lasts: str | None = None,
     unit_s: float | None = None,
 ) -> Parsed:
-    """A failure per row, with its duration in seconds."""
+    """Parse a failure per row, with its duration in seconds."""
     t_s, rules = time_of(texts, time, reader, unit_s)
     lasts_s = number(texts[lasts]) if lasts else pd.Series(np.nan, index=texts.index)
     if lasts:
@@ -364,7 +364,7 @@ def _recognised_arrivals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Google's cluster trace of 2011, in microseconds: submissions are arrivals; evicted, failed and lost tasks are failures."""
+    """Parse Google's cluster trace of 2011 [us]: submissions are arrivals; evicted, failed and lost tasks are failures."""
     time, event, machine = number(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
     what = event.map(_TASK_FAILURES)
     wrong = first_wrong(
@@ -386,7 +386,7 @@ def _azure(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _object_store(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Summaries of a benchmark, without times; the median of an operation counts as usual."""
+    """Parse benchmark summaries without times; the median of an operation is its usual speed."""
     speed, rules = _speed(texts, "throughput_mb_s")
     series = (
         texts["store"]
@@ -405,7 +405,7 @@ def _object_store(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
 
 
 def _intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Node intervals of the Failure Trace Archive: event type 0 is down."""
+    """Parse node intervals of the Failure Trace Archive, in which event type 0 means down."""
     begin, rules = time_of(texts, "start_epoch_s", reader)
     end, end_rules = time_of(texts, "stop_epoch_s", reader)
     event = texts["event_type"].str.strip()
@@ -415,7 +415,7 @@ def _intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Kills in several runs with different intervals: the files of a run are named chk<ms>."""
+    """Parse kills in several runs with different checkpoint intervals; the files of a run are named chk<ms>."""
     parsed = events(texts, reader, time="kill_epoch_s")
     rows = parsed.tables["failures"].assign(what="kill")
     if "chk_interval_ms" in texts:
@@ -424,7 +424,7 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Events of an experiment: what an operator wants, as a rescale, stops a job and is no failure."""
+    """Parse events of an experiment; planned ones, such as a rescale, are not failures."""
     parsed = events(texts, reader, time="epoch_s", what="event")
     return Parsed(
         parsed.tables,
@@ -434,7 +434,7 @@ def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _workers(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """A killed worker under several engines: seconds of the run without output."""
+    """Parse kills of a worker under several engines, with the seconds without output."""
     is_failure = texts["metric"] == "failure_at_s"
     t_s = number(texts["value"].where(is_failure, "0"))
     rows = pd.DataFrame(
@@ -445,7 +445,7 @@ def _workers(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
 
 
 def _log_lines(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Lines of logs, as numbers."""
+    """Return line numbers of logs as numbers."""
     time, rules = time_of(texts, "trigger_epoch_ms", reader, 1e-3)
     rows = pd.DataFrame({"t_s": time, "type": "CHECKPOINT", "status": "COMPLETED"})
     for name, column in (
@@ -478,11 +478,11 @@ _INTERVALS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
 _OBJECT_STORE = {"store", "operation", "object_mb", "clients", "throughput_mb_s"}
 _LOG_LINES = {"checkpoint_id", "trigger_epoch_ms", "size_bytes", "duration_ms"}
 _TOKENS = {"contexttokens", "generatedtokens"}
-"""Columns next to arrivals of requests to a language model."""
+"""Further columns in traces of requests to language models."""
 
 
 def _is_arrivals(names: Sequence[str]) -> bool:
-    """Whether there are times, and no other column that could be a series."""
+    """Return True if there is a time column, and no other column that could be a series."""
     time = first_of(TIMES, names)
     return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKENS
 

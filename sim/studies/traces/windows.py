@@ -39,15 +39,15 @@ FEATURES = {
     "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
 }
 MIN_COVERED = 0.5
-"""A window with fewer observations tells little about the load: it is left out, and counted."""
+"""Minimum observations in a window; windows with fewer are left out and counted."""
 COLUMNS = ("trace", "from_s", *FEATURES)
 
 
 class CutWindows(NamedTuple):
-    """The windows that were cut from traces, and notes about those left out."""
+    """Windows cut from traces."""
 
     windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
-    notes: list[str]  # lines about windows left out
+    notes: list[str]  # messages on windows that were left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Cutting:
     """How windows are cut."""
 
     length_s: float
-    way: str  # of `CUTS`, by which they are chosen
-    count: int | None  # of each trace; None: all
+    way: str  # key of `CUTS`: how windows are chosen
+    count: int | None  # maximum windows per trace; None: all
 
 
 def windows_here(
@@ -102,7 +102,7 @@ def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.D
 
 
 def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
-    """The table with names and places.  TraceFileError: it is empty."""
+    """Return the table with names and paths of windows.  TraceFileError: it is empty."""
     tables = tables.rstrip("/")
     full = [found for found in cuts if len(found)]
     if not full:
@@ -128,32 +128,32 @@ def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str 
 
 
 def _place(tables: str, trace: str, base: str) -> str:
-    """The path of a trace's rates."""
+    """Return the path of a trace's rates."""
     place = f"{tables}/rates/{folder_of(trace)}"
     return place if "://" in place else relpath(place, base)
 
 
 class _Series(NamedTuple):
-    """The rates of a trace that is long enough, in the order of time."""
+    """The rates of a trace that is at least as long as a window, in order of time."""
 
     trace: str
     begin_s: float
     length_s: float
-    on_s: Floats  # of the observed rates, from the begin of the trace
+    on_s: Floats  # times of the observed rates, from the start of the trace
     rate: Floats
-    mean: float  # of the rate
+    mean: float  # mean rate
     step_s: float  # usual distance of rows
 
 
 def _parts(tables: str, name: str, columns: list[str]) -> Iterator[pd.DataFrame]:
-    """A table's rows, trace by trace."""
+    """Yield the rows of a table by trace."""
     for folder in sorted(Path(tables.rstrip("/"), name).glob("trace=*")):
         rows = pd.concat(pq.ParquetFile(part).read(columns).to_pandas() for part in sorted(folder.glob("*.parquet")))
         yield rows.assign(trace=unquote(folder.name.removeprefix("trace=")))
 
 
 def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
-    """The rates of a trace.  None: it is shorter than a window, or has no rate."""
+    """Return the rates of a trace, or None if it is shorter than a window or has no rate."""
     rows = rates.dropna(subset="t_s").sort_values("t_s", kind="stable")
     t_s = rows["t_s"].to_numpy(float)
     observed = rows["rate"].notna().to_numpy()
@@ -167,7 +167,7 @@ def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
 
 
 def _failures_during(series: _Series, failures: pd.DataFrame) -> Floats:
-    """The beginnings of failures within a trace, of all traces of its folder [s from the begin of the trace]."""
+    """Return the starts of failures in all traces of its folder, in seconds from the start of the trace."""
     folder = series.trace.rpartition("/")[0]
     at_s = [
         at_s - series.begin_s
@@ -179,18 +179,18 @@ def _failures_during(series: _Series, failures: pd.DataFrame) -> Floats:
 
 
 def _consecutive(series: _Series, length_s: float) -> Floats:
-    """Begins of windows one after the other; the last one ends before the trace does."""
+    """Return the starts of consecutive windows; the last one ends before the trace does."""
     return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
 
 
 def _around(failed_s: Floats, series: _Series, length_s: float) -> Floats:
-    """The begin of a window per failure, a third of its length before it; only complete windows."""
+    """Return the start of a window per failure, a third of its length before the failure; only complete windows."""
     begins = np.unique(failed_s - length_s / 3)
     return begins[(begins >= 0) & (begins + length_s <= series.length_s)]
 
 
 def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
-    """A row of features per window that has enough observations."""
+    """Return a row of features per window with enough observations."""
     firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
     covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
     rows = list[dict[str, Any]]()
@@ -222,14 +222,14 @@ def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: floa
 
 
 def _slope(at: Floats, rate: Floats) -> float:
-    """The slope of the straight line through the rates; 0 if all are of one moment."""
+    """Return the slope of a linear fit of the rates; 0 if all have the same time."""
     from_mean = at - at.mean()
     spread = float((from_mean**2).sum())
     return float((from_mean * (rate - rate.mean())).sum()) / spread if spread > 0 else 0.0
 
 
 def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
-    """The first windows; a minus in front of a feature puts the largest first."""
+    """Return the first windows by a feature; with a minus before its name, the largest come first."""
     names, ascending = [name.removeprefix("-") for name in order], [not name.startswith("-") for name in order]
 
     def choose(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
@@ -239,7 +239,7 @@ def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
 
 
 def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
-    """The middle window of each of `count` equal classes of load; the first classes have a window more."""
+    """Return the median window of each of `count` load classes of equal size; the first classes may have one more."""
     if count is None:
         return full
     by_load = full.sort_values(["mean", "from_s"])
@@ -253,4 +253,4 @@ CUTS: dict[str, Callable[[pd.DataFrame, int | None], pd.DataFrame]] = {
     "load": _spread,
     "failures": _first("from_s"),
 }
-"""The ways of choosing windows: the earliest, the most bursty, one per class of load, around failures."""
+"""How to choose windows: the earliest, the most bursty, one per load class, or around failures."""
