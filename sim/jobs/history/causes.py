@@ -21,7 +21,7 @@ from sim.jobs.history.history import (
     writers_of,
 )
 from sim.jobs.history.path import PathStep, failed_asynchronously
-from sim.jobs.infer.windows import UnknownRhythm, gathering, timers_of, unknown_rhythm
+from sim.jobs.infer.windows import DetectedPeriod, find_period, find_periodic_timers, phase_concentration_p_value
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.model.text import one_line
 from sim.model.units import MS, format_duration
@@ -65,7 +65,7 @@ def rhythms(history: History) -> Iterator[Rhythm]:
 def _timers(history: History) -> Iterator[Rhythm]:
     """No plan names timers of a keyed function: the sizes of its state rise and fall with them."""
     for vertex in history.vertices:
-        tooth = None if vertex.name in history.windows or history.is_on_disk else timers_of(history, vertex)
+        tooth = None if vertex.name in history.windows or history.is_on_disk else find_periodic_timers(history, vertex)
         if tooth is not None:
             name, every = one_line(vertex.name, 40), format_duration(round(tooth.period_ms) * MS)
             text = f"begins at the same time within the {every} in which the state of {name} rises and falls"
@@ -91,19 +91,19 @@ def chances(history: History) -> tuple[tuple[Rhythm, float], ...]:
 
 
 @lru_cache(maxsize=1)
-def unnamed(history: History) -> UnknownRhythm | None:
+def unnamed(history: History) -> DetectedPeriod | None:
     """A rhythm that nothing Flink tells of the job has.  None: there is none, or one that the job has explains long checkpoints."""
     if any(p < MAX_P_VALUE for _, p in chances(history)):
         return None
-    found = unknown_rhythm(
+    found = find_period(
         [point.trigger_timestamp for point in history.usual], [point.end_to_end_duration for point in history.usual]
     )
     return found if found is not None and found.p < MAX_P_VALUE else None
 
 
-def unnamed_text(rhythm: UnknownRhythm) -> str:
+def unnamed_text(rhythm: DetectedPeriod) -> str:
     """The rhythm as a clause: ``come every 9.1 s (2.6 s and 1.6 s would look the same ...``"""
-    alike = " and ".join(_about_text(period_ms) for period_ms in rhythm.others_ms)
+    alike = " and ".join(_about_text(period_ms) for period_ms in rhythm.aliases_ms)
     return (
         f"come every {_about_text(rhythm.period_ms)} ({alike} would look the same at these checkpoints): timers, windows, "
         "or something beside the job that Flink does not tell of"
@@ -116,7 +116,9 @@ def _about_text(period_ms: float) -> str:
 
 def chance(rhythm: Rhythm, points: Sequence[RecordedCheckpoint]) -> float:
     """The probability that durations dealt out at random would gather at one turn of the rhythm as much as these do."""
-    return gathering([rhythm.turn(point) for point in points], [point.end_to_end_duration for point in points])
+    return phase_concentration_p_value(
+        [rhythm.turn(point) for point in points], [point.end_to_end_duration for point in points]
+    )
 
 
 # ---- Whether a process stood still during a checkpoint: no subtask of a task manager reached any stage, and more than one kind of work

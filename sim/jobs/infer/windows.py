@@ -24,7 +24,7 @@ from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.scenario import Overheads
 from sim.model.units import MS, UnitError, format_duration, format_number, format_size, parse_flink_duration
 
-# ---- Windows in Flink's plan: the description of the operator contains the window assigner and its sizes.
+# ---- Windows in Flink's plan.  The description of the operator contains the window assigner and its sizes:
 #
 # DataStream: `Window(TumblingEventTimeWindows(7000), EventTimeTrigger, ...)`, in ms.
 # SQL: `window=[HOP(time_col=[t], size=[10 s], slide=[2 s])]`.
@@ -32,34 +32,34 @@ from sim.model.units import MS, UnitError, format_duration, format_number, forma
 
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:
-    """A window in the plan.  `size_ns`: of a session, its gap; `every_ns`: the slide, from one window end to the next."""
+    """A window in the plan."""
 
     kind: Literal["tumbling", "sliding", "session"]
-    size_ns: int
-    every_ns: int
-    time: Literal["event", "processing", ""]  # empty: the plan does not say
+    size_ns: int  # the gap, for a session window
+    every_ns: int  # from one window end to the next: the slide, or the size
+    time: Literal["event", "processing", ""]  # empty if the plan does not say
     api: Literal["sql", "datastream"]
-    is_local: bool  # the first stage of two: it keeps no state, and its rows leave before each barrier
-    phrase: str  # of the plan
+    is_local: bool  # LocalWindowAggregate: it keeps no state, and emits its rows before each barrier
+    phrase: str  # the matched part of the plan; empty if the window was inferred from state sizes
 
 
-_DATASTREAM = re.compile(
+_DATASTREAM_WINDOW = re.compile(
     r"(?P<name>(?P<kind>Tumbling|Sliding)(?P<time>Event|Processing)TimeWindows|(?P<time2>Event|Processing)TimeSessionWindows)"
     r"\((?P<first>\d+)(?:, *(?P<second>\d+))?\)"
 )
-_SQL = re.compile(
-    r"(?P<stage>Local|Global|)WindowAggregate\(.*?window=\[(?P<kind>TUMBLE|HOP|CUMULATE|SESSION)\((?P<what>.*?\])\)",
+_SQL_WINDOW = re.compile(
+    r"(?P<stage>Local|Global|)WindowAggregate\(.*?window=\[(?P<kind>TUMBLE|HOP|CUMULATE|SESSION)\((?P<sizes>.*?\])\)",
     re.DOTALL,
 )
-_SIZES = re.compile(r"\b(max_size|size|slide|step|gap)=\[([^\]]*)\]")
+_SQL_SIZES = re.compile(r"\b(max_size|size|slide|step|gap)=\[([^\]]*)\]")
 
 
 def planned_window(description: str) -> PlannedWindow | None:
-    """Return the first window of a chain.  Returns None if its description contains no window."""
-    if found := _DATASTREAM.search(description):
-        return _of_datastream(found)
-    if found := _SQL.search(description):
-        return _of_sql(found)
+    """Return the first window in the description of an operator chain, or None if there is none."""
+    if match := _DATASTREAM_WINDOW.search(description):
+        return _parse_datastream_window(match)
+    if match := _SQL_WINDOW.search(description):
+        return _parse_sql_window(match)
     return None
 
 
@@ -68,22 +68,22 @@ def uses_event_time(descriptions: Iterable[str]) -> bool:
     return any("WatermarkAssigner(" in text or "watermark=[" in text for text in descriptions)
 
 
-def _of_datastream(found: re.Match[str]) -> PlannedWindow | None:
-    first = int(found["first"]) * MS
-    second = int(found["second"] or 0) * MS
-    time: Literal["event", "processing"] = "event" if (found["time"] or found["time2"]) == "Event" else "processing"
-    if first == 0:
+def _parse_datastream_window(match: re.Match[str]) -> PlannedWindow | None:
+    size_ns = int(match["first"]) * MS
+    if size_ns == 0:
         return None
-    if found["kind"] == "Sliding":
-        return PlannedWindow("sliding", first, second or first, time, "datastream", is_local=False, phrase=found[0])
-    return PlannedWindow(
-        "tumbling" if found["kind"] else "session", first, first, time, "datastream", is_local=False, phrase=found[0]
-    )
+    kind: Literal["tumbling", "sliding", "session"] = "tumbling" if match["kind"] else "session"
+    every_ns = size_ns
+    if match["kind"] == "Sliding":
+        kind, every_ns = "sliding", int(match["second"] or 0) * MS or size_ns
+    time: Literal["event", "processing"] = "event" if (match["time"] or match["time2"]) == "Event" else "processing"
+    return PlannedWindow(kind, size_ns, every_ns, time, "datastream", is_local=False, phrase=match[0])
 
 
-def _of_sql(found: re.Match[str]) -> PlannedWindow | None:
+def _parse_sql_window(match: re.Match[str]) -> PlannedWindow | None:
     sizes: dict[str, int] = {}
-    for name, text in _SIZES.findall(found["what"]):
+    written = _SQL_SIZES.findall(match["sizes"])
+    for name, text in written:
         try:
             sizes[name] = parse_flink_duration(text)
         except UnitError:
@@ -93,160 +93,175 @@ def _of_sql(found: re.Match[str]) -> PlannedWindow | None:
     if size == 0:
         return None
     kinds: dict[str, Literal["tumbling", "sliding", "session"]] = {"TUMBLE": "tumbling", "SESSION": "session"}
-    kind = kinds.get(found["kind"], "sliding" if every < size else "tumbling")
-    phrase = f"{found['stage']}WindowAggregate, {found['kind']}({', '.join(f'{name} {text}' for name, text in _SIZES.findall(found['what']))})"
-    return PlannedWindow(kind, size, every, "", "sql", found["stage"] == "Local", phrase)
+    kind = kinds.get(match["kind"], "sliding" if every < size else "tumbling")
+    phrase = f"{match['stage']}WindowAggregate, {match['kind']}({', '.join(' '.join(pair) for pair in written)})"
+    return PlannedWindow(kind, size, every, "", "sql", match["stage"] == "Local", phrase)
 
 
 # ---- Rayleigh test (by permutation): do durations depend on the phase of a period?
 
-_RHYTHM_RESAMPLES = 20_000
+_PHASE_RESAMPLES = 20_000
 _SEED = 1
 
 
-def gathering(turns: Sequence[float], durations_ms: Sequence[float]) -> float:
+def phase_concentration_p_value(phases: Sequence[float], durations_ms: Sequence[float]) -> float:
     """Return the p-value of the weighted Rayleigh test for concentration of durations at one phase.
 
     The statistic is the length of the mean of unit vectors at the phases, weighted by duration minus the shortest
-    duration; its null distribution comes from random permutations of the durations.  `turns`: phases in [0, 1).
+    duration; its null distribution comes from random permutations of the durations.  `phases` are in [0, 1).
     """
-    took = np.array(durations_ms, dtype=float)
-    if not took.size:
+    durations = np.array(durations_ms, dtype=float)
+    if not durations.size:
         return 1.0
-    weights = took - took.min()
-    vectors = np.exp(2j * np.pi * np.array(turns))
+    weights = durations - durations.min()
+    vectors = np.exp(2j * np.pi * np.array(phases))
     if not weights.any() or np.ptp(np.abs(vectors - vectors[0])) < 1e-9:
         return 1.0
-    dealt = np.random.default_rng(_SEED).permuted(np.tile(weights, (_RHYTHM_RESAMPLES, 1)), axis=1)
-    as_much = np.abs(dealt @ vectors) >= abs(weights @ vectors) - 1e-9
-    return float((1 + as_much.sum()) / (1 + _RHYTHM_RESAMPLES))
+    permuted = np.random.default_rng(_SEED).permuted(np.tile(weights, (_PHASE_RESAMPLES, 1)), axis=1)
+    is_as_large = np.abs(permuted @ vectors) >= abs(weights @ vectors) - 1e-9
+    return float((1 + is_as_large.sum()) / (1 + _PHASE_RESAMPLES))
 
 
 # ---- Saw-tooth state size: a window clears its state when it fires.
 #
-# Within a period sizes may rise along any curve: records of known keys add nothing, so growth can slow down.
-# So isotonic regression (the best non-decreasing curve by least squares) is fitted within a period.
+# Between two window ends the size may rise along any non-decreasing curve: records of known keys add no state, so
+# growth slows down.  Therefore isotonic regression (the best non-decreasing curve by least squares) is fitted within a
+# period.
 
-EXPLAINED = 0.9
+MIN_R2 = 0.9
 """Minimum R2 (share of the variance explained) to accept a saw tooth."""
 MIN_SIZES_FOR_SAW_TOOTH = 6
-"""Any such curve fits fewer sizes."""
+"""A non-decreasing curve fits almost any smaller sample."""
 
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SawTooth:
-    """A saw tooth: the size falls at one moment between `high_ms` and `low_ms`, and every period before and after.
-
-    Then it rises from `floor` by `per_second`.
-    """
+    """A size that drops to a floor once per period, and rises in between."""
 
     period_ms: float
-    high_ms: float
-    low_ms: float
-    floor: float
-    per_second: float
-    explained: float
+    high_ms: float  # time of the last size before a drop [epoch ms]
+    low_ms: float  # time of the first size after that drop
+    floor: float  # size right after a drop [bytes]
+    per_second: float  # mean growth after a drop [bytes/s]
+    r2: float  # share of the variance explained
 
-    def falls_ms(self, slack_ms: float = 0) -> float:
+    def window_end_ms(self, slack_ms: float = 0) -> float:
         """Return the window end: aligned to the epoch if such a time is within the bracket (+- slack), otherwise its midpoint."""
-        at_ms = -(-(self.high_ms - slack_ms) // self.period_ms) * self.period_ms
-        return at_ms if at_ms <= self.low_ms + slack_ms else (self.high_ms + self.low_ms) / 2
+        aligned_ms = -(-(self.high_ms - slack_ms) // self.period_ms) * self.period_ms
+        return aligned_ms if aligned_ms <= self.low_ms + slack_ms else (self.high_ms + self.low_ms) / 2
 
 
-def fitted(points: Sequence[tuple[float, float]], periods_ms: Iterable[float]) -> SawTooth | None:
-    """Fit a saw tooth to (time [ms], size), with the best of the periods.  Returns None if R2 is too low."""
+def fit_saw_tooth(points: Sequence[tuple[float, float]], periods_ms: Iterable[float]) -> SawTooth | None:
+    """Fit a saw tooth with the best of `periods_ms` to (time [ms], size [bytes]).  Returns None if R2 is too low."""
     if len(points) < MIN_SIZES_FOR_SAW_TOOTH or len({size for _, size in points}) < MIN_SIZES_FOR_SAW_TOOTH:
         return None
     times, sizes = (np.array(column, dtype=float) for column in zip(*points, strict=True))
-    best = max((_with_period(times, sizes, period) for period in periods_ms), key=lambda found: found[0], default=None)
-    if best is None or best[0] < EXPLAINED:
+    fits = (_fit_period(times, sizes, period) for period in periods_ms)
+    best = max(fits, key=lambda tooth: tooth.r2, default=None)
+    if best is None or best.r2 < MIN_R2:
         return None
-    explained, period_ms, high_ms, low_ms = best
-    tooth = SawTooth(period_ms, high_ms, low_ms, 0.0, 0.0, explained)
-    floor, slope = _line((times - tooth.falls_ms()) % period_ms, sizes)
-    return SawTooth(period_ms, high_ms, low_ms, floor, slope * 1000, explained) if slope > 0 else None
+    floor, slope = _fit_line((times - best.window_end_ms()) % best.period_ms, sizes)
+    return replace(best, floor=floor, per_second=slope * 1000) if slope > 0 else None
 
 
-def _with_period(times: Numbers, sizes: Numbers, period_ms: float) -> tuple[float, float, float, float]:
-    """Return (R2, period, last time before a fall, first time after it)."""
+def _fit_period(times: Numbers, sizes: Numbers, period_ms: float) -> SawTooth:
+    """Return the best saw tooth of this period, without its floor and growth (0)."""
     from scipy.optimize import isotonic_regression
 
     phases = times % period_ms
     order = np.argsort(phases, kind="stable")
     ordered, total = sizes[order], float(((sizes - sizes.mean()) ** 2).sum())
     best = 0.0, 0
-    for first in range(len(order)):
-        turned = np.roll(ordered, -first)
-        left = float(((turned - isotonic_regression(turned).x) ** 2).sum())
-        best = max(best, (1 - left / total, -first))
-    explained, first = best[0], -best[1]
+    for first in range(len(order)):  # index of the first size after the drop; ties go to the smallest
+        rotated = np.roll(ordered, -first)
+        residual = float(((rotated - isotonic_regression(rotated).x) ** 2).sum())
+        best = max(best, (1 - residual / total, -first))
+    r2, first = best[0], -best[1]
     high, low = float(phases[order[first - 1]]), float(phases[order[first]])
     begin = float(times[0]) // period_ms * period_ms
-    return explained, period_ms, begin + high, begin + low + (period_ms if low <= high else 0.0)
+    return SawTooth(period_ms, begin + high, begin + low + (period_ms if low <= high else 0.0), 0.0, 0.0, r2)
 
 
-def _line(since: Numbers, sizes: Numbers) -> tuple[float, float]:
-    """Return (floor, slope) by least squares; a negative floor is clipped to 0."""
-    away = since - since.mean()
-    slope = float(away @ (sizes - sizes.mean())) / max(float(away @ away), 1e-9)
-    floor = float(sizes.mean()) - slope * float(since.mean())
-    return (floor, slope) if floor >= 0 else (0.0, float(since @ sizes) / max(float(since @ since), 1e-9))
+def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
+    """Return (floor, slope) by least squares.  A negative floor is clipped to 0, and the slope fitted again."""
+    centered = since_drop - since_drop.mean()
+    slope = float(centered @ (sizes - sizes.mean())) / max(float(centered @ centered), 1e-9)
+    floor = float(sizes.mean()) - slope * float(since_drop.mean())
+    if floor >= 0:
+        return floor, slope
+    return 0.0, float(since_drop @ sizes) / max(float(since_drop @ since_drop), 1e-9)
 
 
-# ---- Subtasks of a source that emit nothing while others do: their partitions are silent, or there are fewer partitions than subtasks.
+# ---- Silent subtasks of a source emit nothing while others do: their partitions have no records, or they have no partition.
 
-MIN_RECORDS_OF_OTHERS = 20  # minimum mean records per other subtask to call a subtask silent
+MIN_RECORDS_PER_SUBTASK = 20  # minimum mean number of records of the other subtasks to call a subtask silent
 
 
 def infer_silent(draft: Draft, vertex: str, flow: Flows) -> Flows:
-    """Set the number of silent subtasks.  Returns the flows of the others, which are what the source does."""
-    emitted = [own.records_out for own in flow.subtasks]
+    """Set the number of silent subtasks.  Returns the flows of the other subtasks, from which rates are inferred."""
+    emitted = [subtask.records_out for subtask in flow.subtasks]
     silent = [i for i, records in enumerate(emitted) if records == 0]
-    others = len(emitted) - len(silent)
-    if not silent or not others or any(map(math.isnan, emitted)) or math.fsum(emitted) < MIN_RECORDS_OF_OTHERS * others:
+    active = len(emitted) - len(silent)
+    if (
+        not silent
+        or not active
+        or any(map(math.isnan, emitted))
+        or math.fsum(emitted) < MIN_RECORDS_PER_SUBTASK * active
+    ):
         return flow
-    which = f"subtask{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} emitted nothing while others did"
-    draft.put("source.silent", len(silent), f"{which} (they are the last ones here): {flow.source}", job=vertex)
-    return replace(flow, subtasks=tuple(own for own in flow.subtasks if own.records_out > 0))
+    origin = (
+        f"subtask{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} emitted nothing while others did "
+        f"(simulated as the last subtasks): {flow.source}"
+    )
+    draft.put("source.silent", len(silent), origin, job=vertex)
+    return replace(flow, subtasks=tuple(subtask for subtask in flow.subtasks if subtask.records_out > 0))
 
 
 def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
-    """Flink's REST API does not say whether a silent subtask is idle.  If windows fire anyway, it is."""
+    """Ask for the idle timeout of sources with silent subtasks, if the job has event-time windows.
+
+    Flink's REST API does not report idleness.  Windows that fire although a subtask is silent show that it is idle.
+    """
     windows = [
         name for name, vertex in draft.document["job"].items() if vertex.get("window", {}).get("time") == "event"
     ]
-    ends = any(flows[name].total("records_out") > 0 for name in windows)
+    has_fired = any(flows[name].total("records_out") > 0 for name in windows)
     question = "After how long is a subtask without records idle (withIdleness, table.exec.source.idle-timeout)?"
     for name, vertex in draft.document["job"].items():
         if windows and "silent" in vertex.get("source", {}):
             why = (
-                "1 s, because windows end although some of its subtasks are silent."
-                if ends
-                else "never, because no window ends."
+                "1 s, because windows fire although some of its subtasks are silent."
+                if has_fired
+                else "never, because no window fires."
             )
-            draft.ask("source.watermark.idle-timeout", "1 s" if ends else "0 s", question, why, job=name)
+            draft.ask("source.watermark.idle-timeout", "1 s" if has_fired else "0 s", question, why, job=name)
 
 
 # ---- Effect of a window end on the counters of its vertex: records emitted together, and busy time per record.
 
-_SHIFTS = 40  # moments tried for the ends, within one period
-_FIRING_STANDARD_ERRORS = 3.0  # a smaller time per output is not significantly above 0
-MIN_STEPS = 4
-UNEVEN = 0.1  # of a window's output: a larger root mean square residual means partial windows
+_PHASES_TRIED = 40  # candidate times of the window end, evenly spaced over one period
+_FIRING_STANDARD_ERRORS = 3.0  # significance of the time per output record
+MIN_STEPS = 4  # minimum differences between samples of a counter
+MAX_RESIDUAL_SHARE = (
+    0.1  # root mean square residual / output of a window; more means that steps contain partial windows
+)
 
 
 @dataclass(frozen=True, slots=True)
 class BusySplit:
-    """The busy time [ms] of the task thread, split between records that it reads and records that leave."""
+    """Busy time of the task thread [ms] per input record and per output record."""
 
     per_record: float
     per_output: float
 
 
-def outputs_per_end(sampled: Series, falls_ms: float, period_ms: float) -> tuple[float, int] | None:
-    """Return (records emitted per window end, ends seen).  Returns None if steps of the counter are not multiples of one number."""
+def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: float) -> tuple[float, int] | None:
+    """Return (records emitted per window end, number of window ends observed).
+
+    Returns None unless each step of `numRecordsOut` is a multiple of one number.
+    """
     samples = [
         (time_ms, math.fsum(values))
         for time_ms, values in sampled.get("numRecordsOut", ())
@@ -256,222 +271,228 @@ def outputs_per_end(sampled: Series, falls_ms: float, period_ms: float) -> tuple
     if not steps or min(steps) < 0 or not sum(steps):
         return None
     best: tuple[float, float, int] | None = None
-    for shift in range(_SHIFTS):
-        begin = falls_ms + shift * period_ms / _SHIFTS
-        seen = [math.floor((time_ms - begin) / period_ms) for time_ms, _ in samples]
-        ends = [after - before for before, after in pairwise(seen)]
+    for phase in range(_PHASES_TRIED):
+        first_end_ms = window_end_ms + phase * period_ms / _PHASES_TRIED
+        ended = [math.floor((time_ms - first_end_ms) / period_ms) for time_ms, _ in samples]
+        ends = [after - before for before, after in pairwise(ended)]
         if not sum(ends):
             continue
         per_end = sum(steps) / sum(ends)
-        off = sum((step - number * per_end) ** 2 for step, number in zip(steps, ends, strict=True))
-        if best is None or off < best[0]:
-            best = off, per_end, sum(ends)
-    if best is None or best[0] > len(steps) * (UNEVEN * best[1]) ** 2:
+        squares = sum((step - number * per_end) ** 2 for step, number in zip(steps, ends, strict=True))
+        if best is None or squares < best[0]:
+            best = squares, per_end, sum(ends)
+    if best is None or best[0] > len(steps) * (MAX_RESIDUAL_SHARE * best[1]) ** 2:
         return None
     return best[1:]
 
 
-def split_of_busy_time(sampled: Series) -> BusySplit | None:
+def split_busy_time(sampled: Series) -> BusySplit | None:
     """Split busy time by non-negative least squares (NNLS) over all steps of all subtasks, scaled to the total busy time.
 
-    Returns None if the two are not identifiable: collinear counters, or a time per output that is not significant.
+    Returns None if the two times cannot be separated: the counters are collinear, or the time per output record is not
+    significant.
     """
     from scipy.optimize import nnls
 
-    columns = [_steps(sampled, name) for name in ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")]
+    columns = [_counter_steps(sampled, name) for name in ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")]
     if len(columns[2]) < MIN_STEPS or len({len(column) for column in columns}) > 1:
         return None
-    read, left, busy = (np.array(column) for column in columns)
-    work = np.column_stack([read, left])
-    if np.isnan(work).any() or np.isnan(busy).any() or np.linalg.matrix_rank(work) < 2:
+    records_in, records_out, busy = (np.array(column) for column in columns)
+    records = np.column_stack([records_in, records_out])
+    if np.isnan(records).any() or np.isnan(busy).any() or np.linalg.matrix_rank(records) < 2:
         return None
-    free = np.linalg.lstsq(work, busy, rcond=None)[0]
-    variance = float(((busy - work @ free) ** 2).sum()) / (len(busy) - 2)
-    error = math.sqrt(variance * float(np.linalg.inv(work.T @ work)[1, 1]))
-    times = nnls(work, busy)[0]
-    if free[1] <= _FIRING_STANDARD_ERRORS * error or times[1] <= 0:
+    unconstrained = np.linalg.lstsq(records, busy, rcond=None)[0]
+    variance = float(((busy - records @ unconstrained) ** 2).sum()) / (len(busy) - 2)
+    standard_error = math.sqrt(variance * float(np.linalg.inv(records.T @ records)[1, 1]))
+    times = nnls(records, busy)[0]
+    if unconstrained[1] <= _FIRING_STANDARD_ERRORS * standard_error or times[1] <= 0:
         return None
-    scale = float(busy.sum() / (work @ times).sum())
+    scale = float(busy.sum() / (records @ times).sum())
     return BusySplit(float(times[0]) * scale, float(times[1]) * scale)
 
 
-def _steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], name: str) -> list[float]:
-    """The growth of a counter between two samples, subtask by subtask."""
+def _counter_steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], name: str) -> list[float]:
+    """Return the differences of a counter between consecutive samples, of all subtasks in one list."""
     values = [column for _, column in sampled.get(name, ())]
-    return [now - then for before, after in pairwise(values) for then, now in zip(before, after, strict=False)]
+    return [new - old for before, after in pairwise(values) for old, new in zip(before, after, strict=False)]
 
 
-# ---- Unknown period: a max statistic over all frequencies, with a p-value corrected for multiple testing.
+# ---- Unknown period of checkpoint durations: the maximum over all frequencies, with a p-value corrected for multiple testing.
 
 FloatArray = NDArray[np.float64]
 
 _PERIOD_RESAMPLES = 4_000
-_MIN_PERIODS = 4
-"""Minimum periods observed."""
-_MIN_SIZES_FOR_PERIOD = 16
-_PERIOD_REFINEMENT = 20
+_MIN_PERIODS_OBSERVED = 4
+_MIN_CHECKPOINTS_FOR_PERIOD = 16
+_PERIOD_REFINEMENT = 20  # finer frequencies tried on either side of the best one
 
 
-class UnknownRhythm(NamedTuple):
+class DetectedPeriod(NamedTuple):
     """The period at which durations are most concentrated at one phase."""
 
     period_ms: float
     p: float  # p-value, corrected for all periods tried
-    others_ms: tuple[float, ...]  # shorter periods that look the same at the times of the checkpoints
+    aliases_ms: tuple[float, ...]  # shorter periods that cannot be told apart at the times of the checkpoints
 
 
-def unknown_rhythm(times_ms: Sequence[float], durations_ms: Sequence[float]) -> UnknownRhythm | None:
-    """Find the period of durations.  `times_ms`: trigger times.  Returns None if there are too few, or all are equal.
+def find_period(times_ms: Sequence[float], durations_ms: Sequence[float]) -> DetectedPeriod | None:
+    """Find the period of checkpoint durations.  Returns None if there are too few of them, or all are equal.
 
     At each frequency the squared length of the mean vector, weighted by duration minus the shortest, is divided by its
     mean over permutations (Lomb's periodogram).  The p-value is that of the maximum over all frequencies (Westfall and
-    Young 1993).
+    Young 1993).  `times_ms` are the trigger times.
     """
-    times, took = np.array(times_ms, dtype=float), np.array(durations_ms, dtype=float)
-    if len(times) < _MIN_SIZES_FOR_PERIOD:
+    times, durations = np.array(times_ms, dtype=float), np.array(durations_ms, dtype=float)
+    if len(times) < _MIN_CHECKPOINTS_FOR_PERIOD:
         return None
-    weights, apart, span = took - took.min(), float(median(np.diff(np.sort(times)))), float(np.ptp(times))
-    if not weights.any() or apart <= 0 or span < 2 * _MIN_PERIODS * apart:
+    weights, interval, span = durations - durations.min(), float(median(np.diff(np.sort(times)))), float(np.ptp(times))
+    if not weights.any() or interval <= 0 or span < 2 * _MIN_PERIODS_OBSERVED * interval:
         return None
     # Neighbouring frequencies are half a resolution apart; above the Nyquist frequency (one period per two checkpoints) they alias.
-    frequencies = np.arange(_MIN_PERIODS / span, 0.5 / apart, 0.5 / span)
-    dealt = np.random.default_rng(_SEED).permuted(np.tile(weights, (_PERIOD_RESAMPLES, 1)), axis=1)
-    by_chance = _powers(dealt, times - times.min(), frequencies)
-    usual = by_chance.mean(axis=0)
-    seen = _powers(weights[None], times - times.min(), frequencies)[0] / usual
-    as_much = (by_chance / usual).max(axis=1) >= seen.max() - 1e-9
-    finer = frequencies[int(seen.argmax())] + np.linspace(-0.5, 0.5, 2 * _PERIOD_REFINEMENT + 1) / span
-    best = float(finer[_powers(weights[None], times - times.min(), finer)[0].argmax()])
-    others = tuple(1 / (1 / apart + sign * best) for sign in (-1, 1))
-    return UnknownRhythm(1 / best, float((1 + as_much.sum()) / (1 + _PERIOD_RESAMPLES)), others)
+    frequencies = np.arange(_MIN_PERIODS_OBSERVED / span, 0.5 / interval, 0.5 / span)
+    permuted = np.random.default_rng(_SEED).permuted(np.tile(weights, (_PERIOD_RESAMPLES, 1)), axis=1)
+    by_chance = _spectral_power(permuted, times - times.min(), frequencies)
+    expected = by_chance.mean(axis=0)
+    observed = _spectral_power(weights[None], times - times.min(), frequencies)[0] / expected
+    is_as_large = (by_chance / expected).max(axis=1) >= observed.max() - 1e-9
+    finer = frequencies[int(observed.argmax())] + np.linspace(-0.5, 0.5, 2 * _PERIOD_REFINEMENT + 1) / span
+    best = float(finer[_spectral_power(weights[None], times - times.min(), finer)[0].argmax()])
+    aliases_ms = tuple(1 / (1 / interval + sign * best) for sign in (-1, 1))
+    return DetectedPeriod(1 / best, float((1 + is_as_large.sum()) / (1 + _PERIOD_RESAMPLES)), aliases_ms)
 
 
-def _powers(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """Return the power, a row per row of weights, a column per frequency."""
+def _spectral_power(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> FloatArray:
+    """Return the power at each frequency (columns) for each row of weights."""
     angles = 2 * np.pi * np.outer(times, frequencies)
     return np.square(weights @ np.cos(angles)) + np.square(weights @ np.sin(angles))
 
 
-# ---- The `window:` of each vertex that the plan says has one, or whose state rises and falls as windows make it.
+# ---- Infer the `window:` section of each vertex that has a window in the plan, or a saw-tooth state size.
 #
-# =================
-# ============================================================================================================ kind,
-# sizes, time  the description of the operator in the plan; without one: a saw tooth through the sizes of its state, and
-# a question
-# phase              where the state size falls, relative to the checkpoint triggers
-# state-per-record   the slope of the sizes / records in
-# fan-out            records out per end / records in between two ends: a short sample covers a fractional number of windows
-# service, fire      busy time of a step of the counters = records in x service + records out x fire
-# =================
-# ============================================================================================================
+# kind, sizes, time   the description of the operator in the plan; otherwise the saw tooth of its state size, with a question
+# phase               when the state size drops, relative to the checkpoint triggers
+# state-per-record    growth of the state size / records in
+# fan-out             records out per window end / records in per period.  Totals would be biased: the sampled time
+#                     covers a fractional number of windows
+# service, fire       least squares: busy time = records in x service + records out x fire
 
-MAX_TROUGH_SHARE = 0.1  # of the height of the tooth: a lower floor is data that arrived while the window fired
-UNPLANNED = 0.97  # if the plan names no window
+MIN_FLOOR_SHARE = (
+    0.1  # floor / height of the saw tooth; a lower floor consists of data that arrived while the window fired
+)
+MIN_R2_WITHOUT_PLAN = 0.97  # minimum R2 of a saw tooth if the plan contains no window
 MAX_P_VALUE = 0.01  # of the Rayleigh test
-LONGEST_S = 120
-SHORTEST_S = 2
+MAX_PERIOD_S = 120  # longest and shortest period tried if the plan contains no window
+MIN_PERIOD_S = 2
 MIN_WINDOW_ENDS = 3  # minimum window ends in the history
 MIN_BUSY_SHARE = 0.05  # below this busy share the split of busy time does not matter
-RUN_ENDS = 12  # window ends in a run
+WINDOW_ENDS_PER_RUN = 12
 MAX_RUN_NS = 3600 * 10**9
-SLACK_MS = 250.0  # by which a watermark may be late
-SHORTEST_NS = 1000  # service time per record if the outputs take all of the busy time
+WATERMARK_SLACK_MS = 250.0  # assumed lag of the watermark
+MIN_SERVICE_NS = 1000  # service time per input record if output records take all of the busy time
 
 
-class _Found(NamedTuple):
-    """A window of a vertex.  `tooth`: the saw tooth of its state, if there is one."""
+class _VertexWindow(NamedTuple):
+    """The window of a vertex, with the saw tooth of its state size, if there is one."""
 
     window: PlannedWindow
     tooth: SawTooth | None
 
 
 def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `window:` of every vertex that has one, and the values derived from it."""
+    """Set `window:` of every vertex that has a window, and the values of the vertex that depend on it."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
-        found = _found(job, vertex)
+        found = _find_window(job, vertex)
         if found is None:
             continue
         section = draft.document["job"][vertex.name]
         if not vertex.inputs and found.window.is_local:
-            _window(draft, job, vertex, found, event_time=event_time)
+            _put_window(draft, job, vertex, found, event_time=event_time)
             draft.put("window.stage", "local", job=vertex.name)
             continue
         if not vertex.inputs or "async-io" in section or "commit" in section:
             why = (
-                "it stands in the chain of a source"
+                "it is chained to a source"
                 if not vertex.inputs
-                else "its vertex also makes requests, or commits"
+                else "its vertex also has asynchronous I/O or a committer"
             )
             draft.not_modelled.append(f"the window of '{vertex.name}' ({found.window.phrase}): {why}")
             continue
-        _window(draft, job, vertex, found, event_time=event_time)
-        _state_per_record(draft, vertex, found, flowed[vertex.name])
-        _outputs(draft, job, vertex, found, flowed[vertex.name])
-        _work(draft, job, vertex, flowed[vertex.name])
+        _put_window(draft, job, vertex, found, event_time=event_time)
+        _put_state_per_record(draft, vertex, found, flowed[vertex.name])
+        _put_fan_out(draft, job, vertex, found, flowed[vertex.name])
+        _put_service_times(draft, job, vertex, flowed[vertex.name])
 
 
 def longest_run_ns(job: RestJob) -> int:
-    """Return the run length that covers windows at all phases of the checkpoints."""
-    periods = [found.window.every_ns for vertex in job.vertices if (found := _found(job, vertex)) is not None]
-    return min(RUN_ENDS * max(periods, default=0), MAX_RUN_NS)
+    """Return the length of a run in which window ends meet checkpoints at all phases; 0 without windows."""
+    periods = [found.window.every_ns for vertex in job.vertices if (found := _find_window(job, vertex)) is not None]
+    return min(WINDOW_ENDS_PER_RUN * max(periods, default=0), MAX_RUN_NS)
 
 
-def _found(job: RestJob, vertex: RestVertex) -> _Found | None:
-    # RocksDB files grow and shrink with compaction, so only heap state is used
+def _find_window(job: RestJob, vertex: RestVertex) -> _VertexWindow | None:
+    # RocksDB files also shrink with compactions, so only state on the heap shows window ends.
     planned, on_heap = planned_window(vertex.description), backend_of(job) == "hashmap"
     if planned is not None:
         sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
-        return _Found(planned, fitted(sizes, [planned.every_ns / MS]))
-    tooth = timers_of(job, vertex) if on_heap else None
+        return _VertexWindow(planned, fit_saw_tooth(sizes, [planned.every_ns / MS]))
+    tooth = find_periodic_timers(job, vertex) if on_heap else None
     if tooth is None:
         return None
     every_ns = round(tooth.period_ms) * MS
-    return _Found(PlannedWindow("tumbling", every_ns, every_ns, "", "datastream", is_local=False, phrase=""), tooth)
+    return _VertexWindow(
+        PlannedWindow("tumbling", every_ns, every_ns, "", "datastream", is_local=False, phrase=""), tooth
+    )
 
 
-def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
-    """Find timers of a keyed function that fire together and clear its heap state.  Returns None if its sizes do not show them.
+def find_periodic_timers(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
+    """Find timers of a keyed function that fire together and clear its state on the heap.  Returns None if there are none.
 
-    A checkpoint taken while they fire is off the curve.  Then long checkpoints must have the same period as well
-    (Rayleigh test).  Sizes that only rise are not accepted, whatever period fits them: checkpoints a little more than a
-    period apart rise along each tooth.
+    If R2 is low, for example because a checkpoint was taken while timers fired, checkpoint durations must have the
+    same period (Rayleigh test).  Sizes that never fall are rejected, even if a period fits: with checkpoints slightly
+    more than one period apart, any rising size resembles a saw tooth.
     """
     sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
     if sum(after < before for (_, before), (_, after) in pairwise(sizes)) < MIN_WINDOW_ENDS - 1:
         return None
-    tooth = fitted(sizes, [1000.0 * seconds for seconds in range(SHORTEST_S, LONGEST_S + 1)])
+    tooth = fit_saw_tooth(sizes, [1000.0 * seconds for seconds in range(MIN_PERIOD_S, MAX_PERIOD_S + 1)])
     if tooth is None or sizes[-1][0] - sizes[0][0] < MIN_WINDOW_ENDS * tooth.period_ms:
         return None
-    if tooth.explained >= UNPLANNED:
+    if tooth.r2 >= MIN_R2_WITHOUT_PLAN:
         return tooth
     points = usual_checkpoints(job)
-    turns = [point.trigger_timestamp % tooth.period_ms / tooth.period_ms for point in points]
-    return tooth if gathering(turns, [point.end_to_end_duration for point in points]) < MAX_P_VALUE else None
+    phases = [point.trigger_timestamp % tooth.period_ms / tooth.period_ms for point in points]
+    p_value = phase_concentration_p_value(phases, [point.end_to_end_duration for point in points])
+    return tooth if p_value < MAX_P_VALUE else None
 
 
 def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
-    """(time up to which records were read [epoch ms], bytes) of each usual checkpoint: barriers queue behind records."""
+    """Return (time when the sources took their snapshot [epoch ms], state bytes of the vertex) of each usual checkpoint.
+
+    The trigger time would be too early: a source takes its snapshot with a delay.
+    """
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
     for point in usual_checkpoints(job):
         task = point.tasks.get(vertex.name)
-        done = [subtask for subtask in task.subtasks if subtask.status == "completed"] if task else []
-        if done and len(done) == vertex.parallelism:
+        acknowledged = [subtask for subtask in task.subtasks if subtask.status == "completed"] if task else []
+        if acknowledged and len(acknowledged) == vertex.parallelism:
             tasks = [point.tasks[source] for source in sources if source in point.tasks]
             delays = [max(subtask.start_delay, 0) for source in tasks for subtask in source.subtasks]
-            cut_ms = point.trigger_timestamp + (fmean(delays) if delays else 0.0)
-            sizes.append((cut_ms, float(sum(own_bytes(subtask) for subtask in done))))
+            snapshot_ms = point.trigger_timestamp + (fmean(delays) if delays else 0.0)
+            sizes.append((snapshot_ms, float(sum(own_bytes(subtask) for subtask in acknowledged))))
     return sizes
 
 
-def _window(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found, *, event_time: bool) -> None:
+def _put_window(draft: Draft, job: RestJob, vertex: RestVertex, found: _VertexWindow, *, event_time: bool) -> None:
     """Set kind, sizes, time, api and phase."""
     window, size = found.window, format_duration(found.window.size_ns)
     if window.phrase:
         draft.put(f"window.{window.kind}", size, f"{window.phrase} in the plan", job=vertex.name)
     else:
-        explained = found.tooth.explained if found.tooth else 0.0
-        assumed = f"windows of {size}: its state rises and falls so, which explains {explained:.0%} of the variance of its sizes."
+        r2 = found.tooth.r2 if found.tooth else 0.0
+        assumed = (
+            f"windows of {size}: a saw tooth with this period explains {r2:.0%} of the variance of its state size."
+        )
         draft.ask(
             "window.tumbling", size, "Which of its timers fire together, and how often?", assumed, job=vertex.name
         )
@@ -480,73 +501,74 @@ def _window(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found, *, ev
     if window.time or window.phrase:
         draft.put("window.time", window.time or ("event" if event_time else "processing"), job=vertex.name)
     else:
-        draft.ask("window.time", "processing", "Whose time are its timers of?", "the clock's.", job=vertex.name)
+        question = "Are its timers event-time or processing-time timers?"
+        draft.ask("window.time", "processing", question, "processing time.", job=vertex.name)
     if window.api == "datastream":
         draft.put("window.api", "datastream", job=vertex.name)
     if window.kind != "session":
-        _phase(draft, job, vertex, found)
+        _put_phase(draft, job, vertex, found)
 
 
-def _phase(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found) -> None:
-    """Set the offset of window ends from checkpoints, so that a run has the same offset as the job."""
+def _put_phase(draft: Draft, job: RestJob, vertex: RestVertex, found: _VertexWindow) -> None:
+    """Set the offset of window ends from checkpoint triggers, so that it is the same in a run as in the job."""
     every_ms = found.window.every_ns / MS
-    grid_ms = _grid_ms(job)
+    grid_ms = _trigger_grid_ms(job)
     if found.tooth is not None and grid_ms is not None:
-        phase_ms = (found.tooth.falls_ms(SLACK_MS) - grid_ms + _first_trigger_ms(job)) % every_ms
-        origin = f"the sizes of its state fall then: a saw tooth explains {found.tooth.explained:.0%} of their variance"
+        phase_ms = (found.tooth.window_end_ms(WATERMARK_SLACK_MS) - grid_ms + _first_trigger_ms(job)) % every_ms
+        origin = f"its state size drops then: a saw tooth explains {found.tooth.r2:.0%} of the variance"
         draft.put("window.phase", format_duration(round(phase_ms) % round(every_ms) * MS), origin, job=vertex.name)
         return
     phase_ms = 0.0 if grid_ms is None else (_first_trigger_ms(job) - grid_ms) % every_ms
-    question = "When do its windows end, beside its checkpoints?"
-    assumed = "at whole multiples of their size by the clock; the sizes of its state do not show it."
+    question = "At what offset from the checkpoint triggers do its windows end?"
+    assumed = "windows end at multiples of their size since the epoch; its state size does not show it."
     draft.ask(
         "window.phase", format_duration(round(phase_ms) % round(every_ms) * MS), question, assumed, job=vertex.name
     )
 
 
-def _grid_ms(job: RestJob) -> float | None:
-    """A point of the grid on which the job triggers its checkpoints, one interval before its first usual one.  Returns None if there is no grid."""
+def _trigger_grid_ms(job: RestJob) -> float | None:
+    """Return a time at which the job's checkpoint interval elapses [epoch ms], one interval before its first usual checkpoint.
+
+    The median removes the jitter of single triggers.  Returns None without an interval or without checkpoints.
+    """
     every_ms = job.checkpoint_config.interval if job.checkpoint_config else 0
     triggers = [point.trigger_timestamp for point in usual_checkpoints(job)]
     if not triggers or every_ms <= 0:
         return None
-    off = median((trigger - triggers[0] + every_ms / 2) % every_ms - every_ms / 2 for trigger in triggers)
-    return triggers[0] + off - every_ms
+    offset = median((trigger - triggers[0] + every_ms / 2) % every_ms - every_ms / 2 for trigger in triggers)
+    return triggers[0] + offset - every_ms
 
 
 def _first_trigger_ms(job: RestJob) -> float:
-    """When a run triggers first (2.x profile)."""
+    """Return the time of the first trigger of a simulated run (2.x profile)."""
     pause_ms = job.checkpoint_config.min_pause if job.checkpoint_config else 0
     return Overheads().first_trigger_ns / MS + (pause_ms or 0)
 
 
-def _state_per_record(draft: Draft, vertex: RestVertex, found: _Found, flow: Flows) -> None:
-    """Set window state per record; the saw-tooth floor is the vertex's remaining state."""
+def _put_state_per_record(draft: Draft, vertex: RestVertex, found: _VertexWindow, flow: Flows) -> None:
+    """Set `state-per-record` of the window.  The floor of the saw tooth is the state of the vertex outside its window."""
     per_second = flow.per_second("records_in")
     if found.tooth is None or not per_second > 0:
         return
     tooth, state = found.tooth, draft.document["job"][vertex.name].get("state", {})
     per_record = round(tooth.per_second / per_second)
-    origin = f"{tooth.per_second:,.0f} bytes/s between two ends / {per_second:,.1f} records/s"
+    origin = f"{tooth.per_second:,.0f} bytes/s between two window ends / {per_second:,.1f} records/s"
     draft.put("window.state-per-record", format_size(per_record), origin, job=vertex.name)
     height = tooth.per_second * tooth.period_ms / 1000
     draft.drop("state.growth", job=vertex.name)
     draft.drop("state.ttl", job=vertex.name)
-    if tooth.floor > MAX_TROUGH_SHARE * height:
-        draft.put(
-            "state.size",
-            format_size(round(tooth.floor)),
-            "what is left of its state at the end of a window",
-            job=vertex.name,
-        )
+    if tooth.floor > MIN_FLOOR_SHARE * height:
+        draft.put("state.size", format_size(round(tooth.floor)), "state size right after a window end", job=vertex.name)
     elif state.keys() <= {"size", "growth", "backend"}:
         draft.drop("state", job=vertex.name)
 
 
-def _outputs(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found, flow: Flows) -> None:
-    """Set the fan-out by whole windows."""
+def _put_fan_out(draft: Draft, job: RestJob, vertex: RestVertex, found: _VertexWindow, flow: Flows) -> None:
+    """Set the fan-out from whole windows."""
     counted = (
-        outputs_per_end(series(job, vertex), found.tooth.falls_ms(SLACK_MS), found.tooth.period_ms)
+        count_outputs_per_window(
+            series(job, vertex), found.tooth.window_end_ms(WATERMARK_SLACK_MS), found.tooth.period_ms
+        )
         if found.tooth
         else None
     )
@@ -554,23 +576,21 @@ def _outputs(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found, flow
     if counted is None or not per_second > 0 or not job.readers(vertex.name):
         return
     (per_end, ends), arrived = counted, per_second * found.window.every_ns / 10**9
-    origin = f"{per_end:,.0f} records out at each of {ends} ends / {arrived:,.0f} in between two"
+    origin = f"{per_end:,.0f} records out at each of {ends} window ends / {arrived:,.0f} records in between two of them"
     draft.put("fan-out", format_number(Fraction(f"{per_end / arrived:.4g}")), origin, job=vertex.name)
 
 
-def _work(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
+def _put_service_times(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     """Set service time per input record and per output record."""
     busy = flow.share("busy_ms")
-    split = split_of_busy_time(series(job, vertex))
+    split = split_busy_time(series(job, vertex))
     if split is not None:
-        origin = "busy time by least squares over records in and out"
-        per_record = split.per_record if split.per_record * MS > SHORTEST_NS else SHORTEST_NS / MS
+        origin = "least squares: busy time over records in and records out"
+        per_record = split.per_record if split.per_record * MS > MIN_SERVICE_NS else MIN_SERVICE_NS / MS
         draft.put("service", duration_text(per_record * MS), origin, job=vertex.name)
         draft.put("window.fire", duration_text(split.per_output * MS), origin, job=vertex.name)
     elif busy > MIN_BUSY_SHARE and flow.total("records_out") > 0:
-        most = duration_text(flow.total("busy_ms") / flow.total("records_out") * MS)
-        question = "How long does its thread work for each record that leaves at the end of a window?"
-        why = (
-            f"none: its service has all of the busy time; between 0 and {most}, its counters do not tell the two apart."
-        )
+        at_most = duration_text(flow.total("busy_ms") / flow.total("records_out") * MS)
+        question = "How long does its thread work per record that it emits when a window fires?"
+        why = f"0, so that `service` has all of the busy time. It is between 0 and {at_most}: the counters do not tell."
         draft.ask("window.fire", "0 s", question, why, job=vertex.name)

@@ -6,7 +6,7 @@ import pytest
 from sim.jobs.history.causes import unnamed
 from sim.jobs.history.history import split
 from sim.jobs.history.in_common import in_common
-from sim.jobs.infer.windows import unknown_rhythm
+from sim.jobs.infer.windows import find_period
 
 S = 1000
 
@@ -21,7 +21,7 @@ def played(period_s, seed, count=60, apart_s=5.0, busy=0.3):
 
 @pytest.mark.parametrize("period_s", [13.0, 31.0, 70.0])
 def test_a_rhythm_is_found(period_s):
-    found = unknown_rhythm(*played(period_s, seed=7))
+    found = find_period(*played(period_s, seed=7))
 
     assert found.p < 0.01
     assert found.period_ms == pytest.approx(period_s * S, rel=0.03)
@@ -29,16 +29,16 @@ def test_a_rhythm_is_found(period_s):
 
 def test_a_rhythm_faster_than_checkpoints_is_among_those_that_look_the_same():
     """Seven seconds, seen every five: as if it were every 17.5 s."""
-    found = unknown_rhythm(*played(7.0, seed=3))
+    found = find_period(*played(7.0, seed=3))
 
     assert found.p < 0.01
     assert found.period_ms == pytest.approx(17.5 * S, rel=0.03)
-    assert found.others_ms[0] == pytest.approx(7 * S, rel=0.03)
+    assert found.aliases_ms[0] == pytest.approx(7 * S, rel=0.03)
 
 
 def test_noise_has_a_rhythm_as_seldom_as_is_said():
     """All periods are tried, and p allows for that: one in twenty is below 0.05."""
-    below = [unknown_rhythm(*played(0, seed)).p < 0.05 for seed in range(100)]
+    below = [find_period(*played(0, seed)).p < 0.05 for seed in range(100)]
 
     assert 0 <= sum(below) <= 12
 
@@ -46,8 +46,8 @@ def test_noise_has_a_rhythm_as_seldom_as_is_said():
 def test_few_or_equal_checkpoints_have_none():
     times, durations = played(13.0, seed=1)
 
-    assert unknown_rhythm(times[:10], durations[:10]) is None
-    assert unknown_rhythm(times, [200.0] * len(times)) is None
+    assert find_period(times[:10], durations[:10]) is None
+    assert find_period(times, [200.0] * len(times)) is None
 
 
 def test_windows_without_a_name_are_found_in_a_recording(recorded, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import unbalanced
 from sim.jobs.infer.options import infer_checkpoint
-from sim.jobs.infer.windows import gathering, unknown_rhythm
+from sim.jobs.infer.windows import find_period, phase_concentration_p_value
 from sim.jobs.source.rest_answers import CheckpointConfig
 from tests.jobs.infer.test_edges_counted import Job, flow, vertex
 
@@ -16,16 +16,16 @@ def test_a_rhythm_whose_period_nobody_told_is_found():
     """Checkpoints every 10 s, twice as long for the first 14 s of every 70 s: by chance that is the rarest of 4001 deals."""
     times = [10_000.0 * number for number in range(70)]
     took = [1000.0 * (1 + (time % 70_000 < 14_000)) for time in times]
-    found = unknown_rhythm(times, took)
+    found = find_period(times, took)
 
     assert pytest.approx(found.period_ms, rel=0.01) == 70_000
     assert pytest.approx(found.p) == 1 / 4001
-    assert pytest.approx(sorted(found.others_ms, reverse=True), rel=0.01) == [
+    assert pytest.approx(sorted(found.aliases_ms, reverse=True), rel=0.01) == [
         1 / (1 / 10_000 - 1 / 70_000),
         1 / (1 / 10_000 + 1 / 70_000),
     ]
-    assert unknown_rhythm(times[:15], took[:15]) is None
-    assert unknown_rhythm(times, [1000.0] * 70) is None
+    assert find_period(times[:15], took[:15]) is None
+    assert find_period(times, [1000.0] * 70) is None
 
 
 def configured(**config):
@@ -73,12 +73,12 @@ def test_durations_that_gather_at_a_turn_are_told_from_those_that_do_not():
     """Long ones at one turn of four, long ones dealt out evenly, and all checkpoints at one turn: nothing is told of a rhythm there."""
     turns = [number % 4 / 4 for number in range(24)]
 
-    assert gathering(turns, [9.0 if turn == 0.25 else 1.0 for turn in turns]) < 0.001
-    assert gathering(turns, [9.0 if number // 4 == 2 else 1.0 for number in range(24)]) > 0.9
+    assert phase_concentration_p_value(turns, [9.0 if turn == 0.25 else 1.0 for turn in turns]) < 0.001
+    assert phase_concentration_p_value(turns, [9.0 if number // 4 == 2 else 1.0 for number in range(24)]) > 0.9
     assert (
         1.0
-        == gathering([0.25] * 24, [float(number) for number in range(24)])
-        == gathering(turns, [3.0] * 24)
-        == gathering([], [])
+        == phase_concentration_p_value([0.25] * 24, [float(number) for number in range(24)])
+        == phase_concentration_p_value(turns, [3.0] * 24)
+        == phase_concentration_p_value([], [])
     )
-    assert gathering([0.0, 0.5] * 12, [1.0, 2.0] * 12) < 0.001
+    assert phase_concentration_p_value([0.0, 0.5] * 12, [1.0, 2.0] * 12) < 0.001

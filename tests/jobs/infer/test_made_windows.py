@@ -75,9 +75,9 @@ def test_sql_without_watermarks_has_the_time_of_the_clock():
 @pytest.mark.parametrize(
     ("inputs", "sections", "why"),
     [
-        (False, {}, "it stands in the chain of a source"),
-        (True, {"async-io": {}}, "its vertex also makes requests, or commits"),
-        (True, {"commit": "two-phase"}, "its vertex also makes requests, or commits"),
+        (False, {}, "it is chained to a source"),
+        (True, {"async-io": {}}, "its vertex also has asynchronous I/O or a committer"),
+        (True, {"commit": "two-phase"}, "its vertex also has asynchronous I/O or a committer"),
     ],
 )
 def test_a_window_that_a_scenario_cannot_say_is_named(inputs, sections, why):
@@ -92,13 +92,11 @@ def test_the_time_of_an_output_is_asked_for_where_a_thread_works(busy, written, 
     """A twentieth of its time; all of it may lie in the outputs."""
     draft, row = Draft(), vertex("count", "src")
     draft.document["job"] = {"count": {}}
-    room._work(draft, MadeJob([row]), row, flowed(own(100, written, busy)))
+    room._put_service_times(draft, MadeJob([row]), row, flowed(own(100, written, busy)))
 
     assert ("0 s" if is_open else None) == draft.document["job"]["count"].get("window", {}).get("fire")
     if is_open:
-        assert "between 0 and 6 ms, its counters do not tell the two apart" in comment_of(
-            draft, "job.count.window.fire"
-        )
+        assert "between 0 and 6 ms: the counters do not tell" in comment_of(draft, "job.count.window.fire")
 
 
 CHAIN = [vertex("src"), vertex("map", "src"), vertex("sink", "map")]

@@ -8,7 +8,7 @@ import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.infer.windows import (
-    outputs_per_end,
+    count_outputs_per_window,
     planned_window,
 )
 from sim.jobs.source.rest_answers import RestSnapshot
@@ -76,7 +76,7 @@ def test_records_that_leave_over_seconds_are_not_counted_by_windows():
     """A sample may see half of an end."""
     samples = [(10_000 * k, [total]) for k, total in enumerate([0.0, 20.0, 41.0, 55.0, 86.0, 100.0])]
 
-    assert outputs_per_end({"numRecordsOut": samples}, 400, 7000) is None
+    assert count_outputs_per_window({"numRecordsOut": samples}, 400, 7000) is None
 
 
 def test_files_of_rocksdb_rise_and_fall_without_windows(windowed):
