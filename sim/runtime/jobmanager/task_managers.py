@@ -99,9 +99,8 @@ class TaskManagers:
         """Task manager `number` is gone now; returns when the JobMaster misses it."""
         now = self.context.env.now
         missed_ns = now if what.orderly else self._job_master.missed_ns(now, silent=what.silent)
-        is_told = (
-            self.restart.provider != "standalone" and not what.silent
-        )  # Kubernetes and YARN tell of a container that has ended
+        # Kubernetes and YARN tell of a container that has ended
+        is_told = self.restart.provider != "standalone" and not what.silent
         released_ns = now if what.orderly or is_told else self._resource_manager.missed_ns(now, silent=what.silent)
         # Flink asks Kubernetes and YARN for another one, and only once it knows of the loss
         begun_ns = now if self.restart.provider == "standalone" else released_ns
