@@ -37,22 +37,22 @@ RESIDUALS = (
     Rule(
         "latency strikes all vertices alike",
         "jobs/infer/cores.py",
-        "> LEAST_MS + _mean_of_long(latencies)\n",
-        "> LEAST_MS\n",
+        "> MIN_MEAN_MS + _mean_of_long(latencies)\n",
+        "> MIN_MEAN_MS\n",
         f"{_HISTORY}latency_that_strikes_all_vertices_alike_is_no_work_of_the_last_one",
     ),
     Rule(
         "what happened once is an outlier",
         "jobs/infer/cores.py",
-        "AGAIN = 2\n",
-        "AGAIN = 1\n",
+        "MIN_CHECKPOINTS_WITH_WORK = 2\n",
+        "MIN_CHECKPOINTS_WITH_WORK = 1\n",
         f"{_HISTORY}what_happened_once_is_an_outlier",
     ),
     Rule(
         "large files are no chance",
         "jobs/infer/scenario.py",
-        "    if few and max(sizes) > SPREAD * min(sizes):\n",
-        "    if not few:\n",
+        "    if sample and max(sizes) > MIN_SIZE_RATIO_FOR_LINE * min(sizes):\n",
+        "    if not sample:\n",
         f"{_RESIDUALS}large_files_are_no_chance",
     ),
     Rule(

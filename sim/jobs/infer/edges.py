@@ -1,4 +1,4 @@
-"""Edges of a job: names, shares, records and bytes that they carry."""
+"""Infer the edges of a job: names, record rates, record sizes, and shares of subtasks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex
 from sim.model.job import SHIPPING, Shipping
 from sim.model.units import format_number, format_size
 
-# ---- The names of a vertex's inputs in a scenario: several edges may lead from one vertex to it, and each needs a name of its own.
+# ---- Names of a vertex's inputs in a scenario.  Several edges from the same vertex need different names.
 
 
 def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str]:
-    """The first edge from a vertex has its name; a further one the name with its number, unless a vertex is called so."""
+    """Return a name for each input: the upstream vertex for the first edge from it, `upstream-2` and so on for others."""
     names: list[str] = []
     for upstream in upstreams:
         name, number = upstream, 1
@@ -29,16 +29,20 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
     return names
 
 
-# ---- Amounts of which only sums are counted: what follows for each of them, exactly or as bounds, and values that fulfil every sum.
+# ---- Solve for amounts of which only sums are known: bounds of each amount, and values that satisfy every sum.
+#
+#   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total)
+#   bounds      least <= a <= most, by interval propagation (`propagate_bounds`)
+#   values      the rest of each total is divided evenly within the bounds (`distribute_evenly`)
 
 TOLERANCE = 0.05
-"""Windows of two vertices begin and end at different moments: counters that differ by less agree."""
-BISECTION_STEPS = 60  # of the level at which open amounts fill a sum
+"""Counters that differ by less agree: two vertices are not measured at exactly the same times."""
+BISECTION_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class AmountRange:
-    """A range in which an amount lies."""
+    """The bounds of an amount."""
 
     least: float = 0.0
     most: float = math.inf
@@ -48,43 +52,46 @@ class AmountRange:
         return self.least == self.most
 
     def nearest(self, value: float) -> float:
-        """The value of the range that is nearest to a given one."""
+        """Return the value within the bounds that is nearest to `value`."""
         return min(max(value, self.least), self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A known total of amounts, each with its factor."""
+    """An equation: the sum of amounts, each multiplied by its factor, equals the total."""
 
-    factors: Mapping[int, float]
+    factors: Mapping[int, float]  # index of an amount -> factor
     total: float
-    is_least: bool = False  # the total or more
+    is_least: bool = False  # the sum may be larger than the total
 
     def without(self, rows: Sequence[AmountRange], i: int) -> AmountRange:
-        """The range that the others leave of the total for amount `i`, without its factor."""
+        """Return the bounds of amount `i` that follow from the bounds of the other amounts."""
         others = [(factor, rows[j]) for j, factor in self.factors.items() if j != i]
-        least, most = (math.fsum(factor * end for factor, end in ends) for ends in _ends(others))
-        left = max(self.total - most, 0.0) / self.factors[i] if most < math.inf else 0.0
-        return AmountRange(left, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[i])
+        least, most = (math.fsum(factor * end for factor, end in ends) for ends in _lower_and_upper(others))
+        lower = max(self.total - most, 0.0) / self.factors[i] if most < math.inf else 0.0
+        return AmountRange(lower, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[i])
 
 
-def narrowed(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[AmountRange]:
-    """The ranges that are left when all sums hold, by interval propagation.  What is exact stays, even where a sum contradicts it."""
+def propagate_bounds(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[AmountRange]:
+    """Return the bounds of amounts `rows` if all sums hold, by interval propagation.
+
+    Exact amounts are not changed, even if a sum contradicts them.
+    """
     found = list(rows)
     for _ in range(len(found) + 1):
         before = list(found)
         for equation in sorted(sums, key=lambda equation: len(equation.factors)):
             for i in equation.factors:
                 if not found[i].is_exact:
-                    found[i] = _both(found[i], equation.without(found, i))
+                    found[i] = _intersect(found[i], equation.without(found, i))
         if found == before:
             break
     return found
 
 
-def alike(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[float]:
-    """A value for each amount, so that all sums hold: what a sum leaves open is as even as the ranges allow."""
-    found = narrowed(rows, sums)
+def distribute_evenly(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[float]:
+    """Return a value for each amount so that all sums hold.  Undetermined amounts are as equal as their bounds allow."""
+    found = propagate_bounds(rows, sums)
     for equation in sums:
         free = [i for i in equation.factors if not found[i].is_exact]
         if free and not equation.is_least:
@@ -93,25 +100,25 @@ def alike(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[float]:
                 - math.fsum(factor * found[i].least for i, factor in equation.factors.items() if i not in free),
                 0.0,
             )
-            level = _level([(equation.factors[i], found[i]) for i in free], rest)
+            level = _water_level([(equation.factors[i], found[i]) for i in free], rest)
             for i in free:
                 found[i] = AmountRange(value := found[i].nearest(level), value)
-            found = narrowed(found, sums)
+            found = propagate_bounds(found, sums)
     return [row.least if row.is_exact or row.most == math.inf else (row.least + row.most) / 2 for row in found]
 
 
-def _both(before: AmountRange, left: AmountRange) -> AmountRange:
-    """The values in both ranges; one value where both ends differ by less than the error of the counters."""
-    if left.is_exact:
-        return left
-    least, most = max(before.least, left.least), min(before.most, left.most)
+def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
+    """Return the intersection of two ranges, as an exact value if its ends differ by less than `TOLERANCE`."""
+    if implied.is_exact:
+        return implied
+    least, most = max(before.least, implied.least), min(before.most, implied.most)
     if most < math.inf and most - least <= TOLERANCE * most:
         return AmountRange(middle := (least + most) / 2, middle)
     return AmountRange(least, most)
 
 
-def _level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
-    """The height at which these parts hold the rest."""
+def _water_level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
+    """Return the value that all parts have in common, within their bounds, if they add up to `rest`."""
     low, high = 0.0, max(rest / factor for factor, _ in parts)
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
@@ -120,39 +127,38 @@ def _level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
     return high
 
 
-def _ends(parts: Sequence[tuple[float, AmountRange]]) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def _lower_and_upper(
+    parts: Sequence[tuple[float, AmountRange]],
+) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     return [(factor, part.least) for factor, part in parts], [(factor, part.most) for factor, part in parts]
 
 
-# ---- The records and bytes on each edge: a writer counts its outputs together, a reader its inputs.
+# ---- Records and bytes on each edge.  Flink counts the outputs of a task in one counter, and its inputs in another.
 #
-# Flink increments `numRecordsOut` once per record, for any number of outputs that it reaches, and `numRecordsIn` for
-# all inputs.  Bytes are counted once per subtask that they are sent to.  What follows from these sums is known, the
-# rest has bounds.
+# `numRecordsOut` is incremented once per record, regardless of the number of outputs that the record is sent to;
+# `numRecordsIn` counts the records of all inputs.  Bytes are counted once per subtask that they are sent to.  These
+# counters are sums over edges.  They determine the records and bytes of some edges exactly, and bound the others.
 
-COUNT_STANDARD_ERRORS = 3  # standard deviations of a count
+MAX_COUNT_DEVIATIONS = 3  # standard deviations by which counts may differ by chance
 
-Place = tuple[str, int]  # reader, which of its inputs
+EdgeId = tuple[str, int]  # reader, index of its input
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The flow over an edge per second: records as they are written, bytes of all their copies.
-
-    Values are known, or as even as the bounds allow.
-    """
+    """The records and bytes per second over an edge.  The `likely` values are estimates within the bounds."""
 
     upstream: str
-    copies: int  # of each record, on the wire
-    records: AmountRange
-    bytes: AmountRange
+    copies: int  # of each record on the wire: the parallelism of the reader for a broadcast, otherwise 1
+    records: AmountRange  # without copies
+    bytes: AmountRange  # with all copies
     likely_records: float
     likely_bytes: float
-    source: str  # where the records are counted, for people
+    source: str  # of the record count, as text
 
     @property
     def size(self) -> AmountRange:
-        """Bytes of a record."""
+        """Bounds of the bytes per record."""
         least, most = self.records.least * self.copies, self.records.most * self.copies
         return AmountRange(
             self.bytes.least / most if most > 0 else 0.0, self.bytes.most / least if least > 0 else math.inf
@@ -160,7 +166,7 @@ class Edge:
 
     @property
     def likely_size(self) -> float:
-        """NaN: nothing tells."""
+        """Estimated bytes per record, or NaN if unknown."""
         copies = self.likely_records * self.copies
         return self.likely_bytes / copies if copies > 0 and self.likely_bytes > 0 else math.nan
 
@@ -170,25 +176,25 @@ class Unbalanced:
     """Counters of vertices that contradict each other."""
 
     phrase: str
-    edges: tuple[Place, ...]  # that may carry more or less than was counted
+    edges: tuple[EdgeId, ...]  # whose records are uncertain for this reason
 
 
-def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
-    """All edges whose readers count records.  The lists have a value for each edge of the job, in the order of `places`."""
-    places = [(vertex.name, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
-    position = {place: k for k, place in enumerate(places)}
+def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[EdgeId, Edge]:
+    """Return the flows over all edges whose readers count records."""
+    edges = [(vertex.name, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
+    position = {edge: k for k, edge in enumerate(edges)}  # the lists below have a value per edge, in this order
     upstreams = [job_input.upstream for vertex in job.vertices for job_input in vertex.inputs]
     copies = [_copies(vertex, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
     record_sums, byte_sums = _sums(job, flowed, position, copies)
     records = [
-        _at_most(flowed[upstream].per_second("records_out"), is_exact=upstreams.count(upstream) == 1)
+        _range_of_output(flowed[upstream].per_second("records_out"), is_exact=upstreams.count(upstream) == 1)
         for upstream in upstreams
     ]
-    sizes = [AmountRange() for _ in places]
-    known_records, known_bytes = narrowed(records, record_sums), narrowed(sizes, byte_sums)
-    likely_records, likely_bytes = alike(records, record_sums), alike(sizes, byte_sums)
+    sizes = [AmountRange() for _ in edges]
+    known_records, known_bytes = propagate_bounds(records, record_sums), propagate_bounds(sizes, byte_sums)
+    likely_records, likely_bytes = distribute_evenly(records, record_sums), distribute_evenly(sizes, byte_sums)
     found = {}
-    for k, (reader, i) in enumerate(places):
+    for k, (reader, i) in enumerate(edges):
         read = flowed[reader].per_second("records_in")
         if not math.isnan(read):
             less = "" if len(job.vertex(reader).inputs) == 1 else " less what its other inputs carry"
@@ -199,8 +205,8 @@ def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
     return found
 
 
-def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """Vertices that read more or less than others write, as far as both count."""
+def find_unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+    """Yield contradictions between the records that vertices read and the records that others write."""
     for vertex in job.vertices:
         yield from _unbalanced_outputs(job, vertex, flowed)
         if len(set(_upstreams(vertex))) > 1:
@@ -208,45 +214,47 @@ def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced
 
 
 def _unbalanced_outputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """A vertex one of whose readers reads more than it writes, or whose readers read less together."""
+    """Yield a contradiction if one reader reads more than a vertex writes, or all its readers together read less."""
     written, out = flowed[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
     read = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
     if not out or math.isnan(written) or any(map(math.isnan, read)):
         return
     slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
     most = max(range(len(out)), key=read.__getitem__)
-    read_nothing_else = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in out)
-    if read_nothing_else and read[most] > written + slack:
+    have_no_other_input = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in out)
+    if have_no_other_input and read[most] > written + slack:
         yield Unbalanced(f"{writes} and '{out[most][0]}' reads {read[most]:,.4g}/s", (out[most],))
     elif math.fsum(read) < written - slack:
         yield Unbalanced(f"{writes} and its readers read {math.fsum(read):,.4g}/s together", tuple(out))
 
 
 def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """A vertex of several inputs that reads more than all its writers write, or less than its exclusive writers write."""
+    """Yield a contradiction if a vertex reads more than all its upstreams write, or less than those without other readers."""
     read, upstreams = flowed[vertex.name].per_second("records_in"), _upstreams(vertex)
     written = [flowed[upstream].per_second("records_out") * _copies(vertex, i) for i, upstream in enumerate(upstreams)]
     if math.isnan(read) or any(map(math.isnan, written)):
         return
     slack, reads = _slack(flowed[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
     edges = tuple((vertex.name, i) for i in range(len(upstreams)))
-    own = math.fsum(
+    exclusive = math.fsum(
         most for upstream, most in zip(upstreams, written, strict=True) if len(outputs_of(job, upstream)) == 1
     )
     if read > math.fsum(written) + slack:
         yield Unbalanced(f"{reads} and its inputs write {math.fsum(written):,.4g}/s together", edges)
-    elif read < own - slack and read > max(written) - slack:  # else the outputs of that writer are unbalanced
-        yield Unbalanced(f"{reads} and its inputs write {own:,.4g}/s for it alone", edges)
+    elif (
+        read < exclusive - slack and read > max(written) - slack
+    ):  # otherwise `_unbalanced_outputs` reports that writer
+        yield Unbalanced(f"{reads} and its inputs write {exclusive:,.4g}/s for it alone", edges)
 
 
 def _sums(
-    job: RestJob, flowed: Mapping[str, Flows], position: Mapping[Place, int], copies: list[int]
+    job: RestJob, flowed: Mapping[str, Flows], position: Mapping[EdgeId, int], copies: list[int]
 ) -> tuple[list[Sum], list[Sum]]:
-    """What Flink counts together: sums of the records of edges, and sums of their bytes."""
+    """Return the equations that follow from Flink's counters: sums of records, and sums of bytes."""
     records, sizes = [], []
     for vertex in job.vertices:
         into = [position[vertex.name, i] for i in range(len(vertex.inputs))]
-        out = [position[place] for place in outputs_of(job, vertex.name)]
+        out = [position[edge] for edge in outputs_of(job, vertex.name)]
         flow = flowed[vertex.name]
         records += [
             Sum({k: float(copies[k]) for k in into}, flow.per_second("records_in")),
@@ -263,13 +271,13 @@ def _known_sums(sums: list[Sum]) -> list[Sum]:
     return [total for total in sums if total.factors and not math.isnan(total.total)]
 
 
-def _at_most(written: float, *, is_exact: bool) -> AmountRange:
-    """An output has every record of its writer if it is the only one, else that many at most."""
+def _range_of_output(written: float, *, is_exact: bool) -> AmountRange:
+    """Return the bounds of the records on an output: all records of its writer if it is the only output, else at most those."""
     return AmountRange() if math.isnan(written) else AmountRange(written if is_exact else 0.0, written)
 
 
-def outputs_of(job: RestJob, writer: str) -> list[Place]:
-    """The edges that lead from a vertex."""
+def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
+    """Return the edges that lead from a vertex."""
     return [
         (reader.name, i)
         for reader in job.readers(writer)
@@ -279,15 +287,15 @@ def outputs_of(job: RestJob, writer: str) -> list[Place]:
 
 
 def _per_edge(reader: RestVertex, i: int, flowed: Mapping[str, Flows]) -> float:
-    """Records that an edge carries if a vertex reads alike from all its edges."""
+    """Return the records that an edge carries if all edges from the same upstream carry the same number."""
     same = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
     return flowed[reader.name].per_second("records_in") / sum(_copies(reader, j) for j in same)
 
 
 def _slack(flow: Flows, per_second: float) -> float:
-    """Records per second that counters of two vertices may differ by."""
+    """Return the records per second by which the counters of two vertices may differ by chance."""
     elapsed_s = flow.total("elapsed_ms") / max(len(flow.subtasks), 1) / 1000
-    return TOLERANCE * per_second + COUNT_STANDARD_ERRORS * math.sqrt(max(per_second * elapsed_s, 1.0)) / max(
+    return TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(max(per_second * elapsed_s, 1.0)) / max(
         elapsed_s, 1.0
     )
 
@@ -297,35 +305,35 @@ def _upstreams(vertex: RestVertex) -> list[str]:
 
 
 def _copies(vertex: RestVertex, i: int) -> int:
-    """How often a record of an edge is read."""
+    """Return how often each record of an edge is read."""
     return vertex.parallelism if vertex.inputs[i].ship == "BROADCAST" else 1
 
 
-# ---- The size of the records on an edge, and of those a vertex emits on most of its edges.
+# ---- Size of the records on an edge, and of the records that a vertex emits.
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a record on the wire [bytes], with a source's timestamp."""
+    """The size of a record on the wire [bytes], including the timestamp of a source."""
 
     likely: int
-    range: AmountRange  # exact: counters tell it
+    range: AmountRange  # exact if it was measured
     source: str
 
 
-def size_counted(flow: Flows, way: str) -> Size | None:
-    """The size by the counters of a vertex that reads or writes a single edge."""
-    size, records = flow.total(f"bytes_{way}"), flow.total(f"records_{way}")
+def size_counted(flow: Flows, direction: str) -> Size | None:
+    """Return the mean size of the records of a vertex, `direction` "in" or "out", or None if it was not measured."""
+    size, records = flow.total(f"bytes_{direction}"), flow.total(f"records_{direction}")
     if not (records > 0 and size > 0):
         return None
     counted = max(1, round(size / records))
     return Size(
-        counted, AmountRange(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {way}, {flow.source}"
+        counted, AmountRange(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {direction}, {flow.source}"
     )
 
 
-def edge_size(job: RestJob, place: Place, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:
-    """The size on one edge.  None: unknown."""
+def edge_size(job: RestJob, place: EdgeId, flowed: Mapping[str, Flows], edges: Mapping[EdgeId, Edge]) -> Size | None:
+    """Return the size of the records on one edge, or None if it is unknown."""
     reader, edge = place[0], edges.get(place)
     if len(job.vertex(reader).inputs) == 1:
         return size_counted(flowed[reader], "in")
@@ -340,124 +348,140 @@ def edge_size(job: RestJob, place: Place, flowed: Mapping[str, Flows], edges: Ma
     )
 
 
-def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:
-    """The size on the edge that carries most records, of those where it is known.  None: it has no readers, or all sizes are unknown."""
-    places = outputs_of(job, writer)
+def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: Mapping[EdgeId, Edge]) -> Size | None:
+    """Return the size on the edge from `writer` that carries most records, or None if no edge with a known size exists.
+
+    Measured sizes are preferred to estimates.
+    """
     found = [
-        (size, edges[place].likely_records)
-        for place in places
-        if place in edges and (size := edge_size(job, place, flowed, edges))
+        (size, edges[edge].likely_records)
+        for edge in outputs_of(job, writer)
+        if edge in edges and (size := edge_size(job, edge, flowed, edges))
     ]
     return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None
 
 
-# ---- The share of a keyed edge's records that each subtask of its reader gets, solved from counters of all its inputs together.
+# ---- Share of a keyed edge's records that each subtask of its reader receives.
 #
-# A subtask counts the records of all its inputs in one number.  What it reads from inputs without keys is known: all of
-# a broadcast, its part of what goes round, what the task before it forwards.  The rest is keyed.  Two keyed inputs are
-# told apart by bytes if their records are of different sizes.  Otherwise nothing tells them apart.
+# A subtask counts the records of all its inputs in one counter.  The records of inputs without keys are known: all of a
+# broadcast, an equal part with rebalance, the records of the same subtask upstream with forward.  The rest is keyed.
+# Two keyed inputs can be separated by bytes if their records differ in size, otherwise they cannot.
 
-APART = 1.5
-"""Sizes of records that differ by a smaller factor do not tell two inputs apart."""
+MIN_SIZE_RATIO = 1.5
+"""Minimum ratio of the record sizes of two inputs to separate them by bytes."""
 
-SKEWED = 1.1
-"""A subtask that reads less than so many times the mean is not worth a question."""
+MIN_SKEW = 1.1
+"""If no subtask reads more than this factor times the mean, the skew of two keyed inputs is not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The shares of a reader's subtasks.  `doubt`: a question that counters leave open, with an assumption; empty: none."""
+    """The shares of a reader's subtasks in the records of one input."""
 
     per_mille: tuple[int, ...]
     source: str
-    doubt: tuple[str, str] | tuple[()] = ()
+    doubt: tuple[str, str] | tuple[()] = ()  # open question and assumption
 
 
 def keyed_shares(
-    job: RestJob, vertex: RestVertex, ways: Sequence[Shipping], flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]
+    job: RestJob,
+    vertex: RestVertex,
+    shippings: Sequence[Shipping],
+    flowed: Mapping[str, Flows],
+    edges: Mapping[EdgeId, Edge],
 ) -> dict[int, Shares]:
-    """Input -> shares of the subtasks; inputs whose subtasks differ by no more than chance are left out.
+    """Return the shares by input, without inputs whose subtasks do not differ significantly.
 
-    `ways`: how each input is sent.
-
-    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no
-    in-flight data.
+    `shippings` has the ship strategy of each input.  A difference of a few per cent matters: under back-pressure the
+    channels to subtasks with a smaller share run empty, and contain no in-flight data.
     """
     flow = flowed[vertex.name]
-    keyed = [i for i, way in enumerate(ways) if way.keyed]
+    keyed = [i for i, shipping in enumerate(shippings) if shipping.keyed]
     read = [_per_second(own.records_in, own.elapsed_ms) for own in flow.subtasks]
     if not keyed or vertex.parallelism < 2 or len(read) < 2 or any(map(math.isnan, read)):
         return {}
-    others = [i for i in range(len(ways)) if i not in keyed]
-    known = [_unkeyed(job, vertex, i, ways[i], flowed, edges) for i in others]
+    others = [i for i in range(len(shippings)) if i not in keyed]
+    known = [_unkeyed_rates(job, vertex, i, shippings[i], flowed, edges) for i in others]
     if None in known:
         return {}
     rest = [max(all_ - math.fsum(of[s] for of in known if of is not None), 0.0) for s, all_ in enumerate(read)]
-    source = f"records in of each subtask{', less what its other inputs bring' if others else ''}, {flow.source}"
-    doubt = _amounts_of_shares(vertex, others, edges, math.fsum(rest))
+    source = f"records in of each subtask{', less those of its other inputs' if others else ''}, {flow.source}"
+    doubt = _question_about_unkeyed_rates(vertex, others, edges, math.fsum(rest))
     found: dict[int, Sequence[float]] = dict.fromkeys(keyed, rest)
-    if len(keyed) == 2 and not others and (split := _by_size(vertex, keyed, flow, edges)) is not None:
+    if len(keyed) == 2 and not others and (split := _split_by_record_size(vertex, keyed, flow, edges)) is not None:
         found = dict(zip(keyed, split, strict=True))
         source = f"records and bytes in of each subtask, whose inputs have records of different sizes, {flow.source}"
-    elif len(keyed) > 1 and max(rest) > SKEWED * math.fsum(rest) / len(rest):
+    elif len(keyed) > 1 and max(rest) > MIN_SKEW * math.fsum(rest) / len(rest):
         doubt = (
-            "Do the keys of its inputs spread alike?",
-            "alike, because each subtask counts all its inputs together.",
+            "Do its inputs have the same skew?",
+            "yes; each subtask counts the records of all its inputs together.",
         )
     elapsed_s = math.fsum(own.elapsed_ms for own in flow.subtasks) / len(flow.subtasks) / 1000
     return {
         i: Shares(tuple(round(1000 * value / math.fsum(values)) for value in values), source, doubt)
         for i, values in found.items()
-        if _differ([value * elapsed_s for value in values])
+        if _differ_significantly([value * elapsed_s for value in values])
     }
 
 
-def _differ(counts: Sequence[float]) -> bool:
-    """Whether shares differ by more than chance."""
+def _differ_significantly(counts: Sequence[float]) -> bool:
+    """Return whether counts differ by more than `MAX_COUNT_DEVIATIONS` standard deviations."""
     mean = math.fsum(counts) / len(counts)
-    return mean > 0 and any(abs(count - mean) > COUNT_STANDARD_ERRORS * math.sqrt(mean) for count in counts)
+    return mean > 0 and any(abs(count - mean) > MAX_COUNT_DEVIATIONS * math.sqrt(mean) for count in counts)
 
 
-def _unkeyed(
-    job: RestJob, vertex: RestVertex, i: int, way: Shipping, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]
+def _unkeyed_rates(
+    job: RestJob,
+    vertex: RestVertex,
+    i: int,
+    shipping: Shipping,
+    flowed: Mapping[str, Flows],
+    edges: Mapping[EdgeId, Edge],
 ) -> list[float] | None:
-    """Records per second that each subtask reads from an input without keys; None: nothing tells."""
+    """Return the records per second that each subtask reads from an input without keys, or None if they are unknown."""
     edge, readers = edges.get((vertex.name, i)), vertex.parallelism
     if edge is None:
         return None
-    if way.copies:
+    if shipping.copies:
         return [edge.likely_records] * readers
-    if way.to_one:
+    if shipping.to_one:
         return [edge.likely_records] + [0.0] * (readers - 1)
     writers = flowed[edge.upstream].subtasks
-    if way.one_to_one and job.vertex(edge.upstream).parallelism == readers == len(writers):
+    if shipping.one_to_one and job.vertex(edge.upstream).parallelism == readers == len(writers):
         written = [_per_second(own.records_out, own.elapsed_ms) for own in writers]
         total = math.fsum(written)
         return [edge.likely_records * own / total for own in written] if total > 0 else None
     return [edge.likely_records / readers] * readers
 
 
-def _amounts_of_shares(
-    vertex: RestVertex, others: Sequence[int], edges: Mapping[Place, Edge], keyed: float
+def _question_about_unkeyed_rates(
+    vertex: RestVertex, others: Sequence[int], edges: Mapping[EdgeId, Edge], keyed: float
 ) -> tuple[str, str] | tuple[()]:
-    """A doubt if the other inputs may carry so much more or less that it matters."""
-    apart = math.fsum(
+    """Return a question and an assumption if the uncertainty of the other inputs is large compared to the `keyed` rate."""
+    uncertainty = math.fsum(
         (edge.records.most - edge.records.least) * edge.copies for i in others if (edge := edges.get((vertex.name, i)))
     )
-    if apart <= TOLERANCE * keyed:
+    if uncertainty <= TOLERANCE * keyed:
         return ()
-    return ("How many records do its inputs without keys bring?", "what fulfils all sums; the rest has keys.")
+    return ("How many records do its inputs without keys have?", "a number that agrees with all counters.")
 
 
-def _by_size(
-    vertex: RestVertex, keyed: Sequence[int], flow: Flows, edges: Mapping[Place, Edge]
+def _split_by_record_size(
+    vertex: RestVertex, keyed: Sequence[int], flow: Flows, edges: Mapping[EdgeId, Edge]
 ) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Records per second of both keyed inputs, by subtask: two equations each.  None: the sizes or the sums do not tell them apart."""
+    """Return the records per second of both keyed inputs, by subtask, from its counters of records and of bytes.
+
+    Returns None if the record sizes are too similar, or the result contradicts the records on the edges.
+    """
     first, second = (edges.get((vertex.name, i)) for i in keyed)
     if first is None or second is None:
         return None
     sizes = (first.likely_size, second.likely_size)
-    if not (first.size.is_exact or first.records.is_exact) or not min(sizes) > 0 or max(sizes) < APART * min(sizes):
+    if (
+        not (first.size.is_exact or first.records.is_exact)
+        or not min(sizes) > 0
+        or max(sizes) < MIN_SIZE_RATIO * min(sizes)
+    ):
         return None
     parts: tuple[list[float], list[float]] = ([], [])
     for own in flow.subtasks:
@@ -479,12 +503,12 @@ def _per_second(count: float, elapsed_ms: float) -> float:
     return count / elapsed_ms * 1000 if elapsed_ms > 0 else math.nan
 
 
-# ---- The inputs of a vertex: their names, how records are sent, and what each edge carries of what its writer emits.
+# ---- The `input:` section of a vertex: names, ship strategies, and fan-out and record size of single edges.
 
-NEAREST_SHIPPING = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
+NEAREST_SHIPPING = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a custom partitioner")}
 """Ship strategies that a scenario lacks -> (the nearest one, a description)."""
-# an edge that carries nearly all that its writer writes is not a edge of its own; so are records of nearly that size
-ALIKE_SHARE = 0.03
+# Fan-out and record size of an edge are set only if they differ by more than this share from those of its writer.
+MAX_SHARE_DIFFERENCE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,18 +516,18 @@ class EdgeFlows:
     """The flows of the vertices of a job and over its edges."""
 
     vertices: Mapping[str, Flows]
-    edges: Mapping[Place, Edge]
-    contradicted: Collection[Place] = ()  # edges whose two ends count otherwise
+    edges: Mapping[EdgeId, Edge]
+    contradicted: Collection[EdgeId] = ()  # edges whose two ends have contradicting counters
 
 
 def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set `input` and `combine`."""
     names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
-    ways = [SHIPPING[_taken_as(edge.ship)[0]] for edge in vertex.inputs]
-    shares = keyed_shares(job, vertex, ways, flowed.vertices, flowed.edges)
+    shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
+    shares = keyed_shares(job, vertex, shippings, flowed.vertices, flowed.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"
-        ship, origin = _ship(draft, vertex, edge)
+        ship, origin = _infer_shipping(draft, vertex, edge)
         if name == edge.upstream and i not in shares:
             draft.put(path, ship, origin, job=vertex.name)
         else:
@@ -511,36 +535,42 @@ def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlo
                 draft.put(f"{path}.from", edge.upstream, job=vertex.name)
             draft.put(f"{path}.ship", ship, origin, job=vertex.name)
         if i in shares:
-            _weights(draft, vertex.name, f"{path}.weights", shares[i])
-        _amounts(draft, job, (vertex.name, i), path, flowed)
+            _put_weights(draft, vertex.name, f"{path}.weights", shares[i])
+        _infer_amounts(draft, job, (vertex.name, i), path, flowed)
     if len(vertex.inputs) > 1:
-        _combine(draft, job, vertex)
+        _infer_combine(draft, job, vertex)
 
 
-def _taken_as(in_plan: str) -> tuple[str, str]:
-    """The nearest ship strategy of a scenario for a name in Flink's plan, and what it really is; empty: just that."""
+def _nearest_shipping(in_plan: str) -> tuple[str, str]:
+    """Return the nearest ship strategy of a scenario to that of Flink's plan, and a description if it is not the same."""
     if (ship := next((name for name in SHIPPING if name.upper() == in_plan), "")) != "":
         return ship, ""
     return NEAREST_SHIPPING.get(
-        in_plan, ("rebalance", f"sent by '{in_plan}', which is unknown here" if in_plan else "sent in an unknown way")
+        in_plan,
+        (
+            "rebalance",
+            f"sent by the unknown ship strategy '{in_plan}'" if in_plan else "sent by an unknown ship strategy",
+        ),
     )
 
 
-def _ship(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
-    """A ship strategy of a scenario, and its origin."""
+def _infer_shipping(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
+    """Return a ship strategy of a scenario, and its origin."""
     if not edge.is_pipelined:
         draft.not_modelled.append(
-            f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)"
+            f"'{vertex.name}' reads '{edge.upstream}' only after that has finished (a blocking exchange)"
         )
-    ship, what = _taken_as(edge.ship)
-    if not what:
+    ship, difference = _nearest_shipping(edge.ship)
+    if not difference:
         return ship, f"{edge.ship} in the plan"
-    draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
-    return ship, f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
+    draft.not_modelled.append(
+        f"records from '{edge.upstream}' to '{vertex.name}' are {difference}: simulated as {ship}"
+    )
+    return ship, f"{edge.ship or 'no ship strategy'} in the plan, simulated as {ship}"
 
 
-def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFlows) -> None:
-    """Set fan-out and record size of an edge that carries other records than its writer writes on the whole."""
+def _infer_amounts(draft: Draft, job: RestJob, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+    """Set fan-out and record size of an edge if they differ from those of all records that its writer emits."""
     edge, reader = flowed.edges.get(place), place[0]
     if edge is None:
         return
@@ -555,14 +585,14 @@ def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFl
     read = flowed.vertices[reader].per_second("records_in") / edge.copies
     writes_outside = any("writer" in name.lower() for name in job.vertex(edge.upstream).chain)
     if contradicted and writes_outside and len(job.vertex(reader).inputs) == 1 and 0 < read < written:
-        # what a reader of one input counts came over this edge; a sink's writer counts what it writes to the outside, too (FLIP-33)
-        _as_section(draft, reader, path)
+        # A reader with one input counts exactly this edge.  A sink writer also counts records written to the external system (FLIP-33).
+        _expand_input(draft, reader, path)
         draft.put(
             f"{path}.fan-out",
-            _number(read / base),
+            _four_digits(read / base),
             (
                 f"{read:,.4g}/s into '{reader}', which reads nothing else / {base:,.4g}/s {'into' if has_inputs else 'out of'} "
-                f"'{edge.upstream}'; that counts {written:,.4g}/s out, with what its writer writes to the outside"
+                f"'{edge.upstream}', whose {written:,.4g}/s out include those of its sink writer to the external system"
             ),
             job=reader,
         )
@@ -570,44 +600,42 @@ def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFl
     elif contradicted:
         bounds = AmountRange(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
         value = bounds.nearest(edge.likely_records) / base
-        why = f"{_between(bounds, base)}, the counters of its two ends contradict each other."
+        why = f"{_between(bounds, base)}; the counters of its two ends contradict each other."
     elif not edge.records.is_exact:
         value, why = (
             edge.likely_records / base,
-            f"what fulfils all sums; {_between(edge.records, base)}, nothing tells its outputs apart.",
+            f"a number that agrees with all counters; {_between(edge.records, base)}, as its outputs are counted together.",
         )
     else:
-        if abs(edge.likely_records / written - 1) > ALIKE_SHARE:
+        if abs(edge.likely_records / written - 1) > MAX_SHARE_DIFFERENCE:
             origin = f"{edge.source} / {base:,.4g}/s {'into' if has_inputs else 'out of'} '{edge.upstream}'"
-            _as_section(draft, reader, path)
-            draft.put(f"{path}.fan-out", _number(edge.likely_records / base), origin, job=reader)
+            _expand_input(draft, reader, path)
+            draft.put(f"{path}.fan-out", _four_digits(edge.likely_records / base), origin, job=reader)
         question = ""
     if question:
-        _as_section(draft, reader, path)
-        draft.ask(f"{path}.fan-out", _number(value), question, why, job=reader)
+        _expand_input(draft, reader, path)
+        draft.ask(f"{path}.fan-out", _four_digits(value), question, why, job=reader)
     if several:
-        _size(draft, job, place, path, flowed)
+        _infer_size(draft, job, place, path, flowed)
 
 
-def _size(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFlows) -> None:
-    """Set the size of an edge's records, unless it is that of its writer's."""
+def _infer_size(draft: Draft, job: RestJob, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+    """Set the size of an edge's records if it differs from the size of all records that its writer emits."""
     found = edge_size(job, place, flowed.vertices, flowed.edges)
     emitted = emitted_size(job, flowed.edges[place].upstream, flowed.vertices, flowed.edges)
     if found is None or emitted is None:
         return
-    if found.range.is_exact and abs(found.likely / emitted.likely - 1) > ALIKE_SHARE:
-        _as_section(draft, place[0], path)
+    if found.range.is_exact and abs(found.likely / emitted.likely - 1) > MAX_SHARE_DIFFERENCE:
+        _expand_input(draft, place[0], path)
         draft.put(f"{path}.record", format_size(found.likely), found.source, job=place[0])
     elif not found.range.is_exact:
-        _as_section(draft, place[0], path)
+        _expand_input(draft, place[0], path)
         most = (
             f"at most {format_size(round(found.range.most))}"
             if found.range.most < math.inf
             else "without an upper bound"
         )
-        why = (
-            f"what the bytes of all its inputs leave; at least {format_size(max(1, round(found.range.least)))}, {most}."
-        )
+        why = f"estimated from the bytes of all its inputs; at least {format_size(max(1, round(found.range.least)))}, {most}."
         draft.ask(
             f"{path}.record",
             format_size(found.likely),
@@ -621,28 +649,27 @@ def _between(bounds: AmountRange, base: float) -> str:
     return f"between {bounds.least / base:.4g} and {bounds.most / base:.4g}"
 
 
-def _number(value: float) -> str:
-    """A number in four digits."""
+def _four_digits(value: float) -> str:
     return format_number(Fraction(f"{value:.4g}"))
 
 
-def _as_section(draft: Draft, reader: str, path: str) -> None:
-    """`upstream: hash` becomes `upstream: {ship: hash}`; its comment goes with it."""
+def _expand_input(draft: Draft, reader: str, path: str) -> None:
+    """Change `upstream: hash` to `upstream: {ship: hash}`, and move its comment."""
     inputs, name = draft.document["job"][reader]["input"], path.removeprefix("input.")
     if isinstance(inputs[name], str):
-        place = f"job.{reader}.{path}"
+        full_path = f"job.{reader}.{path}"
         inputs[name] = {"ship": inputs[name]}
-        if place in draft.comments:
-            draft.comments[f"{place}.ship"] = draft.comments.pop(place)
+        if full_path in draft.comments:
+            draft.comments[f"{full_path}.ship"] = draft.comments.pop(full_path)
 
 
-def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
-    """Set `combine`.  The plan draws a union like an operator of two inputs; some versions of Flink give the latter a watermark each."""
+def _infer_combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
+    """Set `combine` to join or union, which look the same in the plan.  Some Flink versions have a watermark metric per join input."""
     question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
     watermarks = ".currentInput2Watermark" in series(job, vertex)
     if watermarks or re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
         if len(vertex.inputs) > 2:
-            assumed = "none, each takes a turn of its own; write union: left at both of them."
+            assumed = "none, each is an input of the join. Otherwise write union: left at both of them."
             draft.ask(
                 "combine", "join", "Which of its edges are a union, one input of the join?", assumed, job=vertex.name
             )
@@ -655,7 +682,7 @@ def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
         draft.ask("combine", "union", question, "one stream, because none is keyed.", job=vertex.name)
 
 
-def _weights(draft: Draft, reader: str, path: str, shares: Shares) -> None:
+def _put_weights(draft: Draft, reader: str, path: str, shares: Shares) -> None:
     draft.put(f"{path}.counted", list(shares.per_mille), shares.source, job=reader)
     if shares.doubt:
         draft.doubt(f"{path}.counted", *shares.doubt, job=reader)

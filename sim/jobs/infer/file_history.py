@@ -1,7 +1,12 @@
-"""State whose files outlive a checkpoint (RocksDB, a changelog), read off the history of written and of referenced bytes.
+"""Estimate the size of state kept in files that outlive a checkpoint (RocksDB, a changelog) from the checkpoint history.
 
-`state_size` counts overwritten entries until they are merged.  From one checkpoint to the next it rises by what was written, and falls when
-files were merged, or when a materialisation cut the log.  Right after a fall it is the state itself and one increment.
+Flink's `state_size` includes overwritten entries until compaction merges them:
+
+    state_size
+      |        .'|      .'|         rises by one increment per checkpoint,
+      |     .'   |   .'   |   .'    falls when a compaction merged files or a materialization truncated the changelog.
+      |  .'      |.'      |.'       Right after a fall it is the state plus one increment.
+      +----------------------------> checkpoints
 """
 
 from __future__ import annotations
@@ -14,21 +19,21 @@ from statistics import linear_regression, median
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
-_MIN_FALLS = 3
-"""Fewer falls tell no growth."""
-_LATEST_FALLS = 4
-"""Growth is read off so many: a job that has just been filled grew faster before."""
-_RISE = 1.02
-"""From one fall to the next: less is no growth."""
+_MIN_FALLS_FOR_GROWTH = 3
+"""Minimum falls from which growth is inferred."""
+_FALLS_FOR_GROWTH = 4
+"""Latest falls from which growth is computed.  Older ones would show the faster growth of a job that was still filling."""
+_MIN_GROWTH_FACTOR = 1.02
+"""Minimum ratio of the sizes after consecutive falls for the state to be growing."""
 
 
 def own_bytes(subtask: RecordedSubtask) -> int:
-    """The state that a snapshot refers to, without in-flight data."""
+    """Return the bytes of state that a snapshot refers to, without in-flight data."""
     return max(subtask.state_size - max(subtask.alignment.persisted, 0), 0)
 
 
 def written_bytes(subtask: RecordedSubtask) -> int:
-    """The state that was written for this checkpoint, without in-flight data."""
+    """Return the bytes of state written for this checkpoint, without in-flight data."""
     return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
 
@@ -43,27 +48,28 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of one subtask, as its history shows them."""
+    """The state files of one subtask, estimated from its history."""
 
-    increment_bytes: float  # by which files grow between two checkpoints
-    falls: tuple[Point, ...]  # checkpoints with merged files
+    increment_bytes: float  # growth of the files from one checkpoint to the next
+    falls: tuple[Point, ...]  # the checkpoints whose files had been merged
     size_bytes: float  # of the state, right after the last fall
-    bytes_per_second: float  # by which that grows
+    bytes_per_second: float  # growth of the state
 
     @property
-    def every(self) -> float:
-        """Checkpoints from one fall to the next; NaN: there was one at most."""
+    def checkpoints_per_fall(self) -> float:
+        """Median number of checkpoints from one fall to the next.  NaN with fewer than two falls."""
         gaps = [after.checkpoint - before.checkpoint for before, after in pairwise(self.falls)]
         return median(gaps) if gaps else math.nan
 
     def size_at(self, seconds: float) -> float:
+        """Return the size of the state at a time [s since the epoch], extrapolated from the last fall."""
         return max(self.size_bytes - self.bytes_per_second * (self.falls[-1].seconds - seconds), 0.0)
 
 
 def acknowledged(
     points: Iterable[RecordedCheckpoint], vertex: str
 ) -> dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]]:
-    """By subtask, the checkpoints that it acknowledged; in one pass, for jobs of a thousand subtasks."""
+    """Return the checkpoints that each subtask acknowledged.  One pass, because jobs may have thousands of subtasks."""
     found: dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]] = {}
     for point in points:
         for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
@@ -73,12 +79,12 @@ def acknowledged(
 
 
 def history(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]]) -> list[Point]:
-    """The history of a subtask.  `own`: its acknowledgements."""
+    """Return the sizes of one subtask over time, from its acknowledgements."""
     return [Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask)) for point, subtask in own]
 
 
 def files_of(points: Sequence[Point]) -> Files | None:
-    """The files of a subtask.  None: they never grew or never fell, so the part that is state is unknown."""
+    """Estimate the files of a subtask.  Returns None if they never grew or never fell: then the share of state is unknown."""
     rises = [
         after.full_bytes - before.full_bytes
         for before, after in pairwise(points)
@@ -90,41 +96,44 @@ def files_of(points: Sequence[Point]) -> Files | None:
     falls = tuple(after for before, after in pairwise(points) if after.full_bytes < before.full_bytes + increment / 2)
     if not falls:
         return None
-    latest = falls[-_LATEST_FALLS:]
+    latest = falls[-_FALLS_FOR_GROWTH:]
     sizes = [max(point.full_bytes - increment, 0.0) for point in latest]
-    grows = len(falls) >= _MIN_FALLS and all(after > _RISE * before for before, after in pairwise(sizes[-_MIN_FALLS:]))
+    grows = len(falls) >= _MIN_FALLS_FOR_GROWTH and all(
+        after > _MIN_GROWTH_FACTOR * before for before, after in pairwise(sizes[-_MIN_FALLS_FOR_GROWTH:])
+    )
     slope = linear_regression([point.seconds for point in latest], sizes).slope if grows else 0.0
     return Files(increment, falls, sizes[-1], max(slope, 0.0))
 
 
-def below_log(files: Files, flushed_bytes: float) -> float:
-    """The state in RocksDB below a changelog, of which a materialisation holds overwritten entries, too.
+def state_below_changelog(files: Files, flushed_bytes: float) -> float:
+    """Estimate the state in RocksDB below a changelog, whose materialization also contains overwritten entries.
 
-    Between two materialisations so many bytes are rewritten.  The smaller of the last two has one increment x beside
-    the state s: s + s (1 - exp(-x / s)).
+    `flushed_bytes`, x, are written between two materializations.  The smaller of the last two materializations has a
+    size of s + s (1 - exp(-x / s)), where s is the state.  This function solves the equation for s.
     """
     first_bytes = min(point.full_bytes for point in files.falls[-2:]) - files.increment_bytes
     size = first_bytes
-    for _ in range(50):  # the right side grows with s, and less than s: the iteration falls to where both are equal
+    for _ in range(50):  # fixed-point iteration: the right side increases with s, but more slowly than s
         size = first_bytes / (2 - math.exp(-flushed_bytes / max(size, 1.0)))
     return max(size, 0.0)
 
 
 def rewritten_bytes(increment_bytes: float, size_bytes: float) -> float:
-    """Bytes of entries rewritten between two checkpoints: keys are drawn alike, and an increment has each of them once.
+    """Return the bytes of all writes between two checkpoints, of which an increment contains each key once.
 
-    With n writes of v bytes into s bytes of state an increment has s (1 - exp(-n v / s)).
+    Keys are assumed equally likely: n writes of v bytes into s bytes of state give an increment of
+    s (1 - exp(-n v / s)) bytes.
     """
     share = increment_bytes / size_bytes if size_bytes > 0 else 1.0
     return -size_bytes * math.log(1 - share) if share < 1 else increment_bytes
 
 
 def increment_bytes(size_bytes: float, value_bytes: float, writes: float) -> float:
-    """What an increment has after so many writes of entries, keys being drawn alike: the inverse of `rewritten_bytes`."""
+    """Return the size of an increment after `writes` of `value_bytes` each; the inverse of `rewritten_bytes`."""
     return size_bytes * -math.expm1(-writes * value_bytes / size_bytes) if size_bytes > 0 else 0.0
 
 
 def seconds_between(points: Sequence[RecordedCheckpoint]) -> float:
-    """From one checkpoint to the next; 0: there is one."""
+    """Return the median time between two triggers, or 0 with fewer than two checkpoints."""
     gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
     return median(gaps) / 1000 if gaps else 0.0

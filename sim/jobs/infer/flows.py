@@ -1,4 +1,4 @@
-"""Flows of records and bytes, and flushes of sinks."""
+"""Compute the flow of records and bytes through each vertex, and infer the cost of RocksDB flushes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.state import Lsm
 from sim.model.units import format_byte_rate, format_duration, format_share, parse_share
 
-# ---- The flow of records through each subtask during a window, and the use of its thread: differences of Flink's counters.
+# ---- Flow of records through each subtask and use of its thread in a period of time: differences of Flink's counters.
 #
-# There are two sources for it.  Samples of metrics span from the first to the last *change*, after the last restart:
-# Flink caches metrics for some seconds.  Without samples, the totals since the start of a subtask have to do.
+# Preferred are samples of metrics, from the first to the last *change* after the last restart: Flink caches metrics for
+# some seconds, so consecutive samples may be equal.  Without samples the totals since the start of a subtask are used.
 #
 # Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences
-# of
-# `accumulate*TimeMs` and of counters have no such lag.  These three times add up to the elapsed time of the subtask itself, whenever its
-# metrics were fetched.
+# of counters and of `accumulate*TimeMs` have no such lag.  The three `accumulate*TimeMs` of a subtask add up to its
+# running time, whenever they were fetched.
 
 COUNTERS = {
     "records_in": "numRecordsIn",
@@ -38,9 +37,9 @@ COUNTERS = {
     "idle_ms": "accumulateIdleTimeMs",
     "backpressured_ms": "accumulateBackPressuredTimeMs",
 }
-AT_ONCE_MS = 500  # two fetches of metrics are further apart
-# a long wait is added to a subtask's times every 5 s (TimerGauge): a shorter window measures nothing
-SHORTEST_MS = 5000
+MIN_SAMPLE_DISTANCE_MS = 500  # samples that are closer were cached by Flink
+# TimerGauge adds a long wait to a subtask's times only every 5 s, so a shorter period is not a measurement.
+MIN_MEASURED_MS = 5000
 AVERAGES = {
     "busy_ms": "busyTimeMsPerSecond",
     "idle_ms": "idleTimeMsPerSecond",
@@ -52,7 +51,7 @@ _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> val
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The rates and times of a subtask within a window.  NaN: not measured."""
+    """The records, bytes and times of a subtask in a period of time.  NaN if not measured."""
 
     elapsed_ms: float
     records_in: float = math.nan
@@ -69,45 +68,46 @@ class Flows:
     """The flows of a vertex's subtasks."""
 
     subtasks: tuple[Flow, ...]
-    source: str  # where they were read
-    begun_ms: int = 0  # epoch; start of the window
+    source: str  # of the values, as text
+    begun_ms: int = 0  # start of the period [epoch ms]
     ended_ms: int = 0
 
     def total(self, quantity: str) -> float:
-        """Sum over the subtasks; NaN if a subtask lacks the quantity."""
+        """Return the sum over the subtasks, or NaN if a subtask lacks the quantity."""
         return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
 
     @property
     def bytes_per_record(self) -> float:
-        """Mean size of a record that is read; NaN: none was, or it was not measured."""
+        """Mean size of an input record.  NaN without input records, or if it was not measured."""
         records = self.total("records_in")
         return self.total("bytes_in") / records if records > 0 else math.nan
 
     def share(self, quantity: str) -> float:
-        """Share of the elapsed time, mean over the subtasks."""
+        """Return a time as a share of the elapsed time, over all subtasks."""
         elapsed = self.total("elapsed_ms")
         return self.total(quantity) / elapsed if elapsed > 0 else math.nan
 
     def per_second(self, quantity: str) -> float:
-        """Sum of the subtasks' rates."""
+        """Return the sum of the subtasks' rates."""
         if not self.subtasks or any(flow.elapsed_ms <= 0 for flow in self.subtasks):
             return math.nan
         return math.fsum(getattr(flow, quantity) / flow.elapsed_ms * 1000 for flow in self.subtasks)
 
 
 def flows(job: RestJob) -> dict[str, Flows]:
-    """Vertex -> flows: from samples if two of them differ, else from the totals since the start."""
+    """Return the flows by vertex: from samples if at least two of them differ, otherwise from the totals since the start."""
     return {
-        vertex.name: _over_samples(vertex, series(job, vertex)) or _since_started(job, vertex)
+        vertex.name: _flows_from_samples(vertex, series(job, vertex)) or _flows_since_start(job, vertex)
         for vertex in job.vertices
     }
 
 
 def series(job: RestJob, vertex: RestVertex) -> Series:
-    """The sampled metrics of a vertex, at the times when they changed.  The name of an operator's metric is its last word behind a dot.
+    """Return the sampled metrics of a vertex at the times when they changed.
 
-    The subtasks' own clocks date the samples if they can: they tell the time between two samples.  Otherwise the time
-    of reading counts.
+    Names of operator metrics are shortened to a dot and their last part, for example `.pendingRecords`.  A sample is
+    dated by the running time of the subtasks if possible, because Flink may have cached it; otherwise by the time at
+    which it was fetched.
     """
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
     if vertex.name in job.known:
@@ -117,13 +117,13 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
         for time_ms, sample in job.snapshot.samples.items()
         if path in sample
     ]
-    changed = _changed(sampled)
-    clocks = [_mean(_clocks_ms(metrics)) for _, metrics in changed]
+    changed = _without_repetitions(sampled)
+    clocks = [_mean_or_nan(_running_times_ms(metrics)) for _, metrics in changed]
     if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
-        dated = changed[1:]  # the first may have been old when it was read
+        dated = changed[1:]  # the first sample may have been cached for an unknown time
     else:
-        late = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
-        dated = [(round(clock + late), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
+        start_ms = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
+        dated = [(round(clock + start_ms), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
     found = job.known.setdefault(vertex.name, {})
     for time_ms, metrics in dated:
         for name, values in metrics.items():
@@ -132,7 +132,7 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
 
 
 def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
-    """Metric -> value per subtask.  Parsed by hand: a job of thousands of subtasks has millions of these."""
+    """Return the value of each subtask by metric.  Parsed without pydantic: jobs with thousands of subtasks have millions."""
     if not isinstance(answer, list):
         raise RecordingError(f"{path}: is not a list of metrics")
     values: dict[str, list[float]] = {}
@@ -142,18 +142,26 @@ def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, 
         number, _, name = str(metric.get("id")).partition(".")
         if number.isdecimal() and len(number) < 6 and int(number) < vertex.parallelism:
             short = name if "." not in name or name.startswith("Shuffle.") else "." + name.rpartition(".")[2]
-            values.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _number(metric.get("value"))
+            values.setdefault(short, [math.nan] * vertex.parallelism)[int(number)] = _parse_metric(metric.get("value"))
     return values
 
 
-def _changed(samples: list[_Sample]) -> list[_Sample]:
-    """The samples that are new for every subtask.  Flink asks each task manager separately, so a sample may be half old."""
+def _without_repetitions(samples: list[_Sample]) -> list[_Sample]:
+    """Return the samples that are new for every subtask.
+
+    Flink queries each TaskManager separately, so a sample may contain new and cached values.
+    """
     kept: list[_Sample] = []
     for time_ms, metrics in samples:
         if kept:
-            steps = [now - before for before, now in zip(_clocks_ms(kept[-1][1]), _clocks_ms(metrics), strict=False)]
+            steps = [
+                now - before
+                for before, now in zip(_running_times_ms(kept[-1][1]), _running_times_ms(metrics), strict=False)
+            ]
             if metrics == kept[-1][1] or (
-                steps and all(step > -AT_ONCE_MS for step in steps) and any(step < AT_ONCE_MS for step in steps)
+                steps
+                and all(step > -MIN_SAMPLE_DISTANCE_MS for step in steps)
+                and any(step < MIN_SAMPLE_DISTANCE_MS for step in steps)
             ):
                 continue
         if metrics:
@@ -161,17 +169,17 @@ def _changed(samples: list[_Sample]) -> list[_Sample]:
     return kept
 
 
-def _clocks_ms(metrics: Mapping[str, list[float]]) -> list[float]:
-    """The running time of each subtask, summed over the states of its thread; NaN: not measured."""
+def _running_times_ms(metrics: Mapping[str, list[float]]) -> list[float]:
+    """Return the running time of each subtask: busy, idle and back-pressured time together.  NaN if not measured."""
     times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     return [sum(values) for values in zip(*times, strict=False)]
 
 
-def _mean(values: list[float]) -> float:
+def _mean_or_nan(values: list[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
+def _flows_from_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
     counters = {quantity: sampled[name] for quantity, name in COUNTERS.items() if name in sampled}
     by_time: dict[int, dict[str, list[float]]] = {}
     for quantity, measured in counters.items():
@@ -182,8 +190,8 @@ def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
         for t, sample in sorted(by_time.items())
         if not any(map(math.isnan, sample.get("records_in", [math.nan])))
     ]
-    samples = _since_restart(complete)
-    if len(samples) < 2 or samples[-1][0] - samples[0][0] < SHORTEST_MS:
+    samples = _samples_since_restart(complete)
+    if len(samples) < 2 or samples[-1][0] - samples[0][0] < MIN_MEASURED_MS:
         return None
     (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
     averages = {} if "busy_ms" in counters else _averages(sampled, ended_ms - begun_ms)
@@ -202,8 +210,8 @@ def _over_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
     )
 
 
-def _since_restart(samples: list[_Sample]) -> list[_Sample]:
-    """The samples after the last restart, which sets counters to 0."""
+def _samples_since_restart(samples: list[_Sample]) -> list[_Sample]:
+    """Return the samples after the last restart, which resets counters to 0."""
     begin = 0
     for i, ((_, before), (_, after)) in enumerate(pairwise(samples)):
         pairs = (
@@ -216,7 +224,7 @@ def _since_restart(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
-    """Averages in place of accumulated times, which Flink has since 1.16."""
+    """Return times estimated from averages, for Flink versions before 1.16, which have no accumulated times."""
     shares: dict[int, dict[str, float]] = {}
     for quantity, name in AVERAGES.items():
         samples = [values for _, values in sampled.get(name, ())]
@@ -230,13 +238,13 @@ def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
 def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
     times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     own_ms = sum(times)  # NaN if one is missing
-    # A thread's own account is off by its last wait at most; a sum far from the elapsed time is no measurement.
+    # The sum of the times lacks at most the current wait.  If it is far from the elapsed time, it is not used.
     return Flow(own_ms if passed_ms / 2 < own_ms < passed_ms * 2 else passed_ms, **grown)
 
 
-def _since_started(job: RestJob, vertex: RestVertex) -> Flows:
+def _flows_since_start(job: RestJob, vertex: RestVertex) -> Flows:
     places = sorted(job.details[vertex.name].subtasks, key=lambda place: place.subtask)
-    subtasks = tuple(_life(place) for place in places)
+    subtasks = tuple(_flow_since_start(place) for place in places)
     return Flows(
         subtasks,
         "totals since its start (/jobs/:id/vertices/:id)",
@@ -245,7 +253,7 @@ def _since_started(job: RestJob, vertex: RestVertex) -> Flows:
     )
 
 
-def _life(place: SubtaskPlace) -> Flow:
+def _flow_since_start(place: SubtaskPlace) -> Flow:
     done = place.metrics
     totals = {
         "records_in": done.read_records,
@@ -262,8 +270,8 @@ def _life(place: SubtaskPlace) -> Flow:
     )
 
 
-def _number(value: object) -> float:
-    """A metric's text as a number."""
+def _parse_metric(value: object) -> float:
+    """Return the value of a metric, or NaN if it is not a finite number."""
     if not isinstance(value, str) or not value:
         return math.nan
     try:
@@ -273,33 +281,29 @@ def _number(value: object) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-# ---- What snapshots of RocksDB cost beside their bytes: the synchronous part, and the wait for a disk on which files are being merged.
+# ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase, and waiting for a compaction.
 #
-# The flush that makes one file too many starts a compaction, whose result is in the next checkpoint.  The snapshot that
-# flushed shares its disk with it, so it takes longer than others: in its synchronous part, its asynchronous one, or
-# both.
+# When a flush fills level 0, it starts a compaction, whose result is part of the next checkpoint.  The snapshot that
+# flushed shares the disk with the compaction, so its synchronous phase, its asynchronous phase, or both take longer.
 
 _MIN_SNAPSHOTS_AT_COMPACTION = 3
-"""Fewer snapshots beside a compaction tell nothing about it."""
+"""Minimum snapshots during a compaction from which the wait is inferred."""
 
 
 class _Snapshot(NamedTuple):
-    """A snapshot of one subtask, and the compactions that it starts and stores."""
+    """A snapshot of one subtask."""
 
     checkpoint: int
     sync_ms: int
     async_ms: int
-    merged_bytes: float  # by the compaction that it starts; 0: none
-    brings_merged: bool  # whether it writes what a compaction left
+    merged_bytes: float  # input of the compaction that it starts; 0 if it starts none
+    has_compacted_files: bool  # whether it uploads the result of a compaction
 
 
 def infer_flushes(
     draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint], found: Iterable[tuple[int, Files]]
 ) -> None:
-    """Set `state: {lsm: {freeze, flush, wait}}`, which another backend does not inherit.
-
-    `found`: what files tell of subtasks, by their index.
-    """
+    """Set `state: {lsm: {freeze, flush, wait}}`.  `found` contains the files of the subtasks, by index."""
     found = list(found)
     by_subtask = acknowledged(points, vertex)
     snapshots = [snapshot for index, files in found for snapshot in _snapshots(by_subtask[index], files)]
@@ -324,11 +328,11 @@ def infer_flushes(
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
         draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
         draft.put("state.lsm.freeze", "0 s", job=vertex)
-    plain = [snapshot.async_ms for snapshot in quiet if not snapshot.brings_merged]
-    delayed = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.brings_merged]
-    if not plain or len(delayed) < _MIN_SNAPSHOTS_AT_COMPACTION:
+    undelayed_ms = [snapshot.async_ms for snapshot in quiet if not snapshot.has_compacted_files]
+    delayed = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.has_compacted_files]
+    if not undelayed_ms or len(delayed) < _MIN_SNAPSHOTS_AT_COMPACTION:
         return
-    usual_ms = sync_ms + median(plain)
+    usual_ms = sync_ms + median(undelayed_ms)
     longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in delayed]
     if median(longer_ms) <= NEGLIGIBLE_MS:
         return
@@ -346,7 +350,7 @@ def infer_flushes(
 
 
 def explained_ms(draft: Draft, points: Sequence[RecordedCheckpoint], vertex: str) -> dict[tuple[int, int], float]:
-    """(checkpoint, subtask) -> what the file that is being written makes its snapshot wait for a compaction."""
+    """Return how long snapshots wait for a compaction in the inferred scenario [ms], by (checkpoint, subtask)."""
     share = draft.document["job"][vertex].get("state", {}).get("lsm", {}).get("wait")
     if share is None:
         return {}
@@ -356,7 +360,7 @@ def explained_ms(draft: Draft, points: Sequence[RecordedCheckpoint], vertex: str
         for index, own in acknowledged(points, vertex).items()
         if (files := files_of(history(own))) is not None
         for snapshot in _snapshots(own, files)
-        if snapshot.merged_bytes and not snapshot.brings_merged
+        if snapshot.merged_bytes and not snapshot.has_compacted_files
     }
 
 

@@ -1,4 +1,4 @@
-"""State on the heap: serialization, restore, the first seconds of a job."""
+"""Infer the cost of state on the heap (serialization, restore) and of the start of a job."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, heap_rate
 from sim.model.units import SECOND, format_duration, format_size, parse_share, parse_size
 
-# ---- How fast a core serialises state on the heap, and what is left of an asynchronous phase for the file.
+# ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
 #
-# A snapshot of the heap is written by one thread, which serialises entry by entry: work for a core.  RocksDB has its
-# files already.  So what a core does must not be read as the latency of a file, which every backend has.  Where all
-# subtasks write alike, history shows the sum of both.  What a core usually does, what the other threads leave of it,
-# and how long a file on a local disk takes at most tell them apart.
+# One thread serializes the heap state entry by entry, which needs a core; RocksDB uploads files that exist already.
+# Serialization must not be counted as file latency, which every backend has.  If all subtasks write the same amount, the
+# history shows only the sum of both.  The usual speed of a core, the contention for cores, and the maximum latency of
+# a file on a local disk separate them.
 
-LOCAL_MS, LOCAL_MOST_MS = 30.0, 60.0
-"""A file on a local disk takes so long beside its bytes, and at most.
+LOCAL_FILE_MS, MAX_LOCAL_FILE_MS = 30.0, 60.0
+"""Usual and maximum latency of a file on a local disk, without the time for its bytes.
 
-Medians of asynchronous phases with little state, or where lines over their bytes begin: 18 ms (heap, 1.6 MB), 22 ms
-(heap, 0.4 MB), 19, 32, 41 and 56 ms (RocksDB), of tests/data/users-jobs and tests/data/backends.
+From asynchronous phases with little state, or from the intercept of a line over the bytes: 18 ms (heap, 1.6 MB), 22 ms
+(heap, 0.4 MB), 19, 32, 41 and 56 ms (RocksDB), in tests/data/users-jobs and tests/data/backends.
 """
 _DIRECTORIES = ("execution.checkpointing.dir", "state.checkpoints.dir")
 
 
-class Serializing(NamedTuple):
-    """What serialising the state of a vertex on the heap costs."""
+class HeapSerialization(NamedTuple):
+    """The cost of serializing the heap state of a vertex."""
 
     vertex: str
-    bytes_per_second: float  # on a core of its own, usually
-    slower: float  # by threads that want the same cores
+    bytes_per_second: float  # on an idle core
+    slower: float  # factor, by contention for cores
 
     def work_ms(self, size: float) -> float:
         return size / self.bytes_per_second * 1000 * self.slower
 
 
-def serializing(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> Serializing | None:
-    """Of the vertex with state on the heap; None: there is none, or several, whose phases are not one.
+def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> HeapSerialization | None:
+    """Return the serialization cost of the only vertex with heap state, or None if there is no such vertex, or several.
 
-    What RocksDB has in files would be serialised on the heap: there `state.serialize` is set to what a core usually
-    does. What RocksDB does beside its files is in the phases that tell their latency.
+    Vertices with RocksDB get `state.serialize` at the usual speed of a core, in case `advise` tries the heap, and
+    `lsm.upload: 0 s`, because their measured file latency already includes it.
     """
     found, cluster = [], draft.document.get("cluster", {})
     for name, given in draft.document["job"].items():
@@ -57,58 +57,59 @@ def serializing(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> Seri
             continue
         entry = entry_bytes(state, flowed.get(name))
         if "backend" in state:
-            draft.put("state.lsm.upload", "0 s", "in the latency of files, which is read off the same phases", job=name)
+            draft.put(
+                "state.lsm.upload", "0 s", "included in the latency of files, measured in the same phases", job=name
+            )
             draft.put(
                 "state.serialize",
                 rate_text(heap_rate(entry)),
                 (
-                    f"counts if the backend is hashmap; what a core does with entries of {format_size(round(entry))} in our recordings, "
-                    f"{HEAP_SERIALIZE.least / 1e6:.0f} to {HEAP_SERIALIZE.most / 1e6:.0f} MB/s"
+                    f"used only with the hashmap backend: speed of a core with entries of {format_size(round(entry))} in recordings of "
+                    f"other jobs, {HEAP_SERIALIZE.least / 1e6:.0f} to {HEAP_SERIALIZE.most / 1e6:.0f} MB/s"
                 ),
                 job=name,
             )
         elif "changelog" not in state:
             writers = job.vertex(name).parallelism / cluster.get("hosts", 1)
             slower = max(1.0, draft.core_load + writers / cluster["cores"]) if "cores" in cluster else 1.0
-            found.append(Serializing(name, heap_rate(entry), slower))
+            found.append(HeapSerialization(name, heap_rate(entry), slower))
     return found[0] if len(found) == 1 else None
 
 
 def is_local(job: RestJob) -> bool:
-    """Whether checkpoints go to a disk of the host (file:)."""
+    """Return whether checkpoints are written to a local disk (scheme `file:`)."""
     return urlsplit(next((job.options[key] for key in _DIRECTORIES if key in job.options), "?:")).scheme == "file"
 
 
-# ---- How fast state is read into the heap: from a restore that the history knows, else from the size of an entry.
+# ---- Speed of restoring state into the heap: from a restore in the history, otherwise from the size of an entry.
 #
-# The reading thread makes an object of each entry, so the time grows with the number of entries more than with their
-# bytes.
+# The reading thread creates an object per entry, so the time depends on the number of entries more than on their bytes.
 
 ENTRY_NS = 2_800
-"""Reading an entry, beside its bytes: `tests/data/heap-restores`, values of 100 B, 1 kB and 10 kB."""
-BYTES_PER_SECOND = 690_000_000
-"""Reading the bytes of entries: from the same runs, whose processes had the cores to themselves."""
-_SLOWEST = 7
-"""It took up to so many times as long: 75 MB in 1.25 and 1.35 s while other processes used the cores, and 1.6 MB in 62 and 88 ms, for the
-code of a new process is not compiled (jobs of tests/data/backends); 27 MB/s in a report."""
-_USUAL_BYTES = 1000
-"""The assumed size of an entry, where records are not measured."""
-_MATTERS_NS = 100_000_000
-"""A subtask that reads its state faster needs no rate."""
-_SHORTEST_MS = 200
-"""Below that, other work of the initialisation is as long."""
-_EXAMPLES = (100, 10_000)
-"""Entries [B] whose rates the question names: the smallest and the largest of the runs."""
+"""Time per entry, without its bytes: `tests/data/heap-restores`, values of 100 B, 1 kB and 10 kB."""
+READ_BYTES_PER_SECOND = 690_000_000
+"""From the same runs, on idle cores."""
+_MAX_SLOWDOWN = 7
+"""Largest observed factor on the time: 75 MB took 1.25 and 1.35 s while other processes used the cores, and 1.6 MB took
+62 and 88 ms because the code of a new process is not compiled yet (jobs of tests/data/backends); a report has 27 MB/s."""
+_ASSUMED_ENTRY_BYTES = 1000
+"""Assumed if the size of records is not measured."""
+_MIN_READ_NS = 100_000_000
+"""No rate is set if every subtask reads its state in less time."""
+_MIN_INITIALIZING_MS = 200
+"""Other work of the initialization takes about as long, so shorter restores are not measurements."""
+_EXAMPLE_ENTRY_BYTES = (100, 10_000)
+"""Entry sizes whose rates the question names: the smallest and the largest of the runs."""
 
 
 def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `checkpoint.restore-rate`, if a subtask keeps much state on the heap."""
-    sizes = _on_heap(draft)
-    if job.restored is not None and (found := list(_restores(job, job.restored, sizes))):
+    """Set `checkpoint.restore-rate` if reading the heap state of a subtask takes noticeable time."""
+    sizes = _heap_state_sizes(draft)
+    if job.restored is not None and (found := list(_observed_restores(job, job.restored, sizes))):
         rates = [size / took_ms * 1000 for size, took_ms in found]
         origin = (
-            f"{median(size for size, _ in found):,.0f} bytes in {median(took for _, took in found):,.0f} ms INITIALIZING, less what tasks "
-            f"without such state took; median of {len(found)} subtasks that began from checkpoint {job.restored.id}"
+            f"{median(size for size, _ in found):,.0f} bytes in {median(took for _, took in found):,.0f} ms INITIALIZING, less that of "
+            f"tasks without such state; median of {len(found)} subtasks restored from checkpoint {job.restored.id}"
         )
         draft.put("checkpoint.restore-rate", rate_text(median(rates)), origin)
         return
@@ -117,46 +118,49 @@ def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
         return
     largest = max(shares, key=lambda name: shares[name])
     read = flowed[largest].bytes_per_record
-    entry = round(read) if read >= 1 else _USUAL_BYTES
-    rate = rate_of(entry)
-    if shares[largest] / rate * SECOND >= _MATTERS_NS:
+    entry = round(read) if read >= 1 else _ASSUMED_ENTRY_BYTES
+    rate = heap_read_rate(entry)
+    small, large = _EXAMPLE_ENTRY_BYTES
+    if shares[largest] / rate * SECOND >= _MIN_READ_NS:
         draft.ask(
             "checkpoint.restore-rate",
             rate_text(rate),
             "How fast does a subtask read its state into the heap?",
             f"entries of {format_size(entry)}{', as the records' if read >= 1 else ''}, {ENTRY_NS / 1000:g} us each and "
-            f"{rate_text(BYTES_PER_SECOND)}. Entries of {_EXAMPLES[0]} B are read at {rate_text(rate_of(_EXAMPLES[0]))}, "
-            f"those of {format_size(_EXAMPLES[1])} at {rate_text(rate_of(_EXAMPLES[1]))}; observed "
-            f"between {rate_text(rate / _SLOWEST)} and {rate_text(rate)}, the less the busier the cores and the smaller the state.",
+            f"{rate_text(READ_BYTES_PER_SECOND)}. Entries of {small} B are read at {rate_text(heap_read_rate(small))}, "
+            f"those of {format_size(large)} at {rate_text(heap_read_rate(large))}; observed "
+            f"between {rate_text(rate / _MAX_SLOWDOWN)} and {rate_text(rate)}; busy cores and little state slow it down.",
         )
 
 
-def rate_of(entry: float) -> float:
-    """Bytes per second at which a thread reads entries of so many bytes into the heap."""
-    return entry * SECOND / (ENTRY_NS + entry * SECOND / BYTES_PER_SECOND)
+def heap_read_rate(entry: float) -> float:
+    """Return the bytes per second at which a thread reads entries of `entry` bytes into the heap."""
+    return entry * SECOND / (ENTRY_NS + entry * SECOND / READ_BYTES_PER_SECOND)
 
 
-def _restores(job: RestJob, restored: RecordedCheckpoint, kept: Collection[str]) -> Iterator[tuple[int, int]]:
-    """(bytes, milliseconds) of subtasks of `kept` vertices that read their state in the latest start."""
-    others: dict[str, int] = {}  # TaskManager -> the shortest initialisation without such state
+def _observed_restores(
+    job: RestJob, restored: RecordedCheckpoint, heap_vertices: Collection[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield (bytes, milliseconds) of each subtask of `heap_vertices` that restored its state when the job last started."""
+    baseline_ms: dict[str, int] = {}  # TaskManager -> the shortest initialization of a task without heap state
     for name, details in job.details.items():
-        for place in details.subtasks if name not in kept else ():
+        for place in details.subtasks if name not in heap_vertices else ():
             took_ms = place.status_duration.get("INITIALIZING", -1)
             if took_ms >= 0:
-                others[place.taskmanager_id] = min(others.get(place.taskmanager_id, took_ms), took_ms)
-    for name in kept:
+                baseline_ms[place.taskmanager_id] = min(baseline_ms.get(place.taskmanager_id, took_ms), took_ms)
+    for name in heap_vertices:
         task, places = restored.tasks.get(name), job.details[name].subtasks
         if task is None or len(task.subtasks) != len(places):
-            continue  # rescaled: who read what is not known
+            continue  # rescaled: the bytes that each subtask read are unknown
         sizes = {subtask.index: own_bytes(subtask) for subtask in task.subtasks if not subtask.alignment.persisted > 0}
         for place in places:
-            took_ms = place.status_duration.get("INITIALIZING", -1) - others.get(place.taskmanager_id, 0)
-            if sizes.get(place.subtask) and took_ms >= _SHORTEST_MS:
+            took_ms = place.status_duration.get("INITIALIZING", -1) - baseline_ms.get(place.taskmanager_id, 0)
+            if sizes.get(place.subtask) and took_ms >= _MIN_INITIALIZING_MS:
                 yield sizes[place.subtask], took_ms
 
 
-def _on_heap(draft: Draft) -> dict[str, int]:
-    """Vertex -> bytes of its keyed state on the heap."""
+def _heap_state_sizes(draft: Draft) -> dict[str, int]:
+    """Return the keyed state [bytes] of each vertex that keeps it on the heap."""
     states = {name: vertex.get("state", {}) for name, vertex in draft.document["job"].items()}
     return {
         name: max(parse_size(state["size"]), parse_size(state.get("limit", "0 B")))
@@ -165,40 +169,42 @@ def _on_heap(draft: Draft) -> dict[str, int]:
     }
 
 
-# ---- The start of a job: how long it took, and how long a TaskManager takes that ran nothing of the job, which Flink's answers tell.
+# ---- The start of a job: how long it took, and how long the first start on a TaskManager takes.
 #
-# One that replaces a lost one is in the same state: classes are not loaded, libraries not fetched, the state backend
-# never opened.
+# A replacement for a lost TaskManager is also a first start: classes are not loaded, libraries are not fetched, and the
+# state backend was never opened.
 
-STATE_START, STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recordings of other jobs"
-"""INITIALIZING of restarted tasks with keyed state, less that of tasks beside them without, in two recorded jobs (`tests/data/lost`)."""
-SHORT_MS = 180_000
-"""A history that is shorter shows a job which has just begun: its checkpoints meet queues that the start has left."""
+_STATE_START, _STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recordings of other jobs"
+"""INITIALIZING of restarted tasks with keyed state, less that of tasks without, in two recorded jobs (`tests/data/lost`)."""
+MAX_COLD_HISTORY_MS = 180_000
+"""In a shorter history checkpoints still meet the queues that built up while the job started."""
 MAX_START_MS = 60_000
 BACKLOG_MS = 1000
-"""Records that wait when tasks begin: rate limits and fetchers make up for a second, and 0 to 5 s of a log waited in recorded jobs."""
+"""Records [ms of input] that wait when tasks begin to run: rate limiters and fetchers catch up for about 1 s, and in
+recorded jobs 0 to 5 s of a log waited."""
 WARM_UP, WARM_UP_FACTOR = "3 s", 2
-"""Served by two recorded jobs on busy hosts: a quarter of what they could for the first 2 to 4 s; by four with priority: about half."""
+"""Throughput after the start: two recorded jobs on busy hosts had a quarter of their capacity for 2 to 4 s, four jobs
+with priority about half."""
 
 
 def infer_cold_start(draft: Draft, job: RestJob) -> None:
-    """Set `run.cold-start` and `restart.warm-up`, if the history begins with the job and is short."""
+    """Set `run.cold-start` and `restart.warm-up` if the history is short and begins with the job's first checkpoint."""
     first = next((point for point in job.checkpoints if point.id == 1), None)
     begun_ms = job.job.start_time
     if first is None or begun_ms < 0 or job.counts.get("restored") or draft.document["cluster"].get("profile") != "2.x":
-        return  # Flink 1.x waits for a random time before it triggers
+        return  # Flink 1.x delays the first trigger by a random time, so the start cannot be computed
     start_ms = first.trigger_timestamp - begun_ms - Overheads().first_trigger_ns // 10**6
     if (
         not 0 < start_ms <= MAX_START_MS
-        or max(point.trigger_timestamp for point in job.checkpoints) - begun_ms > SHORT_MS
+        or max(point.trigger_timestamp for point in job.checkpoints) - begun_ms > MAX_COLD_HISTORY_MS
     ):
         return
     draft.put(
         "run.cold-start",
         format_duration(min(start_ms, BACKLOG_MS) * 10**6),
         (
-            f"assumed, as a history of less than {SHORT_MS // 60_000} min shows the queues that the start left; of a log up to "
-            f"{format_duration(start_ms * 10**6)} wait, from the start of the job to its first checkpoint"
+            f"assumed: a history of less than {MAX_COLD_HISTORY_MS // 60_000} min contains queues from the start of the job; a log may have "
+            f"{format_duration(start_ms * 10**6)} of records waiting, from the start of the job to its first checkpoint"
         ),
     )
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
@@ -213,13 +219,13 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
 
 
 def infer_state_start(draft: Draft) -> None:
-    """Set `restart.state-start`, if a vertex keeps state.  No history without a restart tells it, and few with one."""
+    """Set `restart.state-start` to an assumption if a vertex has state.  Few histories contain a restart that shows it."""
     if any("state" in vertex for vertex in draft.document["job"].values()):
-        draft.put("restart.state-start", STATE_START, STATE_START_ORIGIN)
+        draft.put("restart.state-start", _STATE_START, _STATE_START_ORIGIN)
 
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:
-    """Set `restart.fresh-start`, unless tasks have been restarted, or began with state: that is restored in the same time."""
+    """Set `restart.fresh-start` from the first start of the tasks.  Not set if tasks were restarted, or restored state."""
     if job.counts.get("restored") or any(
         place.attempt for details in job.details.values() for place in details.subtasks
     ):

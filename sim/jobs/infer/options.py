@@ -1,4 +1,4 @@
-"""Options of checkpoints, and pauses between them."""
+"""Infer checkpoint and cluster options, and how long snapshots block the task thread."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sim.model.schema.flink_keys import UNLIMITED, current_names, has_key, model
 from sim.model.schema.text import DocumentPath
 from sim.model.units import LARGEST, MS, UnitError, format_duration, format_share, parse_flink_duration
 
-# ---- The options of the job's checkpoints and of its cluster, as Flink states them.
+# ---- Options of the job's checkpoints and of its cluster.
 #
-# The effective checkpoint configuration of a job has an answer of its own.  Everything else comes from the
-# configuration of the cluster.  No answer tells the options that a program sets itself.
+# A REST answer contains the effective checkpoint configuration of a job.  All other options come from the configuration
+# of the cluster.  No answer contains other options that the program sets.
 
-SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
+MIN_INTERVAL_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
-TOLD_ELSEWHERE = frozenset(
+OPTIONS_IN_OTHER_ANSWERS = frozenset(
     {
         "execution.checkpointing.interval",
         "execution.checkpointing.timeout",
@@ -55,12 +55,12 @@ TOLD_ELSEWHERE = frozenset(
         "taskmanager.numberOfTaskSlots",
     }
 )
-"""Options whose effective value stands in another answer."""
-ONLY_WITH = {
+"""Options whose effective value is in an answer other than the configuration of the cluster."""
+REQUIRED_SWITCHES = {
     "taskmanager.network.memory.buffer-debloat.": "taskmanager.network.memory.buffer-debloat.enabled",
     "execution.checkpointing.file-merging.": "execution.checkpointing.file-merging.enabled",
 }
-"""Details that matter only if their switch is on."""
+"""Prefix of options -> the option that has to be true for them to take effect."""
 
 
 def infer_checkpoint(draft: Draft, job: RestJob) -> None:
@@ -71,15 +71,15 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
         draft.ask("checkpoint.interval", "1 min", "How often is a checkpoint taken?", why)
         return
     for name, value_ms in (("interval", config.interval), ("timeout", config.timeout)):
-        if value_ms is not None and 0 < value_ms < SHORTEST_MS:
+        if value_ms is not None and 0 < value_ms < MIN_INTERVAL_MS:
             place = f"{job.snapshot.source}: /checkpoints/config"
-            raise RecordingError(f"{place}: {name} is {value_ms} ms; Flink takes {SHORTEST_MS} ms or more")
+            raise RecordingError(f"{place}: {name} is {value_ms} ms; Flink takes {MIN_INTERVAL_MS} ms or more")
     draft.inferred += 1
     draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
     draft.put(
         "checkpoint.interval", format_duration(config.interval * 10**6) if 0 < config.interval < NEVER_MS else "off"
     )
-    draft.put("checkpoint.barriers", _barriers(config))
+    draft.put("checkpoint.barriers", _barriers_section(config))
     if config.timeout is not None and 0 < config.timeout < NEVER_MS:
         draft.put("checkpoint.timeout", format_duration(config.timeout * 10**6))
     if config.min_pause is not None and config.min_pause > 0:
@@ -92,7 +92,7 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
         draft.put("checkpoint.finish", "off")
 
 
-def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
+def _barriers_section(config: CheckpointConfig) -> str | dict[str, str]:
     timeout = config.aligned_checkpoint_timeout or 0
     exactly_once = config.mode.lower() != "at_least_once"
     kind = barriers_of(
@@ -102,7 +102,7 @@ def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
 
 
 def put_version(draft: Draft, version: str, origin: str) -> None:
-    """Write the release of Flink, by which known defects are judged, and the profile whose constants hold in it; or ask for it."""
+    """Set `cluster.version`, which selects known issues, and `cluster.profile`; ask for them if `version` is not a release."""
     try:
         draft.put("cluster.profile", profile_of(version), origin)
         draft.put("cluster.version", version, origin)
@@ -114,18 +114,18 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
     """Set `cluster:` and `flink:`."""
     version = job.flink_version
     put_version(draft, version, f"Flink {version[:20]} in /config")
-    _placement(draft, job)
+    _infer_placement(draft, job)
     infer_options(draft, job.options, version)
-    for provider, keys in _PROVIDERS.items():
+    for provider, keys in _PROVIDER_KEYS.items():
         if named := sorted(keys & job.options.keys()):
             draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
-    _spare_slots(draft, job)
+    _ask_for_replacement(draft, job)
     put_restart_strategy(draft, job.job_config.execution_config.restart_strategy, "from /jobs/:id/config")
 
 
 def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
-    """Set the restart strategy that Flink describes in `text`, in place of what the configuration says; nothing if it is not known."""
-    if not (restart := _restart(text)):
+    """Replace the configured restart strategy by the one that Flink describes in `text`, if that can be parsed."""
+    if not (restart := _parse_restart_strategy(text)):
         return
     flink = draft.document.setdefault("flink", {})
     current, kind = current_names(), "restart-strategy.type"
@@ -139,7 +139,7 @@ def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
 
 
 def configured_ms(options: Mapping[str, str], key: str) -> int:
-    """A duration of Flink's configuration under its current or an older name; 0: it is not there, or is none."""
+    """Return a duration of Flink's configuration, under its current or an older key.  0 if it is missing or invalid."""
     names = current_names()
     for name, value in options.items():
         if names.get(name, name) == key:
@@ -148,8 +148,8 @@ def configured_ms(options: Mapping[str, str], key: str) -> int:
     return 0
 
 
-def _spare_slots(draft: Draft, job: RestJob) -> None:
-    """Ask for the time to a replacement, unless the others have as many free slots as the fullest task manager uses."""
+def _ask_for_replacement(draft: Draft, job: RestJob) -> None:
+    """Ask how long it takes to replace a lost TaskManager, unless the others always have enough free slots."""
     known = [manager for manager in job.task_managers if manager.slots > 0 and manager.free_slots >= 0]
     if not known or len(known) < len(job.task_managers):
         return
@@ -157,69 +157,69 @@ def _spare_slots(draft: Draft, job: RestJob) -> None:
     if any(free - manager.free_slots < manager.slots - manager.free_slots for manager in known):
         draft.ask(
             "restart.replacement",
-            f"{REPLACED_S} s",
+            f"{ASSUMED_REPLACEMENT_S} s",
             f"If a task manager is lost, after how long does another one offer its slots? {free or 'None'} of "
             f"{sum(manager.slots for manager in known)} slots {'is' if free < 2 else 'are'} free.",
-            f"{REPLACED_S} s: its process or container is started again.",
+            f"{ASSUMED_REPLACEMENT_S} s: its process or container is restarted.",
         )
 
 
-REPLACED_S = 30
-"""Assumed until a lost task manager is started again.  Nothing in Flink's answers tells it."""
-_PROVIDERS = {
+ASSUMED_REPLACEMENT_S = 30
+"""Assumed time until a lost TaskManager is replaced.  Flink's REST API does not report it."""
+_PROVIDER_KEYS = {
     "kubernetes": {"kubernetes.cluster-id"},
     "yarn": {"yarn.application.id", "yarn.appmaster.vcores", "yarn.application.name"},
 }
-"""Who starts task managers, and keys that only such a JobManager has."""
+"""Resource provider that starts TaskManagers -> keys that only its JobManagers have."""
 
 
 def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:
     """Set `flink:` from the configuration of a cluster."""
-    known = dict(_known(options, version))
+    known = dict(_modelled_options(options, version))
     if known:
         draft.document.setdefault("flink", {}).update(known)
         draft.inferred += len(known)
-        draft.comments["flink"] = "from the configuration of the cluster; what the program sets itself is told nowhere"
+        draft.comments["flink"] = "from the configuration of the cluster; options set by the program are not reported"
 
 
-def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
-    """Options that a scenario understands, and that no other answer states more exactly."""
+def _modelled_options(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
+    """Yield the options that a scenario models, and whose effective value is not in another answer."""
     names, modelled = current_names(), modelled_keys()
     current = {names.get(key, key): value for key, value in options.items()}
     for key, value in sorted(current.items()):
-        if key in TOLD_ELSEWHERE or key not in modelled:
+        if key in OPTIONS_IN_OTHER_ANSWERS or key not in modelled:
             continue
         if not version.startswith("1.") and modelled[key].flink.last == "1.20":
             continue
-        switch = next((switch for start, switch in ONLY_WITH.items() if key.startswith(start)), key)
+        switch = next((switch for start, switch in REQUIRED_SWITCHES.items() if key.startswith(start)), key)
         if str(current.get(switch, "")).lower() != "false" and switch in current:
             yield key, {"true": True, "false": False}.get(value.lower(), value)
     if current.get("scheduler-mode", "").lower() == "reactive":
         yield "jobmanager.scheduler", "adaptive"
 
 
-def _restart(text: str) -> dict[str, str | int]:
-    """The options of a restart strategy, parsed from Flink's description of it; empty: the cluster decides.
+def _parse_restart_strategy(text: str) -> dict[str, str | int]:
+    """Parse the options of a restart strategy from Flink's description; empty if the cluster's configuration applies.
 
-    The REST API has descriptions of RestartStrategies, logs those of RestartBackoffTimeStrategy.
+    The REST API has the descriptions of RestartStrategies, logs have those of RestartBackoffTimeStrategy.
     """
     if "deactivated" in text.lower() or text.startswith("NoRestartBackoff"):
         return {"restart-strategy.type": "none"}
     if fixed := re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text):
         delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
-        return _strategy("fixed-delay", {"attempts": fixed[3], "delay": str(delay_ms)})
+        return _restart_strategy_options("fixed-delay", {"attempts": fixed[3], "delay": str(delay_ms)})
     kind = re.match(r"(FixedDelay|ExponentialDelay|FailureRate)RestartBackoffTimeStrategy\(", text)
     values = dict(re.findall(r"(\w+)=([\d.]+)", text))
-    if kind is None or not set(_LOGGED[kind[1]].values()) <= values.keys():
+    if kind is None or not set(_STRATEGY_FIELDS[kind[1]].values()) <= values.keys():
         return {}
-    return _strategy(
+    return _restart_strategy_options(
         re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind[1]).lower(),
-        {name: values[own] for name, own in _LOGGED[kind[1]].items()},
+        {name: values[field] for name, field in _STRATEGY_FIELDS[kind[1]].items()},
     )
 
 
-def _strategy(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
-    """Times are in ms, counts of Integer.MAX_VALUE mean that there is no limit."""
+def _restart_strategy_options(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
+    """Return Flink's keys of a restart strategy.  Durations in `options` are in ms; Integer.MAX_VALUE means unlimited."""
     found: dict[str, str | int] = {"restart-strategy.type": kind}
     for name, value in options.items():
         number: str | int = (
@@ -229,7 +229,7 @@ def _strategy(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
     return found
 
 
-_LOGGED = {
+_STRATEGY_FIELDS = {
     "FixedDelay": {"attempts": "maxNumberRestartAttempts", "delay": "backoffTimeMS"},
     "FailureRate": {
         "failure-rate-interval": "failuresIntervalMS",
@@ -244,17 +244,17 @@ _LOGGED = {
         "jitter-factor": "jitterFactor",
     },
 }
-"""Class of a strategy -> an option, and what the text of its class calls it (their `toString`)."""
+"""Restart strategy -> option -> name of its field in `toString()` of the strategy's class."""
 
 
 def _iso_ms(text: str) -> int:
-    """``1H2M3.5S`` (java.time.Duration, without PT)."""
+    """Return the milliseconds of a duration such as ``1H2M3.5S`` (java.time.Duration, without PT)."""
     scale = {"H": 3_600_000, "M": 60_000, "S": 1000}
     return round(sum(float(number) * scale[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([HMS])", text)))
 
 
-def _placement(draft: Draft, job: RestJob) -> None:
-    """Set the placement whose share of local channels is nearest: channels within a task manager are local."""
+def _infer_placement(draft: Draft, job: RestJob) -> None:
+    """Set the placement whose share of local channels (both tasks on one TaskManager) is nearest to that of the job."""
     places = {
         vertex.name: {
             place.subtask: place.taskmanager_id or place.endpoint or place.host
@@ -296,18 +296,17 @@ def _placement(draft: Draft, job: RestJob) -> None:
         draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")
 
 
-# ---- What a file of Flink's configuration adds to an import: keys that the answers, or the log, of the job do not tell.
+# ---- Add the keys of a Flink configuration file that the answers, or the log, of the job do not contain.
 #
-# The job that runs tells what is in force.  A file may be newer, or of another job: where both say a value, that of the
-# job counts.
+# A configuration file may be newer than the job, or of another job.  If both have a value, that of the job is used.
 
-_OF_GRAPH = frozenset({"parallelism.default", "pipeline.max-parallelism"})
+_GRAPH_OPTIONS = frozenset({"parallelism.default", "pipeline.max-parallelism"})
 _RESTART = "restart-strategy."
 
 
 def with_flink_file(draft: Inference, file: FlinkFile, source: RestSnapshot | JobLog) -> Inference:
-    """The inference with the keys of a file that its source does not tell, each with its place in the file."""
-    names, modelled, told = current_names(), modelled_keys(), _told(source)
+    """Return the inference with those keys of a file that its source does not contain; comments name file and line."""
+    names, modelled, known = current_names(), modelled_keys(), _options_in_source(source)
     flink = dict(draft.document.get("flink", {}))
     in_force = {names.get(key, key) for key in flink}
     found = Inference(
@@ -316,19 +315,19 @@ def with_flink_file(draft: Inference, file: FlinkFile, source: RestSnapshot | Jo
     for written, (value, mark) in file.keys.items():
         key = names.get(written, written)
         has_strategy = key.startswith(_RESTART) and _RESTART + "type" in in_force
-        if key in modelled and value is not None and key not in told | in_force and not has_strategy:
+        if key in modelled and value is not None and key not in known | in_force and not has_strategy:
             path = modelled[key].path
             if not _is_measured(found, path) and not (
                 path == ("cluster", "slots") and _is_measured(found, ("cluster", "placement"))
             ):
-                found = _without(found, path)
+                found = _without_assumption(found, path)
                 found.document["flink"][key] = value
                 found.comments[f"flink.{key}"] = f"{mark.file}:{mark.line}"
     for path, (value, mark) in file.beside.items():
         if not _is_measured(found, path):
-            found = _without(found, path)
+            found = _without_assumption(found, path)
             if path == ("cluster", "version"):  # the profile is that of the version
-                found = _without(found, ("cluster", "profile"))
+                found = _without_assumption(found, ("cluster", "profile"))
             found.document[path[0]] = {**found.document.get(path[0], {}), path[1]: value}
             found.comments[".".join(path)] = f"{mark.file}:{mark.line}"
     if not flink:
@@ -336,13 +335,13 @@ def with_flink_file(draft: Inference, file: FlinkFile, source: RestSnapshot | Jo
     return replace(found, inferred=found.inferred + len(flink) - len(in_force))
 
 
-def _told(source: RestSnapshot | JobLog) -> frozenset[str]:
-    """Keys whose values in force the source tells, or are in no place of an import."""
+def _options_in_source(source: RestSnapshot | JobLog) -> frozenset[str]:
+    """Return the keys whose effective values are in the source, or that do not apply to an imported job graph."""
     if isinstance(source, JobLog):
-        return _OF_GRAPH
+        return _GRAPH_OPTIONS
     if RestJob(source).checkpoint_config is not None:
-        return TOLD_ELSEWHERE - {"taskmanager.numberOfTaskSlots"}
-    return _OF_GRAPH
+        return OPTIONS_IN_OTHER_ANSWERS - {"taskmanager.numberOfTaskSlots"}
+    return _GRAPH_OPTIONS
 
 
 def _lists(draft: Inference) -> Iterator[tuple[str, ...]]:
@@ -350,24 +349,24 @@ def _lists(draft: Inference) -> Iterator[tuple[str, ...]]:
 
 
 def _is_measured(draft: Inference, path: DocumentPath) -> bool:
-    """Whether the source tells this value: it is there, and is not asked for."""
+    """Return whether a value is set, and is not an assumption."""
     place: Any = draft.document
     for step in path:
         if not isinstance(place, dict) or step not in place:
             return False
         place = place[step]
-    return not _asked(draft, path)
+    return not _question_comment(draft, path)
 
 
-def _asked(draft: Inference, path: DocumentPath) -> str:
-    """The comment that asks for a value; empty: none does."""
+def _question_comment(draft: Inference, path: DocumentPath) -> str:
+    """Return the comment that asks for a value, or an empty text."""
     comment = " ".join(draft.comments.get(".".join(map(str, path)), "").split())
     return comment if comment.startswith(MARK) else ""
 
 
-def _without(draft: Inference, path: DocumentPath) -> Inference:
-    """The draft without a value that it only assumed, and without the question for it."""
-    if not (comment := _asked(draft, path)):
+def _without_assumption(draft: Inference, path: DocumentPath) -> Inference:
+    """Return the draft without an assumed value and its question; unchanged if the value is not an assumption."""
+    if not (comment := _question_comment(draft, path)):
         return draft
     section, name = str(path[0]), path[1]
     rest = {key: value for key, value in draft.document[section].items() if key != name}
@@ -379,20 +378,20 @@ def _without(draft: Inference, path: DocumentPath) -> Inference:
     return replace(draft, document=document, comments=comments, unknown=unknown)
 
 
-# ---- How long snapshots keep the task thread, read off the history of checkpoints.
+# ---- Time for which snapshots block the task thread, from the checkpoint history.
 #
-# Flink reports the synchronous phase.  Work before the barrier has no field: `sim.jobs.infer.cores` tells it.
+# Flink reports the synchronous phase but not work before the barrier, which `sim.jobs.infer.cores` infers.
 
 
 def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
-    """Set `snapshot: {pre-barrier, sync}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""
+    """Set `snapshot: {pre-barrier, sync}` if not negligible; `with_sync` is False if the backend explains the sync phase."""
     works = works_before_barrier(job, vertex.name)
-    pauses = [_work_ms(rest, works=works) for rest in rests(job)[vertex.name]]
+    pauses = [_pre_barrier_ms(rest, works=works) for rest in rests(job)[vertex.name]]
     if long := [pause for pause in pauses if pause]:
         found = f"in {len(long)} of {len(pauses)} snapshots"
-        origin = f"median of what remains of end-to-end without start delay, alignment, sync and async {found}"
+        origin = f"median of end-to-end duration less start delay, alignment, sync and async duration {found}"
         if job.readers(vertex.name):
-            origin += ", and is missing until its readers have the barrier"
+            origin += ", at most until its readers have the barrier"
         draft.put("snapshot.pre-barrier", format_duration(round(median(long)) * 10**6), origin, job=vertex.name)
         if len(long) * 20 < len(pauses) * 19:
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
@@ -409,18 +408,18 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: b
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
-    """Busy time [ms] that the snapshots of a vertex took, summed over its subtasks."""
+    """Return the busy time that snapshots of a vertex took, summed over its subtasks [ms]."""
     works = works_before_barrier(job, vertex.name)
-    within = list(_within(rests(job)[vertex.name], flow))
-    return float(sum(_work_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0) for rest in within))
+    within = list(_snapshots_within(rests(job)[vertex.name], flow))
+    return float(sum(_pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0) for rest in within))
 
 
-def _work_ms(rest: Rest, *, works: bool) -> float:
-    """Work before the barrier; 0: none, or as short as noise."""
+def _pre_barrier_ms(rest: Rest, *, works: bool) -> float:
+    """Return the time of work before the barrier, or 0 if it is negligible."""
     return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0
 
 
-def _within(found: list[Rest], flow: Flows) -> Iterator[Rest]:
+def _snapshots_within(found: list[Rest], flow: Flows) -> Iterator[Rest]:
     for rest in found:
         if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms:
             yield rest

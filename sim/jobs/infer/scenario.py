@@ -1,4 +1,4 @@
-"""The scenario of a recorded job, and residuals of its prediction."""
+"""Infer the scenario of a recorded job, and the residuals of its checkpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sim.jobs.infer.cores import Rest, infer_async_io, infer_cores, rests, usual_checkpoints, works_before_barrier
 from sim.jobs.infer.draft import Draft, Inference
-from sim.jobs.infer.edges import EdgeFlows, edge_flows, unbalanced
+from sim.jobs.infer.edges import EdgeFlows, edge_flows, find_unbalanced
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import explained_ms, flows
 from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
@@ -26,28 +26,26 @@ from sim.model.state import BACKENDS
 from sim.model.text import one_line
 from sim.model.units import format_duration
 
-# ---- What the checkpoints of a history took beyond the model: the tails that a mean or a median never shows.
+# ---- Residuals: the time that checkpoints of the history took beyond the model.  They give a simulation its tail.
 #
-# A residual is what one subtask took in one checkpoint beyond what is usual for it.  Usual is the median of a phase or,
-# where sizes differ, the line of the vertex's own asynchronous phases over what they wrote: growth and large files are
-# no chance.  Waits that the protocol explains are no residuals: alignment, channel state, barriers that wait behind
-# data, work before the barrier.
+# A residual is the time of one subtask in one checkpoint minus the expected time.  Expected is the median of a phase
+# or, if sizes differ, a line fitted to the asynchronous phases of the vertex over the bytes written, because large files
+# and growth are not random.  Time that the protocol explains is excluded: alignment, channel state, barriers that queue
+# behind records, work before the barrier.
 #
-# Parts of one subtask belong together: a long synchronous phase beside a short asynchronous one is nothing unusual, so
-# their sum counts.
+# The phases of one subtask are added up: a long synchronous phase followed by a short asynchronous phase is no residual.
 
 MIN_RESIDUAL_CHECKPOINTS, MAX_RESIDUAL_CHECKPOINTS = 8, 50
-"""Checkpoints to draw from: fewer show no tail, more make the file longer and it no truer.  The latest count."""
-COLUMNS = 4
-"""Subtasks of a vertex that are kept: of more, the slowest, the fastest, and two between."""
-POINTS = 120
-"""Asynchronous phases that a line is drawn through."""
-SPREAD = 1.5
-"""Sizes that differ by a smaller factor need no line."""
+"""Latest checkpoints used: fewer show no tail; more make the file longer but no more accurate."""
+MAX_SUBTASKS_PER_VERTEX = 4
+"""With more subtasks the slowest, the fastest, and two between them are kept for each checkpoint."""
+MAX_POINTS_FOR_LINE = 120
+MIN_SIZE_RATIO_FOR_LINE = 1.5
+"""If the largest size is less than this factor above the smallest, no line is fitted."""
 
 
 class _Parts(NamedTuple):
-    """The times of one subtask in one checkpoint [ms]."""
+    """Residuals of one subtask in one checkpoint [ms]."""
 
     scheduling: float = 0.0
     sync: float = 0.0
@@ -56,28 +54,32 @@ class _Parts(NamedTuple):
 
 
 def infer_residuals(draft: Draft, job: RestJob) -> None:
-    """Set `residuals:`, if the history is long enough and some checkpoint took longer than the model has it."""
+    """Set `residuals:` if the history is long enough and contains any residual."""
     points = usual_checkpoints(job)[-MAX_RESIDUAL_CHECKPOINTS:]
     if len(points) < MIN_RESIDUAL_CHECKPOINTS:
         return
-    found = {vertex.name: _columns(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices}
-    of = {name: kept | _backend(draft, name) for name, columns in found.items() if (kept := _written(columns))}
+    found = {
+        vertex.name: _residual_table(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices
+    }
+    of = {
+        name: kept | _backend_key(draft, name) for name, columns in found.items() if (kept := _nonzero_parts(columns))
+    }
     if not of:
         return
-    what = f"what {len(points)} checkpoints of the history took beyond the model; waits that the protocol explains are left out"
-    draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, what)
+    origin = f"time that {len(points)} checkpoints of the history took beyond the model, without waits that the protocol explains"
+    draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, origin)
 
 
-def _backend(draft: Draft, vertex: str) -> dict[str, Any]:
-    """The backend of its keyed state, whose pauses these are; empty: it has none."""
+def _backend_key(draft: Draft, vertex: str) -> dict[str, Any]:
+    """Return the key `backend` for a vertex with keyed state, as residuals depend on the backend; empty without state."""
     state = draft.document["job"][vertex].get("state", {})
     if "size" not in state:
         return {}
     return {"backend": f"{state.get('backend', next(iter(BACKENDS)))}{'+changelog' if 'changelog' in state else ''}"}
 
 
-def _written(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:
-    """The parts that are not 0 throughout."""
+def _nonzero_parts(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:
+    """Return the parts that have a residual other than 0: part -> a list per subtask, a value per checkpoint."""
     table = {
         field.rstrip("_"): [[round(getattr(parts, field)) for parts in column] for column in columns]
         for field in _Parts._fields
@@ -85,12 +87,14 @@ def _written(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:
     return {part: lists for part, lists in table.items() if any(map(any, lists))}
 
 
-def _columns(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
-    """For each subtask that is kept its parts, a row per checkpoint.  A subtask that did not acknowledge has none."""
+def _residual_table(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
+    """Return the residuals of each kept subtask, one per checkpoint; 0 where a subtask did not acknowledge."""
     measured = _residuals(job, vertex, explained_ms(draft, usual_checkpoints(job), vertex.name))
     rows = [[measured.get((number, index), _Parts()) for index in range(vertex.parallelism)] for number in checkpoints]
-    if vertex.parallelism > COLUMNS:
-        ranks = [step * (vertex.parallelism - 1) // (COLUMNS - 1) for step in range(COLUMNS)]
+    if vertex.parallelism > MAX_SUBTASKS_PER_VERTEX:
+        ranks = [
+            step * (vertex.parallelism - 1) // (MAX_SUBTASKS_PER_VERTEX - 1) for step in range(MAX_SUBTASKS_PER_VERTEX)
+        ]
         rows = [[sorted(row, key=sum, reverse=True)[rank] for rank in ranks] for row in rows]
     return [list(column) for column in zip(*rows, strict=True)]
 
@@ -98,14 +102,16 @@ def _columns(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequen
 def _residuals(
     job: RestJob, vertex: RestVertex, explained: Mapping[tuple[int, int], float]
 ) -> dict[tuple[int, int], _Parts]:
-    """(checkpoint, subtask) -> parts.  `explained`: the time that the model takes beyond the usual, in any part."""
+    """Return the residuals by (checkpoint, subtask).  `explained` are delays that the model reproduces, for example compactions."""
     own = rests(job)[vertex.name]
-    sync_ms = _usual(rest.subtask.checkpoint.sync for rest in own)
+    sync_ms = _median_of_known(rest.subtask.checkpoint.sync for rest in own)
     works = works_before_barrier(job, vertex.name)
     working_ms = (
-        _usual(rest.before_barrier_ms for rest in own if rest.before_barrier_ms > NEGLIGIBLE_MS) if works else 0.0
+        _median_of_known(rest.before_barrier_ms for rest in own if rest.before_barrier_ms > NEGLIGIBLE_MS)
+        if works
+        else 0.0
     )
-    started_ms = _usual(rest.subtask.start_delay for rest in own)
+    started_ms = _median_of_known(rest.subtask.start_delay for rest in own)
     overheads = Overheads()
     triggered_ms = started_ms if started_ms > NEGLIGIBLE_MS else overheads.trigger_ns / 1e6
     writing = _writing_residuals(job, vertex, own)
@@ -114,7 +120,7 @@ def _residuals(
         late_ms = rest.all_ms - (
             working_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else overheads.acknowledge_ns / 1e6
         )
-        found[rest.checkpoint.id, rest.subtask.index] = _together(
+        found[rest.checkpoint.id, rest.subtask.index] = _offset_within_subtask(
             _Parts(
                 0.0 if vertex.inputs else max(rest.subtask.start_delay - triggered_ms, 0.0),
                 max(rest.subtask.checkpoint.sync, 0)
@@ -127,21 +133,25 @@ def _residuals(
     return found
 
 
-def _usual(values: Iterable[float]) -> float:
+def _median_of_known(values: Iterable[float]) -> float:
     known = [value for value in values if value >= 0]
     return median(known) if known else 0.0
 
 
-def _together(parts: _Parts) -> _Parts:
-    """Parts that are shorter than usual make up for those that are longer."""
+def _offset_within_subtask(parts: _Parts) -> _Parts:
+    """Reduce positive residuals of a subtask in proportion, so that they add up to the sum of all its phases (0 if negative)."""
     phases = parts[1:]
-    longer_ms, all_ms = sum(phase for phase in phases if phase > 0), sum(phases)
-    share = max(all_ms, 0.0) / longer_ms if longer_ms else 0.0
+    positive_ms = sum(phase for phase in phases if phase > 0)
+    share = max(sum(phases), 0.0) / positive_ms if positive_ms else 0.0
     return _Parts(parts.scheduling, *(max(phase, 0.0) * share for phase in phases))
 
 
 def _writing_residuals(job: RestJob, vertex: RestVertex, own: Sequence[Rest]) -> Mapping[tuple[int, int], float]:
-    """Asynchronous phases.  Unaligned ones also wait for barriers and channel state: then only vertices without readers count."""
+    """Return the residuals of asynchronous phases by (checkpoint, subtask).
+
+    Unaligned snapshots also wait for barriers and channel state in this phase, so they count only for vertices without
+    readers.
+    """
     config = job.checkpoint_config
     unaligned = config is not None and bool(config.unaligned_checkpoints)
     if unaligned and job.readers(vertex.name):
@@ -154,44 +164,46 @@ def _writing_residuals(job: RestJob, vertex: RestVertex, own: Sequence[Rest]) ->
         for rest in own
         if rest.subtask.checkpoint.async_ >= 0
     }
-    slope, begin = _line(list(points.values()))
-    return {place: took - begin - slope * size for place, (size, took) in points.items()}
+    slope, intercept = _median_line(list(points.values()))
+    return {place: took - intercept - slope * size for place, (size, took) in points.items()}
 
 
-def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """(slope, value at 0) of the median line (Theil and Sen); outliers are what it is drawn for, and do not move it."""
-    few = points[:: max(-(-len(points) // POINTS), 1)]
-    sizes = [size for size, _ in few]
+def _median_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return (slope, intercept) of the Theil-Sen line, which outliers hardly move.  The slope is at least 0."""
+    sample = points[:: max(-(-len(points) // MAX_POINTS_FOR_LINE), 1)]
+    sizes = [size for size, _ in sample]
     slope = 0.0
-    if few and max(sizes) > SPREAD * min(sizes):
+    if sample and max(sizes) > MIN_SIZE_RATIO_FOR_LINE * min(sizes):
         slopes = [
-            (there - here) / (other - size) for (size, here), (other, there) in combinations(few, 2) if other != size
+            (took2 - took1) / (size2 - size1)
+            for (size1, took1), (size2, took2) in combinations(sample, 2)
+            if size1 != size2
         ]
         slope = max(median(slopes), 0.0)
-    return slope, median(took - slope * size for size, took in few) if few else 0.0
+    return slope, median(took - slope * size for size, took in sample) if sample else 0.0
 
 
-# ---- A snapshot of a real job -> its scenario: every value with its origin, every gap with a question.
+# ---- Snapshot of a real job -> scenario: every value with its origin, every missing value with a question.
 #
-# The import of a recording reads a configuration only.  This one has to read measurements, as no answer tells the time
-# per record.  Each part of the scenario has a module of its own; this one puts them together.
+# Service times and rates have to be inferred from measurements, because no REST answer contains them.  Each section of
+# the scenario has a module; this one calls them in order.
 
-CHECKPOINTS = 12  # number of checkpoints in a run
+CHECKPOINTS_PER_RUN = 12
 MIN_RUN_MS, MAX_RUN_MS = 60_000, 3_600_000
 
 
 def infer_scenario(snapshot: RestSnapshot) -> Inference:
-    """The scenario of a snapshot.  RecordingError: its answers contradict each other."""
+    """Infer the scenario of a snapshot.  Raises `RecordingError` if its answers contradict each other."""
     return infer_job(RestJob(snapshot))
 
 
 def infer_job(job: RestJob) -> Inference:
-    """The scenario of a job whose answers are checked already."""
+    """Infer the scenario of a job whose answers have been validated."""
     draft = Draft()
     draft.put("version", 1)
     flowed = flows(job)
     _head(draft, job)
-    contradictions = list(unbalanced(job, flowed))
+    contradictions = list(find_unbalanced(job, flowed))
     carried = EdgeFlows(flowed, edge_flows(job, flowed), {place for found in contradictions for place in found.edges})
     for vertex in job.vertices:
         infer_work(draft, job, vertex, carried)
@@ -215,7 +227,9 @@ def infer_job(job: RestJob) -> Inference:
     _run(draft, job)
     infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
-    return draft.inference(f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it otherwise?")
+    return draft.inference(
+        f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it with other settings?"
+    )
 
 
 def _head(draft: Draft, job: RestJob) -> None:
@@ -235,5 +249,5 @@ def _run(draft: Draft, job: RestJob) -> None:
         if point.status == "COMPLETED" and point.end_to_end_duration >= 0
     ]
     each_ms = max(config.interval if config and 0 < config.interval < MAX_RUN_MS else 0, median(took) if took else 0)
-    run_ms = min(max(round(CHECKPOINTS * each_ms, -3), MIN_RUN_MS), MAX_RUN_MS)
+    run_ms = min(max(round(CHECKPOINTS_PER_RUN * each_ms, -3), MIN_RUN_MS), MAX_RUN_MS)
     draft.put("run.duration", format_duration(max(int(run_ms) * 10**6, longest_run_ns(job))))

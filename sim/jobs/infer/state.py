@@ -13,13 +13,13 @@ from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.draft import MARK, Draft, size_text
 from sim.jobs.infer.file_history import (
     acknowledged,
-    below_log,
     files_of,
     history,
     increment_bytes,
     own_bytes,
     rewritten_bytes,
     seconds_between,
+    state_below_changelog,
     written_bytes,
 )
 from sim.jobs.infer.flows import Flows, infer_flushes
@@ -542,14 +542,14 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
         if logs
         else "after files were merged, without what was written since"
     )
-    every = median(files.every for files in found)
+    every = median(files.checkpoints_per_fall for files in found)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
         config, between = job.checkpoint_config, seconds_between(points)
         every_ms = config.changelog_periodic_materialization_interval if config is not None else None
         slope, cycles = 0.0, max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
         if "backend" in draft.document["job"][vertex.name]["state"]:
-            size = sum(below_log(files, cycles * files.increment_bytes) for files in found)
+            size = sum(state_below_changelog(files, cycles * files.increment_bytes) for files in found)
             origin += ", and without what RocksDB had not merged"
     if slope > 0 and per_second > 0 and (added := round(slope / per_second)):
         begins = points[0].trigger_timestamp / 1000 - seconds_between(points)

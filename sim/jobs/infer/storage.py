@@ -17,7 +17,7 @@ from sim.jobs.infer.cores import ALL_TO_ALL, acknowledged_in, usual_checkpoints,
 from sim.jobs.infer.draft import Draft, rate_text
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import Flows
-from sim.jobs.infer.heap import LOCAL_MOST_MS, LOCAL_MS, Serializing, is_local, serializing
+from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.cluster import NetworkMemory
@@ -118,7 +118,7 @@ _QUESTION = "How fast does checkpoint storage write one file, in bytes per secon
 
 def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = MappingProxyType({})) -> None:
     """Set `storage:`, and `state.serialize`: what a core does in the same phase."""
-    work = serializing(draft, job, flowed)
+    work = heap_serialization(draft, job, flowed)
     phases = _phases_of_storage(draft, job)
     metadata_ms, gaps = _metadata(job)
     if not phases:
@@ -161,7 +161,7 @@ def _from_line(draft: Draft, phases: list[AsyncPhase], line: FittedLine) -> floa
 
 
 def _from_sums(
-    draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None, work: Serializing | None = None
+    draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None, work: HeapSerialization | None = None
 ) -> float:
     """Set latency or bandwidth by sums of latency and transfer, and what a core serialises if that is most.  Returns the latency [ms]."""
     took_ms, size = median(phase.took_ms for phase in phases), median(phase.stream_bytes for phase in phases)
@@ -188,7 +188,7 @@ def _from_sums(
         f"{_rate(per_ms)}; {alike}; one wrote {at_least * 1000:,.0f} bytes/s.",
     )
     latency_ms = max(took_ms - size / per_ms, 0.0)
-    if work is None or not (works or (is_local(job) and latency_ms > LOCAL_MOST_MS)):
+    if work is None or not (works or (is_local(job) and latency_ms > MAX_LOCAL_FILE_MS)):
         draft.put(
             "storage.file-latency", format_duration(round(latency_ms) * 10**6), f"{origin}, less the bytes at that rate"
         )
@@ -198,7 +198,9 @@ def _from_sums(
     draft.put(
         "state.serialize", rate, f"{origin}{shared}: work of a core, one thread for each subtask", job=work.vertex
     )
-    latency_ms = round(min(latency_ms or LOCAL_MS, LOCAL_MS, took_ms / 2)) if metadata_ms is None else metadata_ms
+    latency_ms = (
+        round(min(latency_ms or LOCAL_FILE_MS, LOCAL_FILE_MS, took_ms / 2)) if metadata_ms is None else metadata_ms
+    )
     assumed = f"{latency_ms:.0f} ms, at most {took_ms:.0f} ms: {origin}, most of which a core needs to serialise them."
     draft.ask(
         "storage.file-latency",

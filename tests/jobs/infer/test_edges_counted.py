@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import EdgeFlows, edge_flows, unbalanced
+from sim.jobs.infer.edges import EdgeFlows, edge_flows, find_unbalanced
 from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.source.rest_job import RestInput, RestVertex
@@ -50,7 +50,7 @@ SPLIT = [vertex("sql"), vertex("rare", "sql"), vertex("often", "sql")]
 def drafted(vertices, flowed):
     """What the importer writes about vertices."""
     draft, job = Draft(), Job(vertices)
-    contradicted = {place for found in unbalanced(job, flowed) for place in found.edges}
+    contradicted = {place for found in find_unbalanced(job, flowed) for place in found.edges}
     carried = EdgeFlows(flowed, edge_flows(job, flowed), contradicted)
     for row in vertices:
         infer_work(draft, job, row, carried)
@@ -91,7 +91,7 @@ def test_inputs_that_do_not_make_up_what_is_read_are_named(read, texts):
     vertices = [vertex("a"), vertex("b"), vertex("join", "a", "b")]
     rates = {"a": flow(written=1000.0), "b": flow(written=400.0), "join": flow(read)}
 
-    assert texts == [found.phrase for found in unbalanced(Job(vertices), rates)]
+    assert texts == [found.phrase for found in find_unbalanced(Job(vertices), rates)]
 
 
 def test_a_flow_that_does_not_balance_is_no_fact_of_the_scenario():

@@ -24,7 +24,7 @@ def inferred(name, **checkpoints):
     return infer_scenario(snapshot)
 
 
-def rate_of(inference):
+def heap_read_rate(inference):
     return parse_byte_rate(inference.document["checkpoint"]["restore-rate"])
 
 
@@ -33,7 +33,7 @@ def test_a_restore_in_the_history_tells_the_rate(name):
     size, *took_s = LOGGED[name]
     inference = inferred(name)
 
-    assert rate_of(inference) == pytest.approx(size / (sum(took_s) / 2), rel=0.15)
+    assert heap_read_rate(inference) == pytest.approx(size / (sum(took_s) / 2), rel=0.15)
     assert "began from checkpoint" in inference.comments["checkpoint.restore-rate"]
     assert not any("into the heap" in question for question in inference.unknown)
 

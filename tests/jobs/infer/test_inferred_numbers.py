@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import unbalanced
+from sim.jobs.infer.edges import find_unbalanced
 from sim.jobs.infer.options import infer_checkpoint
 from sim.jobs.infer.windows import find_period, phase_concentration_p_value
 from sim.jobs.source.rest_answers import CheckpointConfig
@@ -64,7 +64,9 @@ def test_checkpoints_are_configured_as_the_job_says(config, expected):
 def test_a_writer_whose_readers_read_less_is_blamed_and_not_its_reader():
     """'join' reads all that 'a' writes and nothing of 'b': less than both write for it, and as much as 'a' does."""
     vertices = [vertex("a"), vertex("b"), vertex("join", "a", "b")]
-    found = list(unbalanced(Job(vertices), {"a": flow(written=1000.0), "b": flow(written=400.0), "join": flow(1000.0)}))
+    found = list(
+        find_unbalanced(Job(vertices), {"a": flow(written=1000.0), "b": flow(written=400.0), "join": flow(1000.0)})
+    )
 
     assert [edge.phrase for edge in found] == ["'join' reads 1,000 records/s and its inputs write 1,400/s for it alone"]
 
