@@ -58,7 +58,7 @@ RESIDUALS = (
     Rule(
         "a rise that ends is a level",
         "jobs/infer/state.py",
-        "    best, least = None, _LEVEL_GAIN * straight.squares\n",
+        "    best, least = None, _MAX_RESIDUAL_OF_LEVEL * straight.squares\n",
         "    best, least = None, 0.0\n",
         "tests/jobs/infer/test_levels.py::test_a_rise_that_ends_is_a_level",
     ),

@@ -1,4 +1,4 @@
-"""State of vertices: sizes, growth, updates."""
+"""Infer the state of vertices: backend, size, growth, and updates."""
 
 from __future__ import annotations
 
@@ -37,80 +37,79 @@ from sim.model.units import (
     parse_size,
 )
 
-# ---- A history of sizes that rises ever more slowly: records meet keys of a bounded set, and ever fewer of them are new.
+# ---- Saturating growth: keys are drawn from a bounded set, so fewer and fewer of them are new.
 #
-# Where all keys are equally likely, what is left of them falls exponentially with the records.
+# If all keys are equally likely, the number of unseen keys decreases exponentially with the number of records.
 
 _MIN_SIZES_FOR_CURVE = 8
-"""Fewer sizes do not tell a curve from a line."""
-_BETTER = 0.2
-"""A curve that leaves a larger share of a line's squares is none."""
-_COME = 0.6
-"""Unless so much of the limit is there, the curve does not tell where it ends."""
-_RATES = 60
-"""So many are tried."""
+_MAX_RESIDUAL_OF_CURVE = 0.2
+"""Maximum residual sum of squares of the curve / that of a straight line."""
+_MIN_SHARE_OF_LIMIT = 0.6
+"""Minimum largest size / fitted limit.  With less, the limit is too uncertain."""
+_RATES_TRIED = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
-    """A curve of sizes: ``limit - left * exp(-rate * (t - begun))``."""
+class SaturatingGrowth:
+    """State size over time: ``limit - left * exp(-rate * (t - begun))``."""
 
     limit_bytes: float
-    left_bytes: float
+    left_bytes: float  # limit - size at `begun_s`
     rate: float  # per second
     begun_s: float
 
     @property
     def per_second(self) -> float:
-        """Bytes, where no key has come yet."""
+        """Growth while all keys are new [bytes/s]."""
         return self.limit_bytes * self.rate
 
     def at(self, second: float) -> float:
-        """The size at a time."""
+        """Return the size at a time."""
         return self.limit_bytes - self.left_bytes * math.exp(-self.rate * (second - self.begun_s))
 
 
-def filling_of(seconds: Sequence[float], sizes: Sequence[float]) -> Filling | None:
-    """The curve through sizes.  None: a line fits as well, or the curve does not show its limit."""
+def fit_saturating_growth(seconds: Sequence[float], sizes: Sequence[float]) -> SaturatingGrowth | None:
+    """Fit a curve to sizes.  Returns None if a straight line fits as well, or the limit is too uncertain."""
     span = seconds[-1] - seconds[0] if len(seconds) >= _MIN_SIZES_FOR_CURVE else 0.0
     if span <= 0:
         return None
     slope, begin = linear_regression(seconds, sizes)
-    least = _BETTER * math.fsum(
+    least = _MAX_RESIDUAL_OF_CURVE * math.fsum(
         (size - begin - slope * second) ** 2 for second, size in zip(seconds, sizes, strict=True)
     )
     best = None
-    for step in range(_RATES):
-        rate = 0.5 / span * 20 ** (step / (_RATES - 1))
-        falling = [math.exp(-rate * (second - seconds[0])) for second in seconds]
-        fitted, limit = linear_regression(falling, sizes)
-        squares = math.fsum((size - limit - fitted * left) ** 2 for left, size in zip(falling, sizes, strict=True))
-        if squares < least and fitted < 0 and 0 < limit <= max(sizes) / _COME:
-            best, least = Filling(limit, -fitted, rate, seconds[0]), squares
+    for step in range(_RATES_TRIED):
+        rate = 0.5 / span * 20 ** (step / (_RATES_TRIED - 1))
+        unseen = [math.exp(-rate * (second - seconds[0])) for second in seconds]
+        slope, limit = linear_regression(unseen, sizes)
+        squares = math.fsum((size - limit - slope * share) ** 2 for share, size in zip(unseen, sizes, strict=True))
+        if squares < least and slope < 0 and 0 < limit <= max(sizes) / _MIN_SHARE_OF_LIMIT:
+            best, least = SaturatingGrowth(limit, -slope, rate, seconds[0]), squares
     return best
 
 
-# ---- A history of sizes that rises along a line and then stays: as many keys leave as come, or all of them have come.
+# ---- Growth that ends: sizes rise linearly and then stay constant, because keys expire at the rate at which new keys
+# arrive, or because there are no new keys.
 #
-# The break is where a line before it and a constant behind it leave the least squares.
+# The break is chosen so that a line before it and a constant after it have the least sum of squares.
 
 _MIN_SIZES_FOR_LEVEL = 5
-"""Fewer sizes are neither a line nor a level."""
+"""Minimum number of sizes before and after the break."""
 _MAX_SLOPE_OF_LEVEL = 0.1
-"""A rise behind the break that has a larger share of the slope before it is no level."""
-_LEVEL_GAIN = 0.5
-"""A break that leaves a larger share of the squares of one line through all sizes tells nothing."""
-_MEETS = 0.1
-"""The line comes so near to the level at the break, as a share of the level."""
+"""Maximum slope after the break / slope before it."""
+_MAX_RESIDUAL_OF_LEVEL = 0.5
+"""Maximum sum of squares with the break / that of one line through all sizes."""
+_MAX_GAP_AT_LEVEL = 0.1
+"""Maximum distance between line and constant at the break / constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The level at which sizes have stopped to rise."""
+    """A constant size after linear growth."""
 
-    first: int  # the first size at the level
+    first: int  # index of the first size at the level
     size_bytes: float
-    per_second: float  # bytes, before
+    per_second: float  # growth before [bytes/s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +124,23 @@ class _Line:
         return self.begin + self.slope * second
 
 
-def level_of(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
-    """The level of sizes.  None: they do not rise, or go on rising as far as they are known."""
-    straight = _line(seconds, sizes)
-    best, least = None, _LEVEL_GAIN * straight.squares
+def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
+    """Fit linear growth followed by a constant size.  Returns None if sizes do not rise, or rise until the end."""
+    straight = _fit_line(seconds, sizes)
+    best, least = None, _MAX_RESIDUAL_OF_LEVEL * straight.squares
     for first in range(_MIN_SIZES_FOR_LEVEL, len(sizes) - _MIN_SIZES_FOR_LEVEL + 1):
-        rise, rest = _line(seconds[:first], sizes[:first]), _line(seconds[first:], sizes[first:])
+        rise, rest = _fit_line(seconds[:first], sizes[:first]), _fit_line(seconds[first:], sizes[first:])
         size_bytes = fmean(sizes[first:])
         squares = rise.squares + math.fsum((size - size_bytes) ** 2 for size in sizes[first:])
-        meets = abs(rise.at(seconds[first]) - size_bytes) <= max(
-            _MEETS * size_bytes, rise.slope * (seconds[first] - seconds[first - 1])
+        is_continuous = abs(rise.at(seconds[first]) - size_bytes) <= max(
+            _MAX_GAP_AT_LEVEL * size_bytes, rise.slope * (seconds[first] - seconds[first - 1])
         )
-        if squares < least and rise.slope > 0 and abs(rest.slope) <= _MAX_SLOPE_OF_LEVEL * rise.slope and meets:
+        if squares < least and rise.slope > 0 and abs(rest.slope) <= _MAX_SLOPE_OF_LEVEL * rise.slope and is_continuous:
             best, least = Level(first, size_bytes, rise.slope), squares
     return best
 
 
-def _line(seconds: Sequence[float], sizes: Sequence[float]) -> _Line:
+def _fit_line(seconds: Sequence[float], sizes: Sequence[float]) -> _Line:
     if len(set(seconds)) < 2:
         return _Line(0.0, fmean(sizes), 0.0)
     slope, begin = linear_regression(seconds, sizes)
@@ -152,31 +151,35 @@ def _line(seconds: Sequence[float], sizes: Sequence[float]) -> _Line:
     )
 
 
-# ---- A changelog that lies in memory: which jobs have one, and what copying a change costs, read off the history of checkpoints.
+# ---- Changelogs in memory: which vertices have one, and the cost of copying a change, from the checkpoint history.
 #
-# `state.changelog.storage` of a job does not tell: TaskManagers read their own configuration.  Sizes do.  What a checkpoint refers to
-# beside what was written for it stays the same from one materialisation to the next, because each writes the whole log.
-# With files it is all that the checkpoint before had.
+# The option `state.changelog.storage` of a job is not conclusive, because TaskManagers read their own configuration.
+# Sizes are: with a changelog in memory each checkpoint writes the whole log again, so referenced - written bytes is
+# constant between two materializations.  With files it is the full size of the checkpoint before.
 
 _MIN_CHANGES = 1000
-"""Fewer are copied within less than a millisecond or a few, which Flink's whole milliseconds do not tell."""
+"""Fewer changes are copied in a few milliseconds at most, which is the resolution of Flink's durations."""
 
 
 def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool:
-    """Whether most checkpoints of a vertex with a changelog wrote the whole log again."""
-    same = [kept for own in acknowledged(points, vertex).values() for kept in _kept([subtask for _, subtask in own])]
-    return sum(same) * 2 > len(same)
+    """Return whether most checkpoints of a vertex with a changelog wrote the whole log again."""
+    rewritten = [
+        is_whole
+        for pairs in acknowledged(points, vertex).values()
+        for is_whole in _rewrites_log([subtask for _, subtask in pairs])
+    ]
+    return sum(rewritten) * 2 > len(rewritten)
 
 
-def _kept(own: Sequence[RecordedSubtask]) -> Iterable[bool]:
-    """For each checkpoint with more state than the one before: whether it refers to as much beside what it wrote."""
+def _rewrites_log(own: Sequence[RecordedSubtask]) -> Iterable[bool]:
+    """Yield for each checkpoint with more state than the one before whether it wrote the whole log again."""
     for before, after in pairwise(own):
         if own_bytes(after) > own_bytes(before):
             yield own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
 
 
 def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: str) -> None:
-    """Set what one change costs on the task thread: the synchronous part over the changes that were written."""
+    """Set the cost of one change on the task thread: synchronous phase / number of changes written."""
     value_bytes = parse_size(draft.document["job"][vertex]["state"].get("value", "1 kB"))
     found = [
         subtask.checkpoint.sync * 10**6 * value_bytes / written_bytes(subtask)
@@ -190,30 +193,32 @@ def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: st
         draft.put("state.changelog.change-copy", format_duration(max(each_ns, 1)), origin, job=vertex)
 
 
-# ---- How much of its state a vertex rewrites: read off files, or asked.
+# ---- Updates: the share of records that rewrite an entry of the state.
 #
-# Files of RocksDB and a changelog show the bytes that are rewritten: the product of the records that rewrite an entry
-# and the size of one.  Snapshots of the heap are always written in full and show neither.  Then both are asked, with
-# what the answers change.
+# With RocksDB or a changelog, the bytes written between checkpoints show the product of updates and entry size.
+# Snapshots of the heap are always full and show neither.  Then the user is asked for both, with the effect of the answers.
 
-_SHARES = (1.0, 0.1)
-"""Answers whose effect the question names, beside none."""
-_MIN_RECORD, _USUAL_BYTES = 5, 1000
-"""The smallest record on the wire, and the assumed size of an entry where records are not counted [bytes]."""
-_MIN_SHARE = Fraction(1, 10)
-"""Assumed of a state to which nearly every record adds a key."""
-_VALUE = "How large is an entry of its state: its size / the number of its keys?"
+_EXAMPLE_SHARES = (1.0, 0.1)
+"""Answers whose effect the question names, in addition to 0."""
+_MIN_RECORD_BYTES, _ASSUMED_ENTRY_BYTES = 5, 1000
+"""The smallest possible record on the wire, and the entry size assumed if records are not counted."""
+_MIN_UPDATE_SHARE = Fraction(1, 10)
+"""Assumed if nearly every record adds a key."""
+_VALUE_QUESTION = "How large is an entry of its state (state size / number of keys)?"
 
 
 def infer_rewritten(
     draft: Draft, vertex: RestVertex, points: Sequence[RecordedCheckpoint], flow: Flows, rewritten: float, why: str
 ) -> None:
-    """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
+    """Set `state.update` and `state.value`, of which the history shows only the product: `rewritten` bytes per checkpoint.
+
+    `why` is the origin of `rewritten`.
+    """
     per_second, between = flow.per_second("records_in"), seconds_between(points)
     read = round(flow.bytes_per_record) if flow.bytes_per_record > 0 else 0
     if not (rewritten and between and per_second > 0 and read):
         draft.ask(
-            "state.update", "10 %", "Which share of the records rewrites an entry?", "one in ten.", job=vertex.name
+            "state.update", "10 %", "Which share of the records updates an entry?", "one in ten.", job=vertex.name
         )
         return
     records = per_second * between
@@ -223,83 +228,81 @@ def infer_rewritten(
     draft.put(
         "state.update",
         format_share(share),
-        f"{why} / ({records:,.0f} records between two x {value} bytes)",
+        f"{why} / ({records:,.0f} records between two checkpoints x {value} bytes)",
         job=vertex.name,
     )
     assumed = (
-        "as large as the records it reads." if value == read else "as small as it can be: every record rewrites one."
+        "as large as the records it reads."
+        if value == read
+        else "the smallest possible size: every record updates an entry."
     )
-    draft.ask("state.value", format_size(value), _VALUE, assumed, job=vertex.name)
+    draft.ask("state.value", format_size(value), _VALUE_QUESTION, assumed, job=vertex.name)
 
 
 def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Ask how much of each state on the heap is rewritten: it decides what RocksDB or a changelog would write, and nothing today."""
+    """Ask for the updates of state on the heap.  They matter only if `advise` tries RocksDB or a changelog."""
     points = usual_checkpoints(job)
     for vertex in job.vertices:
         given = draft.document["job"].get(vertex.name, {})
         state = given.get("state", {})
         if "size" in state and "window" not in given and not state.keys() & {"backend", "changelog", "update"}:
             tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
-            # one that grows may begin with nothing
+            # The size in the scenario may be 0, if the state grows from there.
             largest = max((sum(map(own_bytes, task.subtasks)) for task in tasks), default=0)
-            _ask(draft, vertex, flowed[vertex.name], seconds_between(points), largest)
+            _ask_for_update(draft, vertex, flowed[vertex.name], seconds_between(points), largest)
 
 
-def _ask(draft: Draft, vertex: RestVertex, flow: Flows, between: float, size: int) -> None:
+def _ask_for_update(draft: Draft, vertex: RestVertex, flow: Flows, between: float, size: int) -> None:
     state = draft.document["job"][vertex.name]["state"]
     value = round(entry_bytes(state, flow))
     records = flow.per_second("records_in") * between
-    effect = f" {_written(size, value, records)}" if records > 0 else ""
+    effect = f" {_checkpoint_sizes_text(size, value, records)}" if records > 0 else ""
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
-    share = max(1 - new, _MIN_SHARE)
-    why = (
-        "each one, as an operator that counts or keeps a value per key does"
-        if share == 1
-        else "those that bring no new key"
-    )
+    share = max(1 - new, _MIN_UPDATE_SHARE)
+    why = "all, as in an operator that counts or keeps a value per key" if share == 1 else "those without a new key"
     draft.ask(
         "state.update",
         format_share(Fraction(f"{float(share):.3f}")),
-        "Which share of the records rewrites an entry that is there?",
-        f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and it changes nothing on the heap.{effect}",
+        "Which share of the records updates an existing entry?",
+        f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it.{effect}",
         job=vertex.name,
     )
-    assumed = f"as large as the records it reads, or 1 kB if nothing counts those; at most {format_size(max(size, 1))}, if there is one key."
-    draft.ask("state.value", format_size(value), _VALUE, assumed, job=vertex.name)
+    assumed = f"as large as the records it reads, or 1 kB if these are not measured; at most {format_size(max(size, 1))}, with a single key."
+    draft.ask("state.value", format_size(value), _VALUE_QUESTION, assumed, job=vertex.name)
 
 
 def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
-    """The size of an entry of a state: as asked, else as the records read, where these are counted."""
+    """Return the size of an entry of a state: `value` if set, else the mean record size if measured, else an assumption."""
     if "value" in state:
         return max(parse_size(state["value"]), 1)
-    counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD  # NaN is not
-    read = flow.bytes_per_record if flow is not None and counted else _USUAL_BYTES
+    counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD_BYTES  # NaN is not
+    read = flow.bytes_per_record if flow is not None and counted else _ASSUMED_ENTRY_BYTES
     return min(read, parse_size(state["size"]) or read)
 
 
-def _written(size: int, value: int, records: float) -> str:
-    """What checkpoints of other backends would write, by the answer."""
-    tables = [size_text(increment_bytes(size, value, share * records)) for share in _SHARES]
-    logs = [size_text(value * share * records) for share in _SHARES]
+def _checkpoint_sizes_text(size: int, value: int, records: float) -> str:
+    """Describe the sizes of checkpoints with other backends, for the possible answers."""
+    tables = [size_text(increment_bytes(size, value, share * records)) for share in _EXAMPLE_SHARES]
+    logs = [size_text(value * share * records) for share in _EXAMPLE_SHARES]
     return (
-        f"With RocksDB and incremental checkpoints one writes some {tables[0]} at 100 %, {tables[1]} at 10 %, new keys only at 0 %; "
-        f"a changelog writes {logs[0]}, {logs[1]}, or new keys only."
+        f"An incremental checkpoint with RocksDB would write about {tables[0]} at 100 %, {tables[1]} at 10 %, new keys only at 0 %; "
+        f"with a changelog {logs[0]}, {logs[1]}, or new keys only."
     )
 
 
-# ---- The state of each vertex, read off its latest checkpoint: size, backend, and the part that changes or is new.
+# ---- State of each vertex: backend and size from its latest checkpoint, growth and updates from the history.
 #
-# It is `state_size` less in-flight data.  Behind a hash it counts as keyed state, elsewhere as operator state: the
-# history does not tell them apart.
+# The size is `state_size` less in-flight data.  The history does not separate keyed state from operator state, so the
+# state of a vertex with a keyed input is taken as keyed state, and that of other vertices as operator state.
 
 TTL = "table.exec.state.ttl"
 
-_LINE_POINTS = 5
-"""Fewer checkpoints are no line."""
-_RISE = 1.1
-"""A state that is not so many times as large in the end does not grow."""
-_ON_A_LINE = 0.95
-"""Correlation of sizes with time from which they lie on a line: new keys come evenly."""
+_MIN_POINTS_OF_LINE = 5
+"""Minimum checkpoints from which linear growth is inferred."""
+_MIN_GROWTH_FACTOR = 1.1
+"""Minimum last size / first size."""
+_MIN_CORRELATION = 0.95
+"""Minimum correlation of sizes with time for linear growth."""
 _LATEST_FALLS = 4
 
 
@@ -307,36 +310,37 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     """Set `state:` and `snapshot:` of every vertex, and `checkpoint: {incremental}`."""
     points, incremental = usual_checkpoints(job), _is_incremental(job)
     for vertex in job.vertices:
-        in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _logs(job)
-        in_memory = _is_keyed(vertex) and _logs(job) and is_in_memory(points, vertex.name)
+        in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _has_changelog(job)
+        in_memory = _is_keyed(vertex) and _has_changelog(job) and is_in_memory(points, vertex.name)
         infer_pauses(draft, job, vertex, with_sync=not (in_files or in_memory))
         latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
         if latest is None:
             draft.unknown.append(f"{vertex.name}: How much state does it keep?")
-            unanswered = f"{MARK}: How much state does it keep? Assumed: none, because no completed checkpoint tells."
+            unanswered = f"{MARK}: How much state does it keep? Assumed: none, because it has no completed checkpoint."
             draft.remark(unanswered, job=vertex.name)
         elif sum(_sizes(latest, vertex)) > 0:
-            _of_vertex(draft, job, vertex, latest, points)
+            _put_size_and_backend(draft, job, vertex, latest, points)
             state = draft.document["job"][vertex.name].get("state", {})
             if "backend" in state or "changelog" in state:
-                _files(draft, job, vertex, points, flowed[vertex.name])
+                _infer_state_in_files(draft, job, vertex, points, flowed[vertex.name])
                 if in_memory:
                     infer_copying(draft, points, vertex.name)
             elif state:
-                _growth(draft, job, vertex, points, flowed[vertex.name])
+                _infer_growth(draft, job, vertex, points, flowed[vertex.name])
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         draft.put(
             "checkpoint.incremental",
             True,
-            "from the configuration of the cluster, or because less is written than referred to",
+            "from the configuration of the cluster, or because checkpoints write less than they refer to",
         )
 
 
-def _of_vertex(
+def _put_size_and_backend(
     draft: Draft, job: RestJob, vertex: RestVertex, latest: RecordedCheckpoint, points: list[RecordedCheckpoint]
 ) -> None:
+    """Set size and backend of the state.  `latest` is the last checkpoint in which the vertex has sizes."""
     backend, keyed = backend_of(job), _is_keyed(vertex)
-    if keyed and backend != "hashmap":  # files hold overwritten values, too: right after a compaction they are smallest
+    if keyed and backend != "hashmap":  # files also contain overwritten values; the smallest are nearest to the state
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
     sizes = _sizes(latest, vertex)
     which = f"checkpoint {latest.id}, {'the last' if backend == 'hashmap' or not keyed else 'the smallest'} known,"
@@ -353,14 +357,14 @@ def _of_vertex(
         known = "rocksdb" if backend == "other" else backend
         draft.put("state.backend", known, f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
     if backend == "other":
-        draft.not_modelled.append(f"the state backend of '{vertex.name}': taken as rocksdb")
-    if _logs(job):
+        draft.not_modelled.append(f"the state backend of '{vertex.name}': simulated as rocksdb")
+    if _has_changelog(job):
         every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
         every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
         if backend != "hashmap":
             rate = format_byte_rate(Lsm().flush_bytes_per_second)
-            assumed = f"{rate}. No checkpoint flushes under a changelog; without it each one waits for that."
+            assumed = f"{rate}. With a changelog checkpoints do not flush; without it each of them waits for the flush."
             draft.ask(
                 "state.lsm.flush", rate, "How fast does RocksDB write its memtables to disk?", assumed, job=vertex.name
             )
@@ -372,27 +376,31 @@ def _of_vertex(
             )
 
 
-def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows) -> None:
-    """Set what every record adds, if the sizes of the history rise along a line; the scenario then begins where the history does."""
+def _infer_growth(
+    draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows
+) -> None:
+    """Set the growth per record if the sizes of the history rise.  The scenario then begins with the size at its start."""
     sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
     per_second = flow.per_second("records_in")
-    if len(sizes) < _LINE_POINTS or sizes[-1][1] <= _RISE * sizes[0][1] or not per_second > 0:  # or not a number
+    if (
+        len(sizes) < _MIN_POINTS_OF_LINE or sizes[-1][1] <= _MIN_GROWTH_FACTOR * sizes[0][1] or not per_second > 0
+    ):  # or not a number
         return
     seconds, size_bytes = [point.trigger_timestamp / 1000 for point, _ in sizes], [size for _, size in sizes]
-    if len(set(seconds)) < _LINE_POINTS:
+    if len(set(seconds)) < _MIN_POINTS_OF_LINE:
         return
-    level, numbers = level_of(seconds, size_bytes), [point.id for point, _ in sizes]
+    level, numbers = fit_level(seconds, size_bytes), [point.id for point, _ in sizes]
     if level is not None and level.per_second >= per_second:
-        _levelled(draft, job, vertex, numbers, level, per_second, _same_at_the_end(size_bytes))
+        _put_level(draft, job, vertex, numbers, level, per_second, _equal_last_sizes(size_bytes))
         return
-    filling = filling_of(seconds, size_bytes)
+    filling = fit_saturating_growth(seconds, size_bytes)
     if filling is not None and filling.per_second >= per_second:
-        _filling(draft, vertex, numbers, filling, per_second, begins=seconds[0] - seconds_between(points))
-        if len(same := _same_at_the_end(size_bytes)) >= _LINE_POINTS:
+        _put_saturating_growth(draft, vertex, numbers, filling, per_second, begins=seconds[0] - seconds_between(points))
+        if len(same := _equal_last_sizes(size_bytes)) >= _MIN_POINTS_OF_LINE:
             draft.drop("state.limit", job=vertex.name)
-            _all_there(draft, vertex, same, per_second)
+            _put_constant_size(draft, vertex, same, per_second)
         return
-    if correlation(seconds, size_bytes) < _ON_A_LINE:
+    if correlation(seconds, size_bytes) < _MIN_CORRELATION:
         return
     slope = linear_regression(seconds, size_bytes).slope
     added = round(slope / per_second)
@@ -404,7 +412,7 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorde
     draft.put(
         "state.size",
         format_size(round(begins)),
-        (f"one interval before checkpoint {first.id}, the first known with {size:,} bytes: it grows from there"),
+        f"one interval before checkpoint {first.id}, the first known, which has {size:,} bytes; it grows from there",
         job=vertex.name,
     )
     draft.put(
@@ -413,15 +421,15 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorde
         (f"{slope:,.0f} bytes/s ({line}, to {largest:,} bytes in {last.id}) / {per_second:,.1f} records/s"),
         job=vertex.name,
     )
-    _expiry(draft, job, vertex, seconds[-1] - seconds[0])
+    _put_or_ask_for_ttl(draft, job, vertex, seconds[-1] - seconds[0])
 
 
-def _same_at_the_end(sizes: list[int]) -> list[int]:
-    """The sizes at the end that are the same to the byte."""
+def _equal_last_sizes(sizes: list[int]) -> list[int]:
+    """Return the sizes at the end of the history that are equal to the byte."""
     return list(takewhile(lambda size: size == sizes[-1], reversed(sizes)))
 
 
-def _levelled(
+def _put_level(
     draft: Draft,
     job: RestJob,
     vertex: RestVertex,
@@ -430,10 +438,10 @@ def _levelled(
     per_second: float,
     same: list[int],
 ) -> None:
-    """Set growth that has come to its limit.  The scenario begins there: it is about what comes after the history.
+    """Set size and growth of a state that has reached its level, at which the scenario begins.
 
-    Where keys come and go, sizes differ by chance from one checkpoint to the next.  Sizes that are the same to the byte
-    while records arrive are those of keys that have all come.
+    If keys expire and new keys arrive, sizes vary from one checkpoint to the next.  Sizes that are equal to the byte
+    while records arrive mean that all keys exist.
     """
     limit, rise = (
         f"{level.size_bytes:,.0f} bytes",
@@ -444,52 +452,60 @@ def _levelled(
     added = format_size(round(level.per_second / per_second))
     draft.put("state.size", size, f"{stays}: the scenario begins there", job=vertex.name)
     draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex.name)
-    if len(same) >= _LINE_POINTS:
+    if len(same) >= _MIN_POINTS_OF_LINE:
         draft.put("state.size", format_size(same[0]), f"{stays}: the scenario begins there", job=vertex.name)
-        _all_there(draft, vertex, same, per_second)
+        _put_constant_size(draft, vertex, same, per_second)
         return
     if _configured_ttl_ns(job):
-        _expiry(draft, job, vertex, 0.0)
+        _put_or_ask_for_ttl(draft, job, vertex, 0.0)
         return
     lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
-    draft.put("state.ttl", lives, f"without a limit: as many leave as come, {limit} / {rise}", job=vertex.name)
-    question = "Have all of its keys come, or do they expire (StateTtlConfig)?"
-    assumed = "all have come, so it stays as large at any rate. With 0 B as many leave as come, and it is in proportion to the rate."
+    draft.put(
+        "state.ttl", lives, f"used without a limit: as many keys expire as arrive, {limit} / {rise}", job=vertex.name
+    )
+    question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
+    assumed = "all keys exist, so the size does not depend on the rate. With 0 B keys expire, and the size is proportional to the rate."
     draft.ask("state.limit", size, question, assumed, job=vertex.name)
 
 
-def _all_there(draft: Draft, vertex: RestVertex, same: list[int], per_second: float) -> None:
-    came = f"the same to the byte in the last {len(same)} checkpoints while {per_second:,.0f} records/s came: all keys are there"
-    draft.put("state.limit", format_size(same[0]), came, job=vertex.name)
+def _put_constant_size(draft: Draft, vertex: RestVertex, same: list[int], per_second: float) -> None:
+    origin = f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
+    draft.put("state.limit", format_size(same[0]), origin, job=vertex.name)
 
 
-def _filling(
-    draft: Draft, vertex: RestVertex, checkpoints: list[int], filling: Filling, per_second: float, *, begins: float
+def _put_saturating_growth(
+    draft: Draft,
+    vertex: RestVertex,
+    checkpoints: list[int],
+    filling: SaturatingGrowth,
+    per_second: float,
+    *,
+    begins: float,
 ) -> None:
-    """Set growth that slows down as keys come.  The scenario begins where the history does."""
+    """Set growth that slows down as fewer keys are new.  The scenario begins with the size at the start of the history."""
     limit = f"{filling.limit_bytes:,.0f} bytes"
     curve = f"{len(checkpoints)} checkpoints on a curve towards {limit}"
     draft.put(
         "state.size",
         format_size(max(round(filling.at(begins)), 0)),
-        (f"one interval before checkpoint {checkpoints[0]}, the first known: it grows from there"),
+        f"one interval before checkpoint {checkpoints[0]}, the first known; it grows from there",
         job=vertex.name,
     )
     draft.put(
         "state.growth",
         format_size(max(round(filling.per_second / per_second), 1)),
-        (f"{filling.per_second:,.0f} bytes/s with no key there ({curve}) / {per_second:,.1f} records/s"),
+        f"{filling.per_second:,.0f} bytes/s while all keys are new ({curve}) / {per_second:,.1f} records/s",
         job=vertex.name,
     )
-    question = "How large is it when all of its keys have come?"
-    draft.put(
-        "state.limit", format_size(round(filling.limit_bytes)), f"{curve}: ever fewer keys are new", job=vertex.name
-    )
-    draft.doubt("state.limit", question, "all keys are equally likely. It is more if some are rare.", job=vertex.name)
+    question = "How large is it when all of its keys exist?"
+    origin = f"{curve}: fewer and fewer keys are new"
+    draft.put("state.limit", format_size(round(filling.limit_bytes)), origin, job=vertex.name)
+    assumed = "as for equally likely keys. It is larger if some keys are rare."
+    draft.doubt("state.limit", question, assumed, job=vertex.name)
 
 
-def _expiry(draft: Draft, job: RestJob, vertex: RestVertex, known_s: float) -> None:
-    """Set when growing state expires if the configuration tells; else ask: the history is too short to show it."""
+def _put_or_ask_for_ttl(draft: Draft, job: RestJob, vertex: RestVertex, known_s: float) -> None:
+    """Set the TTL of growing state if it is configured (SQL), else ask for it."""
     ttl_ns = _configured_ttl_ns(job)
     if ttl_ns:
         draft.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster", job=vertex.name)
@@ -498,29 +514,33 @@ def _expiry(draft: Draft, job: RestJob, vertex: RestVertex, known_s: float) -> N
         draft.doubt(
             "state.growth",
             question,
-            f"never. It has grown for {known_s:,.0f} s, as long as it is known.",
+            f"never. It has grown for {known_s:,.0f} s, the whole history.",
             job=vertex.name,
         )
 
 
 def _configured_ttl_ns(job: RestJob) -> int | None:
-    """The time to live of a SQL job; 0: never.  None: nothing tells."""
+    """Return the TTL of a SQL job, 0 if keys never expire, or None if it is not configured."""
     try:
         return parse_flink_duration(job.options[TTL]) if TTL in job.options else None
     except UnitError:
         return None
 
 
-def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows) -> None:
-    """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
+def _infer_state_in_files(
+    draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows
+) -> None:
+    """Set size, growth and updates of state in files."""
     by_subtask = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
     found = [files for files in by_subtask.values() if files is not None]
     per_second, logs = flow.per_second("records_in"), "changelog" in draft.document["job"][vertex.name]["state"]
     if len(found) < vertex.parallelism:
-        draft.comments[f"job.{vertex.name}.state.size"] += "; no files were merged: some of it may be overwritten"
+        draft.comments[f"job.{vertex.name}.state.size"] += (
+            "; no compaction was observed: it may include overwritten values"
+        )
         written = [
             sum(written_bytes(subtask) for subtask in point.tasks[vertex.name].subtasks)
-            for point in _known(points, vertex)
+            for point in _points_with_vertex(points, vertex)
         ]
         infer_rewritten(
             draft,
@@ -537,11 +557,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
         0,
         max(files.falls[-1].checkpoint for files in found),
     )
-    why = (
-        "after a materialisation, without its log"
-        if logs
-        else "after files were merged, without what was written since"
-    )
+    why = "after a materialization, without the changelog" if logs else "after a compaction, without later writes"
     every = median(files.checkpoints_per_fall for files in found)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
@@ -550,7 +566,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
         slope, cycles = 0.0, max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
         if "backend" in draft.document["job"][vertex.name]["state"]:
             size = sum(state_below_changelog(files, cycles * files.increment_bytes) for files in found)
-            origin += ", and without what RocksDB had not merged"
+            origin += ", and without values that RocksDB had not compacted"
     if slope > 0 and per_second > 0 and (added := round(slope / per_second)):
         begins = points[0].trigger_timestamp / 1000 - seconds_between(points)
         origin = f"one interval before checkpoint {points[0].id}, on the line to {size:,.0f} bytes in {origin}"
@@ -558,10 +574,10 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
         draft.put(
             "state.growth",
             format_size(added),
-            (f"{slope:,.0f} bytes/s (the latest {_LATEST_FALLS} such checkpoints) / {per_second:,.1f} records/s"),
+            f"{slope:,.0f} bytes/s (the latest {_LATEST_FALLS} such checkpoints) / {per_second:,.1f} records/s",
             job=vertex.name,
         )
-        _expiry(draft, job, vertex, (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000)
+        _put_or_ask_for_ttl(draft, job, vertex, (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000)
     draft.put("state.size", format_size(round(size)), origin, job=vertex.name)
     if not logs:
         infer_flushes(
@@ -574,7 +590,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
     infer_rewritten(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
 
 
-def _known(points: list[RecordedCheckpoint], vertex: RestVertex) -> list[RecordedCheckpoint]:
+def _points_with_vertex(points: list[RecordedCheckpoint], vertex: RestVertex) -> list[RecordedCheckpoint]:
     return [point for point in points if vertex.name in point.tasks]
 
 
@@ -587,19 +603,19 @@ def _is_keyed(vertex: RestVertex) -> bool:
     return any(edge.ship == "HASH" for edge in vertex.inputs)
 
 
-def _logs(job: RestJob) -> bool:
+def _has_changelog(job: RestJob) -> bool:
     return job.checkpoint_config is not None and bool(job.checkpoint_config.state_changelog_enabled)
 
 
 def backend_of(job: RestJob) -> str:
-    """The name of the backend in a scenario; other: it has none."""
+    """Return the name of the job's state backend in a scenario, or `other` if scenarios do not have it."""
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
     name = named or job.options.get("state.backend.type") or job.options.get("state.backend") or "hashmap"
     return backend_named(name) or "other"
 
 
 def _is_incremental(job: RestJob) -> bool:
-    """Configured so, or seen in the history: less than nine tenths of the referenced bytes were written for their own checkpoint."""
+    """Return whether checkpoints are incremental: by configuration, or because they write less than 90 % of their bytes."""
     if job.options.get("execution.checkpointing.incremental", job.options.get("state.backend.incremental")) == "true":
         return True
     subtasks = [

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from sim.jobs.infer.state import level_of
+from sim.jobs.infer.state import fit_level
 
 SECONDS = [5.0 * rank for rank in range(20)]
 
@@ -19,7 +19,7 @@ def sizes(rise, noise=0.0):
 @pytest.mark.parametrize("ends_s", [30, 50, 65])
 def test_a_rise_that_ends_is_a_level(ends_s, noise):
     """1 MB/s from 2 MB on, then as many keys leave as come."""
-    level = level_of(SECONDS, sizes(lambda second: 2e6 + 1e6 * min(second, ends_s), noise))
+    level = fit_level(SECONDS, sizes(lambda second: 2e6 + 1e6 * min(second, ends_s), noise))
 
     assert ends_s == pytest.approx(SECONDS[level.first], abs=5)
     assert 2e6 + 1e6 * ends_s == pytest.approx(level.size_bytes, rel=0.02)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.jobs.infer.options import _restart, infer_checkpoint, infer_cluster
+from sim.jobs.infer.options import _parse_restart_strategy, infer_checkpoint, infer_cluster
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import JobConfig
 from tests.jobs.infer.made_jobs import MadeJob, comment_of, drafted
@@ -35,7 +35,7 @@ def test_a_restart_strategy_is_read_from_its_description(text, options):
     """What it does not say, the cluster decides."""
     keys = (f"{STRATEGY}.type", f"{STRATEGY}.fixed-delay.attempts", f"{STRATEGY}.fixed-delay.delay")
 
-    assert dict(zip(keys, options, strict=False)) == _restart(text)
+    assert dict(zip(keys, options, strict=False)) == _parse_restart_strategy(text)
 
 
 def cluster(options=(), version="2.3.0", strategy="", **answers):

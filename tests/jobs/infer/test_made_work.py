@@ -11,7 +11,7 @@ from sim.jobs.infer.edges import (
 )
 from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.infer.service_times import infer_work
-from sim.jobs.infer.state import level_of
+from sim.jobs.infer.state import fit_level
 from sim.jobs.infer.windows import infer_idleness
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from tests.jobs.infer.made_jobs import MadeJob, comment_of
@@ -145,8 +145,8 @@ def test_inputs_are_joined_or_one_stream(ships, chain_of, combine, question):
 def test_a_level_has_the_numbers_that_made_it():
     """Ten bytes a second for 25 s; five sizes before and five behind are enough, and fewer are not."""
     seconds = [5.0 * k for k in range(11)]
-    found = level_of(seconds, [10 * min(second, 25.0) for second in seconds])
+    found = fit_level(seconds, [10 * min(second, 25.0) for second in seconds])
 
     assert (found.first, found.size_bytes, found.per_second) == (5, 250.0, 10.0)
-    assert level_of(seconds[:9], [10 * min(second, 20.0) for second in seconds[:9]]) is None
-    assert level_of([1.0] * 11, [10.0 * min(k, 5) for k in range(11)]) is None
+    assert fit_level(seconds[:9], [10 * min(second, 20.0) for second in seconds[:9]]) is None
+    assert fit_level([1.0] * 11, [10.0 * min(k, 5) for k in range(11)]) is None
