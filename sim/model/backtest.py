@@ -1,6 +1,6 @@
-"""How well the simulation of a job as it is agrees with the history of checkpoints that it was imported from.
+"""The backtest of an imported job: how well its simulation agrees with the checkpoint history that it was inferred from.
 
-A backtest is about a file, not about a run: it changes nothing of what is simulated.
+A backtest belongs to a scenario file and does not affect runs.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 MAX_KEPT_DURATIONS = 20
-"""Durations of the history that are kept: enough for its 99 % quantile over 2,000 checkpoints."""
+"""Longest durations stored in a scenario: enough for the p99 of 2,000 checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Quantiles of a quantity, in ms, bytes or records per second.  NaN: there are no values."""
+    """Quantiles of a quantity, in ms, bytes or records per second.  NaN without values."""
 
     p50: float = math.nan
     p90: float = math.nan
@@ -28,39 +28,40 @@ class Quantiles:
     count: int = 0
 
     def at(self, level: Level) -> float:
+        """Return the p50 or p90."""
         return self.p50 if level == "p50" else self.p90
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedQuantity:
-    """A quantity, observed and predicted.  `off`: where both differ by more than repetitions of one run do."""
+    """The observed and the predicted quantiles of a quantity."""
 
     quantity: str
     observed: Quantiles
     predicted: Quantiles
-    vertex: str = ""  # empty: the whole checkpoint
-    off: tuple[Level, ...] = ()
+    vertex: str = ""  # empty for quantities of whole checkpoints
+    off: tuple[Level, ...] = ()  # levels at which the two differ by more than repeated runs of one job
     cause: str = ""
 
     def change(self, level: Level) -> float | None:
-        """(predicted - observed) / observed.  None: nothing was predicted, or nothing observed."""
+        """Return (predicted - observed) / observed, or None if nothing was predicted or the observed value is 0."""
         observed, predicted = self.observed.at(level), self.predicted.at(level)
         return (predicted - observed) / observed if self.predicted.count and observed else None
 
     def agreement(self, level: Level) -> float:
-        """The smaller value as a share of the larger one; 1 where they differ by no more than repetitions do."""
+        """Return the smaller value / the larger one, or 1 if they differ by no more than repeated runs."""
         values = (self.observed.at(level), self.predicted.at(level))
         if level not in self.off or math.isnan(values[0]):
             return 1.0
-        return min(values) / max(values) if values[1] > 0 else 0.0  # NaN: nothing was predicted
+        return min(values) / max(values) if values[1] > 0 else 0.0  # the prediction may be NaN
 
 
 @dataclass(frozen=True, slots=True)
 class OtherSettings:
-    """Factors by which durations under other settings may be off.  Infinite: nothing is known of them.
+    """Factors within which predicted durations under other settings are expected.  Infinite if unknown.
 
-    Those of a history alone are chance in so few checkpoints, the machine, and what the backtest is off by.  How far a
-    what-if goes beyond that depends on what it changes (`sim.jobs.evidence`).
+    The factors of a history cover the sampling error of its checkpoints, differences between machines, and the deviation
+    of the backtest.  The error of a what-if also depends on what it changes (`sim.jobs.evidence`).
     """
 
     p50: float
@@ -68,26 +69,26 @@ class OtherSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFailures:
-    """Checkpoints of a history that failed, beside those of the simulation, and failures of the job."""
+class ObservedFailures:
+    """Completed and failed checkpoints of the history and of the simulation, and failures of the job."""
 
     completed: int
     failed: int
-    reason: str = ""  # of most of them; empty: not known
+    reason: str = ""  # of most failures; empty if unknown
     predicted_completed: int = 0
     predicted_failed: int = 0
     job_failures: int = 0
-    ran_ns: int = 0  # the time in which the job failed so often
+    ran_ns: int = 0  # period in which `job_failures` was counted; 0 if unknown
 
     @property
     def are_missed(self) -> bool:
-        """Whether the simulation completes checkpoints of a job that hardly completes any."""
+        """Whether most checkpoints of the history failed, but most of the simulation complete."""
         predicted = self.predicted_completed + self.predicted_failed
         return 2 * self.failed > self.failed + self.completed and 2 * self.predicted_failed < predicted
 
     @property
     def mtbf_ms(self) -> float | None:
-        """Mean time between failures.  None: the job did not fail, or it is not known for how long it ran."""
+        """Mean time between failures of the job.  None without failures, or if the period is unknown."""
         return self.ran_ns / 1e6 / self.job_failures if self.job_failures and self.ran_ns else None
 
 
@@ -96,30 +97,32 @@ class Backtest:
     """The backtest of an import."""
 
     compared: tuple[ComparedQuantity, ...]
-    longest_ms: tuple[float, ...] = ()  # recorded checkpoints, the longest first
-    tail: float = 1.0  # of checkpoints: observed / predicted; 1: no further apart than repetitions are
+    longest_ms: tuple[float, ...] = ()  # observed durations, in descending order
+    tail: float = 1.0  # observed / predicted tail of durations; 1 if they differ by no more than repeated runs
     runs: int = 1
-    simulated_ns: int = 0  # each of the runs
-    other_settings: OtherSettings | None = None  # of the history alone; None: written before this was known
-    failures: SeenFailures | None = None  # None: neither checkpoints nor the job failed
-    # the job as the file has it, before anything is changed
+    simulated_ns: int = 0  # length of each run
+    other_settings: OtherSettings | None = None  # None in files of older versions
+    failures: ObservedFailures | None = None  # None if neither checkpoints nor the job failed
+    # The scenario without command-line overrides.
     imported: Scenario | None = field(default=None, compare=False, repr=False)
 
     def of(self, quantity: str) -> ComparedQuantity | None:
+        """Return the comparison of a quantity, if there is one."""
         return next((compared for compared in self.compared if compared.quantity == quantity), None)
 
     @property
     def off(self) -> tuple[ComparedQuantity, ...]:
+        """The quantities whose prediction deviates from the history."""
         return tuple(compared for compared in self.compared if compared.off)
 
     @property
     def checkpoints(self) -> int:
-        """Completed checkpoints of the history."""
+        """Number of completed checkpoints of the history."""
         durations = self.of("end-to-end")
         return 0 if durations is None else durations.observed.count
 
     @property
     def p99_ms(self) -> float:
-        """The 99 % quantile of the history; of fewer than 100 checkpoints the longest."""
+        """The 99 % quantile of the observed durations; the longest one of fewer than 100 checkpoints."""
         position = self.checkpoints // 100
         return self.longest_ms[min(position, len(self.longest_ms) - 1)] if self.longest_ms else 0.0

@@ -79,7 +79,7 @@ RESIDUALS = (
     Rule(
         "the history of another job is refused",
         "model/schema/history_file.py",
-        "if given.vertices and isinstance(job, Plain) and not set(given.vertices) & set(job):\n",
+        "if history.vertices and isinstance(job, Document) and not set(history.vertices) & set(job):\n",
         "if False:\n",
         f"{_FILE}mistakes_are_told_at_their_place",
     ),
@@ -93,7 +93,7 @@ RESIDUALS = (
     Rule(
         "what is read into a scenario stands in one place",
         "model/schema/history_file.py",
-        "        if key in plain:\n            reading.wrong",
+        "        if key in document:\n            reading.wrong",
         "        if False:\n            reading.wrong",
         f"{_FILE}sections_stand_in_one_place",
     ),

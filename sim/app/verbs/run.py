@@ -27,7 +27,7 @@ from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
-from sim.model.schema.history_file import joined, missed_failures
+from sim.model.schema.history_file import inline_history, missed_failures
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumed, read_text
 from sim.model.schema.validation import load_prices
@@ -365,4 +365,4 @@ def _self_contained(origin: StudySource) -> str:
     A history file that a change names is not included.
     """
     named = any(line.startswith("history=") for line in origin.changes)
-    return origin.text if named else joined(origin.text, origin.folder)
+    return origin.text if named else inline_history(origin.text, origin.folder)

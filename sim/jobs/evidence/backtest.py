@@ -22,7 +22,14 @@ from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.infer.draft import Inference
 from sim.jobs.observations import WHOLE_RUN, observed
 from sim.jobs.reading import recorded_job
-from sim.model.backtest import MAX_KEPT_DURATIONS, Backtest, ComparedQuantity, OtherSettings, Quantiles, SeenFailures
+from sim.model.backtest import (
+    MAX_KEPT_DURATIONS,
+    Backtest,
+    ComparedQuantity,
+    ObservedFailures,
+    OtherSettings,
+    Quantiles,
+)
 from sim.model.quantities import QUANTITIES, Level, Quantity, of_history
 from sim.model.schema.history_file import missed_failures, section_of
 from sim.model.text import capitalised, one_line
@@ -537,10 +544,10 @@ def backtest(
 
 def _backtest_failures(
     job: RecordedJob, failed: Sequence[RecordedCheckpoint], history: pd.DataFrame, in_runs: pd.DataFrame
-) -> SeenFailures:
+) -> ObservedFailures:
     seen, simulated = (table.groupby("quantity")["value"].sum() for table in (history, in_runs))
     reasons = Counter(one_line(point.failure_message, 80) for point in failed if point.failure_message)
-    return SeenFailures(
+    return ObservedFailures(
         int(seen.get("completed", 0)),
         len(failed),
         reasons.most_common(1)[0][0] if reasons else "",

@@ -32,7 +32,14 @@ from sim.model.faults import Rescale as FaultsRescale
 from sim.model.schema.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
 from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Options, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, did_you_mean
-from sim.model.schema.trace import TraceError, columns_and_rows, detect_clock, file_stamp, moment, must_have
+from sim.model.schema.trace import (
+    TraceError,
+    columns_and_rows,
+    detect_clock,
+    file_signature,
+    parse_time,
+    require_columns,
+)
 from sim.model.units import SECOND, UnitError, parse_number
 
 if TYPE_CHECKING:
@@ -224,7 +231,7 @@ def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     """
     file, unit_ns, between = folder / (fault.trace or ""), fault.unit, fault.between == "true"
     where = tuple((fault.where or {}).items())
-    rows = _selected(file, file_stamp(file), fault.column or "", fault.lasts_column, where, unit_ns, between)
+    rows = _selected(file, file_signature(file), fault.column or "", fault.lasts_column, where, unit_ns, between)
     begin_ns, earliest_ns = Fraction(fault.at or 0), Fraction(0) if between else rows[0][0]
     since_ns = [
         (round(at_ns - earliest_ns + begin_ns) - (fault.from_ or 0), round(lasts_ns)) for at_ns, lasts_ns in rows
@@ -249,7 +256,7 @@ def _selected(
     rows, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
     given_s = None if unit_ns is None else Fraction(unit_ns, SECOND)
     columns, written = columns_and_rows(file)
-    must_have(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
+    require_columns(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
     clock, read = detect_clock(column, written, given_s)
     unit_ns = unit_ns or SECOND
     for line, row in read:
@@ -257,7 +264,7 @@ def _selected(
             continue
         if between:
             sum_ns += _number(row[column], file, line) * unit_ns
-        at_ns = sum_ns if between else moment(clock, row[column], file, line) * SECOND
+        at_ns = sum_ns if between else parse_time(clock, row[column], file, line) * SECOND
         lasts = _number(row[lasts_column], file, line) if lasts_column else Fraction(0)
         rows.append((at_ns, lasts * unit_ns))
     if not rows:

@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 
 from sim.model import randomness
 from sim.model.backtest import Backtest as BacktestBacktest
-from sim.model.backtest import ComparedQuantity, Quantiles, SeenFailures
+from sim.model.backtest import ComparedQuantity, ObservedFailures, Quantiles
 from sim.model.backtest import OtherSettings as BacktestOtherSettings
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, of_history
@@ -240,10 +240,10 @@ def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
     )
 
 
-def _failures(given: Failures | None) -> SeenFailures | None:
+def _failures(given: Failures | None) -> ObservedFailures | None:
     if given is None:
         return None
-    return SeenFailures(
+    return ObservedFailures(
         given.completed,
         given.failed,
         given.reason or "",

@@ -20,7 +20,7 @@ from sim.model.files import replace_file, replace_text
 from sim.model.quantities import Kind, of_history, quantities
 from sim.model.schema.fields import Natural, Number, choice
 from sim.model.schema.sections import Section
-from sim.model.schema.text import Mapping as Plain
+from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside
 from sim.model.schema.validation import validate_as
 from sim.model.units import format_duration, format_rate, format_size
@@ -30,48 +30,53 @@ if TYPE_CHECKING:
     from sim.model.quantities import Level
 
 
-# ---- The verdict of a backtest as a sentence, for all verbs that run a file with one.
+# ---- The verdict of a backtest as a sentence, which every command that runs an imported file prints.
 
 
 def verdict(backtest: Backtest) -> str:
-    """``the simulation is off from the history of 24 checkpoints that was imported: end-to-end p90 -54 %``."""
+    """Return whether the simulation agrees with the imported history, and by how much it deviates.
+
+    For example ``the simulation deviates from the history of 24 checkpoints that was imported: end-to-end p90 -54 %``.
+    """
     if missed := missed_failures(backtest):
         return missed
     history = f"the history of {backtest.checkpoints} checkpoints that was imported"
     if not backtest.off:
-        return f"the simulation agrees with {history} as repetitions of one job do"
+        return f"the simulation agrees with {history}: it deviates by no more than repeated runs of one job"
     changes = ", ".join(agreement_text(row, level) for row in backtest.off for level in row.off)
-    return f"the simulation is off from {history}: {changes}"
+    return f"the simulation deviates from {history}: {changes}"
 
 
 def missed_failures(backtest: Backtest | None) -> str:
-    """``the simulation does not reproduce the failures of this job: ...``.  Empty: it does, or there were few."""
-    if backtest is None or (own := backtest.failures) is None or not own.are_missed:
+    """Return a warning if most checkpoints of the history failed but most of the simulation complete, else an empty text."""
+    if backtest is None or (failures := backtest.failures) is None or not failures.are_missed:
         return ""
-    reason = f" ({own.reason})" if own.reason else ""
+    reason = f" ({failures.reason})" if failures.reason else ""
     restarts = (
-        f", and the job failed {'once' if own.job_failures == 1 else f'{own.job_failures} times'}"
-        if own.job_failures
+        f", and the job failed {'once' if failures.job_failures == 1 else f'{failures.job_failures} times'}"
+        if failures.job_failures
         else ""
     )
-    seen, predicted = own.failed + own.completed, own.predicted_failed + own.predicted_completed
+    observed = failures.failed + failures.completed
+    predicted = failures.predicted_failed + failures.predicted_completed
     return (
-        f"the simulation does not reproduce the failures of this job: {own.failed} of {seen} checkpoints of its history "
-        f"failed{reason}{restarts}; in the simulation {own.predicted_failed} of {predicted} failed. "
-        "What it says of durations and recovery holds only once the cause of these failures is removed"
+        f"the simulation does not reproduce the failures of this job: {failures.failed} of {observed} checkpoints of its "
+        f"history failed{reason}{restarts}; in the simulation {failures.predicted_failed} of {predicted} failed. "
+        "Predicted durations and recovery times hold only after the cause of these failures is removed"
     )
 
 
 def agreement_text(row: ComparedQuantity, level: Level) -> str:
-    """``end-to-end p90 -54 %``: predicted against observed."""
+    """Return the deviation of the prediction from the observation, for example ``end-to-end p90 -54 %``."""
     change = row.change(level)
-    return f"{row.quantity} {level} {'not seen' if change is None else f'{100 * change:+.0f} %'}"
+    return f"{row.quantity} {level} {'not comparable' if change is None else f'{100 * change:+.0f} %'}"
 
 
-# ---- The model of a backtest -> `backtest:`, as `sim.model.schema.writer.write` takes it.
+# ---- Backtest -> the section `backtest:`, for `sim.model.schema.writer.write`.
 
 
 def section_of(backtest: Backtest) -> dict[str, Any]:
+    """Return the content of `backtest:`."""
     section: dict[str, Any] = {"runs": backtest.runs, "simulated": format_duration(backtest.simulated_ns)}
     if backtest.longest_ms:
         section["longest"] = list(map(duration_text, backtest.longest_ms))
@@ -91,35 +96,34 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
         if ran_ns := given.pop("ran-ns", 0):
             given["ran"] = format_duration(ran_ns)
         section["failures"] = given
-    return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
+    return section | {compared.quantity: _comparison_section(compared) for compared in backtest.compared}
 
 
 def duration_text(ms: float) -> str:
-    """A duration as the section `history` writes it."""
-    return _text(ms, "duration")
+    """Format a duration as in the sections `residuals:` and `backtest:`."""
+    return _value_text(ms, "duration")
 
 
-def _compared(compared: ComparedQuantity) -> dict[str, Any]:
+def _comparison_section(compared: ComparedQuantity) -> dict[str, Any]:
     kind = of_history()[compared.quantity][0].kind
-    vertex = {"vertex": compared.vertex} if compared.vertex else {}
-    off = {"off": list(compared.off)} if compared.off else {}
-    cause = {"cause": compared.cause} if compared.cause else {}
-    return (
-        vertex
-        | {"observed": _quantiles(compared.observed, kind), "predicted": _quantiles(compared.predicted, kind)}
-        | off
-        | cause
-    )
+    section = {
+        "vertex": compared.vertex,
+        "observed": _quantiles_section(compared.observed, kind),
+        "predicted": _quantiles_section(compared.predicted, kind),
+        "off": list(compared.off),
+        "cause": compared.cause,
+    }
+    return {key: value for key, value in section.items() if value}
 
 
-def _quantiles(quantiles: Quantiles, kind: Kind) -> dict[str, Any]:
+def _quantiles_section(quantiles: Quantiles, kind: Kind) -> dict[str, Any]:
     if not quantiles.count:
         return {"count": 0}
     values = {"p50": quantiles.p50, "p90": quantiles.p90, "max": quantiles.largest}
-    return {name: _text(value, kind) for name, value in values.items()} | {"count": quantiles.count}
+    return {name: _value_text(value, kind) for name, value in values.items()} | {"count": quantiles.count}
 
 
-def _text(value: float, kind: Kind) -> str:
+def _value_text(value: float, kind: Kind) -> str:
     """Round to four significant digits; repetitions vary more."""
     rounded = Fraction(f"{value:.4g}")
     match kind:
@@ -131,29 +135,41 @@ def _text(value: float, kind: Kind) -> str:
             return format_rate(rounded)
 
 
-# ---- The history file, JSON beside an imported scenario: its checkpoints, residuals and backtest.  The scenario names it in one line.
+# ---- The history file of an imported scenario, in JSON.  The scenario refers to it by `history: job.history.json`.
 #
-# Older files have the sections `residuals:` and `backtest:` themselves.  Both are read alike:  `put_history` puts the
-# sections of the file into the document before it is checked, and mistakes are told at their place in the file.
-# `split_history` takes them out of a text again.
+#   job.yaml                               job.history.json
+#     job: ...                               {"version": "1",
+#     history: job.history.json   ---->       "checkpoints": {...},    completed checkpoints, for the page of results
+#                                             "residuals": {...},      sections of the scenario
+#                                             "backtest": {...}}
+#
+# Older scenarios contain the two sections.  Both forms are read in the same way: `put_history` inserts the sections into
+# the document before validation, so that errors carry file and line.  `split_history` moves the sections of a text into
+# a history file, and `inline_history` does the reverse.
 
-ENDING = ".history.json"
-SECTIONS = ("residuals", "backtest")
+HISTORY_SUFFIX = ".history.json"
+HISTORY_SECTIONS = ("residuals", "backtest")
 """Scenario sections that are stored in the history file."""
-_EXPECTED = "a history has version, checkpoints, residuals or backtest, as 'ckptsim import SOURCE -o job.yaml' writes it beside the scenario"
-_MISSING = "'ckptsim import' writes it beside the scenario: keep both together, or remove the line and do without tails and backtest"
+_EXPECTED = (
+    "a history file has the keys version, checkpoints, residuals or backtest; "
+    "'ckptsim import SOURCE -o job.yaml' writes it next to the scenario"
+)
+_MISSING = (
+    "'ckptsim import' writes it next to the scenario: keep both files together, or remove this line "
+    "(then there are no residuals and no backtest)"
+)
 
 Checkpoints = Mapping[str, Any]
-"""Column -> a value per completed checkpoint: `id`, and quantities in their units.  `first`: the number of the job's first checkpoint."""
+"""Column -> a value per completed checkpoint: `id`, and quantities of `sim.model.quantities`.  See `_Checkpoints`."""
 
 
 class _Checkpoints(Section):
-    """Completed checkpoints of the history, a value each.  Quantities are those of `sim.model.quantities`, in their units."""
+    """Completed checkpoints of the history, in columns.  Quantities are those of `sim.model.quantities`, in their units."""
 
     id: list[Natural]
-    """Flink's numbers."""
+    """Flink's checkpoint ids."""
     first: Natural | None = None
-    """The job's first checkpoint, if listed: excluded from comparisons, because queues were still filling."""
+    """Id of the job's first checkpoint, if listed: excluded from comparisons, because queues were still filling."""
     earlier: Natural | None = None
     """Number of earlier checkpoints that are not listed."""
     units: dict[str, str] | None = None
@@ -166,7 +182,7 @@ _COLUMNS: dict[str, Any] = {
 }
 
 
-class _File(Section):
+class _HistoryFile(Section):
     """The content of a history file."""
 
     version: Annotated[str, choice("1")]
@@ -185,40 +201,40 @@ class ScenarioAndHistory(NamedTuple):
     history: str | None
 
 
-def name_beside(file: Path) -> str:
-    """``job.yaml`` -> ``job.history.json``."""
-    return f"{file.name.removesuffix(file.suffix)}{ENDING}"
+def history_file_name(file: Path) -> str:
+    """Return the name of a scenario's history file: ``job.yaml`` -> ``job.history.json``."""
+    return f"{file.name.removesuffix(file.suffix)}{HISTORY_SUFFIX}"
 
 
-def put_history(plain: Any, reading: Reading, folder: Path) -> None:
+def put_history(document: Any, reading: Reading, folder: Path) -> None:
     """Insert the content of the `history:` file into the document.  Errors are added to `reading`, with file and line."""
-    name = plain.get("history") if isinstance(plain, Plain) else None
+    name = document.get("history") if isinstance(document, Document) else None
     if not isinstance(name, str):
-        return  # there is none, or the check of the document says what is wrong
-    for key in SECTIONS:
-        if key in plain:
-            reading.wrong((key,), f"stands beside history: {name}: remove one of both")
+        return  # without a history, or with a value that the validation of the document reports
+    for key in HISTORY_SECTIONS:
+        if key in document:
+            reading.wrong((key,), f"conflicts with history: {name}; remove one of the two")
             return
     try:
-        found, given, source = _content(read_beside(folder / name), str(folder / name))
+        sections, history, source = _load_history(read_beside(folder / name), str(folder / name))
     except ScenarioError as error:
         (problem,) = error.problems
         reading.wrong(("history",), f"{folder / name}: {problem.message}; {_MISSING}")
         return
     reading.problems.update(source.problems)
-    if found is None or given is None:
+    if sections is None or history is None:
         return
-    job = plain.get("job")
-    if given.vertices and isinstance(job, Plain) and not set(given.vertices) & set(job):
-        others = f"of {_listed(given.vertices)}; this one has {_listed(job)}"
-        reading.wrong(("history",), f"{folder / name} is the history of another job, {others}")
+    job = document.get("job")
+    if history.vertices and isinstance(job, Document) and not set(history.vertices) & set(job):
+        vertices = f"with the vertices {_names_text(history.vertices)}; this one has {_names_text(job)}"
+        reading.wrong(("history",), f"{folder / name} is the history of another job, {vertices}")
         return
-    plain.update({key: found[key] for key in SECTIONS if key in found})
-    reading.marks.update({path: mark for path, mark in source.marks.items() if path and path[0] in SECTIONS})
+    document.update({key: sections[key] for key in HISTORY_SECTIONS if key in sections})
+    reading.marks.update({path: mark for path, mark in source.marks.items() if path and path[0] in HISTORY_SECTIONS})
     if (
-        given.checkpoints
-        and isinstance(backtest := plain.get("backtest"), Plain)
-        and (longest := _longest(given.checkpoints))
+        history.checkpoints
+        and isinstance(backtest := document.get("backtest"), Document)
+        and (longest := _longest_durations(history.checkpoints))
     ):
         backtest.setdefault("longest", longest)
 
@@ -226,74 +242,85 @@ def put_history(plain: Any, reading: Reading, folder: Path) -> None:
 def split_history(text: str, name: str, checkpoints: Checkpoints | None = None) -> ScenarioAndHistory:
     """Split a self-contained scenario into scenario text and the text of its history file, which the scenario calls `name`.
 
-    Comments stay where they are; that of a section that is taken out becomes `about`.
+    Comments of moved sections are written to the key `about` of the history file; all others remain in place.
     """
     reading = Reading(name)
-    plain = compose(text, reading)
-    if not isinstance(plain, Plain):
+    document = compose(text, reading)
+    if not isinstance(document, Document):
         return ScenarioAndHistory(text, None)
-    sections = {key: dict(plain[key]) for key in SECTIONS if isinstance(plain.get(key), Plain)}
+    sections = {key: dict(document[key]) for key in HISTORY_SECTIONS if isinstance(document.get(key), Document)}
     if not sections and not checkpoints:
         return ScenarioAndHistory(text, None)
     lines = text.splitlines(keepends=True)
-    starts = sorted(_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
-    about, out = list[str](), set[int]()
+    starts = sorted(_section_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
+    about, moved = list[str](), set[int]()
     for key in sections:
-        begin = _start(lines, reading.marks[key,].line - 1)
+        begin = _section_start(lines, reading.marks[key,].line - 1)
         end = next((start for start in starts if start > begin), len(lines))
-        about += _comments(lines[begin:end], key)
-        out |= set(range(begin, end))
-    place = min(out, default=len(lines))
+        about += _section_comments(lines[begin:end], key)
+        moved |= set(range(begin, end))
+    place = min(moved, default=len(lines))
     quoted = name if re.fullmatch(r"[\w./-]+", name) else json.dumps(name, ensure_ascii=False)
-    line = f"history: {quoted}  # what was seen of the job's checkpoints, and how well the simulation agrees\n"
-    kept = [text for number, text in enumerate(lines) if number < place and number not in out]
-    kept += [line, *(text for number, text in enumerate(lines) if number >= place and number not in out)]
+    line = f"history: {quoted}  # checkpoint history of the job, and backtest of the simulation\n"
+    kept = [text for number, text in enumerate(lines) if number < place and number not in moved]
+    kept += [line, *(text for number, text in enumerate(lines) if number >= place and number not in moved)]
     if checkpoints and not checkpoints.get("earlier") and "backtest" in sections:
-        sections["backtest"].pop("longest", None)  # the checkpoints say it
-    content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(plain.get("job") or ())}
+        sections["backtest"].pop("longest", None)  # `put_history` computes it from the checkpoints
+    content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(document.get("job") or ())}
     content |= {"checkpoints": checkpoints or {}, **sections}
     return ScenarioAndHistory("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
 
 
-def joined(text: str, folder: Path) -> str:
-    """The inverse of `split_history`: return a self-contained scenario.  Returned unchanged if its history cannot be read."""
+def inline_history(text: str, folder: Path) -> str:
+    """Return a self-contained scenario; the inverse of `split_history`.
+
+    The text is returned unchanged if it names no history file, or one that cannot be read.
+    """
     reading = Reading("")
-    plain = compose(text, reading)
-    if not isinstance(plain, Plain) or "history" not in plain:
+    document = compose(text, reading)
+    if not isinstance(document, Document) or "history" not in document:
         return text
     lines = text.splitlines(keepends=True)
     begin = reading.marks["history",].line - 1
-    starts = sorted(_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
-    put_history(plain, reading, folder)
+    starts = sorted(_section_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
+    put_history(document, reading, folder)
     if reading.problems:
         return text
     end = next((start for start in starts if start > begin), len(lines))
     sections = (
-        f"{key}: {json.dumps(plain[key], ensure_ascii=False, default=_number)}\n" for key in SECTIONS if key in plain
+        f"{key}: {json.dumps(document[key], ensure_ascii=False, default=_number)}\n"
+        for key in HISTORY_SECTIONS
+        if key in document
     )
     return "".join([*lines[:begin], *sections, *lines[end:]])
 
 
 def write_scenario_and_history(text: str, file: Path, checkpoints: Checkpoints | None = None) -> None:
-    """Write a self-contained scenario to `file`, and beside it what belongs into its history; to a pipe or a device as it is.
+    """Write a self-contained scenario to `file`, and its history to the file next to it.
 
-    A scenario that is kept finds the history that it was written with, whatever fails in between.
+    The history file is replaced first, so that a new scenario never refers to an old history.  A pipe or device gets the
+    self-contained text.
     """
     scenario, history = (
-        (text, None) if file.exists() and not file.is_file() else split_history(text, name_beside(file), checkpoints)
+        (text, None)
+        if file.exists() and not file.is_file()
+        else split_history(text, history_file_name(file), checkpoints)
     )
 
     def write(partial: Path) -> None:
         partial.write_text(scenario, encoding="utf-8")
         if history is not None:
-            replace_text(file.parent / name_beside(file), history)
+            replace_text(file.parent / history_file_name(file), history)
 
     replace_file(file, write)
 
 
 @lru_cache(maxsize=4)
-def _content(text: str, file: str) -> tuple[Plain | None, _File | None, Reading]:
-    """Return (raw, validated, Reading with positions and errors) of a history file.  Cached: the settings of a sweep share it."""
+def _load_history(text: str, file: str) -> tuple[Document | None, _HistoryFile | None, Reading]:
+    """Return (raw content, validated content, positions and errors) of a history file.
+
+    The contents are None if there are errors.  Cached, because all settings of a sweep share the file.
+    """
     source = Reading(file)
     try:
         json.loads(text)
@@ -301,17 +328,17 @@ def _content(text: str, file: str) -> tuple[Plain | None, _File | None, Reading]
         source.marks[()] = Mark(file, error.lineno, error.colno)
         source.wrong((), f"is not JSON: {error.msg}; {_EXPECTED}")
     except (RecursionError, ValueError):  # numbers of thousands of digits
-        source.wrong((), f"is nested too deeply, or has too long numbers: {_EXPECTED}")
-    found, given = None if source.problems else compose(text, source), None
-    if isinstance(found, Plain) and {"version", "checkpoints", *SECTIONS} & set(found):
-        given = validate_as(_File, found, source)
-        _check(given.checkpoints if given is not None else None, source)
+        source.wrong((), f"is nested too deeply, or contains a number with too many digits: {_EXPECTED}")
+    content, history = None if source.problems else compose(text, source), None
+    if isinstance(content, Document) and {"version", "checkpoints", *HISTORY_SECTIONS} & set(content):
+        history = validate_as(_HistoryFile, content, source)
+        _check_column_lengths(history.checkpoints if history is not None else None, source)
     elif not source.problems:
-        source.wrong((), f"is not a history of a job: {_EXPECTED}")
-    return (None, None, source) if source.problems else (found, given, source)
+        source.wrong((), f"is not a history file: {_EXPECTED}")
+    return (None, None, source) if source.problems else (content, history, source)
 
 
-def _check(checkpoints: Any, source: Reading) -> None:
+def _check_column_lengths(checkpoints: Any, source: Reading) -> None:
     columns = {} if checkpoints is None else {name: values for name, values in checkpoints if isinstance(values, list)}
     for name, values in columns.items():
         if len(values) != len(columns["id"]):
@@ -321,22 +348,23 @@ def _check(checkpoints: Any, source: Reading) -> None:
             )
 
 
-def _longest(checkpoints: Any) -> list[str]:
-    """The longest durations, the longest first, as a backtest has them."""
+def _longest_durations(checkpoints: Any) -> list[str]:
+    """Return the longest end-to-end durations in descending order, for the key `longest` of `backtest:`."""
     durations = zip(checkpoints.id, checkpoints.end_to_end_duration or (), strict=False)
     known = [float(ms) for number, ms in durations if ms is not None and number != checkpoints.first]
     return [duration_text(ms) for ms in sorted(known, reverse=True)[:MAX_KEPT_DURATIONS]]
 
 
-def _start(lines: Sequence[str], at: int) -> int:
-    """The first line of a section: comments directly above its key are its own, but not those that open the file."""
+def _section_start(lines: Sequence[str], at: int) -> int:
+    """Return the first line of a section, including comments directly above its key `at`, unless these open the file."""
     first = at
     while first and lines[first - 1].startswith("#"):
         first -= 1
     return first or at
 
 
-def _comments(lines: Sequence[str], key: str) -> Iterator[str]:
+def _section_comments(lines: Sequence[str], key: str) -> Iterator[str]:
+    """Yield the comments above the key of a section, and on its line."""
     for line in lines:
         if match := re.match(rf"(?:{key}:\s*)?#\s*(.*\S)", line):
             yield match[1]
@@ -345,7 +373,7 @@ def _comments(lines: Sequence[str], key: str) -> Iterator[str]:
 
 
 def _json(value: Any, indent: int = 0) -> str:
-    """A mapping with others inside takes a line per key, all else one line."""
+    """Format JSON with one line per key of a mapping that contains mappings or lists, and all other values on one line."""
     if isinstance(value, Mapping) and any(isinstance(inner, Mapping | list | tuple) for inner in value.values()):
         inner = (f"{' ' * (indent + 1)}{json.dumps(key)}: {_json(item, indent + 1)}" for key, item in value.items())
         return "{\n" + ",\n".join(inner) + f"\n{' ' * indent}}}"
@@ -356,6 +384,6 @@ def _number(value: Decimal) -> int | float:
     return int(value) if value == int(value) else float(value)
 
 
-def _listed(names: Any) -> str:
+def _names_text(names: Any) -> str:
     few = [str(name) for name in names][:4]
     return ", ".join(few) + (" and more" if len(names) > len(few) else "")

@@ -517,7 +517,7 @@ def _rates(
     if isinstance(given, doc.Trace):
         reading.reads_files = True
         try:
-            rates = rates_of_trace(given, folder, until_ns=duration_ns, shared=shared)
+            rates = rates_of_trace(given, folder, until_ns=duration_ns, subtasks=shared)
             if assumed := series_of(given, folder).assumed:
                 reading.warn((*here, "trace"), f"{given.trace}: {assumed}")
             return rates

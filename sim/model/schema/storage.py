@@ -20,10 +20,10 @@ from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
     detect_clock,
-    file_stamp,
-    moment,
-    must_have,
-    not_increasing,
+    file_signature,
+    not_increasing_message,
+    parse_time,
+    require_columns,
     time_column,
 )
 from sim.model.storage import STORAGES, SlowTrace
@@ -63,10 +63,10 @@ def read_slowness(series: SlowSeries, folder: Path) -> SlowTrace:
     The usual speed is the median over the time of all machines: half of their time they are faster, half of it slower.
     """
     file = folder / series.trace
-    nodes, length_ns = _all_series(file, file_stamp(file), series.column, series.time, series.machine)
+    nodes, length_ns = _all_series(file, file_signature(file), series.column, series.time, series.machine)
     begin_ns = series.from_
     if begin_ns is not None and begin_ns >= length_ns:
-        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
+        raise TraceError(f"{file} ends after {format_duration(length_ns)}: from: {format_duration(begin_ns)} is later")
     return SlowTrace(nodes, length_ns, begin_ns)
 
 
@@ -84,15 +84,15 @@ def _all_series(
     """
     columns, rows = columns_and_rows(file)
     time = time or time_column(columns)
-    must_have(file, columns, [time, column, *([machine] if machine else [])])
+    require_columns(file, columns, [time, column, *([machine] if machine else [])])
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
     clock, rows = detect_clock(time, rows)
     for line, row in rows:
         if (text := (row[column] or "").strip()) != "":
             speeds = machines.setdefault((row[machine] or "") if machine else "", [])
-            at = moment(clock, row[time], file, line)
+            at = parse_time(clock, row[time], file, line)
             if speeds and at <= speeds[-1][0]:
-                raise TraceError(f"{file}:{line}: {not_increasing(clock)}")
+                raise TraceError(f"{file}:{line}: {not_increasing_message(clock)}")
             speeds.append((at, _speed(text, file, line)))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")

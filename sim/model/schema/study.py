@@ -45,15 +45,15 @@ from sim.model.schema.text import (
     read_text,
     remembered,
 )
-from sim.model.schema.trace import file_stamp
+from sim.model.schema.trace import file_signature
 from sim.model.schema.validation import check, validate, validate_as
 from sim.model.state import StateOptions
 from sim.model.storage import Directories
 
-# ---- The constants of an environment in a file: what no configuration of Flink says, written by `python -m benchmarks.lab calibrate`.
+# ---- Environment files: constants that are not part of Flink's configuration, for example the time to deploy a task.
 #
-# A file has every constant, each with its value, confidence interval and number of recordings; a run takes the values.
-# Those that come with this package are in `environments/`.
+# `python -m benchmarks.lab calibrate` writes them.  A file contains all constants, each with its value, confidence
+# interval and number of recordings; runs use the values.  The files of this package are in `environments/`.
 
 DEFAULT = "flink-2-loopback"
 """Default environment; `Overheads()` has its values."""
@@ -70,8 +70,8 @@ class Constant(Section):
     recordings: Natural = 0
 
 
-_OF_ALL: dict[str, Any] = {field.name.removesuffix("_ns"): (Constant, ...) for field in fields(Overheads)}
-_Constants = create_model("_Constants", __base__=Section, **_OF_ALL)
+_CONSTANT_FIELDS: dict[str, Any] = {field.name.removesuffix("_ns"): (Constant, ...) for field in fields(Overheads)}
+_Constants = create_model("_Constants", __base__=Section, **_CONSTANT_FIELDS)
 
 
 class _Environment(Section):
@@ -84,20 +84,22 @@ class _Environment(Section):
 
 
 def environment_names() -> list[str]:
-    """The environments that come with this package."""
+    """Return the names of the environments in this package."""
     return sorted(file.stem for file in _FOLDER.glob("*.yaml"))
 
 
 def load_environment(name_or_file: str, folder: str | FilePath = ".") -> Overheads:
-    """The constants of an environment: one of `names()`, or a file (in `folder`, if its path is relative).
+    """Return the constants of an environment: one of `environment_names()`, or a file, relative to `folder`.
 
-    Raises `ScenarioError` with all that is wrong with the file, or the names there are.
+    Raises `ScenarioError` with all errors of the file, or with the known names.
     """
-    return Overheads(**{f"{name}_ns": constant.value for name, constant in read(name_or_file, folder).items()})
+    return Overheads(
+        **{f"{name}_ns": constant.value for name, constant in read_environment(name_or_file, folder).items()}
+    )
 
 
-def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]:
-    """The constants of an environment with their intervals, by field of `Overheads` without `_ns`."""
+def read_environment(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]:
+    """Return the constants of an environment with confidence intervals, by field of `Overheads` without `_ns`."""
     is_file = name_or_file.endswith(_ENDINGS) or "/" in name_or_file
     if not is_file and name_or_file not in environment_names():
         guess = did_you_mean(name_or_file, environment_names())
@@ -107,15 +109,15 @@ def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]
     reading = Reading(str(file))
     plain = compose(read_text(file), reading)
     if not reading.problems and not isinstance(plain, Mapping):
-        reading.wrong((), "is not an environment: it begins with version: and constants:")
+        reading.wrong((), "is not an environment file: expected the keys version: and constants:")
     found = validate_as(_Environment, plain, reading) if isinstance(plain, Mapping) else None
     if found is None or reading.problems:
         raise ScenarioError(reading.problems)
-    return {name: getattr(found.constants, name) for name in _OF_ALL}
+    return {name: getattr(found.constants, name) for name in _CONSTANT_FIELDS}
 
 
 def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
-    """The constants that `environment:` of a scenario names; mistakes go to `reading`."""
+    """Return the constants that `environment:` of a scenario names.  Errors are added to `reading`."""
     try:
         return Overheads() if name_or_file is None else load_environment(name_or_file, folder)
     except ScenarioError as error:
@@ -136,7 +138,7 @@ T = TypeVar("T")
 
 @cache
 def _empty(section: type[T]) -> T:
-    """A section that says nothing.  One for all, so that what is built of it is remembered."""
+    """Return an empty section, always the same object, so that `remembered` builders recognize it."""
     return section()
 
 
@@ -160,13 +162,13 @@ def build(
     name: str,
     axes: tuple[tuple[str, str], ...],
 ) -> Scenario:
-    """The scenario; mistakes go to `reading`, and the caller looks there before using it."""
+    """Build the scenario of one run.  The caller must check `reading.problems` before using it."""
     expect = [
         (metric, condition)
         for metric, given in (document.expect or {}).items()
         for condition in (given if isinstance(given, list) else [given])
     ]
-    document = _as_of_version(document, reading)
+    document = _with_version_defaults(document, reading)
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
     cluster = _built(ClusterModel, document.cluster or _empty(Cluster), "cluster", reading)
@@ -203,8 +205,8 @@ def build(
     )
 
 
-def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
-    """The document with the defaults of a Flink that is older than the oldest profile; what is written stays."""
+def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Document:
+    """Return the document with other defaults if `cluster.version` is older than the oldest profile."""
     version = document.cluster.version if document.cluster is not None else None
     if version is None or version_span(version).high > version_span(OLDEST_PROFILE).low:
         return document
@@ -220,25 +222,25 @@ def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
     return document
 
 
-# ---- From the text of a scenario file to concrete scenarios: the order of the steps, and nothing else.
+# ---- The steps from the text of a scenario file to its scenarios.
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
-    """A scenario file: a question, and a concrete scenario for every combination of its axes."""
+    """A scenario file: a question, and a scenario for each combination of its axes."""
 
     name: str
     question: str
     scenarios: tuple[Scenario, ...]
     axes: tuple[Axis, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    backtest: Backtest | None = None  # of the file, however it is varied
+    backtest: Backtest | None = None  # of the file without overrides
 
 
 def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> ScenarioFile:
-    """Read a scenario file; `overrides` are ``key.path=value``.  Raises `ScenarioError` with all that is wrong."""
+    """Read a scenario file; `overrides` are ``key.path=value``.  Raises `ScenarioError` with all errors."""
     file = FilePath(path)
-    return _study(read_text(file), str(file), file.name.removesuffix(file.suffix), file.parent, overrides)
+    return _load_study(read_text(file), str(file), file.name.removesuffix(file.suffix), file.parent, overrides)
 
 
 def loads(
@@ -249,11 +251,11 @@ def loads(
     folder: str | PathLike[str] = ".",
     file: str | None = None,
 ) -> ScenarioFile:
-    """Read a scenario from text; traces are looked for in `folder`.  Mistakes and warnings name the `file`, or else the `name`."""
-    return _study(text, file or name, name, FilePath(folder), overrides)
+    """Read a scenario from text.  Traces are read from `folder`; errors and warnings refer to `file`, or else to `name`."""
+    return _load_study(text, file or name, name, FilePath(folder), overrides)
 
 
-def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> ScenarioFile:
+def _load_study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> ScenarioFile:
     reading = Reading(file)
     plain = compose_document(text, reading)
     if plain is None:
@@ -276,22 +278,22 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
             scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
     reading.stop_if_wrong()
     if backtest is not None:
-        stamp = file_stamp(folder / plain["history"]) if "history" in plain else None
-        imported = _as_imported(text, file, name, folder, stamp) if overrides else scenarios[0]
+        stamp = file_signature(folder / plain["history"]) if "history" in plain else None
+        imported = _imported_scenario(text, file, name, folder, stamp) if overrides else scenarios[0]
         backtest = replace(backtest, imported=imported)
     return ScenarioFile(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)
 
 
 @lru_cache(maxsize=4)
-def _as_imported(
+def _imported_scenario(
     text: str,
     file: str,
     name: str,
     folder: FilePath,
     stamp: tuple[int, int] | None,
 ) -> Scenario | None:
-    """The job of an imported file before any override, the first of its combinations.  None if the file is valid only with overrides."""
+    """Return the first scenario of a file without overrides, or None if it is invalid without them."""
     try:
-        return _study(text, file, name, folder, ()).scenarios[0]
+        return _load_study(text, file, name, folder, ()).scenarios[0]
     except ScenarioError:
         return None

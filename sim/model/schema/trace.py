@@ -1,4 +1,4 @@
-"""Rates of a source from a CSV file, or from a table of `ckptsim traces`: (start, records per second) steps."""
+"""Read the rates of a source from a CSV or Parquet file or monitoring data, as (start, records per second) steps."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ from sim.model.units import DURATIONS, UnitError, billionths, format_duration, p
 
 MAX_BYTES = 200 * 10**6
 _DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")
-"""The first line of what Grafana writes for Excel."""
-TO_OVERRIDE = "scale: with the records per second for a value of 1"
-_START = 0
-"""The column of packed steps with their times."""
+"""The first line of CSV files that Grafana writes for Excel."""
+SCALE_HINT = "scale: with the records per second for a value of 1"
+_START_COLUMN = 0
+"""Index of the start time in the packed steps."""
 Row = TypeVar("Row", bound=dict[str, Any])
 UNITS = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
 
 
 class TraceError(PrintableError, ValueError):
-    """The file gives no rates; the message says why."""
+    """The file contains no usable rates."""
 
 
 class RateSeries(NamedTuple):
@@ -69,40 +69,49 @@ class RateSeries(NamedTuple):
     length_ns: int  # from the first row to the last
     last_ns: int  # from the row before the last to the last one
     rows: int
-    clock: Clock | None  # of its times; None: rows stand at a fixed distance
-    assumed: str = ""  # what was decided about the values
+    clock: Clock | None  # format of the times; None if rows are equally spaced (`every:`)
+    assumed: str = ""  # assumptions about the values, as text
 
     def __str__(self) -> str:
         times = "" if self.clock is None else f", times in {self.clock}"
-        return f"{_about(self.length_ns)}, {self.rows:,} rows{times}"
+        return f"{_length_text(self.length_ns)}, {self.rows:,} rows{times}"
 
     @property
-    def apart_ns(self) -> int:
-        """From a row to the next one, on average."""
+    def sampling_interval_ns(self) -> int:
+        """Mean time from one row to the next."""
         return self.length_ns // max(1, self.rows - 1)
 
 
 def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
-    """(ns in the run, records per second) wherever the rate changes before `until_ns`.  A blank keeps the rate before it."""
-    return [(at, Fraction(numerator, denominator)) for at, numerator, denominator in _cut(trace, folder, until_ns, 1)]
+    """Return (ns since the start of the run, records per second) steps, up to `until_ns`.
+
+    A row with an empty cell continues the rate of the row before.
+    """
+    return [
+        (at, Fraction(numerator, denominator))
+        for at, numerator, denominator in _rates_in_window(trace, folder, until_ns, 1)
+    ]
 
 
-def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator[tuple[int, int, int]]:
-    """(ns in the run, numerator, denominator) of the rate of one of `shared` subtasks."""
+def _rates_in_window(trace: Trace, folder: FilePath, until_ns: int, subtasks: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (ns since the start of the run, numerator, denominator) of the rate of each of `subtasks` subtasks."""
     file = folder / trace.trace
     steps, length_ns, *_ = series_of(trace, folder)
-    begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / shared
+    begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / subtasks
     if begin_ns > length_ns:
-        raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
-    first = max(steps.last_until(_START, begin_ns), 0)
-    last = steps.last_until(_START, begin_ns + until_ns - 1)
+        raise TraceError(f"{file} ends after {format_duration(length_ns)}: from: {format_duration(begin_ns)} is later")
+    first = max(steps.last_until(_START_COLUMN, begin_ns), 0)
+    last = steps.last_until(_START_COLUMN, begin_ns + until_ns - 1)
     for start_ns, numerator, denominator in steps.integers(first, max(last, first) + 1):
-        yield max(start_ns - begin_ns, 0), *_lowest(numerator * factor.numerator, denominator * factor.denominator)
+        yield (
+            max(start_ns - begin_ns, 0),
+            *_lowest_terms(numerator * factor.numerator, denominator * factor.denominator),
+        )
 
 
-def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> Sequence[Rate]:
-    """The rate of one of `shared` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
-    return _rates(trace, folder, file_stamp(folder / trace.trace), until_ns, shared)
+def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, subtasks: int) -> Sequence[Rate]:
+    """Return the rate of each of `subtasks` subtasks.  Cached, because all settings of a sweep share the windows."""
+    return _rates(trace, folder, file_signature(folder / trace.trace), until_ns, subtasks)
 
 
 @lru_cache(maxsize=256)
@@ -111,22 +120,22 @@ def _rates(
     folder: FilePath,
     stamp: tuple[int, int],
     until_ns: int,
-    shared: int,
+    subtasks: int,
 ) -> Sequence[Rate]:
-    return PackedRecords(Rate.of_integers, _cut(trace, folder, until_ns, shared))
+    return PackedRecords(Rate.of_integers, _rates_in_window(trace, folder, until_ns, subtasks))
 
 
 def length_ns(trace: Trace, folder: FilePath) -> int:
-    """From the first row to the last."""
+    """Return the time from the first row to the last."""
     return series_of(trace, folder).length_ns
 
 
 def series_of(trace: Trace, folder: FilePath) -> RateSeries:
-    """All of a file.  TraceError: it gives no rates."""
+    """Read a whole file.  Raises `TraceError` if it contains no usable rates."""
     file = folder / trace.trace
     return _series(
         file,
-        file_stamp(file),
+        file_signature(file),
         trace.column,
         trace.time,
         trace.time_unit,
@@ -145,22 +154,22 @@ def _series(
     time_unit: str | None,
     zone: str | None,
     every_ns: int | None,
-    is_scaled: bool,  # the user says what a value is worth, so nothing is refused
+    is_scaled: bool,  # `scale:` is set, so any metric is accepted
 ) -> RateSeries:
-    """All of a file, read once for the many windows of a sweep.  `stamp` is not used here: another one is another file."""
-    columns, rows, made = _table(file, as_written=is_scaled)
+    """Read a whole file.  Cached for the windows of a sweep; `stamp` is only part of the key of the cache."""
+    columns, rows, made = _read_table(file, as_written=is_scaled)
     time = time or time_column(columns)
     if zone is not None and not is_zone(zone):
         raise TraceError(f"{file}: zone: '{zone}' is not a time zone: write one such as Europe/Berlin or UTC")
-    must_have(file, columns, [column, *([] if every_ns else [time])])
+    require_columns(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
-    metric, rows = (Metric(Kind.RATE), rows) if made else _metric(column, rows, is_scaled=is_scaled)
+    metric, rows = (Metric(Kind.RATE), rows) if made else _detect_metric(column, rows, is_scaled=is_scaled)
     if metric.kind is Kind.OTHER:
-        raise TraceError(f"{file}: {metric.refusal(column, f', or write {TO_OVERRIDE}')}")
+        raise TraceError(f"{file}: {metric.refusal(column, f', or write {SCALE_HINT}')}")
     if metric.kind in (Kind.COUNTER, Kind.PERIOD):
-        time, column, made = _differentiated(file, time, column, rows, metric, time_unit, zone, every_ns)
-        rows, time_unit, zone, every_ns = _written_rows(made), None, None, None
+        time, column, made = _convert_counts_to_rates(file, time, column, rows, metric, time_unit, zone, every_ns)
+        rows, time_unit, zone, every_ns = _table_rows(made), None, None, None
     clock: Clock | None = None
     if not every_ns:
         clock, rows = detect_clock(time, rows, None if time_unit is None else UNITS[time_unit], zone)
@@ -169,16 +178,16 @@ def _series(
     at_ns: int | Fraction | None = None
     start_ns, latest_ns, before_ns, count = 0, -1, 0, 0
     for number, (line, row) in enumerate(rows):
-        at_ns = every_ns * number if clock is None else _moment_ns(clock, row[time], file, line, at_ns)  # type: ignore[operator]
+        at_ns = every_ns * number if clock is None else _parse_time_ns(clock, row[time], file, line, at_ns)  # type: ignore[operator]
         first_ns = at_ns if first_ns is None else first_ns
         before_ns, start_ns, count = start_ns, round(at_ns - first_ns), number + 1
         if (written := row[column]) is None:
             raise TraceError(f"{file}:{line}: has fewer fields than there are columns")
         if (text := written.strip()) == "":
             continue
-        rate = _rate(text, file, line)
+        rate = _parse_rate(text, file, line)
         if start_ns <= latest_ns:
-            raise TraceError(f"{file}:{line}: {not_increasing(clock)}")
+            raise TraceError(f"{file}:{line}: {not_increasing_message(clock)}")
         latest_ns = start_ns
         if rate != latest_rate:
             steps.append((start_ns, *rate))
@@ -195,10 +204,13 @@ def _series(
     )
 
 
-def _metric(
+def _detect_metric(
     column: str, rows: Iterator[tuple[int, Row]], *, is_scaled: bool
 ) -> tuple[Metric, Iterator[tuple[int, Row]]]:
-    """(what the column has, all rows): by its name or its first cells.  If it is scaled, the user says what is no count by its name."""
+    """Return the metric of a column, detected by its name or its first cells, and all rows.
+
+    With `scale:` only counters are detected, by their names; any other column contains rates.
+    """
     if is_scaled:
         metric = metric_of(column)
         counts = metric.kind is Kind.COUNTER or metric.window_s is not None
@@ -207,7 +219,7 @@ def _metric(
     return taken_as(column, (cell_number(row[column]) for _, row in first)), chain(first, rows)
 
 
-def _differentiated(
+def _convert_counts_to_rates(
     file: FilePath,
     time: str,
     column: str,
@@ -217,7 +229,7 @@ def _differentiated(
     zone: str | None,
     every_ns: int | None,
 ) -> tuple[str, str, MonitoringTable]:
-    """(column of times, column of rates, table) of a column of counts."""
+    """Convert a column of counts.  Returns (name of the time column, name of the rate column, table)."""
     if every_ns:
         rows = ((line, row | {time: str(Fraction(every_ns * i, 10**9))}) for i, (line, row) in enumerate(rows))
     unit_s = None if time_unit is None else UNITS[time_unit]
@@ -231,34 +243,34 @@ def _differentiated(
 
 
 def time_column(columns: Sequence[str]) -> str:
-    """The column of the times where none is named: one with such a name, else the first."""
+    """Return the column of the times if `time:` is missing: one with a known name, otherwise the first."""
     return first_of(TIMES, columns) or (columns[0] if columns else "")
 
 
 def detect_clock(
     column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None, zone: str | None = None
 ) -> tuple[Clock, Iterator[tuple[int, Row]]]:
-    """(the clock of a column by its first rows, all rows)."""
+    """Detect the format of the times in a column from its first rows.  Returns the format and all rows."""
     first = list(islice(rows, SAMPLE))
     return clock_of(column, (cell_text(row[column]) for _, row in first), unit_s, zone), chain(first, rows)
 
 
-def not_increasing(clock: Clock | None) -> str:
-    """What is wrong with a time that is not after the one before it."""
-    changed = clock is not None and clock.zoneless and clock.zone == "UTC"
+def not_increasing_message(clock: Clock | None) -> str:
+    """Return the error message for a time that is not after the one before it."""
+    may_be_local = clock is not None and clock.zoneless and clock.zone == "UTC"
     return "time does not increase" + (
-        ": if clocks were set back here, write zone: such as Europe/Berlin" if changed else ""
+        ": if daylight saving time ends here, set zone:, for example to Europe/Berlin" if may_be_local else ""
     )
 
 
-def _about(ns: int) -> str:
-    """A length to three digits."""
+def _length_text(ns: int) -> str:
+    """Format a duration with three digits."""
     unit = next((unit for unit in ("d", "h", "min", "s") if ns >= 2 * DURATIONS[unit]), None)
     return format_duration(ns) if unit is None else f"{float(f'{ns / DURATIONS[unit]:.3g}'):,g} {unit}"
 
 
-def file_stamp(file: FilePath) -> tuple[int, int]:
-    """(time of the last change [ns], bytes): another pair is another file.  Zeros if there is none: reading it says why."""
+def file_signature(file: FilePath) -> tuple[int, int]:
+    """Return (modification time [ns], bytes), by which caches notice a changed file; zeros if it does not exist."""
     try:
         stat = file.stat()
     except (OSError, ValueError):
@@ -266,8 +278,8 @@ def file_stamp(file: FilePath) -> tuple[int, int]:
     return stat.st_mtime_ns, stat.st_size
 
 
-def must_have(file: FilePath, columns: Sequence[str], required: Iterable[str]) -> None:
-    """TraceError: a required column is missing, or is there twice."""
+def require_columns(file: FilePath, columns: Sequence[str], required: Iterable[str]) -> None:
+    """Raise `TraceError` if a required column is missing or duplicated."""
     for name in required:
         if name not in columns:
             raise TraceError(
@@ -278,44 +290,47 @@ def must_have(file: FilePath, columns: Sequence[str], required: Iterable[str]) -
 
 
 def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
-    """(names in the first line, (line, row) of all others) of a CSV file; of Parquet, a file or a folder of them, as texts as well.
+    """Return (column names, (line, row) of each row) of a CSV file, a Parquet file or a folder of Parquet files.
 
-    TraceError: there is none.
+    All cells are text.  Raises `TraceError` if the file cannot be read.
     """
-    columns, rows, _ = _table(file, as_written=False)
+    columns, rows, _ = _read_table(file, as_written=False)
     return columns, rows
 
 
-def _table(
+def _read_table(
     file: FilePath, *, as_written: bool
 ) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]], MonitoringTable | None]:
-    """(columns, rows, how they were made if they are rates).  `as_written`: the user says what the values of metrics are."""
+    """Return (columns, rows, table if they were converted from monitoring data).
+
+    `as_written`: accept any metric, because `scale:` says what its values mean.
+    """
     if _is_parquet(file):
-        return *_parquet(file), None
-    text = _text_of(file)
+        return *_read_parquet(file), None
+    text = _read_csv_text(file)
     if text.lstrip()[:1] in ("{", "["):
-        made = _monitored(file, text, as_written=as_written)
-        return made.columns, _written_rows(made), made
+        made = _read_monitoring_json(file, text, as_written=as_written)
+        return made.columns, _table_rows(made), made
     reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
     try:
         columns = list(reader.fieldnames or [])
         rates_of = table_of_offsets if are_offsets(columns) else table_of_columns if are_metrics(columns) else None
         if rates_of is None:
-            return columns, _rows(reader, file), None
-        made = rates_of(columns, _rows(reader, file))
-        return made.columns, _written_rows(made), made
+            return columns, _csv_rows(reader, file), None
+        made = rates_of(columns, _csv_rows(reader, file))
+        return made.columns, _table_rows(made), made
     except MonitoringError as error:
         raise TraceError(f"{file}: {error}") from None
     except csv.Error as error:
         raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
 
 
-def _monitored(file: FilePath, text: str, *, as_written: bool) -> MonitoringTable:
+def _read_monitoring_json(file: FilePath, text: str, *, as_written: bool) -> MonitoringTable:
     """Rates of a monitoring system, from its JSON."""
     try:
         table = table_of_document(text, as_written=as_written)
     except NotRecordsError as error:
-        raise TraceError(f"{file}: {error.metric.refusal(error.name, f', or write {TO_OVERRIDE}')}") from None
+        raise TraceError(f"{file}: {error.metric.refusal(error.name, f', or write {SCALE_HINT}')}") from None
     except MonitoringError as error:
         raise TraceError(f"{file} {error}") from None
     if table is None:
@@ -325,7 +340,7 @@ def _monitored(file: FilePath, text: str, *, as_written: bool) -> MonitoringTabl
     return table
 
 
-def _written_rows(table: MonitoringTable) -> Iterator[tuple[int, dict[str, str | None]]]:
+def _table_rows(table: MonitoringTable) -> Iterator[tuple[int, dict[str, str | None]]]:
     return ((i, dict(zip(table.columns, row, strict=True))) for i, row in enumerate(table.rows, start=1))
 
 
@@ -333,7 +348,7 @@ def _is_parquet(file: FilePath) -> bool:
     return file.suffix == ".parquet" or file.is_dir()
 
 
-def _parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
+def _read_parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -357,7 +372,7 @@ def _parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, s
     )
 
 
-def _rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, dict[str, str | None]]]:
+def _csv_rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, dict[str, str | None]]]:
     while True:
         try:
             row = next(reader)
@@ -368,8 +383,8 @@ def _rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, di
         yield reader.line_num, row
 
 
-def _text_of(file: FilePath) -> str:
-    """The text of a CSV file, unpacked if it is compressed.  TraceError: there is none."""
+def _read_csv_text(file: FilePath) -> str:
+    """Return the text of a CSV file, decompressed if its name ends in .gz.  Raises `TraceError` if it cannot be read."""
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -383,31 +398,31 @@ def _text_of(file: FilePath) -> str:
     except ValueError as error:
         if isinstance(error, TraceError):
             raise
-        raise TraceError(f"{file} is not CSV text") from None
+        raise TraceError(f"{file} is not UTF-8 text") from None
 
 
-def moment(clock: Clock, cell: object, file: FilePath, line: int, after: Fraction | None = None) -> Fraction:
-    """A cell as seconds; `after`: that of the row before.  TraceError: it is not a time."""
+def parse_time(clock: Clock, cell: object, file: FilePath, line: int, after: Fraction | None = None) -> Fraction:
+    """Return a cell as seconds; `after` is the time of the row before.  Raises `TraceError` if it is not a time."""
     written = cell_text(cell).strip()
     if (found := clock.seconds(written, after)) is None:
-        expected = EXPECTED if clock.unread or not written else f"the others are {clock}"
+        expected = EXPECTED if clock.unread or not written else f"the other rows have {clock}"
         raise TraceError(f"{file}:{line}: '{written}' is not a time: {expected}")
     return found
 
 
-def _moment_ns(
+def _parse_time_ns(
     clock: Clock, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None
 ) -> int | Fraction:
-    """A cell as nanoseconds, exact.  TraceError: it is not a time."""
+    """Return a cell as exact nanoseconds.  Raises `TraceError` if it is not a time."""
     if (at_ns := clock.nanoseconds(cell_text(cell).strip())) is not None:
         return at_ns
-    return moment(clock, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
+    return parse_time(clock, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
 
 
-def _rate(text: str, file: FilePath, line: int) -> tuple[int, int]:
-    """Numerator and denominator; recorded rates carry the noise of a double."""
+def _parse_rate(text: str, file: FilePath, line: int) -> tuple[int, int]:
+    """Return numerator and denominator of a rate.  Large denominators are rounding errors of a double, and are limited."""
     if (number := billionths(text)) is not None and number % 10**3 == 0:
-        return _lowest(number, 10**9)
+        return _lowest_terms(number, 10**9)
     try:
         rate = parse_number(text).limit_denominator(10**6)
     except UnitError:
@@ -415,7 +430,7 @@ def _rate(text: str, file: FilePath, line: int) -> tuple[int, int]:
     return rate.numerator, rate.denominator
 
 
-def _lowest(numerator: int, denominator: int) -> tuple[int, int]:
-    """The fraction in its lowest terms."""
+def _lowest_terms(numerator: int, denominator: int) -> tuple[int, int]:
+    """Return the fraction in its lowest terms."""
     common = gcd(numerator, denominator)
     return numerator // common, denominator // common

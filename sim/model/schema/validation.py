@@ -1,4 +1,4 @@
-"""Validation across sections: what contradicts, and what is hardly meant."""
+"""Validation of documents: single sections by pydantic, then contradictions between sections."""
 
 from __future__ import annotations
 
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
     from sim.model.schema.job import State
 
 
-# Mistakes that no key makes alone: times the run does not reach, requests of a job that is gone, keys another choice
-# makes void.
-
-
 def check(document: Document, reading: Reading) -> None:
-    """Mistakes and warnings about a document without axes go to `reading`."""
+    """Add errors and warnings about combinations of keys to `reading`, for example times after the end of the run."""
     _check_times(document, reading)
     _check_rescale(document, reading)
     check_sizes(document, reading)
@@ -42,7 +38,7 @@ def check(document: Document, reading: Reading) -> None:
         advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():
-        if _never_changes(vertex.state, document.checkpoint.incremental):
+        if _lacks_changes(vertex.state, document.checkpoint.incremental):
             advice = (
                 "say update: (share of the records that rewrite an entry) or growth:, and update: 0 % if that is meant"
             )
@@ -50,7 +46,7 @@ def check(document: Document, reading: Reading) -> None:
                 ("job", name, "state", "backend"),
                 f"state never changes, so incremental checkpoints write nothing: {advice}",
             )
-        if vertex.state is not None and vertex.state.ttl and _is_still(vertex.state):
+        if vertex.state is not None and vertex.state.ttl and _is_never_updated(vertex.state):
             advice = "say growth: (new keys per record) or update: (share of the records that rewrite an entry), which keep keys coming"
             reading.warn(
                 ("job", name, "state", "ttl"), f"no record writes to this state, so all of it expires: {advice}"
@@ -58,20 +54,20 @@ def check(document: Document, reading: Reading) -> None:
 
 
 def _uses_cores(document: Document) -> bool:
-    """Whether some snapshot takes processor time."""
+    """Return whether some snapshot uses CPU time."""
     serialized = any(vertex.state is not None and vertex.state.serialize for vertex in document.job.values())
     return serialized or bool(document.actions or document.rescale or document.instances)
 
 
-def _never_changes(state: State | None, incremental: str | None) -> bool:
-    """Whether the file does not say how much state changes, where that decides the size of checkpoints."""
+def _lacks_changes(state: State | None, incremental: str | None) -> bool:
+    """Return whether incremental checkpoints would be empty, because the file does not say how state changes."""
     if state is None or state.backend is None or not BACKENDS[state.backend].keeps_files:
         return False
-    return incremental == "true" and _is_still(state)
+    return incremental == "true" and _is_never_updated(state)
 
 
-def _is_still(state: State) -> bool:
-    """Whether no record changes the state."""
+def _is_never_updated(state: State) -> bool:
+
     return state.update is None and state.growth is None
 
 
@@ -107,13 +103,13 @@ def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:
     return [] if given is None else [(("rescale",), given)]
 
 
-# ---- Plain document -> `Document` or another section, every mistake in the words of this project at the place of its key.
+# ---- Plain document -> `Document` or another section.  Errors of pydantic are reported at their keys, in our own words.
 
 T = TypeVar("T", bound=Section)
 
 
 def validate(plain: Any, reading: Reading) -> Document | None:
-    """The document, or None and problems in `reading`."""
+    """Return the validated document, or None with errors in `reading`."""
     if not isinstance(plain, Mapping):
         reading.wrong(
             (),
@@ -126,22 +122,24 @@ def validate(plain: Any, reading: Reading) -> Document | None:
 
 
 def validate_as(kind: type[T], plain: Mapping, reading: Reading) -> T | None:
-    """The section, or None and problems in `reading`."""
+    """Return the validated section, or None with errors in `reading`."""
     try:
         return kind.model_validate(plain, context=reading)
     except ValidationError as error:
         mistakes = error.errors(include_url=False)
         lacks_a_key = any(details["type"] == "missing" for details in mistakes)
-        schema = kind.model_json_schema(by_alias=True) if lacks_a_key else {}  # it takes a fifth of a second
+        schema = kind.model_json_schema(by_alias=True) if lacks_a_key else {}  # takes 0.2 s
         for details in mistakes:
-            if details["type"] != "none_required":  # the other half of "or not given"
-                path = _place(plain, details["loc"], missing=details["type"] == "missing")
-                reading.wrong(path, _message(details) if details["type"] != "missing" else _missing(schema, path))
+            if details["type"] != "none_required":  # pydantic also reports the branch None of an optional key
+                path = _document_path(plain, details["loc"], missing=details["type"] == "missing")
+                reading.wrong(
+                    path, _error_message(details) if details["type"] != "missing" else _missing_message(schema, path)
+                )
         return None
 
 
-def _place(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> DocumentPath:
-    """The steps of a pydantic location that exist in the document; its tags of unions and validators do not."""
+def _document_path(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> DocumentPath:
+    """Return the steps of a pydantic location that are keys or indices of the document, not tags of unions or validators."""
     path: DocumentPath = ()
     for i, step in enumerate(loc):
         if (
@@ -156,42 +154,42 @@ def _place(plain: Any, loc: tuple[str | int, ...], *, missing: bool) -> Document
     return path
 
 
-def _missing(schema: dict[str, Any], path: DocumentPath) -> str:
+def _missing_message(schema: dict[str, Any], path: DocumentPath) -> str:
     example = example_of(schema, path)
     return f"required key is missing{f', e.g. {example}' if example else ''}"
 
 
-def _message(details: ErrorDetails) -> str:
+def _error_message(details: ErrorDetails) -> str:
     given = details["input"]
     match details["type"]:
         case "value_error":
             return str(details["ctx"]["error"])
         case "model_type" | "dict_type" | "model_attributes_type":
-            return f"expected a mapping, not {_kind(given)}"
+            return f"expected a mapping, not {_kind_text(given)}"
         case "list_type":
-            return f"expected a list, not {_kind(given)}"
+            return f"expected a list, not {_kind_text(given)}"
         case "string_type":
-            return f"expected text, not {_kind(given)}"
+            return f"expected text, not {_kind_text(given)}"
         case "literal_error":
             known = str(details["ctx"]["expected"]).replace("'", "")
-            return f"expected {known}, not {_kind(given)}"
+            return f"expected {known}, not {_kind_text(given)}"
         case "too_short" | "string_too_short":
             return "is empty: write at least one value"
         case _:
             return details["msg"]
 
 
-def _kind(value: object) -> str:
+def _kind_text(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else f"'{str(value)[:40]}'"
 
 
-# ---- A file of prices: ``prices.yaml`` with a currency, its source, and prices per thousand requests and per GB.
+# ---- Price lists: a YAML file with a source, a currency, and prices per thousand requests and per GB.
 
 
 class PriceList(Section):
-    """What an object store charges.  A price that is not written is that of S3 Standard."""
+    """The prices of an object store.  Missing prices are those of S3 Standard."""
 
     HINTS: ClassVar[Texts] = {"delete-per-1000": "deleting is free"}
 
@@ -205,12 +203,12 @@ class PriceList(Section):
 
 
 def load_prices(file: Path) -> Prices:
-    """ScenarioError: all that is wrong with the file."""
+    """Read a price list.  Raises `ScenarioError` with all errors of the file."""
     reading = Reading(str(file))
     plain = compose(read_text(file), reading)
     reading.stop_if_wrong()
     if not isinstance(plain, dict):
-        reading.wrong((), "is not a price list: it begins with source:, where the prices are from")
+        reading.wrong((), "is not a price list: expected source: (where the prices come from) and prices")
         reading.stop_if_wrong()
     found = validate_as(PriceList, plain, reading)
     reading.stop_if_wrong()

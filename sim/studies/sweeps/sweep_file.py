@@ -198,7 +198,7 @@ def _description(given: Windows, found: list[tuple[TraceWindow, _Piece]], series
     long = format_duration(lengths[0]) + ("" if len(lengths) == 1 else f" to {format_duration(lengths[-1])}")
     count = f"{len(found):,} window{'s' if len(found) > 1 else ''} of {long}"
     if series is not None:
-        sparse = series.apart_ns > lengths[-1]
+        sparse = series.sampling_interval_ns > lengths[-1]
         return f"{given.trace}: {series}{_other_unit(given, series) if sparse else ''}; {count}"
     traces = len({piece.trace for _, piece in found if piece.trace is not None})
     return f"{given.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")

@@ -27,7 +27,7 @@ from sim.model.series.tables import cell_text
 from sim.studies.sweeps.spark_session import staging
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile, filesystem_of
-from sim.studies.traces.parsing import GZIP, TO_OVERRIDE, TraceFileError, TraceLine, unpacked
+from sim.studies.traces.parsing import GZIP, SCALE_HINT, TraceFileError, TraceLine, unpacked
 from sim.studies.traces.reading import (
     RowOrigin,
     labelled_windows,
@@ -204,7 +204,7 @@ def _monitored(copy: Path, *, as_written: bool) -> MonitoringTable | None:
     except UnicodeDecodeError:
         return None
     except NotRecordsError as error:
-        raise TraceFileError(error.metric.refusal(error.name, f"; {TO_OVERRIDE}")) from None
+        raise TraceFileError(error.metric.refusal(error.name, f"; {SCALE_HINT}")) from None
     except MonitoringError as error:
         raise TraceFileError(str(error)) from None
 

@@ -276,7 +276,7 @@ def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
 # reports invalid cells.
 
 LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
-TO_OVERRIDE = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
+SCALE_HINT = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
 NOT_OBSERVED = "nothing was observed"
 
 
@@ -299,7 +299,7 @@ def rates(
     `per_s`: values count so long; None: they are per second.  TraceFileError: by the name of their column they are something else.
     """
     if per_s is None and (metric := metric_of(rate)).kind is Kind.OTHER:
-        raise TraceFileError(metric.refusal(rate, f"; {TO_OVERRIDE}"))
+        raise TraceFileError(metric.refusal(rate, f"; {SCALE_HINT}"))
     reader.take(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
     columns = list(texts.columns)
     t_s, rules = time_of(texts, time, reader, unit_s)

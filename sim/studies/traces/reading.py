@@ -31,7 +31,7 @@ from sim.model.series.tables import SAMPLE, TIMES, Kind, cell_number, first_of, 
 from sim.model.text import printable
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.parsing import (
-    TO_OVERRIDE,
+    SCALE_HINT,
     ColumnReader,
     Format,
     TraceFileError,
@@ -149,7 +149,7 @@ def _column_rows(
     metric = taken_as(column, map(cell_number, cells))
     if metric.kind not in (Kind.COUNTER, Kind.PERIOD):
         if metric.kind is Kind.OTHER:
-            raise TraceFileError(metric.refusal(column, f"; {TO_OVERRIDE}"))
+            raise TraceFileError(metric.refusal(column, f"; {SCALE_HINT}"))
         yield from _known_rows(source, choices, header, names, delimiter, chain(begin, remaining), first)
         return
     time = choices.time or first_of(TIMES, header) or header[0]

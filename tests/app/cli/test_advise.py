@@ -107,7 +107,7 @@ def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
 
     assert "Stay" not in done.stdout
     assert "7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s" in done.stdout
-    assert "warning: window: the simulation is off from the history of 14 checkpoints" in done.stderr
+    assert "warning: window: the simulation deviates from the history of 14 checkpoints" in done.stderr
     calm = CliRunner().invoke(app, [*words, "--p99", "1 min"])
 
     assert "Stay" in calm.stdout

@@ -18,7 +18,7 @@ backtest:
     cause: unknown
 """
 SENTENCES = [
-    "the simulation is off from the history of 20 checkpoints that was imported: end-to-end p90 -59 %",
+    "the simulation deviates from the history of 20 checkpoints that was imported: end-to-end p90 -59 %",
     "tails are drawn from the residuals of 2 checkpoints of the job's own history",
 ]
 OFF = {
@@ -75,4 +75,4 @@ def test_a_folder_of_results_needs_no_history_elsewhere(ckptsim, imported, tmp_p
     done = ckptsim("report", tmp_path / "out", "-o", tmp_path / "page.html")
 
     assert done.exit_code == 0, done.stderr
-    assert "the simulation is off from the history of 20 checkpoints" in (tmp_path / "page.html").read_text()
+    assert "the simulation deviates from the history of 20 checkpoints" in (tmp_path / "page.html").read_text()

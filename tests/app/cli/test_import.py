@@ -58,7 +58,7 @@ def test_commands_say_what_the_backtest_of_their_file_found(ckptsim, tmp_path):
 
     for done in (ckptsim("run", "job.yaml", "--set", "run.duration='10 s'"), ckptsim("sweep", "sweep.yaml")):
         assert (
-            "the simulation is off from the history of 17 checkpoints that was imported: end-to-end p50 +"
+            "the simulation deviates from the history of 17 checkpoints that was imported: end-to-end p50 +"
             in done.stderr
         )
 
@@ -71,7 +71,7 @@ def test_a_scenario_without_its_history_is_refused(ckptsim, tmp_path):
 
     assert (done.exit_code, len(done.stderr.splitlines())) == (3, 1)
     assert (
-        "job.history.json: no such file; 'ckptsim import' writes it beside the scenario: keep both together"
+        "job.history.json: no such file; 'ckptsim import' writes it next to the scenario: keep both files together"
         in done.stderr
     )
 

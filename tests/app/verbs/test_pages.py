@@ -105,7 +105,7 @@ def test_every_page_says_what_it_rests_on(kept, verb):
     text = read(page)
 
     for part in (
-        "the simulation is off from the history of 20 checkpoints",
+        "the simulation deviates from the history of 20 checkpoints",
         "tails are drawn from the residuals of 2 checkpoints",
     ):
         assert part in text

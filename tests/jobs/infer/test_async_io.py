@@ -40,7 +40,7 @@ def test_a_queue_with_room_tells_how_long_answers_take():
     assert 40_000_000 < parse_duration(lookup["async-io"]["latency"]) < 80_000_000
     assert lookup["async-io"]["capacity"] == 100
     assert parse_duration(lookup["service"]) < 50_000
-    assert "lookup: How many requests may be under way in a subtask (capacity)?" in found.unknown
+    assert "lookup: How many requests may be pending in a subtask (capacity)?" in found.unknown
 
 
 def test_other_barriers_are_predicted_from_a_full_queue():
@@ -64,4 +64,4 @@ def test_an_operator_that_says_async_is_asked_for_its_latency():
     found = infer_scenario(RestSnapshot(snapshot.source, snapshot.job, answers, snapshot.samples))
 
     assert found.document["job"]["async-wait-operator"]["async-io"] == {"latency": "50 ms", "capacity": 100}
-    assert "async-wait-operator: How long does a request take, from asking to the answer?" in found.unknown
+    assert "async-wait-operator: How long does a request take until its response?" in found.unknown

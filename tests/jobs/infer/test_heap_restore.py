@@ -34,7 +34,7 @@ def test_a_restore_in_the_history_tells_the_rate(name):
     inference = inferred(name)
 
     assert heap_read_rate(inference) == pytest.approx(size / (sum(took_s) / 2), rel=0.15)
-    assert "restored from checkpoint" in inference.comments["checkpoint.restore-rate"]
+    assert "restored from checkpoint" in " ".join(inference.comments["checkpoint.restore-rate"].split())
     assert not any("into the heap" in question for question in inference.unknown)
 
 

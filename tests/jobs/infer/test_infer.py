@@ -55,7 +55,7 @@ def test_the_offered_rate_of_a_pressed_source_is_asked_for(pressed):
         "src: How many records per second arrive here?"
     ]
     comment = " ".join(pressed.comments["job.src.source.rate"].split())
-    assert comment.startswith("UNKNOWN: How many records per second arrive here? Assumed: a backlog without end.")
+    assert comment.startswith("UNKNOWN: How many records per second arrive here? Assumed: an unlimited backlog.")
     assert "What is known: at least the 6" in comment
     assert "no upper bound, because it never waited for records" in comment
 
@@ -110,9 +110,9 @@ def test_without_anything_measured_everything_is_asked(changed):
         ("GLOBAL", "global", None),
         ("RESCALE", "rescale", None),
         ("SHUFFLE", "rebalance", "sent at random"),
-        ("CUSTOM", "hash", "a partitioner of its own"),
+        ("CUSTOM", "hash", "a custom partitioner"),
         ("TELEPATHY", "rebalance", "'TELEPATHY'"),
-        (None, "rebalance", "sent in an unknown way"),
+        (None, "rebalance", "sent by an unknown ship strategy"),
     ],
 )
 def test_every_way_of_shipping(changed, ship, expected, lost):

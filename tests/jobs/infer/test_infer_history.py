@@ -125,11 +125,11 @@ def test_state_that_levels_off_with_some_noise_asks_why(history):
 
     assert parse_size(state["size"]) == parse_size(state["limit"]) == pytest.approx(10_000_000, rel=0.01)
     assert pytest.approx(parse_duration(state["ttl"]), rel=0.02) == 50_000_000_000
-    assert f"{name}: Have all of its keys come, or do they expire (StateTtlConfig)?" in inference.unknown
+    assert f"{name}: Has it reached its full number of keys, or do keys expire (StateTtlConfig)?" in inference.unknown
     [open_value] = [
         row for row in unknowns(write(inference.document, "", inference.comments)) if row.path[-1] == "limit"
     ]
-    assert open_value.question.endswith("Have all of its keys come, or do they expire (StateTtlConfig)?")
+    assert open_value.question.endswith("Has it reached its full number of keys, or do keys expire (StateTtlConfig)?")
 
 
 @pytest.mark.parametrize(("given", "ttl"), [("2 h", "2 h"), ("0 ms", None), ("7200000", "2 h")])

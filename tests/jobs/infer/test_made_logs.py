@@ -23,9 +23,7 @@ def test_the_interval_is_measured_asked_for_or_assumed():
         )
     )
 
-    assert (
-        comment_of(measured, "checkpoint.interval") == "median of 5 gaps between triggers that no late checkpoint ended"
-    )
+    assert comment_of(measured, "checkpoint.interval") == "median of 5 gaps between triggers without a late checkpoint"
     assert (paused.document["checkpoint"]["interval"], paused.document["checkpoint"]["min-pause"]) == ("8 s", "3 s")
     assert "the shortest of 4 gaps between triggers: a pause follows each checkpoint" in comment_of(
         paused, "checkpoint.interval"

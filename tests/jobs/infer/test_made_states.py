@@ -53,7 +53,7 @@ def test_a_backend_that_is_unknown_is_taken_as_rocksdb_and_named():
     draft = inferred([[3 * MB] * 2, [2 * MB] * 2], {"state_backend": "my.own.Backend"})
 
     assert state(draft)["backend"] == "rocksdb"
-    assert draft.not_modelled == ["the state backend of 'count': taken as rocksdb"]
+    assert draft.not_modelled == ["the state backend of 'count': simulated as rocksdb"]
     assert comment_of(draft, "job.count.state.backend") == "my.own.Backend in the configuration"
 
 
@@ -63,7 +63,7 @@ def test_without_records_the_share_that_is_rewritten_is_asked_for(lacks):
     draft = inferred([[10 * MB, 12 * MB], [10 * MB, 11 * MB]], {"state_backend": "rocksdb"}, **unmeasured)
 
     assert state(draft)["update"] == "10 %"
-    assert "count: Which share of the records rewrites an entry?" in draft.unknown
+    assert "count: Which share of the records updates an entry?" in draft.unknown
 
 
 @pytest.mark.parametrize(

@@ -147,12 +147,15 @@ def test_requests_in_the_state_by_their_rate_are_how_long_they_take():
 
     assert calm.document["job"]["ask"]["async-io"] == {"latency": "400 ms", "capacity": 100}
     assert "snapshot" not in calm.document["job"]["ask"]
-    assert calm.unknown == ["ask: How many requests may be under way in a subtask (capacity)?"]
+    assert calm.unknown == ["ask: How many requests may be pending in a subtask (capacity)?"]
     assert (
         full.document["job"]["ask"]["async-io"],
         full.document["job"]["ask"]["service"],
     ) == ({"latency": "400 ms", "capacity": 20}, "1 us")
-    assert comment_of(full, "job.ask.async-io.capacity") == "19 to 22 in each checkpoint, and it waits for room"
+    assert (
+        comment_of(full, "job.ask.async-io.capacity")
+        == "19 to 22 requests in each checkpoint, while its thread is always busy"
+    )
     assert requesting([150, 20, 20]).document["job"]["ask"]["async-io"]["capacity"] == 150
 
 
@@ -168,4 +171,4 @@ def test_without_a_request_in_any_snapshot_the_latency_is_asked_for():
     draft = requesting([0, 0, 0])
 
     assert draft.document["job"]["ask"]["async-io"]["latency"] == "50 ms"
-    assert "ask: How long does a request take, from asking to the answer?" in draft.unknown
+    assert "ask: How long does a request take until its response?" in draft.unknown

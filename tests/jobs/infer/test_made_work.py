@@ -52,7 +52,7 @@ def chain(src=None, of_map=None, sink=None, **answers):
 
 @pytest.mark.parametrize(
     ("written", "why"),
-    [(0.0, "no records were counted, the job may be reading nothing now"), (math.nan, "nothing counts its records")],
+    [(0.0, "no records were emitted while it was measured"), (math.nan, "its records are not counted")],
 )
 def test_why_a_rate_is_assumed_is_told(written, why):
     assert comment_of(chain(own(written=written)), "job.src.source.rate").endswith(f"Assumed: 1000/s, because {why}.")

@@ -67,4 +67,6 @@ def test_a_subtask_that_is_faster_although_it_waits_has_a_factor(inferred):
     sink, comments = inferred(records=(0.75, 1), idle=(0.5, 0))
 
     assert pytest.approx(factors(sink), rel=0.02) == {"0": 0.667}
-    assert "busy 50% of its time, so at most" in comments["job.sink.service-factor.0"].replace("\n", " ")
+    assert "an upper bound, because it is busy only 50% of its time" in comments["job.sink.service-factor.0"].replace(
+        "\n", " "
+    )

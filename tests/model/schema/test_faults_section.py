@@ -113,7 +113,7 @@ def test_a_trace_of_times_between_faults_and_of_durations(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t\n1\nsoon\n", "kills.csv:3: 'soon' is not a time: the others are seconds"),
+        ("t\n1\nsoon\n", "kills.csv:3: 'soon' is not a time: the other rows have seconds"),
         ("when\n1\n", "has no column 't'; it has when"),
         ("t\n", "has no faults in column 't'"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.model.schema.history_file import joined, name_beside, split_history, write_scenario_and_history
+from sim.model.schema.history_file import history_file_name, inline_history, split_history, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
 from sim.studies.plan import cells
@@ -138,7 +138,7 @@ def test_a_device_gets_all_of_it():
     ("file", "name"), [("job.yaml", "job.history.json"), ("a.b.yml", "a.b.history.json"), ("job", "job.history.json")]
 )
 def test_its_name_is_that_of_the_scenario(tmp_path, file, name):
-    assert name == name_beside(tmp_path / file)
+    assert name == history_file_name(tmp_path / file)
 
 
 @pytest.mark.parametrize("name", ["a b.yaml", "a#: 'b'.yaml", "ä.yaml"])
@@ -178,11 +178,11 @@ def test_overrides_may_name_another(job, tmp_path):
 @pytest.mark.parametrize(
     ("content", "place", "message"),
     [
-        (None, "job.yaml:", "job.history.json: no such file; 'ckptsim import' writes it beside the scenario"),
+        (None, "job.yaml:", "job.history.json: no such file; 'ckptsim import' writes it next to the scenario"),
         ('{"version": "1",\n "backtest": {"runs": 3', "job.history.json:2:", "is not JSON: Expecting ',' delimiter"),
         ("", "job.history.json:1:1", "is not JSON"),
-        ("[1, 2]", "job.history.json", "is not a history of a job: a history has version, checkpoints"),
-        ('{"jobs": [{"id": "a", "status": "RUNNING"}]}', "job.history.json", "is not a history of a job"),
+        ("[1, 2]", "job.history.json", "is not a history file: a history file has the keys version, checkpoints"),
+        ('{"jobs": [{"id": "a", "status": "RUNNING"}]}', "job.history.json", "is not a history file"),
         ('{"version": "2"}', "job.history.json:1:2", "expected 1"),
         ('{"version": "1", "backtst": {}}', "job.history.json:1:", "did you mean 'backtest'?"),
         (
@@ -240,7 +240,7 @@ def test_sections_stand_in_one_place(job):
     job.write_text(job.read_text() + HISTORY)
 
     with pytest.raises(
-        ScenarioError, match=r"residuals: stands beside history: job\.history\.json: remove one of both"
+        ScenarioError, match=r"residuals: conflicts with history: job\.history\.json; remove one of the two"
     ):
         load(job)
 
@@ -257,7 +257,7 @@ def test_an_older_file_is_taken_apart_at_any_place():
 def test_both_are_put_together_again(tmp_path, checkpoints):
     """For a folder that is read elsewhere; what others wrote around the line stays."""
     write_scenario_and_history(INLINE, tmp_path / "job.yaml", checkpoints)
-    text = joined((tmp_path / "job.yaml").read_text(), tmp_path)
+    text = inline_history((tmp_path / "job.yaml").read_text(), tmp_path)
 
     assert loads(INLINE, "job") == loads(text, "job")
     assert [line for line in (TINY + RUN).splitlines() if line not in text.splitlines()] == []
@@ -269,4 +269,4 @@ def test_both_are_put_together_again(tmp_path, checkpoints):
 
 @pytest.mark.parametrize("text", [TINY + RUN, TINY + "history: none.json\n" + RUN, "history: [", ""])
 def test_what_names_no_history_that_can_be_read_stays(tmp_path, text):
-    assert text == joined(text, tmp_path)
+    assert text == inline_history(text, tmp_path)

@@ -167,7 +167,7 @@ def test_a_run_begins_within_a_measured_series(tmp_path):
     folder = series(tmp_path, "0,x,200", "10,x,200", "40,x,400")
 
     assert storage(SLOW.replace("vm}", "vm, from: 12 s}"), folder).dfs.slow.trace.begin_ns == 12 * SECOND
-    assert "speed.csv has rows of 40 s: none from 40 s on" in refusal(SLOW.replace("vm}", "vm, from: 40 s}"), folder)
+    assert "speed.csv ends after 40 s: from: 40 s is later" in refusal(SLOW.replace("vm}", "vm, from: 40 s}"), folder)
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_a_window_behind_the_end_is_refused(tmp_path):
     with pytest.raises(ScenarioError) as refused:
         loads(BASE % "{trace: t.csv, column: v, from: 10 s}", "s", folder=tmp_path)
 
-    assert "t.csv has rows of 9 s: none from 10 s on" in str(refused.value)
+    assert "t.csv ends after 9 s: from: 10 s is later" in str(refused.value)
 
 
 PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at in range(9000))).encode())
@@ -161,8 +161,8 @@ PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at
         (gzip.compress(b"v,x\n1,5\n2,6\n"), "the column 'v' cannot be both the time and the rate"),
         (gzip.compress(b"t,v,v\n1,5,6\n"), "has the column 'v' twice"),
         (gzip.compress(b"t,v\n1,5\n2\n"), ":3: has fewer fields than there are columns"),
-        (gzip.compress("t,v\n1,2\n".encode("utf-16")), "is not CSV text"),
-        (gzip.compress(bytes(range(256))), "is not CSV text"),
+        (gzip.compress("t,v\n1,2\n".encode("utf-16")), "is not UTF-8 text"),
+        (gzip.compress(bytes(range(256))), "is not UTF-8 text"),
         (gzip.compress(b"t,v\n1,2" + bytes(300_000) + b"\n"), ":2: field larger than field limit"),
     ],
     ids=range(11),

@@ -264,7 +264,7 @@ def test_the_hour_after_a_change_of_clocks(tmp_path):
 
     found = read_trace(Trace(trace="local.csv", column="rate", zone="Europe/Berlin"), tmp_path, until_ns=10**13)
     assert [(i * 1800 * 10**9, Fraction(i)) for i in range(6)] == found
-    with pytest.raises(TraceError, match="time does not increase: if clocks were set back here, write zone"):
+    with pytest.raises(TraceError, match="time does not increase: if daylight saving time ends here, set zone"):
         read_trace(Trace(trace="local.csv", column="rate"), tmp_path, until_ns=10**13)
     with pytest.raises(TraceError, match="'Berlin' is not a time zone"):
         read_trace(Trace(trace="local.csv", column="rate", zone="Berlin"), tmp_path, until_ns=10**13)

@@ -12,7 +12,7 @@ from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, lines_of
 from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.reading import infer, read_any, read_source
-from sim.model.backtest import SeenFailures
+from sim.model.backtest import ObservedFailures
 from sim.model.quantities import of_history
 from sim.model.schema.history_file import section_of, verdict
 from sim.model.schema.study import loads
@@ -158,7 +158,7 @@ def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
 def test_failures_are_missed_if_half_of_a_history_failed_and_the_simulation_completes(
     completed, failed, predicted_failed, are_missed
 ):
-    found = SeenFailures(
+    found = ObservedFailures(
         completed, failed, predicted_completed=10 - predicted_failed, predicted_failed=predicted_failed
     )
 
