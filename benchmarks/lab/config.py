@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from sim.jobs.source.recorded_job import check_graph, is_read
+from sim.jobs.source.recorded_job import check_graph, has_readers
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -118,7 +118,7 @@ class Configuration(BaseModel):
 
     def is_read(self, name: str) -> bool:
         """Whether any node reads this one; the others are sinks."""
-        return is_read(self.nodes, name)
+        return has_readers(self.nodes, name)
 
     def emitted_bytes(self) -> dict[str, frozenset[int]]:
         """Sizes of the records that each node may emit: operators pass on what they read."""

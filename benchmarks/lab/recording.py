@@ -12,7 +12,15 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from benchmarks.lab.config import Configuration, Node
-from sim.jobs.source.recorded_job import LARGEST_BYTES, ConfiguredJob, Import, Number, RecordingError, parse, summary
+from sim.jobs.source.recorded_job import (
+    MAX_RECORDING_BYTES,
+    ConfiguredJob,
+    ImportedDocument,
+    Number,
+    RecordingError,
+    parse,
+    summary,
+)
 from sim.model.text import one_line
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ class Recording(ConfiguredJob):
     def vertices(self) -> Sequence[Node]:
         return self.config.nodes
 
-    def to_document(self, *, compare: bool = False) -> Import:
+    def to_document(self, *, compare: bool = False) -> ImportedDocument:
         from benchmarks.lab.scenario import to_document
 
         return to_document(self, compare=compare)
@@ -93,7 +101,7 @@ class Recording(ConfiguredJob):
         return pd.DataFrame(list(events.rows), columns=list(events.cols))
 
 
-def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
+def read(path: str | Path, *, largest_bytes: int = MAX_RECORDING_BYTES) -> Recording:
     """The recording in a `.json` or `.json.gz` file; the content tells which."""
     path = Path(path)
     return recording_of(parse(path, largest_bytes=largest_bytes), path)

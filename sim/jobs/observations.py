@@ -16,7 +16,7 @@ from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_job
 from sim.jobs.source.job_log import JobLog
-from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob, RecordedVertex, check_graph, is_read
+from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob, RecordedVertex, check_graph, has_readers
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.quantities import QUANTITIES, quantities
@@ -83,7 +83,7 @@ def of_series(
             if (spent := _growth(recording, recording.metric(node.id, counter))) is not None:
                 yield quantity, node.id, 1000 * spent / node.parallelism
         for quantity, metric in _QUEUES.items():
-            if source if quantity.startswith("input") else not is_read(recording.vertices, node.id):
+            if source if quantity.startswith("input") else not has_readers(recording.vertices, node.id):
                 continue
             samples = _settled(recording.metric(node.id, metric))
             yield from ((quantity, node.id, float(value)) for value in samples.mean(axis=1))

@@ -16,10 +16,10 @@ from sim.jobs.observations import Measured, compared, to_log_recording, to_recor
 from sim.jobs.source.job_log import JobLog, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
-    Import,
+    ImportedDocument,
     RecordedJob,
     RecordingError,
-    opened,
+    open_uncompressed,
     parse,
     refuse_special,
 )
@@ -80,7 +80,7 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
     if is_archive(document):
         return read_archive(document, path, job)
     if not isinstance(document, dict) or "format" not in document:
-        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job")
+        raise RecordingError(f"{path}: is JSON, but not a recording of a Flink job")
     if (reader := FORMATS.get(str(document["format"]))) is None:
         raise RecordingError(
             f"{path}: has the format {one_line(repr(document['format']), 60)}, which ckptsim does not read: expected saved REST answers, "
@@ -99,7 +99,7 @@ def other_kind(path: Path) -> str:
         return (
             "is a folder of results of `ckptsim run`: `ckptsim explain` and `ckptsim report` read it" if is_kept else ""
         )
-    with opened(path) as file:
+    with open_uncompressed(path) as file:
         text = file.read(_LARGEST_TEXT).decode("utf-8", "replace")
     try:
         is_monitoring = table_of_document(text) is not None
@@ -178,7 +178,7 @@ def _logs_in(path: Path) -> list[Path]:
 def _begins_like_text(path: Path) -> bool:
     """Whether the first visible character is plain text and begins no JSON document."""
     try:
-        with opened(path) as file:
+        with open_uncompressed(path) as file:
             start = file.read(200).lstrip()
     except RecordingError:
         return False  # a later reader reports the error
@@ -197,7 +197,7 @@ def infer(source: RestSnapshot | JobLog) -> Inference:
     return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
 
 
-def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
+def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedDocument:
     """The scenario of a recorded job: its configuration or, if that is unknown, the inferred one."""
     match recording:
         case ConfiguredJob():
@@ -208,10 +208,10 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
             raise TypeError(f"no scenario is made of a {type(recording).__name__}")
 
 
-def _as_inferred(job: Measured, *, compare: bool) -> Import:
+def _as_inferred(job: Measured, *, compare: bool) -> ImportedDocument:
     inference = compared(job.inference) if compare else job.inference
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
-    return Import(
+    return ImportedDocument(
         inference.document | {"run": run},
         inference.question,
         inference.comments[""].splitlines(),

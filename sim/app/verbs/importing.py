@@ -18,7 +18,7 @@ from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.options import with_flink_file
 from sim.jobs.observations import compared
 from sim.jobs.reading import infer, read_source, to_document
-from sim.jobs.source.recorded_job import ConfiguredJob, Import, RecordingError
+from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
 from sim.model.schema.flink_file import FILE, FlinkFile, flink_change, read_flink_file
 from sim.model.schema.flink_text import option_values
@@ -191,8 +191,8 @@ def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener, *, ke
 
 # ---- `import`: turning the job into a scenario.
 
-Draft: TypeAlias = Import | Inference
-"""The document of a scenario: from the configuration of a recording (Import), or from measurements (Inference)."""
+Draft: TypeAlias = ImportedDocument | Inference
+"""The document of a scenario: from the configuration of a recording (ImportedDocument), or from measurements (Inference)."""
 
 
 @dataclass(frozen=True, slots=True)

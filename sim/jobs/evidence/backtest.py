@@ -40,7 +40,7 @@ from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
     from sim.jobs.reading import RecordingSource
-    from sim.jobs.source.recorded_job import Import, RecordedCheckpoint, RecordedJob
+    from sim.jobs.source.recorded_job import ImportedDocument, RecordedCheckpoint, RecordedJob
     from sim.model.scenario import Scenario
     from sim.model.schema.history_file import Checkpoints
     from sim.plane import Engine
@@ -565,8 +565,8 @@ LISTED = 1000
 
 
 def with_backtest(
-    source: RecordingSource, imported: Import | Inference, *, watch: Watch = lambda _: None
-) -> tuple[Import | Inference, list[str]]:
+    source: RecordingSource, imported: ImportedDocument | Inference, *, watch: Watch = lambda _: None
+) -> tuple[ImportedDocument | Inference, list[str]]:
     """The import with the section `backtest` and its table at the head, and lines for people; unchanged where nothing can be compared."""
     try:
         warm()
@@ -601,7 +601,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
 
 
-def _chains(imported: Import | Inference) -> dict[str, str]:
+def _chains(imported: ImportedDocument | Inference) -> dict[str, str]:
     """What comments say of each vertex: its operators."""
     comments = imported.comments
     names = imported.document["job"]
@@ -612,7 +612,9 @@ def _chains(imported: Import | Inference) -> dict[str, str]:
     )
 
 
-def _with_section(imported: Import | Inference, section: dict[str, object], lines: list[str]) -> Import | Inference:
+def _with_section(
+    imported: ImportedDocument | Inference, section: dict[str, object], lines: list[str]
+) -> ImportedDocument | Inference:
     document = imported.document | {"backtest": section}
     if isinstance(imported, Inference):
         head = "\n".join([*imported.comments.get("", "").splitlines(), "", *lines])

@@ -17,25 +17,24 @@ from sim.model.job import SOURCES
 from sim.model.scenario import Scenario
 from sim.model.sinks import SINKS
 
-# ---- The predicates of conditions: named properties of a scenario, each with a sentence where it holds, and the place of the model that
-# tells.
+# ---- Predicates: named properties of a scenario, each with a message and the path of the field it tests.
 #
-# A predicate is true, false, or None: the event that it asks for (a failure, a rescale, a drain) is not in the
-# scenario, and may happen. A key of Flink or its operator that is not modelled is true or false where it is written,
-# and None where it is not.
+# The value of a predicate is True, False or None (undecided): its event (a failure, a rescale, a drain) is not in the
+# scenario but may happen.  A key of Flink or its operator that is not modelled is undecided unless the scenario sets it.
 
-Truth = bool | None
+ThreeValued = bool | None
 
 
 class Predicate(NamedTuple):
     """A test of one field of the scenario: equal to the entry's value, or to `wanted`, or truthy if neither is given."""
 
     sentence: str  # the message if it is true; {} is the entry's value
-    path: str  # names of fields; of a tuple, every element counts.  Empty: no scenario tells
+    path: str  # names of fields, with any() over the elements of tuples.  Empty: a scenario cannot decide it
     wanted: Any = None
     is_event: bool = False
 
-    def holds(self, scenario: Scenario, given: str) -> Truth:
+    def holds(self, scenario: Scenario, given: str) -> ThreeValued:
+        """Evaluate the predicate; `given` is the value in the entry, or empty."""
         if self.path == "written_keys":
             value = dict(scenario.written_keys).get(given)
             return None if value is None else value.lower() not in ("false", "off", "none", "0", "")
@@ -108,18 +107,21 @@ PREDICATES = {
 }
 
 
-RANK = (False, None, True).index
-"""Orders truths: the least is their conjunction, the greatest their disjunction (Kleene)."""
+TRUTH_RANK = (False, None, True).index
+"""Sort key: the minimum of truth values is their conjunction, the maximum their disjunction (Kleene)."""
 
 
-def negated(truth: Truth) -> Truth:
+def negated(truth: ThreeValued) -> ThreeValued:
     return None if truth is None else not truth
 
 
-# ---- The catalogue of known defects: its entries, and those that apply to a job.
+# ---- The catalogue of known defects, `known_issues.toml`, and the entries that apply to a job.
 #
-# `known_issues.toml` holds the entries.  `when` is a condition: the name of a predicate, `{name = value}` for one that takes a value,
-# `{asks = "..."}` for what no scenario says, and `{all = [...]}`, `{any = [...]}`, `{not = ...}` around others.
+# The key `when` is a condition:
+#   "changelog"                                 a predicate
+#   {backend = "rocksdb"}                       a predicate with a value
+#   {asks = "..."}                              a condition that a scenario cannot decide
+#   {all = [...]}, {any = [...]}, {not = ...}   combinations of conditions
 
 FILE = Path(__file__).parent / "known_issues.toml"
 
@@ -150,11 +152,11 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
     component: str
     title: str
     since: tuple[str, ...]
-    """First version of each branch that has it; empty: not known."""
+    """First affected version of each branch; empty if unknown."""
     fixed: tuple[str, ...] | None = None
-    """First version of each branch without it; (): not fixed in any release; None: unknown."""
+    """First version of each branch without the defect; (): not fixed in any release; None: unknown."""
     confirmed: tuple[str, ...] = ()
-    """Versions in which the source saw it."""
+    """Versions in which the source observed it."""
     when: Any
     condition: str
     """The condition in words, including the parts that no predicate tests."""
@@ -164,9 +166,9 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
     source: str = Field(pattern="^https://")
     evidence: str = ""
     simulated: str = ""
-    """The option of a scenario that plays it; empty: it is not simulated, or in part."""
+    """Scenario option that simulates the defect; empty if it is not simulated, or only in part."""
     simulated_in_part: str = ""
-    """What of it is played, and by which option."""
+    """Which part is simulated, and by which option."""
 
     @field_validator("when")
     @classmethod
@@ -174,8 +176,8 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
         evaluate(when, None)
         return when
 
-    def affects(self, version: str) -> Truth:
-        """Whether a version has it; None: that is not known, or the version is empty."""
+    def affects(self, version: str) -> ThreeValued:
+        """Return whether a version is affected, or None if that, or the version, is unknown."""
         if not version:
             return None
         span = version_span(version)
@@ -183,24 +185,25 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
             return True
         began = span.is_in(spans_from(self.since)) if self.since else None
         ended = None if self.fixed is None else span.is_in(spans_from(self.fixed))
-        return min(began, negated(ended), key=RANK)
+        return min(began, negated(ended), key=TRUTH_RANK)
 
 
 class IssueMatch(NamedTuple):
     """A known defect that applies to a job, or may apply."""
 
     issue: KnownIssue
-    applies: bool  # False: it may
-    holding: tuple[str, ...]  # sentences of its condition that hold
-    unsure: tuple[str, ...]  # ... and that may
+    applies: bool  # False: it may apply
+    holding: tuple[str, ...]  # conditions that are satisfied, as sentences
+    unsure: tuple[str, ...]  # conditions that are undecided
 
     @property
     def is_about_written_key(self) -> bool:
+        """Whether one of its conditions is a Flink key that the job sets."""
         return any(text.endswith(PREDICATES["key"].sentence.removeprefix("{}")) for text in self.holding)
 
     @property
     def simulated(self) -> str:
-        """Whether the simulation plays it."""
+        """A sentence: whether the defect is simulated."""
         issue = self.issue
         if issue.simulated_in_part:
             return f"Simulated in part: {issue.simulated_in_part}"
@@ -208,38 +211,41 @@ class IssueMatch(NamedTuple):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """The match as JSON-ready values."""
         found = {"applies": self.applies, "holding": list(self.holding), "unsure": list(self.unsure)}
         return self.issue.model_dump(mode="json", exclude={"when"}) | found
 
 
 @cache
 def known_issues() -> tuple[KnownIssue, ...]:
-    """All entries, the worst consequences first, and those of connectors before Flink's."""
+    """Return all entries, the most severe first; of the same consequence those of connectors before those of Flink."""
     entries = [KnownIssue(**entry) for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["issue"]]
     return tuple(
         sorted(entries, key=lambda own: (get_args(Consequence).index(own.consequence), own.component == "flink"))
     )
 
 
-def evaluate(when: Any, scenario: Scenario | None) -> tuple[Truth, list[str], list[str]]:
-    """Whether a condition holds, the sentences that do, and those that may.  ValueError: it is not a condition."""
+def evaluate(when: Any, scenario: Scenario | None) -> tuple[ThreeValued, list[str], list[str]]:
+    """Return (value of a condition, sentences of its satisfied predicates, sentences of its undecided predicates).
+
+    Raises `ValueError` if `when` is not a condition.
+    """
     name, value = next(iter(when.items())) if isinstance(when, dict) and len(when) == 1 else (when, "")
     if name == "not":
         return negated(evaluate(value, scenario)[0]), [], []
     if name in ("all", "any") and value:
         truths, holding, unsure = zip(*(evaluate(part, scenario) for part in value), strict=True)
-        return (min if name == "all" else max)(truths, key=RANK), [*chain(*holding)], [*chain(*unsure)]
+        return (min if name == "all" else max)(truths, key=TRUTH_RANK), [*chain(*holding)], [*chain(*unsure)]
     predicate = PREDICATES.get(name) if isinstance(name, str) else None
     if predicate is None or ("{}" in predicate.sentence) is not bool(value):
         raise ValueError(f"{when} is not a condition: expected all, any, not, or one of {', '.join(PREDICATES)}")
     truth = None if scenario is None else predicate.holds(scenario, value)
-    sentence = [predicate.sentence.format(value)]
-    return truth, sentence * (truth is True), sentence * (truth is None)
+    sentences = [predicate.sentence.format(value)]
+    return truth, sentences if truth else [], sentences if truth is None else []
 
 
 def versions_of(scenario: Scenario) -> dict[str, str]:
-    """The version of Flink and of each connector in a job, by component; empty: the scenario does not say it."""
+    """Return the versions of Flink and of each connector in a job, by component.  Unknown versions are empty."""
     found = {"flink": scenario.cluster.version}
     if scenario.restart.provider == "kubernetes" or scenario.is_operated:
         found["flink-kubernetes-operator"] = ""
@@ -252,7 +258,10 @@ def versions_of(scenario: Scenario) -> dict[str, str]:
 
 
 def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = MappingProxyType({})) -> list[IssueMatch]:
-    """The known defects that apply to a scenario, or may; of several scenarios those of any.  `versions`: instead of those of the job."""
+    """Return the known defects that apply, or may apply, to any of the scenarios.
+
+    `versions` replaces versions of the scenarios, by component.
+    """
     found: dict[str, IssueMatch] = {}
     for scenario in scenarios:
         for component, version in {**versions_of(scenario), **versions}.items():
@@ -265,29 +274,29 @@ def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = Mappi
 
 
 MAX_NAMED = 5
-"""Defects that a line names; of more the number is said."""
+"""Maximum number of ids in a line."""
 
 
 def count_defects(count: int, what: str = "known defect") -> str:
-    """``1 known defect``, ``2 known defects``."""
+    """Return a number with a noun: ``1 known defect``, ``2 known defects``."""
     return f"{count} {what}{'s' * (count != 1)}"
 
 
 def first_ids(found: Sequence[IssueMatch]) -> str:
-    """``A, B, C, D, E, ...``: first those about a key of Flink that the job sets, then the worst."""
+    """Return up to `MAX_NAMED` ids: first those about a Flink key that the job sets, then the most severe."""
     ordered = sorted(found, key=lambda own: not own.is_about_written_key)
     return ", ".join([*(own.issue.id for own in ordered[:MAX_NAMED]), *["..."] * (len(found) > MAX_NAMED)])
 
 
 class UnsafeIssues(NamedTuple):
-    """Known defects that change output, are not simulated, and that a job has or may have."""
+    """The known defects that change output, are not simulated, and may apply to a job."""
 
     number: str  # ``2 known defects``
     sentence: str  # without a full stop, with their ids
 
 
 def unsafe_issues(scenarios: Iterable[Scenario]) -> UnsafeIssues | None:
-    """None: no known defect contradicts that nothing is lost."""
+    """Return the unsafe known defects of the scenarios, or None if there are none."""
     found = [own for own in issues_of(scenarios) if own.issue.consequence in UNSAFE and not own.issue.simulated]
     if not found:
         return None
@@ -298,8 +307,8 @@ def unsafe_issues(scenarios: Iterable[Scenario]) -> UnsafeIssues | None:
 
 def _match(issue: KnownIssue, version: str, scenario: Scenario) -> IssueMatch | None:
     affects, (truth, holding, unsure) = issue.affects(version), evaluate(issue.when, scenario)
-    applies = min(affects, truth, key=RANK)
-    if applies is False or not (applies or holding):  # nothing in the job speaks for it
+    applies = min(affects, truth, key=TRUTH_RANK)
+    if applies is False or not (applies or holding):  # none of its conditions is satisfied
         return None
     named = [f"{issue.component} {version} has it" if version else f"the version of {issue.component} has it"]
     return IssueMatch(issue, bool(applies), (*named * bool(affects), *holding), (*named * (affects is None), *unsure))

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sim.jobs.evidence.prediction import Settings, differences, noise, relative_errors
-from sim.jobs.source.recorded_job import RecordedVertex, is_read
+from sim.jobs.source.recorded_job import RecordedVertex, has_readers
 from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
 
 # ---- The bars that predictions must meet, and whether they do: a row per bar.
@@ -129,7 +129,7 @@ def _symmetric(graph: Sequence[RecordedVertex], name: str | None) -> bool:
 
 _VERTICES: Mapping[str, Callable[[Sequence[RecordedVertex], str | None], bool]] = {
     "all": lambda _graph, _vertex: True,
-    "ends": lambda graph, vertex: not is_read(graph, vertex or ""),
+    "ends": lambda graph, vertex: not has_readers(graph, vertex or ""),
     "symmetric": _symmetric,
 }
 
@@ -210,7 +210,7 @@ def _values(table: pd.DataFrame) -> pd.DataFrame:
     """A row per recording and quantity; over several vertices the sum of rates, the mean of durations."""
     chosen = table[table["quantity"].isin(list(repeated())) & table["predicted_p50"].notna()]
     read = table[table["quantity"] == "outputQueueSize"][["recording", "vertex"]]  # the ends of a job have no output
-    joined = chosen.merge(read.assign(is_read=True), on=["recording", "vertex"], how="left")
+    joined = chosen.merge(read.assign(has_readers=True), on=["recording", "vertex"], how="left")
     ends = joined[~((joined["quantity"] == "numRecordsInPerSecond") & joined["is_read"].notna())]
     rows = [
         (

@@ -14,7 +14,7 @@ import pandas as pd
 
 from sim.jobs.observations import SETTLED_AFTER, Measured, RunValue, growth, observed, of_checkpoints, steady, values_of
 from sim.jobs.reading import read_any, to_document
-from sim.jobs.source.recorded_job import ConfiguredJob, Import, RecordedJob, RecordingError
+from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordedJob, RecordingError
 from sim.model.checkpoint import Barriers
 from sim.model.quantities import QUANTITIES, Level
 from sim.model.schema.study import loads
@@ -222,7 +222,7 @@ def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
 def truth(
     recording: RecordedJob | Path | str,
     *,
-    document: Import | None = None,
+    document: ImportedDocument | None = None,
     seeds: Iterable[int] = (1, 2, 3),
     engine: Engine = "compiled",
     overheads: Overheads | None = None,
@@ -255,7 +255,9 @@ def _more(recording: RecordedJob, result: Result) -> Iterable[RunValue]:
     return recording.predicted_values(result) if isinstance(recording, ConfiguredJob) else ()
 
 
-def scenario_of(recording: RecordedJob, overheads: Overheads | None = None, document: Import | None = None) -> Scenario:
+def scenario_of(
+    recording: RecordedJob, overheads: Overheads | None = None, document: ImportedDocument | None = None
+) -> Scenario:
     """The simulated scenario of a recording: its configuration, no observation."""
     imported = to_document(recording) if document is None else document
     scenario = loads(write(imported.document, imported.question, imported.comments), name=recording.name).scenarios[0]

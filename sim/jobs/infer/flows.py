@@ -110,8 +110,8 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     which it was fetched.
     """
     path = f"/jobs/{job.snapshot.job}/vertices/{vertex.id}/metrics"
-    if vertex.name in job.known:
-        return job.known[vertex.name]
+    if vertex.name in job.series_by_vertex:
+        return job.series_by_vertex[vertex.name]
     sampled = [
         (time_ms, _subtask_values(vertex, path, sample[path]))
         for time_ms, sample in job.snapshot.samples.items()
@@ -124,7 +124,7 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     else:
         start_ms = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
         dated = [(round(clock + start_ms), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
-    found = job.known.setdefault(vertex.name, {})
+    found = job.series_by_vertex.setdefault(vertex.name, {})
     for time_ms, metrics in dated:
         for name, values in metrics.items():
             found.setdefault(name, []).append((time_ms, values))

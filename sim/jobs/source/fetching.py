@@ -17,8 +17,8 @@ from time import monotonic, time_ns
 from typing import Any
 from urllib.parse import quote
 
-from sim.jobs.source.recorded_job import LARGEST_ID
-from sim.jobs.source.rest_answers import MAX_VERTICES, PROCESSOR_TIME, RestSnapshot, first_names, is_id, is_path
+from sim.jobs.source.recorded_job import MAX_CHECKPOINT_ID
+from sim.jobs.source.rest_answers import CPU_TIME, MAX_VERTICES, RestSnapshot, first_names, is_id, is_path
 from sim.jobs.source.rest_client import ATTEMPTS, Client, RestError, answers_of
 from sim.model.text import one_line
 
@@ -340,7 +340,7 @@ def _sample(
         now = _now_ms(job, samples)
         sample: dict[str, list[Any]] = {}
         samples[now] = sample
-        requests = [*questions, *((path, f"{path}?get={PROCESSOR_TIME}") for path in paths)]
+        requests = [*questions, *((path, f"{path}?get={CPU_TIME}") for path in paths)]
         found = answers.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
         for (path, _), values in zip(requests, found, strict=True):
             if values:
@@ -411,7 +411,7 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
 def _ids(history: Iterable[Any], states: tuple[str, ...]) -> list[int]:
     """Ids of the checkpoints in these states, oldest first."""
     over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in states]
-    return sorted({number for number in over if isinstance(number, int) and 0 <= number <= LARGEST_ID})
+    return sorted({number for number in over if isinstance(number, int) and 0 <= number <= MAX_CHECKPOINT_ID})
 
 
 def _list(answer: Any) -> list[Any]:

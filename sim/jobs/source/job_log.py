@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
-from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, opened
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
@@ -380,7 +380,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with opened(path) as file:
+    with open_uncompressed(path) as file:
         while line := file.readline(MAX_LINE_LENGTH):
             yield line.decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""A recorded job: its graph, typed values, files, and a bound on memory."""
+"""Recorded jobs: the types of their graph, checkpoints and metrics, and reading files with a memory limit."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from sim.model.series.tables import is_known
 from sim.model.text import PrintableError, one_line
 from sim.model.units import format_size
 
-# ---- Foreign JSON, read in bounded memory: its size as Python values is estimated from the text before it is parsed.
+# ---- Parse untrusted JSON in bounded memory.  Its size as Python values is estimated from the text before it is parsed.
 #
 # Values may take thirty times the size of their text: ``{}`` and ``[]`` are two characters and 64 bytes.
 
 MEMORY_BYTES = 1 << 30  # a million metric values, the most that are sampled, take 0.5 GiB by this estimate
-DEEPEST = 100  # levels; Flink's answers and our recordings have ten
-BYTES_OF_A_VALUE = 96  # an object with one entry, per bracket, colon and comma of its text
-_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
+MAX_JSON_DEPTH = 100  # levels; Flink's answers and our recordings have ten
+VALUE_BYTES = 96  # estimated for each bracket, colon and comma of the text: the size of a dict with one entry
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 _OPENING, _CLOSING = np.zeros(256, np.int8), np.zeros(256, np.int8)
 _OPENING[list(b"[{")] = 1
 _CLOSING[list(b"]}")] = 1
@@ -41,13 +41,13 @@ _CLOSING[list(b"]}")] = 1
 class BudgetError(ValueError):
     """The JSON would exceed the memory limit, or is nested too deeply."""
 
-    def __init__(self, message: str, *, is_spent: bool = False) -> None:
+    def __init__(self, message: str, *, exceeds_memory: bool = False) -> None:
         super().__init__(message)
-        self.is_spent = is_spent  # True: no further reading is possible
+        self.exceeds_memory = exceeds_memory  # True: no further reading is possible
 
 
 class Budget:
-    """The memory that a command may use for all foreign JSON.  Several threads may read."""
+    """Memory limit for untrusted JSON, shared by all reads of a command.  Thread-safe."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self.memory_bytes = memory_bytes
@@ -56,102 +56,107 @@ class Budget:
         self._counting = threading.Lock()
 
     def parse(self, content: bytes, place: str) -> Any:
-        """Parse the JSON.  It replaces what was read at the same place before.  BudgetError; ValueError, RecursionError: no JSON."""
+        """Parse JSON.  Its memory replaces that of earlier content of the same place.
+
+        Raises `BudgetError`, or `ValueError` or `RecursionError` if the content is not JSON.
+        """
         self.check(content, place)
         return json.loads(content)
 
     def check(self, content: bytes, place: str) -> None:
-        """BudgetError: the JSON would take too much memory, or is nested too deeply."""
+        """Raise `BudgetError` if the JSON would take too much memory, or is nested too deeply."""
         with self._counting:
-            if not self._count(place, _bytes(content)) and not self._count(
-                place, _bytes(content, _TEXT.sub(b"", content))
+            if not self._count(place, _estimate_bytes(content)) and not self._count(
+                place, _estimate_bytes(content, _STRING.sub(b"", content))
             ):
                 self._count(place, 0)
                 before = ", with what was read before" if self.spent_bytes else ""
                 raise BudgetError(
-                    f"would take more than {format_size(self.memory_bytes)} of memory{before}", is_spent=True
+                    f"would take more than {format_size(self.memory_bytes)} of memory{before}", exceeds_memory=True
                 )
-        if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
-            raise BudgetError(f"is nested more than {DEEPEST} levels deep")
+        if _depth(content) > MAX_JSON_DEPTH and _depth(_STRING.sub(b"", content)) > MAX_JSON_DEPTH:
+            raise BudgetError(f"is nested more than {MAX_JSON_DEPTH} levels deep")
 
     def _count(self, place: str, size_bytes: int) -> bool:
-        """Set what a place takes, instead of what it took before.  True: all places together fit."""
+        """Set the memory of a place.  Returns whether the sum over all places is within the limit."""
         self.spent_bytes += size_bytes - self.bytes_by_place.get(place, 0)
         self.bytes_by_place[place] = size_bytes
         return self.spent_bytes <= self.memory_bytes
 
 
-def _bytes(content: bytes, bare: bytes | None = None) -> int:
-    """An upper bound of the bytes; `bare` is the content without its texts, whose commas don't count."""
-    # one wide character makes all of its text wide
+def _estimate_bytes(content: bytes, content_without_strings: bytes | None = None) -> int:
+    """Return an upper bound of the memory.  `content_without_strings` gives a lower one, as its commas are all structural."""
+    # A single wide character makes its whole string wide.
     character_bytes = 1 if content.isascii() and b"\\u" not in content else 4
-    values = sum(map((content if bare is None else bare).count, (b"[", b"{", b":", b",")))
-    return len(content) * character_bytes + values * BYTES_OF_A_VALUE
+    values = sum(
+        map((content if content_without_strings is None else content_without_strings).count, (b"[", b"{", b":", b","))
+    )
+    return len(content) * character_bytes + values * VALUE_BYTES
 
 
 def _depth(content: bytes) -> int:
-    if content.count(b"[") + content.count(b"{") <= DEEPEST:
+    if content.count(b"[") + content.count(b"{") <= MAX_JSON_DEPTH:
         return 0
     characters = np.frombuffer(content, np.uint8)
     return int(np.cumsum(_OPENING[characters] - _CLOSING[characters], dtype=np.int32).max(initial=0))
 
 
-# ---- Foreign files, plain or compressed.  Any fault of a file becomes a `RecordingError` that names it.
+# ---- Read untrusted files, plain or compressed.  Every error becomes a `RecordingError` that names the file.
 
-LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB
+MAX_RECORDING_BYTES = 200_000_000  # a long recording has 0.5 MB
 _GZIP = b"\x1f\x8b"
 ZIP = b"PK\3\4"
 _MAX_NAMED = 5  # number of mistakes in one message
 
 
 class RecordingError(PrintableError, ValueError):
-    """The file is no readable recording; the message names the file and the mistake."""
+    """The file is not a readable recording."""
 
 
-def parse(path: Path, *, largest_bytes: int = LARGEST_BYTES) -> Any:
-    """The JSON in a file, compressed or not."""
+def parse(path: Path, *, largest_bytes: int = MAX_RECORDING_BYTES) -> Any:
+    """Return the JSON of a file, compressed or not."""
     return _parse(path, _content(path, largest_bytes))
 
 
 def refuse_special(path: Path) -> None:
-    """RecordingError: the file is a pipe or a device, which may keep its reader waiting for ever."""
+    """Raise `RecordingError` if the file is a pipe or a device, which may block the reader indefinitely."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         return  # a later reader reports the error
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise RecordingError(
-            f"{path}: is a pipe or a device: write its content into a file, or give it to `ckptsim explain -`"
+            f"{path}: is a pipe or a device: write its content to a file, or pipe it to `ckptsim explain -`"
         )
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO | GzipFile]:
-    """The uncompressed bytes of a file.  RecordingError: it cannot be read, or is damaged."""
+def open_uncompressed(path: Path) -> Iterator[BinaryIO | GzipFile]:
+    """Open a file for reading its uncompressed bytes.  Raises `RecordingError` if it cannot be read, or is damaged."""
     refuse_special(path)
     try:
         with path.open("rb") as file:
             compressed = file.read(len(_GZIP)) == _GZIP
         with gzip.open(path, "rb") if compressed else path.open("rb") as file:
             yield file
-    except RecordingError:  # raised by the user of the file
+    except RecordingError:  # raised in the body of the with statement
         raise
     except EOFError:
-        raise RecordingError(f"{path}: the compressed file is cut off") from None
+        raise RecordingError(f"{path}: the compressed file is truncated") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise RecordingError(f"{path}: the compressed file is damaged ({error})") from None
-    except (OSError, ValueError) as error:  # ValueError: no file can have this name
+    except (OSError, ValueError) as error:  # ValueError: invalid file name
         raise RecordingError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _content(path: Path, largest_bytes: int) -> bytes:
-    """The uncompressed bytes; reading stops at the limit, so a zip bomb is not inflated."""
+    """Return the uncompressed bytes; reading stops at the limit, so a zip bomb is not inflated."""
     if path.is_dir():
-        raise RecordingError(f"{path}: is a directory; name one recording in it")
-    with opened(path) as file:
+        raise RecordingError(f"{path}: is a directory; pass one recording in it")
+    with open_uncompressed(path) as file:
         content = file.read(largest_bytes + 1)
     if len(content) > largest_bytes:
-        raise RecordingError(f"{path}: holds more than {largest_bytes} bytes; no recording does")
+        raise RecordingError(f"{path}: is larger than {largest_bytes} bytes, the limit for a recording")
     return content
 
 
@@ -165,16 +170,16 @@ def _parse(path: Path, content: bytes) -> Any:
     except UnicodeDecodeError:
         is_zip = content[: len(ZIP)] == ZIP or path.suffix == ".zip"
         raise RecordingError(
-            f"{path}: {'is not a zip, or a damaged one' if is_zip else 'is not JSON: it is no text'}"
+            f"{path}: {'is not a valid ZIP file' if is_zip else 'is not JSON: it is not UTF-8 text'}"
         ) from None
     except JSONDecodeError as error:
         raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    except (ValueError, RecursionError) as error:  # numbers with thousands of digits, lists nested without end
+    except (ValueError, RecursionError) as error:  # numbers with thousands of digits, deeply nested lists
         raise RecordingError(f"{path}: is not JSON we accept: {error}") from None
 
 
 def summary(error: ValidationError) -> str:
-    """The first mistakes, and the number of the others: ``checkpoints.list.3.id: Input should be a valid integer; ...``."""
+    """Return the first errors and the number of others: ``checkpoints.list.3.id: Input should be a valid integer; ...``."""
     mistakes = error.errors(include_url=False)
     named = [
         f"{'.'.join(map(one_line, mistake['loc'])) or 'the recording'}: {mistake['msg']}"
@@ -216,28 +221,28 @@ class RecordedVertex(Protocol):
 
     @property
     def is_even(self) -> bool:
-        """Whether it sends equal shares to the subtasks of its readers, or the shares are unknown."""
+        """Whether it sends equal shares to the subtasks of its readers, or unknown ones."""
         ...
 
 
-def is_read(vertices: Iterable[RecordedVertex], name: str) -> bool:
-    """Whether any vertex reads this one; others are sinks."""
+def has_readers(vertices: Iterable[RecordedVertex], name: str) -> bool:
+    """Return whether any vertex reads this one.  Vertices without readers are sinks."""
     return any(edge.upstream == name for vertex in vertices for edge in vertex.inputs)
 
 
 def check_graph(vertices: Iterable[RecordedVertex]) -> None:
-    """ValueError: two vertices share a name, or a vertex reads one that does not stand before it."""
+    """Raise `ValueError` if two vertices have the same name, or a vertex reads one that is not defined before it."""
     known: set[str] = set()
     for vertex in vertices:
         if vertex.id in known:
-            raise ValueError(f"two nodes are called '{vertex.id}'")
+            raise ValueError(f"duplicate node '{vertex.id}'")
         for edge in vertex.inputs:
             if edge.upstream not in known:
-                raise ValueError(f"node '{vertex.id}' reads '{edge.upstream}', which does not stand before it")
+                raise ValueError(f"node '{vertex.id}' reads '{edge.upstream}', which is not defined before it")
         known.add(vertex.id)
 
 
-# ---- A real Flink job that was watched: its graph, checkpoints and metrics, from any kind of source.
+# ---- A recorded Flink job: its checkpoints and metrics, from any kind of source.
 #
 # Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks).
 # Times are epoch milliseconds, durations milliseconds, sizes bytes, -1 is unknown.  Other fields of the API are
@@ -247,16 +252,19 @@ Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(a
 _Sample = int | float  # NaN where nothing was sampled
 
 
-def without_stand_in(value: object) -> object:
-    """-1 in place of whatever stands for an unknown number.  An integer beyond a long is no value of Flink, and is left to be refused."""
+def normalize_unknown(value: object) -> object:
+    """Return -1 for Flink's placeholders of unknown numbers (null, "", NaN).
+
+    An integer outside the range of a long is not a value of Flink; it is returned unchanged, for pydantic to reject.
+    """
     if isinstance(value, int) and abs(value) > 2**63:
         return value
     return -1 if value in (None, "", "NaN") or (isinstance(value, int | float) and not is_known(value)) else value
 
 
-Known = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**16)]
-"""A time, duration, size or count; -1: unknown."""
-LARGEST_ID = 10**12  # of a checkpoint
+Known = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**16)]
+"""A time, duration, size or count; -1 if unknown."""
+MAX_CHECKPOINT_ID = 10**12
 
 
 class _RestObject(BaseModel):
@@ -305,7 +313,7 @@ class RecordedTask(_RestObject):
 class RecordedCheckpoint(_RestObject):
     """A checkpoint with its subtasks."""
 
-    id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
+    id: Annotated[int, Field(ge=0, le=MAX_CHECKPOINT_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
     checkpoint_type: str = "CHECKPOINT"
@@ -331,7 +339,7 @@ class Checkpoints(_RestObject):
 
 
 class RecordedJob(_RestObject, ABC):
-    """A job that was watched.  Subclasses add its configuration."""
+    """A recorded job.  Subclasses add its configuration."""
 
     name: str
     family: str = ""
@@ -340,8 +348,8 @@ class RecordedJob(_RestObject, ABC):
     ended_ms: Number
     final_state: str = ""
     checkpoints: Checkpoints
-    failures: Known = 0  # of the job, as far as the source tells
-    ran_ms: Known = 0  # the time in which it failed so often
+    failures: Known = 0  # of the job, as reported by the source
+    ran_ms: Known = 0  # period in which `failures` was counted
     metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(
         default_factory=dict
     )
@@ -349,33 +357,36 @@ class RecordedJob(_RestObject, ABC):
     @property
     @abstractmethod
     def vertices(self) -> Sequence[RecordedVertex]:
-        """Upstream first."""
+        """The vertices in topological order."""
 
     def checkpoints_table(self) -> pd.DataFrame:
-        """A row per checkpoint, savepoints included; Flink's columns."""
+        """Return a row per checkpoint, including savepoints, with the columns of Flink's REST API."""
         return checkpoints_table(self.checkpoints.list)
 
     def subtasks_table(self) -> pd.DataFrame:
-        """A row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+        """Return a row per checkpoint and subtask, with the nested fields of Flink's REST API flattened."""
         return subtasks_table(self.checkpoints.list)
 
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
-        """Samples of a metric: a row per time [ms], a column per subtask; NaN: not sampled.  Empty: the metric is unknown."""
+        """Return the samples of a metric: a row per time [ms], a column per subtask.  NaN where a subtask was not sampled.
+
+        The table is empty if the metric is unknown.
+        """
         table = self.metrics.get(vertex, {})
         times, samples = table.get("t", ()), table.get(name, ())
         rows = [sample if isinstance(sample, tuple) else () for sample in samples]
         width = max((len(row) for row in rows), default=0)
-        rows += [()] * (len(times) - len(rows))  # a metric that ended with its tasks
+        rows += [()] * (len(times) - len(rows))  # the tasks of the metric ended before the recording
         padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
-        numbers = [[_number(value) for value in row] for row in padded]
+        numbers = [[_to_number(value) for value in row] for row in padded]
         samples_of = pd.DataFrame(
-            numbers, index=pd.Index([_number(time) for time in times], name="t"), columns=range(width), dtype=float
+            numbers, index=pd.Index([_to_number(time) for time in times], name="t"), columns=range(width), dtype=float
         )
         return samples_of[samples_of.index.notna()]
 
 
-class Import(NamedTuple):
-    """An imported document, with its question, its comments, and the features that it lacks."""
+class ImportedDocument(NamedTuple):
+    """An imported scenario document, with its question, comments, and features of the job that are not modelled."""
 
     document: dict[str, Any]
     question: str
@@ -384,37 +395,37 @@ class Import(NamedTuple):
 
 
 class ConfiguredJob(RecordedJob):
-    """A recording that holds the configuration of its job, of a format in `sim.jobs.reading.FORMATS`."""
+    """A recording that contains the configuration of its job, of a format in `sim.jobs.reading.FORMATS`."""
 
     @abstractmethod
-    def to_document(self, *, compare: bool = False) -> Import:
-        """The scenario of its configuration; `compare`: with three kinds of barriers."""
+    def to_document(self, *, compare: bool = False) -> ImportedDocument:
+        """Return the scenario of its configuration; with `compare`, one run per barrier mode."""
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:
-        """A value for each independent choice of the configuration."""
+        """Return a value for each independent choice of the configuration."""
 
     @abstractmethod
     def observed_values(self) -> Iterable[tuple[str, str, float]]:
-        """(quantity, vertex, value) of the whole run, all but those of single checkpoints."""
+        """Return (quantity, vertex, value) of the whole run; values of single checkpoints are in `checkpoints`."""
 
     @abstractmethod
     def predicted_values(self, result: Any) -> Iterable[tuple[str, str, float]]:
-        """The same of a simulated run, where `sim.jobs.evidence.prediction` does not compute it."""
+        """Return those values for a simulated run that `sim.jobs.evidence.prediction` does not compute."""
 
     @abstractmethod
     def history(self) -> Any:
-        """As `sim.jobs.history.reading.history_of` has it."""
+        """Return the history, of the type that `sim.jobs.history.reading.history_of` returns."""
 
 
 def checkpoints_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
-    """A row per checkpoint, savepoints included; Flink's columns."""
+    """Return a row per checkpoint, including savepoints, with the columns of Flink's REST API."""
     columns = [name for name in RecordedCheckpoint.model_fields if name != "tasks"]
     return pd.DataFrame([[getattr(row, name) for name in columns] for row in checkpoints], columns=columns)
 
 
 def subtasks_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
-    """A row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
+    """Return a row per checkpoint and subtask, with the nested fields of Flink's REST API flattened."""
     rows = [
         {
             "id": checkpoint.id,
@@ -441,12 +452,12 @@ def subtasks_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SUBTASK_COLUMNS)
 
 
-def _number(value: object) -> float:
-    """The number in a foreign value; NaN: it is none."""
-    return float(value) if isinstance(value, int | float) and abs(value) < _LARGEST else math.nan
+def _to_number(value: object) -> float:
+    """Return a sample as a float, or NaN if it is not a number."""
+    return float(value) if isinstance(value, int | float) and abs(value) < _MAX_SAMPLE else math.nan
 
 
-_LARGEST = 1e30
+_MAX_SAMPLE = 1e30
 SUBTASK_COLUMNS = [
     "id",
     "vertex",

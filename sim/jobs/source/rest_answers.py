@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from sim.jobs.source.recorded_job import RecordedSubtask, RecordedTask, RecordingError, summary, without_stand_in
+from sim.jobs.source.recorded_job import RecordedSubtask, RecordedTask, RecordingError, normalize_unknown, summary
 from sim.model.series.tables import is_known
 from sim.model.text import one_line
 
@@ -154,12 +154,12 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
 
 MAX_PARALLELISM = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MAX_VERTICES = 1000  # a job has tens
-PROCESSOR_TIME = "Status.JVM.CPU.Time"
+CPU_TIME = "Status.JVM.CPU.Time"
 """A metric of a TaskManager: processor time of its process [ns].  Busy time counts threads that block, this does not."""
 Parallelism = Annotated[int, Field(ge=1, le=MAX_PARALLELISM)]
 Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
-Ms = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**15)]  # the year 33658
-Count = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**9)]
+Ms = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**15)]  # the year 33658
+Count = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**9)]
 Maybe = Annotated[float | None, BeforeValidator(lambda value: value if is_known(value) else None)]
 
 

@@ -160,7 +160,7 @@ def origin(url: str) -> tuple[str, str, int]:
 # It knows JSON, and that Flink answers in it.  `sim.jobs.source.fetching` decides about the requests.
 # Plain urllib is enough for reading.
 
-LARGEST_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
+MAX_RECORDING_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
 SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the same default
 ANSWER_S = 60.0  # for one answer, however slowly it comes
 ATTEMPTS = 4
@@ -277,7 +277,7 @@ class Client:
         try:
             return self.budget.parse(content, kept_as)
         except BudgetError as error:
-            raise RestError(self.url + path, f"its answer {error}", is_final=error.is_spent) from None
+            raise RestError(self.url + path, f"its answer {error}", is_final=error.exceeds_memory) from None
         except (ValueError, RecursionError) as error:
             raise self._no_json_error(path, content, error) from None
 
@@ -292,8 +292,8 @@ class Client:
         content = bytearray()
         while part := answer.read1(1 << 20):
             content += part
-            if len(content) > LARGEST_BYTES:
-                raise RestError(self.url + path, f"answers with more than {LARGEST_BYTES} bytes")
+            if len(content) > MAX_RECORDING_BYTES:
+                raise RestError(self.url + path, f"answers with more than {MAX_RECORDING_BYTES} bytes")
         return bytes(content)
 
     def _no_json_error(self, path: str, content: bytes, error: Exception) -> RestError:

@@ -1,6 +1,6 @@
-"""A real job as its REST API describes it: vertices with short names and inputs, checkpoints, options.
+"""A job as described by Flink's REST API: vertices with short names and inputs, checkpoints, options.
 
-It only reads and checks the answers of a snapshot; the `infer` modules make a scenario of them.
+This module only parses and validates the answers of a snapshot; the `infer` modules derive a scenario from them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedTask, RecordingError
 from sim.jobs.source.rest_answers import (
+    CPU_TIME,
     HOW_TO_SAVE,
-    PROCESSOR_TIME,
     CheckpointConfig,
     CheckpointStatistics,
     ConfigEntry,
@@ -40,7 +40,7 @@ from sim.jobs.source.secrets import masked
 from sim.model.text import one_line
 
 Series = dict[str, list[tuple[int, list[float]]]]
-"""Metric -> (time [epoch ms], value of each subtask; NaN: unknown)."""
+"""Metric -> list of (time [epoch ms], value of each subtask, NaN if unknown)."""
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -51,8 +51,8 @@ class RestInput:
     """An input of a vertex."""
 
     upstream: str  # name of the upstream vertex
-    ship: str  # in Flink's words, e.g. HASH; empty: unknown
-    is_pipelined: bool = True  # False: records are stored first, and read when the upstream vertex has ended
+    ship: str  # Flink's ship strategy, e.g. HASH; empty if unknown
+    is_pipelined: bool = True  # False for a blocking exchange, which is read after the upstream vertex has finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +60,23 @@ class RestVertex:
     """A vertex: a chain of operators."""
 
     id: str
-    name: str  # our short name
-    chain: tuple[str, ...]  # the operators by Flink's names
+    name: str  # short name, used in scenarios
+    chain: tuple[str, ...]  # Flink's names of the operators
     parallelism: int
-    max_parallelism: int  # -1: unknown
+    max_parallelism: int  # -1 if unknown
     inputs: tuple[RestInput, ...]
-    description: str = ""  # of its operators, in the plan: an assigner of windows says its sizes there
+    description: str = ""  # of its operators, in the plan; contains the sizes of windows
 
 
 class RestJob:
-    """The job of a snapshot.  RecordingError, on access, if an answer makes no sense."""
+    """The job of a snapshot.  Properties raise `RecordingError` if the answer that they need is missing or invalid."""
 
     def __init__(self, snapshot: RestSnapshot) -> None:
-        self.snapshot = masked(snapshot, with_samples=False)[0]  # results of it are printed and sent
+        self.snapshot = masked(snapshot, with_samples=False)[0]  # because results are printed and shared
         self.job: JobDetails = self._answer(JobDetails, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
-        # vertex -> series; a cache of `sim.jobs.infer.flows`, which parses millions of numbers
-        self.known: dict[str, Series] = {}
+        # Cache of `sim.jobs.infer.flows.series`, which parses millions of numbers.
+        self.series_by_vertex: dict[str, Series] = {}
 
     @cached_property
     def flink_version(self) -> str:
@@ -84,7 +84,7 @@ class RestJob:
 
     @cached_property
     def options(self) -> Mapping[str, str]:
-        """The configuration of the job's cluster, or of any job there; options that the program sets are not in it."""
+        """The configuration of the job's cluster; it does not contain options that the program sets."""
         for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
             if path in self.snapshot.answers:
                 return {option.key: option.value for option in self._answer(tuple[ConfigEntry, ...], path)}
@@ -96,18 +96,18 @@ class RestJob:
 
     @cached_property
     def checkpoint_config(self) -> CheckpointConfig | None:
-        """The checkpoint configuration.  None: not requested, or the job takes no checkpoints."""
+        """The checkpoint configuration.  None if it was not requested, or the job does not take checkpoints."""
         return self._of_job(CheckpointConfig, "/checkpoints/config", None)
 
     @cached_property
     def task_managers(self) -> tuple[TaskManagerInfo, ...]:
-        """The TaskManagers of the cluster; empty: not requested."""
+        """The TaskManagers of the cluster; empty if they were not requested."""
         path = "/taskmanagers"
         return self._answer(TaskManagersInfo, path).taskmanagers if path in self.snapshot.answers else ()
 
     @cached_property
     def collectors(self) -> Mapping[str, tuple[GarbageCollector, ...]]:
-        """TaskManager -> its garbage collectors; without those that were not asked."""
+        """The garbage collectors of each TaskManager whose details were requested."""
         start = "/taskmanagers/"
         paths = [path for path in self.snapshot.answers if path.startswith(start)]
         return {
@@ -117,18 +117,19 @@ class RestJob:
 
     @cached_property
     def cores_used(self) -> Mapping[str, float]:
-        """TaskManager -> cores that its process used: processor time over time.  Those without two values that differ are left out.
+        """The number of cores that the process of each TaskManager used: CPU time / elapsed time.
 
-        Flink refreshes a metric every few seconds, so a value is as old as its last change.
+        Flink refreshes a metric only every few seconds, so values are dated by their changes.  TaskManagers with too few
+        changes are left out.
         """
         changes: dict[str, list[tuple[int, float]]] = {}
         for now_ms, sample in self.snapshot.samples.items():
             for path, values in sample.items():
-                if path.startswith("/taskmanagers/") and (time_ns := _processor_ns(values)) is not None:
+                if path.startswith("/taskmanagers/") and (time_ns := _cpu_time_ns(values)) is not None:
                     known = changes.setdefault(path.split("/")[2], [])
                     if not known or known[-1][1] != time_ns:
                         known.append((now_ms, time_ns))
-        # the first value may be of any age: time runs from the second one on
+        # The age of the first value is unknown, so the span begins at the second one.
         spans = {name: (known[1], known[-1]) for name, known in changes.items() if len(known) > 2}
         return {
             name: (last[1] - first[1]) / (last[0] - first[0]) / 1e6
@@ -138,7 +139,7 @@ class RestJob:
 
     @cached_property
     def failures_ms(self) -> tuple[int, ...]:
-        """When tasks failed, oldest first; an answer of another shape tells of none."""
+        """Times of task failures in ascending order; empty if the answer is invalid."""
         with suppress(RecordingError):
             found = self._of_job(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
             return tuple(sorted(entry.timestamp for entry in found if entry.timestamp >= 0))
@@ -150,14 +151,14 @@ class RestJob:
 
     @property
     def slowest_ms(self) -> int:
-        """The duration of the slowest completed checkpoint ever; -1: not known."""
+        """The duration of the slowest completed checkpoint of the job, or -1 if unknown."""
         return self._statistics.slowest_ms
 
     @cached_property
     def restored(self) -> RecordedCheckpoint | None:
-        """The checkpoint that its tasks last began from.  None: they began without one, or its details are not known."""
-        began = self._statistics.latest.restored
-        return None if began is None else next((point for point in self.checkpoints if point.id == began.id), None)
+        """The checkpoint that the tasks were last restored from, if there is one and its details are known."""
+        restored = self._statistics.latest.restored
+        return next((point for point in self.checkpoints if restored is not None and point.id == restored.id), None)
 
     @cached_property
     def _statistics(self) -> CheckpointStatistics:
@@ -165,7 +166,7 @@ class RestJob:
 
     @cached_property
     def checkpoints(self) -> tuple[RecordedCheckpoint, ...]:
-        """Checkpoints with known details, oldest first, with their subtasks by our names."""
+        """The checkpoints with known details in ascending order, with their subtasks by our vertex names."""
         start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
         numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
         known = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
@@ -173,7 +174,7 @@ class RestJob:
 
     @cached_property
     def details(self) -> Mapping[str, VertexDetails]:
-        """Vertex (our name) -> details; empty if not requested."""
+        """The details of each vertex; empty details if they were not requested."""
         return {
             vertex.name: self._of_job(VertexDetails, f"/vertices/{vertex.id}", VertexDetails())
             for vertex in self.vertices
@@ -203,11 +204,11 @@ class RestJob:
         return parsed(RecordedCheckpoint, with_tasks(details, tasks), self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
-        """Upstream first."""
+        """Return the vertices in topological order, joined from the job details and the plan."""
         short = short_names([vertex.name for vertex in self.job.vertices])
         names = {vertex.id: name for vertex, name in zip(self.job.vertices, short, strict=True)}
         if len(names) < len(short):
-            raise RecordingError(f"{self.snapshot.source}: the job has a vertex twice")
+            raise RecordingError(f"{self.snapshot.source}: the job has a duplicate vertex")
         plan = self._plan()
         edges = {node.id: node.inputs for node in plan.nodes}
         descriptions = {node.id: node.description for node in plan.nodes}
@@ -261,7 +262,7 @@ class RestJob:
         if self.job.plan is not None:
             return parsed(JobPlan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
         raise RecordingError(
-            f"{self.snapshot.source}: nothing tells the plan of the job: /jobs/{self.snapshot.job}/plan is missing"
+            f"{self.snapshot.source}: the plan of the job is unknown: /jobs/{self.snapshot.job}/plan is missing"
         )
 
     def _answer(self, kind: type[T], path: str) -> T:
@@ -276,10 +277,10 @@ class RestJob:
         return self._answer(kind, full_path) if full_path in self.snapshot.answers else default
 
 
-def _processor_ns(values: Any) -> float | None:
-    """The processor time in a sample of a TaskManager's metrics; None: it is not there, or the platform does not tell it."""
+def _cpu_time_ns(values: Any) -> float | None:
+    """Return the CPU time in a sample of a TaskManager's metrics, or None if the platform does not report it."""
     for metric in values if isinstance(values, list) else []:
-        if isinstance(metric, dict) and metric.get("id") == PROCESSOR_TIME:
+        if isinstance(metric, dict) and metric.get("id") == CPU_TIME:
             with suppress(TypeError, ValueError):
                 found = float(metric["value"])
                 return found if 0 < found < 1e18 else None

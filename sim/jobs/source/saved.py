@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.jobs.source.recorded_job import LARGEST_BYTES as FILES_LARGEST_BYTES
-from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, opened
+from sim.jobs.source.recorded_job import MAX_RECORDING_BYTES as FILES_LARGEST_BYTES
+from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path
 from sim.jobs.source.secrets import masked
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
@@ -241,7 +241,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
 
 # ---- One answer of Flink's REST API on its own, as people paste it: with a prompt before it, with the prefix of a log, or cut off.
 
-LARGEST_BYTES = 50_000_000
+MAX_RECORDING_BYTES = 50_000_000
 _KINDS = (
     ("/jobs/JOB/checkpoints", {"counts", "history"}),
     ("/jobs/JOB/checkpoints/config", {"interval", "timeout", "mode"}),
@@ -270,9 +270,9 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
     """None: the file holds something else.  RecordingError: it cannot be read, or is text of Flink's web UI."""
     if path.is_dir() or not path.exists():
         return None
-    with opened(path) as file:
-        content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES or b"\0" in content[:1000]:
+    with open_uncompressed(path) as file:
+        content = file.read(MAX_RECORDING_BYTES + 1)
+    if len(content) > MAX_RECORDING_BYTES or b"\0" in content[:1000]:
         return None
     try:
         Budget().check(content, path.name)

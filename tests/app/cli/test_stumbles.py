@@ -107,7 +107,7 @@ def test_a_damaged_zip_is_no_log(runner, tmp_path, verb, content):
     result = runner.invoke(app, [verb, str(tmp_path / "saved.zip")])
 
     assert result.exit_code == 3
-    assert "is not a zip, or a damaged one" in " ".join(result.output.split())
+    assert "is not a valid ZIP file" in " ".join(result.output.split())
 
 
 # ---------------------------------------------------------------------------------------------- from Python

@@ -36,7 +36,7 @@ def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(lab, tmp_path):
     rows = json.loads(done.stdout)
 
     assert done.exit_code == 4
-    assert f"skipped: {cut}: the compressed file is cut off" in done.stderr
+    assert f"skipped: {cut}: the compressed file is truncated" in done.stderr
     assert {
         "recording",
         "family",

@@ -18,7 +18,7 @@ def size(value):
 def test_a_budget_is_for_all_that_is_read():
     """What is read again counts once."""
     content = b"[" + b"[]," * 1000 + b"1]"
-    purse = Budget(3 * recorded_job._bytes(content))
+    purse = Budget(3 * recorded_job._estimate_bytes(content))
     for _ in range(10):
         purse.parse(content, "again")
     purse.parse(content, "b")

@@ -11,7 +11,7 @@ from sim.jobs.observations import to_recording
 from sim.jobs.source import fetching
 from sim.jobs.source.fetching import NoJobError, fetch
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import PROCESSOR_TIME
+from sim.jobs.source.rest_answers import CPU_TIME
 from sim.jobs.source.rest_client import Client, RestError
 
 
@@ -121,7 +121,7 @@ def test_processor_time_of_task_managers_is_sampled(fake_flink, ask):
     fake = fake_flink()
     fake.answers["/taskmanagers"] = {"taskmanagers": [{"id": "10.0.0.1:6122-a1"}, {"id": "../config"}]}
     for number, sample in enumerate(fake.samples):
-        sample["/taskmanagers/10.0.0.1:6122-a1/metrics"] = [{"id": PROCESSOR_TIME, "value": str(number * 10**9)}]
+        sample["/taskmanagers/10.0.0.1:6122-a1/metrics"] = [{"id": CPU_TIME, "value": str(number * 10**9)}]
     snapshot = ask(fake)
     path = "/taskmanagers/10.0.0.1:6122-a1/metrics"
 
@@ -129,9 +129,7 @@ def test_processor_time_of_task_managers_is_sampled(fake_flink, ask):
     assert {path} == {
         path for sample in snapshot.samples.values() for path in sample if path.startswith("/taskmanagers")
     }
-    assert [f"{path}?get={PROCESSOR_TIME}"] == sorted(
-        {request for request in fake.requests if request.startswith(path)}
-    )
+    assert [f"{path}?get={CPU_TIME}"] == sorted({request for request in fake.requests if request.startswith(path)})
 
 
 def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):

@@ -98,9 +98,9 @@ def test_a_server_that_does_not_answer(fake, pauses):
 
 def test_an_answer_without_end_is_left(fake, monkeypatch, pauses):
     """However it trickles, and however large it is."""
-    monkeypatch.setattr(rest_client, "LARGEST_BYTES", 10)
+    monkeypatch.setattr(rest_client, "MAX_RECORDING_BYTES", 10)
     assert "more than 10 bytes" in refusal(Client(fake.url, pause=pauses.append))
-    monkeypatch.setattr(rest_client, "LARGEST_BYTES", 10**6)
+    monkeypatch.setattr(rest_client, "MAX_RECORDING_BYTES", 10**6)
     monkeypatch.setattr(rest_client, "ANSWER_S", 0)
 
     assert "does not come to an end" in refusal(Client(fake.url, pause=pauses.append))

@@ -167,7 +167,7 @@ def bomb(inner: bytes, times: int) -> bytes:
         ("t,rate\n1,2\n".encode("utf-16"), "is UTF-16: save it as UTF-8"),
         ("é,rate\n1,2\n".encode("latin-1"), "its first line: is not UTF-8"),
         (b'{"format": "x"}', "has the format 'x', which ckptsim does not read"),
-        (b'{"checkpoints": 3}', "is JSON, but no recording of a Flink job"),
+        (b'{"checkpoints": 3}', "is JSON, but not a recording of a Flink job"),
         (b'{"format": ', "is not JSON: Expecting value at line 1, column 12"),
         (b"[" * 100_000, "is nested more than 100 levels deep"),
         (b"PK\3\4 no zip", "is a damaged zip"),
