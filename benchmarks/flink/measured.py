@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.jobs.evidence.prediction import of_series
+from sim.jobs.evidence.prediction import series_values
 from sim.jobs.infer.flows import flows
 from sim.jobs.observations import of_checkpoints, values_of
 from sim.jobs.source.recorded_job import checkpoints_table, subtasks_table
@@ -37,7 +37,7 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
 def simulated(result: Result, *, since_ms: int) -> pd.DataFrame:
     """A simulated run, measured alike: checkpoints triggered from then on [ms since its start], rates over its last three quarters."""
     checkpoints = result.checkpoints[result.checkpoints["trigger_timestamp"] >= since_ms]
-    rates = [value for value in of_series(result) if value[0] == "numRecordsInPerSecond"]
+    rates = [value for value in series_values(result) if value[0] == "numRecordsInPerSecond"]
     rows = [of_checkpoints(checkpoints, result.subtasks), values_of([*rates, *_per_minute(checkpoints)])]
     return pd.concat(rows, ignore_index=True).assign(first=False)
 

@@ -105,7 +105,7 @@ class Validation:
     @property
     def counted(self) -> dict[str, Judgement]:
         """Return the recordings that totals include: those without unmodelled features, or all if `everything`."""
-        return {name: outcome for name, outcome in self.judged.items() if self.everything or not outcome.lost}
+        return {name: outcome for name, outcome in self.judged.items() if self.everything or not outcome.not_modelled}
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -194,15 +194,19 @@ def validate(
             raise Stopped(_STOPPED) from None
     for path, outcome in zip(paths, outcomes, strict=True):
         if outcome.table is None:
-            listener.message(f"skipped: {outcome.trouble}")
-        elif outcome.lost:
+            listener.message(f"skipped: {outcome.error}")
+        elif outcome.not_modelled:
             counts = "" if everything else " (shown, not counted)"
-            listener.message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{counts}")
+            listener.message(f"{path.name}: not modelled: {'; '.join(outcome.not_modelled)}{counts}")
     judged = [(path, outcome) for path, outcome in zip(paths, outcomes, strict=True) if outcome.table is not None]
     found = Validation(
         by_name(judged),
-        tuple(outcome.trouble for outcome in outcomes if outcome.table is None),
-        tuple(f"{path.name}: not modelled: {'; '.join(outcome.lost)}" for path, outcome in judged if outcome.lost),
+        tuple(outcome.error for outcome in outcomes if outcome.table is None),
+        tuple(
+            f"{path.name}: not modelled: {'; '.join(outcome.not_modelled)}"
+            for path, outcome in judged
+            if outcome.not_modelled
+        ),
         command_line("validate", list(places), ValidateOptions, {**given, "report": report}),
         everything,
     )

@@ -1,4 +1,4 @@
-"""Backtests: the checkpoints of a job, predicted from its own import."""
+"""Backtests: simulate an imported job, and compare the checkpoints with the history that it was inferred from."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
 
 
-# ---- How far predictions of other settings may be off, as far as a history tells: chance, the machine, and what the backtest found.
+# ---- Uncertainty of predictions, from the history: sampling error, differences between machines, deviation of the backtest.
 #
-# A history of few checkpoints says little about a 90 % quantile, and another run of as many has another one by chance
-# alone.  Samples drawn from the history itself show by how much.
+# Quantiles of few checkpoints vary from one run to the next by chance alone.  Bootstrap samples of the history show by
+# how much.
 
-MACHINE = 1.3
-"""The factor between runs of one job on machines that do other things as well, beside chance."""
+MACHINE_FACTOR = 1.3
+"""Factor between durations of one job on differently loaded machines, in addition to the sampling error."""
 CONFIDENCE = 0.95
 RESAMPLES = 1000
 MAX_DRAWN_CHECKPOINTS = 2000
-"""Checkpoints that are drawn at a time: more differ by less than machines do."""
+"""Maximum size of a bootstrap sample; the sampling error of a larger one is negligible."""
 _LEVELS: tuple[tuple[Level, float], ...] = (("p50", 0.5), ("p90", 0.9))
 
 
 def other_settings(durations_ms: Sequence[float], row: ComparedQuantity | None) -> OtherSettings:
-    """`row`: whole checkpoints, observed and predicted."""
+    """Return the factors within which durations are expected.  `row` compares the end-to-end durations."""
     p50, p90 = (_factor(durations_ms, row, level, share) for level, share in _LEVELS)
     return OtherSettings(p50, p90)
 
 
-def by_chance(durations_ms: Sequence[float], share: float) -> float:
-    """The factor within which the quantiles of two runs lie, with 95 % confidence, if both draw from these durations."""
+def sampling_factor(durations_ms: Sequence[float], share: float) -> float:
+    """Return the factor between the quantiles of two runs with these durations that is not exceeded with 95 % confidence."""
     random = np.random.default_rng(1)
     values = np.maximum(np.asarray(durations_ms, dtype=float), 1.0)
     shape = (RESAMPLES, min(len(values), MAX_DRAWN_CHECKPOINTS))
@@ -77,20 +77,20 @@ def by_chance(durations_ms: Sequence[float], share: float) -> float:
 
 
 def _factor(durations_ms: Sequence[float], row: ComparedQuantity | None, level: Level, share: float) -> float:
-    """Chance and machine are independent; what the backtest is off by comes on top."""
-    off = 1.0 if row is None else row.agreement(level)
-    if not off:
+    """Combine the independent sampling and machine factors, and multiply by the deviation of the backtest."""
+    agreement = 1.0 if row is None else row.agreement(level)
+    if not agreement:
         return math.inf
-    return math.exp(math.hypot(math.log(by_chance(durations_ms, share)), math.log(MACHINE))) / off
+    return math.exp(math.hypot(math.log(sampling_factor(durations_ms, share)), math.log(MACHINE_FACTOR))) / agreement
 
 
-# ---- Observed and predicted quantiles of each quantity, and where they differ by more than repetitions of one run do.
+# ---- Compare observed and predicted quantiles of each quantity, and find those that differ by more than repeated runs do.
 
 LEVELS: dict[Level, float] = {"p50": 0.5, "p90": 0.9}
 MIN_CHECKPOINTS_FOR_TAIL = 100
-"""Checkpoints that show that a tail is shorter than predicted."""
-_DOUBT = 0.025
-"""On either side of the range in which a quantile of the history lies."""
+"""Minimum checkpoints from which a tail shorter than predicted is inferred."""
+_TAIL_PROBABILITY = 0.025
+"""Probability on either side of a confidence interval."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -103,15 +103,18 @@ class _Values:
     predicted: Numbers
 
 
-def agreements(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
-    """A row per quantity and vertex, in the order of reading.  What is 0 on both sides is left out."""
+def compare_quantities(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
+    """Return a row per quantity and vertex, in the order of display, without rows that are 0 on both sides."""
     return [
-        row for own in of_history().values() for quantity in own for row in _of_quantity(quantity, observed, predicted)
+        row
+        for own in of_history().values()
+        for quantity in own
+        for row in _compare_quantity(quantity, observed, predicted)
     ]
 
 
 def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
-    """A row per quantity: that of the vertex which is off by most or, if none is, where the quantity is largest."""
+    """Return a row per quantity: of the vertex with the largest deviation or, if none deviates, with the largest value."""
     by_quantity = groupby(rows, key=lambda row: row.quantity)
     return [
         max(group, key=lambda row: (bool(row.off), _gap(row) if row.off else 0.0, row.observed.p90))
@@ -119,23 +122,25 @@ def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
     ]
 
 
-def tail_of(rows: list[ComparedQuantity]) -> float:
-    """Observed / predicted in the tail of checkpoints; 1: no further apart than repetitions are, or too few to show a shorter one."""
+def tail_ratio(rows: list[ComparedQuantity]) -> float:
+    """Return observed / predicted in the tail of durations, or 1 if the difference is not significant."""
     row = next((row for row in rows if row.quantity == "end-to-end"), None)
     if row is None or not row.predicted.count:
         return 1.0
     quantity = QUANTITIES["end_to_end_duration"]
     ratios = [row.observed.p90 / row.predicted.p90] if "p90" in row.off and row.predicted.p90 > 0 else []
-    if _differ(quantity, row.observed.largest, row.predicted.largest) and row.predicted.largest > 0:
+    if _differs_significantly(quantity, row.observed.largest, row.predicted.largest) and row.predicted.largest > 0:
         ratios.append(row.observed.largest / row.predicted.largest)
     ratio = max(ratios, default=1.0)
     return ratio if ratio > 1 or row.observed.count >= MIN_CHECKPOINTS_FOR_TAIL else 1.0
 
 
-def _of_quantity(quantity: Quantity, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[ComparedQuantity]:
-    ours, theirs = (side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted))
-    for vertex, rows in ours.groupby("vertex", sort=False):
-        values = _Values(_sorted(rows["value"]), _sorted(theirs[theirs["vertex"] == vertex]["value"]))
+def _compare_quantity(
+    quantity: Quantity, observed: pd.DataFrame, predicted: pd.DataFrame
+) -> Iterator[ComparedQuantity]:
+    in_history, in_runs = (side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted))
+    for vertex, rows in in_history.groupby("vertex", sort=False):
+        values = _Values(_sorted(rows["value"]), _sorted(in_runs[in_runs["vertex"] == vertex]["value"]))
         if values.observed.any() or values.predicted.any():
             off = tuple(
                 level
@@ -148,7 +153,7 @@ def _of_quantity(quantity: Quantity, observed: pd.DataFrame, predicted: pd.DataF
 
 
 def _is_judged(quantity: Quantity, level: Level, values: _Values) -> bool:
-    """A number of the complete history is its own 90 % quantile."""
+    """Return whether a level is compared.  Of a single value, such as a number of the whole history, only the p50 is."""
     return quantity.is_judged and (level == "p50" or len(values.observed) > 1)
 
 
@@ -164,16 +169,16 @@ def _quantiles(values: Numbers) -> Quantiles:
 
 
 def _is_off(quantity: Quantity, values: _Values, share: float) -> bool:
-    """Whether a predicted quantile lies outside of what the history allows, by more than repetitions differ."""
+    """Return whether a predicted quantile is outside its confidence interval, and differs by more than repeated runs."""
     if not len(values.predicted):
         return True
     observed, predicted = (float(np.quantile(side, share)) for side in (values.observed, values.predicted))
-    low, high = _range(values.observed, share)
-    return not low <= predicted <= high and _differ(quantity, observed, predicted)
+    low, high = _confidence_interval(values.observed, share)
+    return not low <= predicted <= high and _differs_significantly(quantity, observed, predicted)
 
 
-def _differ(quantity: Quantity, observed: float, predicted: float) -> bool:
-    """Whether values lie further apart than those of repetitions, and than the noise of a machine."""
+def _differs_significantly(quantity: Quantity, observed: float, predicted: float) -> bool:
+    """Return whether values differ by more than repeated runs, and by more than measurement noise."""
     if abs(predicted - observed) < quantity.noise:
         return False
     if quantity.factor is not None:
@@ -181,13 +186,16 @@ def _differ(quantity: Quantity, observed: float, predicted: float) -> bool:
     return abs(predicted - observed) > quantity.spread * observed
 
 
-def _range(values: Numbers, share: float) -> tuple[float, float]:
-    """Where a quantile lies with 95 % confidence, whatever the distribution; a value that is no sample is exact."""
+def _confidence_interval(values: Numbers, share: float) -> tuple[float, float]:
+    """Return the distribution-free 95 % confidence interval of a quantile.  A single value is taken as exact."""
     count = len(values)
     if count == 1:
         return float(values[0]), float(values[0])
-    below = bdtr(np.arange(count), count, share)  # chance that the quantile lies below the next value
-    low, high = int(np.searchsorted(below, _DOUBT, side="right")), int(np.searchsorted(below, 1 - _DOUBT))
+    below = bdtr(np.arange(count), count, share)  # probability that the quantile is below the next value
+    low, high = (
+        int(np.searchsorted(below, _TAIL_PROBABILITY, side="right")),
+        int(np.searchsorted(below, 1 - _TAIL_PROBABILITY)),
+    )
     return float(values[low - 1]) if low else -math.inf, float(values[high]) if high < count else math.inf
 
 
@@ -197,44 +205,44 @@ def _gap(row: ComparedQuantity) -> float:
     )
 
 
-# ---- What is off, and the likely cause, where the history or the scenario shows one.
+# ---- Likely causes of deviations.
 
 UNKNOWN = "cause unknown"
-GROWTH = 1.1
-"""From the first third of the history to the last: less is no growth."""
-TAIL = 1.25
-"""p90 / p50 of the history beside that of the prediction: less is no tail of its own."""
-BURSTS = 3.0
-"""p90 / p50 of what is written: so much more comes from merged files."""
+MIN_GROWTH_FACTOR = 1.1
+"""Minimum state size in the last third of the history / in the first third for the state to be growing."""
+MIN_TAIL_RATIO = 1.25
+"""Minimum p90 / p50 of the history relative to that of the prediction for the history to have a tail."""
+MIN_BURST_RATIO = 3.0
+"""Minimum p90 / p50 of the bytes written that is explained by compactions."""
 PHASES = ("start-delay", "alignment", "sync", "async")
 
 
 @dataclass(frozen=True, slots=True)
 class BacktestEvidence:
-    """Evidence of history and scenario about the causes of differences."""
+    """Facts of the history and the scenario from which causes of deviations are inferred."""
 
-    # full size [bytes] of the first and last third of the history, if only that grows
+    # Full size [bytes] of the first and last third of the history, if the state grows there but not in the scenario.
     growth: tuple[float, float] | None = None
     rocksdb: bool = False
-    windows: tuple[str, ...] = ()  # vertices with a window in their chain, and none in the scenario
-    unbalanced: tuple[str, ...] = ()  # flows that do not add up, a phrase each
+    windows: tuple[str, ...] = ()  # vertices with a window in their chain but not in the scenario
+    unbalanced: tuple[str, ...] = ()  # contradictions between counters, as phrases
 
 
 def evidence_of(
     observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str, str], unbalanced: Sequence[str] = ()
 ) -> BacktestEvidence:
-    """`chains`: names of the operators of each vertex."""
+    """Collect the facts; `chains` has the operator names of each vertex."""
     rocksdb = any(vertex.state is not None and vertex.state.backend == "rocksdb" for vertex in scenario.job.vertices)
     modelled = {vertex.name for vertex in scenario.job.vertices if vertex.window is not None}
     windows = tuple(
         name for name, chain in chains.items() if name not in modelled and "window" in f"{name} {chain}".lower()
     )
-    grows_too = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
-    return BacktestEvidence(None if grows_too else _growth(observed), rocksdb, windows, tuple(unbalanced))
+    is_growing = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
+    return BacktestEvidence(None if is_growing else _growth(observed), rocksdb, windows, tuple(unbalanced))
 
 
 def with_causes(rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> list[ComparedQuantity]:
-    """Rows that are off say why."""
+    """Return the rows with the causes of their deviations."""
     return [replace(row, cause=_cause(row, rows, evidence)) if row.off else row for row in rows]
 
 
@@ -245,23 +253,23 @@ def _growth(observed: pd.DataFrame) -> tuple[float, float] | None:
     if not third:
         return None
     before, after = median(sizes[:third]), median(sizes[-third:])
-    return (before, after) if after > GROWTH * before else None
+    return (before, after) if after > MIN_GROWTH_FACTOR * before else None
 
 
 def _cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
     if row.quantity == "throughput":
-        return _of_throughput(row, evidence)
+        return _throughput_cause(row, evidence)
     if not row.predicted.count:
         why = f": {'; '.join(evidence.unbalanced)}" if evidence.unbalanced else ""
         return f"no checkpoint completes in the simulation{why}"
     if row.quantity in ("checkpointed", "full-size"):
-        return _of_sizes(row, evidence)
+        return _size_cause(row, evidence)
     if row.quantity in PHASES or row.quantity == "end-to-end":
-        return _of_durations(row, rows, evidence)
+        return _duration_cause(row, rows, evidence)
     return UNKNOWN
 
 
-def _of_throughput(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+def _throughput_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     if evidence.unbalanced:
         return f"a flow does not balance: {'; '.join(evidence.unbalanced)}"
     if not row.predicted.count or row.predicted.p50 < row.observed.p50 / 2:
@@ -269,76 +277,76 @@ def _of_throughput(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     return UNKNOWN
 
 
-def _of_sizes(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+def _size_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     if evidence.growth is not None and not evidence.rocksdb:
-        return _grows(evidence.growth)
+        return _growth_text(evidence.growth)
     if evidence.rocksdb and row.quantity == "full-size" and row.predicted.p50 < row.observed.p50:
         return (
             "RocksDB keeps what was overwritten until it compacts: the files hold more than the state that was assumed"
         )
-    if evidence.rocksdb and row.quantity == "checkpointed" and row.observed.p90 > BURSTS * row.observed.p50:
+    if evidence.rocksdb and row.quantity == "checkpointed" and row.observed.p90 > MIN_BURST_RATIO * row.observed.p50:
         return "in some checkpoints RocksDB writes files that it has merged: the simulated ones are smaller"
-    return UNKNOWN if evidence.growth is None else _grows(evidence.growth)
+    return UNKNOWN if evidence.growth is None else _growth_text(evidence.growth)
 
 
-def _grows(growth: tuple[float, float]) -> str:
+def _growth_text(growth: tuple[float, float]) -> str:
     return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
 
 
-def _of_durations(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
+def _duration_cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
     longer = row.predicted.at(row.off[0]) > row.observed.at(row.off[0])
     if longer and row.quantity in ("async", "end-to-end") and evidence.growth is not None:
-        return f"{_grows(evidence.growth)}, and earlier checkpoints wrote less"
-    if "p50" not in row.off and (tail := _tail(row, evidence)):
+        return f"{_growth_text(evidence.growth)}, and earlier checkpoints wrote less"
+    if "p50" not in row.off and (tail := _tail_cause(row, evidence)):
         return tail
-    if row.quantity == "end-to-end" and (phase := _phase(row, rows)) is not None:
-        return f"{phase.quantity} of {phase.vertex}: {_both(phase, row)}"
-    return _tail(row, evidence) or UNKNOWN
+    if row.quantity == "end-to-end" and (phase := _deviating_phase(row, rows)) is not None:
+        return f"{phase.quantity} of {phase.vertex}: {_observed_and_predicted_text(phase, row)}"
+    return _tail_cause(row, evidence) or UNKNOWN
 
 
-def _tail(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
-    """The cause of a tail.  Empty: the history is spread no wider than the prediction, or what is off is predicted too long."""
+def _tail_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+    """Return the cause of a tail; empty if the history has no wider spread, or the prediction is too long."""
     if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
         return ""
-    own, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
-    if own < TAIL * simulated:
+    recorded, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
+    if recorded < MIN_TAIL_RATIO * simulated:
         return ""
     fires = f"; {', '.join(evidence.windows)} fires windows, of which the file says nothing" if evidence.windows else ""
-    return f"the history has a tail that the model has not: p90 is {own:.1f} times p50, predicted {simulated:.1f} times{fires}"
+    return f"the history has a tail that the model has not: p90 is {recorded:.1f} times p50, predicted {simulated:.1f} times{fires}"
 
 
-def _phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
-    """The phase that is off in the same direction by most of what the whole checkpoint is off."""
+def _deviating_phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
+    """Return the phase that causes more than half of the deviation of the whole checkpoint, if there is one."""
     level = row.off[0]
-    missing = row.observed.at(level) - row.predicted.at(level)
-    apart = [
-        ((phase.observed.at(level) - phase.predicted.at(level)) / missing, phase)
+    deviation = row.observed.at(level) - row.predicted.at(level)
+    shares = [
+        ((phase.observed.at(level) - phase.predicted.at(level)) / deviation, phase)
         for phase in rows
         if phase.quantity in PHASES and level in phase.off and phase.predicted.count
     ]
-    share, largest = max(apart, key=lambda pair: pair[0], default=(0.0, None))
+    share, largest = max(shares, key=lambda pair: pair[0], default=(0.0, None))
     return largest if share > 0.5 else None
 
 
-def _both(phase: ComparedQuantity, row: ComparedQuantity) -> str:
+def _observed_and_predicted_text(phase: ComparedQuantity, row: ComparedQuantity) -> str:
     level = row.off[0]
     return f"{level} {ms_text(phase.observed.at(level))}, predicted {ms_text(phase.predicted.at(level))}"
 
 
-# ---- Runs of the job as it is, as long and as many as a budget of processor time allows.
+# ---- Run the imported job, as long and as often as a budget of CPU time allows.
 
 BUDGET_S = 6.0
-"""Processor time of all runs."""
+"""CPU time of all runs."""
 RUNS = 3
-PROBE_PERIODS = 4
-"""Checkpoints of the first run of a job that may be slow to simulate: the queues are full from the second on."""
-SPARE_PERIODS = 3
-"""A run may show so many checkpoints beyond those of the history."""
-CHANNELS = 200_000
-"""A job of more channels takes longer to build than an import may last."""
+PROBE_CHECKPOINTS = 4
+"""Checkpoints in the first, short run, which measures the simulation speed; queues are full from the second checkpoint on."""
+SPARE_CHECKPOINTS = 3
+"""Checkpoints of a run in addition to the number in the history."""
+MAX_CHANNELS = 200_000
+"""The simulation of a job with more channels takes too long to set up for an import."""
 
 Watch = Callable[[float], None]
-"""Gets the share of the work that is done."""
+"""Called with the share of the work that is done."""
 
 
 class TooLargeError(Exception):
@@ -346,8 +354,8 @@ class TooLargeError(Exception):
 
 
 @dataclass
-class _Clock:
-    """A limit of processor time: it ends a run that takes longer."""
+class _CpuLimit:
+    """Progress callback that stops the simulation when the CPU time is used up."""
 
     budget_s: float
     watch: Watch
@@ -367,15 +375,13 @@ class _Clock:
         self.share = max(self.share, min((self.before_ns + simulated_ns) / self.total_ns, 1.0))
         self.watch(self.share)
         if self.spent_s > self.budget_s:
-            raise TooLargeError(
-                f"{simulated_ns / 1e9:.0f} s of the job take more than {self.budget_s:g} s of processor time"
-            )
+            raise TooLargeError(f"{simulated_ns / 1e9:.0f} s of the job take more than {self.budget_s:g} s of CPU time")
 
 
 def length_ns(scenario: Scenario, job: RecordedJob) -> int:
-    """How long a run has to last to show as many checkpoints as the history has, at most as long as the history."""
+    """Return the length of a run with as many checkpoints as the history, at most the length of the history."""
     triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
-    enough = (len(triggers) + SPARE_PERIODS) * _period_ns(scenario, triggers)
+    enough = (len(triggers) + SPARE_CHECKPOINTS) * _period_ns(scenario, triggers)
     return min(scenario.run.duration_ns, enough) or scenario.run.duration_ns
 
 
@@ -387,13 +393,13 @@ def runs_within(
     engine: Engine = "compiled",
     watch: Watch = lambda _: None,
 ) -> list[Result]:
-    """At least one run, `RUNS` at most.  TooLargeError: not even a short one fits into the budget."""
-    _refuse_huge(scenario)
+    """Simulate the scenario once to `RUNS` times.  Raises `TooLargeError` if not even a short run fits the budget."""
+    _check_channels(scenario)
     full_ns = length_ns(scenario, job)
     triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
-    probe_ns = min(full_ns, PROBE_PERIODS * _period_ns(scenario, triggers) or full_ns)
-    clock = _Clock(budget_s, watch, total_ns=RUNS * full_ns)
-    probe = simulate(_of_length(scenario, probe_ns, 1), engine=engine, check=False, progress=clock)
+    probe_ns = min(full_ns, PROBE_CHECKPOINTS * _period_ns(scenario, triggers) or full_ns)
+    clock = _CpuLimit(budget_s, watch, total_ns=RUNS * full_ns)
+    probe = simulate(_with_length(scenario, probe_ns, 1), engine=engine, check=False, progress=clock)
     found = [probe] if probe_ns == full_ns else []
     left_s = (budget_s - clock.spent_s) / (RUNS - len(found))
     affordable_s = probe_ns / 1e9 * left_s / max(clock.spent_s, 1e-3)
@@ -403,41 +409,42 @@ def runs_within(
     try:
         while len(found) < RUNS:
             clock.before_ns = len(found) * run_ns
-            run = simulate(_of_length(scenario, run_ns, len(found) + 1), engine=engine, check=False, progress=clock)
+            run = simulate(_with_length(scenario, run_ns, len(found) + 1), engine=engine, check=False, progress=clock)
             found.append(run)
     except TooLargeError:
         return found or [probe]
     return found
 
 
-def _of_length(scenario: Scenario, run_ns: int, seed: int) -> Scenario:
+def _with_length(scenario: Scenario, run_ns: int, seed: int) -> Scenario:
     return replace(scenario, run=replace(scenario.run, duration_ns=run_ns, seed=seed, warmup_ns=0))
 
 
 def _period_ns(scenario: Scenario, triggers: list[int]) -> int:
-    """From trigger to trigger; 0: the job has no periodic checkpoints."""
+    """Return the time between triggers, or 0 without periodic checkpoints."""
     gaps = [after - before for before, after in pairwise(triggers)]
     return max(scenario.checkpoint.interval_ns or 0, round(median(gaps)) * 10**6 if gaps else 0)
 
 
-def _refuse_huge(scenario: Scenario) -> None:
+def _check_channels(scenario: Scenario) -> None:
     width = {vertex.name: vertex.parallelism for vertex in scenario.job.vertices}
     channels = sum(
         width[inlet.upstream] * vertex.parallelism for vertex in scenario.job.vertices for inlet in vertex.inputs
     )
-    if channels > CHANNELS:
+    if channels > MAX_CHANNELS:
         raise TooLargeError(f"the job has {channels:,} channels")
 
 
-# ---- A backtest for people: a table and sentences of at most `WIDTH` columns, for the terminal and for the head of a file.
+# ---- A backtest as text: a table and sentences, for the terminal and the head of a scenario file.
 
 WIDTH = 78
-"""A comment adds two columns."""
+"""Maximum line length; the `# ` of a comment adds two columns."""
 _NAME, _NUMBER = 19, 8
 
 
-def lines_of(backtest: Backtest) -> list[str]:
-    compared = [*_table(backtest), *_findings(backtest), *_others(backtest)] if backtest.checkpoints else []
+def backtest_lines(backtest: Backtest) -> list[str]:
+    """Format a backtest."""
+    compared = [*_table(backtest), *_findings(backtest), *_what_if_lines(backtest)] if backtest.checkpoints else []
     return [*_head(backtest), *_failures(backtest), *compared]
 
 
@@ -476,7 +483,6 @@ def _off(row: ComparedQuantity) -> str:
 
 
 def _change(row: ComparedQuantity, level: Level) -> str:
-    """Predicted against observed."""
     change = row.change(level)
     return "not seen" if change is None else change_text(change)
 
@@ -487,17 +493,17 @@ def _findings(backtest: Backtest) -> Iterator[str]:
         return
     yield "Off by more than repetitions of one job are:"
     for cause in dict.fromkeys(row.cause for row in backtest.off):
-        alike = ", ".join(_named(row) for row in backtest.off if row.cause == cause)
+        alike = ", ".join(_row_text(row) for row in backtest.off if row.cause == cause)
         yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
 
 
-def _others(backtest: Backtest) -> Iterator[str]:
+def _what_if_lines(backtest: Backtest) -> Iterator[str]:
     for line in by_kind(backtest):
         yield from _wrapped(line, indent="  ")
 
 
-def _named(row: ComparedQuantity) -> str:
-    """``sync of sink (p50 +7 %, p90 -30 %)``."""
+def _row_text(row: ComparedQuantity) -> str:
+    """Return for example ``sync of sink (p50 +7 %, p90 -30 %)``."""
     changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
     return f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})"
 
@@ -506,11 +512,11 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=True)
 
 
-# ---- From a recorded job to its backtest: the order of the steps, and nothing else.
+# ---- The steps from a recorded job to its backtest.
 
 
 class NoHistoryError(Exception):
-    """There is no history to compare a simulation with."""
+    """The job has no completed or failed checkpoints to compare a simulation with."""
 
 
 def backtest(
@@ -522,7 +528,11 @@ def backtest(
     engine: Engine = "compiled",
     watch: Watch = lambda _: None,
 ) -> Backtest:
-    """`chains`: the operators of each vertex; `unbalanced`: flows that do not add up.  TooLargeError, NoHistoryError: there is none."""
+    """Simulate an imported job, and compare it with its history.
+
+    `chains` has the operators of each vertex, `unbalanced` the contradictions between counters.  Raises `NoHistoryError`,
+    or `TooLargeError` if the simulation takes too long.
+    """
     history = observed(job)
     durations = history[(history["quantity"] == "end_to_end_duration") & ~history["first"]]["value"]
     failed = [point for point in job.checkpoints.list if point.status == "FAILED" and not point.is_savepoint]
@@ -532,14 +542,14 @@ def backtest(
     scenario = scenario_of(job)
     results = runs_within(scenario, job, budget_s=budget_s, engine=engine, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
-    rows = agreements(history, in_runs)
+    rows = compare_quantities(history, in_runs)
     explained = with_causes(rows, evidence_of(history, scenario, chains or {}, unbalanced))
     longest = sorted(durations.tolist(), reverse=True)[:MAX_KEPT_DURATIONS]
     compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
     duration = next((row for row in rows if row.quantity == "end-to-end"), None)
     others = None if durations.empty else other_settings(durations.tolist(), duration)
     failures = _backtest_failures(job, failed, history, in_runs) if failed or job.failures else None
-    return Backtest(compared, tuple(longest), tail_of(rows), len(results), length_ns, others, failures)
+    return Backtest(compared, tuple(longest), tail_ratio(rows), len(results), length_ns, others, failures)
 
 
 def _backtest_failures(
@@ -558,16 +568,19 @@ def _backtest_failures(
     )
 
 
-# ---- An imported job, simulated as it is and held to the history it came from: lines for people, and a section of the scenario file.
+# ---- Add the backtest to an imported scenario, and list the checkpoints of its history file.
 
-LISTED = 1000
-"""Checkpoints of a history that its file lists, the latest: a log of a month has tens of thousands, and every load reads the file."""
+MAX_LISTED_CHECKPOINTS = 1000
+"""Latest checkpoints in a history file.  A log of a month has tens of thousands, and each load reads the file."""
 
 
 def with_backtest(
     source: RecordingSource, imported: ImportedDocument | Inference, *, watch: Watch = lambda _: None
 ) -> tuple[ImportedDocument | Inference, list[str]]:
-    """The import with the section `backtest` and its table at the head, and lines for people; unchanged where nothing can be compared."""
+    """Return the import with the section `backtest` and its text at the head of the file, and the lines of that text.
+
+    If the backtest fails, the import is unchanged, and the lines contain the reason.
+    """
     try:
         warm()
         result = backtest(
@@ -575,20 +588,20 @@ def with_backtest(
         )
     except (NoHistoryError, TooLargeError) as reason:
         return imported, [f"no backtest: {reason}"]
-    except Exception as error:  # noqa: BLE001 - a mistake of ours, and no reason to lose what was imported
+    except Exception as error:  # noqa: BLE001 - a defect of the simulator must not lose the import
         return imported, [f"no backtest: the simulation broke: {type(error).__name__}: {error}"]
-    lines = lines_of(result)
+    lines = backtest_lines(result)
     return _with_section(imported, section_of(result), lines), lines
 
 
 def checkpoints_of(source: RecordingSource) -> Checkpoints:
-    """The columns of a history file: the completed checkpoints, without savepoints."""
+    """Return the completed checkpoints without savepoints, as columns of a history file."""
     table = observed(recorded_job(source))
     rows = table[(table["checkpoint"] != WHOLE_RUN) & (table["vertex"] == "")]
     if rows.empty:
         return {}
     wide = rows.pivot(index="checkpoint", columns="quantity", values="value")  # noqa: PD010
-    earlier, wide = max(len(wide) - LISTED, 0), wide[-LISTED:]
+    earlier, wide = max(len(wide) - MAX_LISTED_CHECKPOINTS, 0), wide[-MAX_LISTED_CHECKPOINTS:]
     columns = {name: [_known(value) for value in wide[name]] for name in QUANTITIES if name in wide}
     first = rows[rows["first"]]["checkpoint"].unique().tolist()
     units = {name: QUANTITIES[name].unit for name in columns}
@@ -597,12 +610,12 @@ def checkpoints_of(source: RecordingSource) -> Checkpoints:
 
 
 def _known(value: float) -> float | None:
-    """A number without an empty fraction; None: Flink did not say."""
+    """Return a value for JSON: an int if it is whole, None if unknown."""
     return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
 
 
 def _chains(imported: ImportedDocument | Inference) -> dict[str, str]:
-    """What comments say of each vertex: its operators."""
+    """Return the comment of each vertex, which lists its operators."""
     comments = imported.comments
     names = imported.document["job"]
     return (

@@ -1,4 +1,4 @@
-"""Predictions next to observations: values, errors, judgement."""
+"""Compare simulations with recordings: observed and predicted values, errors, and the outcome per recording."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
 
 
-# ---- The name of a recorded run, and what it says: its job, and its kind of barriers.
+# ---- Names of recordings consist of the job, the barrier mode, and the number of the run.
 #
-# ``J4-pressed-timeout500-r1`` is the first run of the job J4-pressed, unaligned with an aligned timeout of 500 ms.
+# For example, ``J4-pressed-timeout500-r1`` is the first run of the job J4-pressed with an aligned timeout of 500 ms.
 
-_FORM = re.compile(r"(?P<job>.+?)-(?P<kind>aligned|unaligned|interruptible|timeout\d+)(-r\d+)?")
+_NAME_PATTERN = re.compile(r"(?P<job>.+?)-(?P<kind>aligned|unaligned|interruptible|timeout\d+)(-r\d+)?")
 
 
 class RunName(NamedTuple):
     """The parts of a recording's name."""
 
     job: str
-    kind: str  # the last part of the name; empty: it says nothing of barriers
+    kind: str  # the barrier mode in the name; empty if it has none
 
     @property
     def barriers(self) -> Barriers:
-        """Unaligned for an interruptible run."""
+        """The barrier mode; that of runs with interruptible timers is unaligned."""
         if self.kind.startswith("timeout"):
             return Barriers("aligned-timeout", int(self.kind.removeprefix("timeout")) * 10**6)
         return Barriers("aligned" if self.kind == "aligned" else "unaligned")
 
 
 def run_name(text: str) -> RunName:
-    found = _FORM.fullmatch(text)
+    found = _NAME_PATTERN.fullmatch(text)
     return RunName(found["job"], found["kind"]) if found else RunName(text, "")
 
 
-# ---- Rates, shares and queues of a simulated run, in the rows of `sim.jobs.observations`.
+# ---- Rates, shares of time, and queue lengths of a simulated run, as rows of `sim.jobs.observations`.
 
 _SHARES = {
     "busyTimeMsPerSecond": "busy",
@@ -67,8 +67,8 @@ _SHARES = {
 _OUT, _IN = ("outputQueueLength", "outputQueueSize"), ("inputQueueLength", "inputQueueSize")
 
 
-def of_series(result: Result) -> Iterator[RunValue]:
-    """Values of the whole run and of its samples, over the last three quarters."""
+def series_values(result: Result) -> Iterator[RunValue]:
+    """Yield values of the whole run and of its samples, without the first quarter."""
     series = result.series
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
     window = steady(
@@ -85,27 +85,27 @@ def of_series(result: Result) -> Iterator[RunValue]:
             (rate, "numRecordsInPerSecond", 1.0),
             *((meter, share, 1000.0) for meter, share in _SHARES.items()),
         ):
-            if (mean := _mean(rows, column, window)) is not None:
+            if (mean := _mean_rate(rows, column, window)) is not None:
                 yield quantity, vertex, unit * mean
         for quantity in (*(() if vertex in ends else _OUT), *(() if vertex in sources else _IN)):
             yield from ((quantity, vertex, float(size) / parallelism[vertex]) for size in samples[quantity])
         yield from (("latency", vertex, float(mean)) for mean in samples["x_latency"] if mean >= 0)
 
 
-def _mean(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> float | None:
-    """The mean of a rate or share of a vertex over the window; None: there are no samples."""
+def _mean_rate(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> float | None:
+    """Return the mean of a rate or share of a vertex over a window [ms], or None without samples."""
     times_ms = 1000 * np.append(0.0, rows["time"].to_numpy(dtype=float))
     counted = np.append(0.0, (rows[column].to_numpy(dtype=float) * np.diff(times_ms)).cumsum())
     return growth(times_ms, counted, window)
 
 
-# ---- The observations of a simulated run, in the same tidy rows as those of a recording (`sim.jobs.observations`).
+# ---- Observations of a simulated run, in the same rows as those of a recording.
 
 
 def predicted(result: Result) -> pd.DataFrame:
-    """The observations of a simulated run (columns of `sim.jobs.observations.COLUMNS`)."""
+    """Return the observations of a simulated run, with the columns of `sim.jobs.observations.COLUMNS`."""
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
-    parts = [of_checkpoints(periodic, result.subtasks), values_of([*of_series(result), *_savepoints(result)])]
+    parts = [of_checkpoints(periodic, result.subtasks), values_of([*series_values(result), *_savepoints(result)])]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
@@ -116,28 +116,29 @@ def _savepoints(result: Result) -> Iterator[RunValue]:
     yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])
 
 
-# ---- The settings of a recorded job, a value for each independent choice: recordings are compared by them.
+# ---- Settings of a recorded job: a value for each independent choice, by which recordings are compared.
 #
-# Two keys of Flink for one choice (unaligned, and its timeout) are one setting.  So is the place of the work for
-# checkpoints, on however many vertices.  State counts per subtask: twice the subtasks with twice the keys are one
+# Two Flink keys for one choice (unaligned, and its timeout) are one setting.  So is the place of the work for
+# checkpoints, on any number of vertices.  State is counted per subtask, so that doubling both parallelism and keys is one
 # difference.
 
 Settings = Mapping[str, Any]
 
 
 def settings_of_measured(job: Measured) -> Settings:
-    """A measured job tells its options, not what it computes.  Two are of one job if their names differ in barriers and number alone.
+    """Return the checkpoint options of a measured job, prefixed by its name.
 
-    Each setting is one of its job, so that recordings of two jobs never differ in one setting.
+    The program of a measured job is unknown.  Recordings are of the same job if their names differ only in barrier mode
+    and run number.  The prefix ensures that recordings of two jobs never differ in a single setting.
     """
     named, options = run_name(job.name), job.inference.document["checkpoint"]
-    name = job.name if named.kind == "interruptible" else named.job  # what no option says makes another job
+    name = job.name if named.kind == "interruptible" else named.job  # interruptible timers are not in the options
     settings = {key: str(value) for key, value in options.items()} | {"barriers": _barriers_of(options)}
     return {f"{key} of {name}": value for key, value in settings.items()}
 
 
 def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]:
-    """(setting, first value, second value) of those that differ.  Work of another size at another place is two differences."""
+    """Return (setting, first value, second value) of the settings that differ."""
     keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
     if "work" in keys and not (first["work"] and second["work"]):
         keys = [key for key in keys if key != "place of work"]  # without work there is no place of work
@@ -145,17 +146,17 @@ def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]
 
 
 def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
-    """The way of barriers, in the words of the settings of configured jobs."""
+    """Return the barrier mode, in the words that settings of configured jobs use."""
     barriers = checkpoint.get("barriers", "aligned")
     return str(barriers) if isinstance(barriers, str) else f"unaligned after {barriers['aligned-timeout']}"
 
 
-# ---- Two tidy tables of observations, of a real job and of its simulation, as one table with errors: what all comparisons read.
+# ---- Join the observations of a recording and of its simulation to one table with errors.
 #
 # For each quantity and vertex both sides have three percentiles over the checkpoints of a run or the samples of a
-# series.  A vertex's value in a checkpoint is the median over its subtasks.  The first checkpoint meets queues that are
-# not full yet, so it has rows of its own: their quantity ends with `FIRST`.  A number about the whole run is its own
-# three percentiles.
+# series.  The value of a vertex in a checkpoint is the median over its subtasks.  The first checkpoint meets queues that
+# are not full yet, so it has separate rows, whose quantity ends with `FIRST_SUFFIX`.  All three percentiles of a number
+# about the whole run are that number.
 
 FIRST_SUFFIX = " (first)"
 """Suffix of a quantity of the first checkpoint: 'start_delay (first)'."""
@@ -167,11 +168,11 @@ COLUMNS = (
     "relative_error",
     "covered",
 )
-"""`vertex`: None for the whole checkpoint or job.  Percentiles have the unit of the quantity; NaN: absent from a run."""
+"""`vertex` is None for the whole checkpoint or job.  Percentiles have the unit of the quantity, NaN if it is not in a run."""
 
 
 def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Two tables of observations (`sim.jobs`) joined: `COLUMNS`, in the order of the first."""
+    """Join two tables of `sim.jobs.observations` to a table of `COLUMNS`, in the order of the first."""
     table = _percentiles(observations, "observed").merge(
         _percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left"
     )
@@ -182,7 +183,7 @@ def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFram
 
 
 def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
-    """(predicted - observed) / observed, of the medians; 0 where they differ by less than noise, NaN if only the observed one is 0."""
+    """Return (predicted - observed) / observed: 0 if they differ by less than noise, NaN if only the observed value is 0."""
     predicted, observed = table[f"predicted_{level}"], table[f"observed_{level}"]
     difference = predicted - observed
     relative = difference / observed.where(observed != 0)
@@ -190,7 +191,7 @@ def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
 
 
 def covered(table: pd.DataFrame) -> pd.Series:
-    """Whether the observed median lies between the predicted 10 % and 90 %, or within noise of them; without a prediction it does not."""
+    """Return whether the observed median is between the predicted p10 and p90, extended by noise; False without prediction."""
     slack = noise(table)
     return (table["observed_p50"] >= table["predicted_p10"] - slack) & (
         table["observed_p50"] <= table["predicted_p90"] + slack
@@ -198,7 +199,7 @@ def covered(table: pd.DataFrame) -> pd.Series:
 
 
 def noise(table: pd.DataFrame) -> pd.Series:
-    """By how much each row may differ and count as equal."""
+    """Return for each row the difference up to which values count as equal."""
     return (
         table["quantity"]
         .str.removesuffix(FIRST_SUFFIX)
@@ -212,11 +213,10 @@ def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
     return pd.DataFrame({f"{side}_{name}": grouped.quantile(share) for name, share in _QUANTILES.items()}).reset_index()
 
 
-# ---- Observations next to predictions: the truth table of a recording of a real job.
+# ---- The truth table of a recording: observations and predictions.
 #
-# A prediction sees the configuration of the recording only, and pools several seeds.  Columns are those of
-# `sim.jobs.evidence.prediction`, behind
-# `recording` and `family`.
+# A prediction uses only the configuration of the recording, and pools several seeds.  The columns are `recording`,
+# `family` and `COLUMNS`.
 
 
 def truth(
@@ -228,11 +228,19 @@ def truth(
     overheads: Overheads | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:
-    """The rows of a recording, for all its quantities.
+    """Return the truth table of a recording.
 
-    `overheads`: in place of the scenario's own.  `document`: if it was made of the recording before.  `progress` gets the simulated time
-    [ns] of each run.  RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out
-    what `unmodelled` names.
+    Args:
+        recording: A recorded job, or its file.
+        document: The imported scenario, if it is known already.
+        seeds: A simulation is run for each seed.
+        engine: See `simulate`.
+        overheads: Replace those of the scenario.
+        progress: Called with the simulated time [ns] of each run.
+
+    Raises:
+        RecordingError: The file is not a recording.
+        ScenarioError: The job cannot be simulated.
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
@@ -243,56 +251,56 @@ def truth(
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
     results = (simulate(seed_scenario, engine=engine, check=False, progress=progress) for seed_scenario in seeded)
-    runs = [run for result in results for run in (predicted(result), values_of(_more(recorded, result)))]
+    runs = [run for result in results for run in (predicted(result), values_of(_configured_values(recorded, result)))]
     table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
     return table
 
 
-def _more(recording: RecordedJob, result: Result) -> Iterable[RunValue]:
-    """What a recording of a configured job observes beyond that of other jobs."""
+def _configured_values(recording: RecordedJob, result: Result) -> Iterable[RunValue]:
+    """Return predictions of the values that only recordings of configured jobs contain."""
     return recording.predicted_values(result) if isinstance(recording, ConfiguredJob) else ()
 
 
 def scenario_of(
     recording: RecordedJob, overheads: Overheads | None = None, document: ImportedDocument | None = None
 ) -> Scenario:
-    """The simulated scenario of a recording: its configuration, no observation."""
+    """Return the scenario of a recording."""
     imported = to_document(recording) if document is None else document
     scenario = loads(write(imported.document, imported.question, imported.comments), name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
 
 
 def unmodelled(recording: RecordedJob | Path | str) -> list[str]:
-    """A phrase for each feature of the recorded job that a scenario lacks.  RecordingError: not a recording."""
+    """Return a phrase for each feature of a recorded job that is not modelled.  Raises `RecordingError`."""
     return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
 
 
-# ---- One recording, judged: its truth table and what else is needed to sum up many of them, or why there is none.
+# ---- Judge one recording: its truth table and properties for summaries, or an error.
 
 
 class Judgement(NamedTuple):
-    """The outcome of one file."""
+    """The outcome of judging one file."""
 
     table: pd.DataFrame | None
     name: str = ""
     graph: Sequence[RecordedVertex] = ()
     settings: Settings | None = None
-    lost: Sequence[str] = ()  # features that are not modelled
-    trouble: str = ""  # why there is no table
-    is_measured: bool = False  # its configuration is unknown
+    not_modelled: Sequence[str] = ()  # features of the job that are not modelled
+    error: str = ""  # why there is no table
+    is_measured: bool = False  # whether its configuration was inferred
 
 
 def judge(
     path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None
 ) -> Judgement:
-    """The truth table of one file.  Nothing in one file keeps the others from being judged."""
+    """Return the truth table of one file.  All errors are returned, so that other files can still be judged."""
     progress(0)
     try:
         recording = read_any(path)
         document = to_document(recording)
-        seeded, watch = range(1, seeds + 1), _impatient(time_limit_s)
+        seeded, watch = range(1, seeds + 1), _time_limit(time_limit_s)
         table = truth(recording, document=document, seeds=seeded, overheads=overheads, progress=watch)
         is_measured = isinstance(recording, Measured)
         return Judgement(
@@ -304,15 +312,15 @@ def judge(
             is_measured=is_measured,
         )
     except RecordingError as error:
-        return Judgement(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
+        return Judgement(None, error=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
-        return Judgement(None, trouble=f"{path}: is a recording of a job that cannot be simulated: {error}")
+        return Judgement(None, error=f"{path}: is a recording of a job that cannot be simulated: {error}")
     except _OutOfTimeError as error:
-        return Judgement(None, trouble=f"{path}: {error}")
+        return Judgement(None, error=f"{path}: {error}")
     except MemoryError:
-        return Judgement(None, trouble=f"{path}: is a recording of a job too large for the memory of this machine")
-    except Exception as error:  # noqa: BLE001 - any error of ours: the other recordings are still judged
-        return Judgement(None, trouble=f"{path}: the simulation broke: {type(error).__name__}: {error}")
+        return Judgement(None, error=f"{path}: is a recording of a job too large for the memory of this machine")
+    except Exception as error:  # noqa: BLE001 - a defect of the simulator
+        return Judgement(None, error=f"{path}: the simulation broke: {type(error).__name__}: {error}")
 
 
 def _settings(recording: RecordedJob) -> Settings | None:
@@ -322,11 +330,11 @@ def _settings(recording: RecordedJob) -> Settings | None:
 
 
 class _OutOfTimeError(Exception):
-    """A recording takes longer than the user will wait."""
+    """Judging a recording took longer than `--time-limit`."""
 
 
-def _impatient(limit_s: float) -> Callable[[int], None]:
-    """Called while a simulation goes on."""
+def _time_limit(limit_s: float) -> Callable[[int], None]:
+    """Return a progress callback that raises `_OutOfTimeError` after `limit_s` seconds."""
     end_s = time.monotonic() + limit_s
 
     def progress(simulated_ns: int) -> None:
@@ -346,16 +354,16 @@ PER_FAMILY_AND_QUANTITY = ("family", "quantity")
 
 
 def judged(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that count.  Rows with 0 on both sides have no error, and the first checkpoint meets a job still starting."""
+    """Return the rows that enter summaries: without rows that are 0 on both sides, and without the first checkpoint."""
     has_value = (table["observed_p50"] != 0) | (table["predicted_p50"] != 0)
     return table[has_value & ~table["quantity"].str.endswith(FIRST_SUFFIX)].reset_index(drop=True)
 
 
 def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
-    """Per group: recordings, rows, share covered, median and 90 % quantile of the absolute relative error.
+    """Return per group: recordings, rows, share covered, median and 90 % quantile of the absolute relative error.
 
-    First the median over the vertices of a recording is computed, then that over recordings.  Rows without an error
-    (observed 0, predicted more) only count as not covered.
+    The error of a recording is the median over its vertices; quantiles are over recordings.  Rows without an error
+    (observed 0, predicted more) count only as not covered.
     """
     rows = judged(table).assign(error=lambda rows: rows["relative_error"].abs())
     groups = rows.groupby(list(by), sort=False)

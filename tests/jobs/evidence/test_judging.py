@@ -23,7 +23,7 @@ def test_a_damaged_file_is_a_trouble_with_its_path(tmp_path):
     judgement = judge(path, lambda _: None, seeds=1, time_limit_s=60)
 
     assert judgement.table is None
-    assert judgement.trouble.startswith(str(path))
+    assert judgement.error.startswith(str(path))
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), MemoryError()])
@@ -35,7 +35,7 @@ def test_an_error_of_ours_is_a_trouble_of_its_file(monkeypatch, error):
 
     monkeypatch.setattr(prediction, "truth", broken)
 
-    assert str(RECORDING) in judge(RECORDING, lambda _: None, seeds=1, time_limit_s=60).trouble
+    assert str(RECORDING) in judge(RECORDING, lambda _: None, seeds=1, time_limit_s=60).error
 
 
 def test_the_document_of_a_recording_is_made_once(monkeypatch):
@@ -48,4 +48,4 @@ def test_the_document_of_a_recording_is_made_once(monkeypatch):
     (document,) = documents
     assert to_document(read(RECORDING)) == document
     assert scenario_of(read(RECORDING)) == scenario_of(read(RECORDING), document=document)
-    assert document.not_modelled == judgement.lost
+    assert document.not_modelled == judgement.not_modelled

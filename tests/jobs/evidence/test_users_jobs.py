@@ -23,7 +23,7 @@ def table(judged):
 
 
 def test_every_recording_is_judged(judged):
-    assert {name: outcome.trouble for name, outcome in judged.items() if outcome.trouble} == {}
+    assert {name: outcome.error for name, outcome in judged.items() if outcome.error} == {}
 
 
 def test_bars_that_are_met_stay_met(judged, table):

@@ -35,7 +35,7 @@ import json, sys
 from pathlib import Path
 from types import SimpleNamespace
 import sim
-from sim.jobs.evidence.backtest import agreements
+from sim.jobs.evidence.backtest import compare_quantities
 from sim.jobs.evidence.backtest import checkpoints_of
 from sim.jobs.evidence.orderings import BARS, MEASURED_BARS, bars
 from sim.jobs.evidence.envelope import QUANTITIES
@@ -58,7 +58,7 @@ recording, scenario = Path(sys.argv[1]), sys.argv[2]
 simulated = predicted(sim.simulate(study, engine="interpreted"))
 truth = join_observed_predicted(simulated, simulated).assign(recording="r", family="f")
 graph = [SimpleNamespace(id=name, inputs=(), is_even=True) for name in ("source", "sink")]
-row = next(row for row in agreements(simulated, simulated) if row.quantity == "subtask-written" and row.vertex == "sink")
+row = next(row for row in compare_quantities(simulated, simulated) if row.quantity == "subtask-written" and row.vertex == "sink")
 text = write({**compose(scenario, Reading("")), "backtest": section_of(Backtest((row,)))}, "")
 print(json.dumps({
     "observed": sorted(set(observed(read_any(recording))["quantity"])),

@@ -9,7 +9,7 @@ from benchmarks.lab import read
 from sim.app.verbs.advise import advise
 from sim.app.verbs.run import origin_of, read_request, run
 from sim.jobs.evidence import backtest as evidence_backtest
-from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, lines_of
+from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest_lines
 from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.reading import infer, read_any, read_source
 from sim.model.backtest import ObservedFailures
@@ -70,7 +70,7 @@ def test_a_job_of_paced_work_agrees_with_its_history():
     found = backtest(read(DATA / "recordings" / "p4-severe-aligned.json.gz"))
 
     assert found.off == ()
-    lines = lines_of(found)
+    lines = backtest_lines(found)
     assert "Nothing is off by more than repetitions of one job are." in lines
     assert by_kind(found)[1] in lines
 
@@ -79,7 +79,7 @@ def test_a_job_of_paced_work_agrees_with_its_history():
 def test_the_table_fits_a_terminal_and_a_comment(name):
     """A row per quantity, a sentence per cause, no line longer than 80 columns with its comment sign."""
     found = backtest(read_any(USERS / f"{name}.zip"))
-    lines = lines_of(found)
+    lines = backtest_lines(found)
 
     assert max(map(len, lines)) <= WIDTH
     assert [row.quantity for row in found.compared] == [
@@ -191,7 +191,7 @@ def test_a_history_lists_the_latest_checkpoints(monkeypatch):
     """A long history is cut; its first checkpoint is named as long as it is listed."""
     source = read_source([USERS / "J4-pressed-unaligned-r1.zip"])
     listed = evidence_backtest.checkpoints_of(source)
-    monkeypatch.setattr(evidence_backtest, "LISTED", 3)
+    monkeypatch.setattr(evidence_backtest, "MAX_LISTED_CHECKPOINTS", 3)
     latest = evidence_backtest.checkpoints_of(source)
 
     assert (listed["first"], listed["id"][0]) == (1, 1)

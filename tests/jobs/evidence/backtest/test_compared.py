@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from sim.jobs.evidence.backtest import agreements, row_per_quantity
+from sim.jobs.evidence.backtest import compare_quantities, row_per_quantity
 from sim.jobs.observations import table_of
 from sim.model.quantities import of_history
 
@@ -13,7 +13,7 @@ def observations(quantity, values, vertex=""):
 
 
 def off(quantity, observed, predicted):
-    (row,) = agreements(observations(quantity, observed), observations(quantity, predicted))
+    (row,) = compare_quantities(observations(quantity, observed), observations(quantity, predicted))
     return row.off
 
 
@@ -68,14 +68,14 @@ def test_the_first_checkpoint_is_left_out():
     rows = [
         ("end_to_end_duration", "", number, number == 1, 9000.0 if number == 1 else 1000.0) for number in range(1, 8)
     ]
-    (row,) = agreements(table_of(rows), table_of(rows))
+    (row,) = compare_quantities(table_of(rows), table_of(rows))
 
     assert (row.observed.largest, row.observed.count) == (1000, 6)
 
 
 def test_a_number_of_the_complete_history_has_no_tail():
     """Throughput is one number of a history; three runs predict three."""
-    (row,) = agreements(
+    (row,) = compare_quantities(
         observations("numRecordsInPerSecond", [1000], "sink"), observations("numRecordsInPerSecond", [900] * 3, "sink")
     )
 
@@ -90,7 +90,7 @@ def test_of_several_vertices_that_which_is_off_by_most():
             pd.concat([observations("sync_duration", [a] * 8, "a"), observations("sync_duration", [b] * 8, "b")])
             for a, b in ((1000, 500), (first, second))
         )
-        (row,) = row_per_quantity(agreements(observed, predicted))
+        (row,) = row_per_quantity(compare_quantities(observed, predicted))
         return row.vertex
 
     assert chosen(1000, 500) == "a"
@@ -103,4 +103,4 @@ def test_every_quantity_is_compared():
     seen = [(key, quantity.name) for key, own in of_history().items() for quantity in own]
     table = pd.concat([observations(name, [1000.0] * 9) for _, name in reversed(seen)])
 
-    assert [key for key, _ in seen] == [row.quantity for row in agreements(table, table)]
+    assert [key for key, _ in seen] == [row.quantity for row in compare_quantities(table, table)]

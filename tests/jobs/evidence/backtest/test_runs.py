@@ -34,7 +34,7 @@ def test_no_longer_than_its_checkpoints_need(pressed):
     gaps = sorted(after.trigger_timestamp - before.trigger_timestamp for before, after in itertools.pairwise(points))
     patient = replace(scenario, run=replace(scenario.run, duration_ns=3600 * S))
 
-    assert (len(points) + backtest.SPARE_PERIODS) * gaps[len(gaps) // 2] * 10**6 == length_ns(patient, job)
+    assert (len(points) + backtest.SPARE_CHECKPOINTS) * gaps[len(gaps) // 2] * 10**6 == length_ns(patient, job)
 
 
 def test_three_runs_of_different_seeds(pressed):
@@ -52,7 +52,7 @@ def test_a_job_that_is_slow_to_simulate_is_simulated_more_briefly(pressed, monke
     """By the processor time that its first checkpoints took."""
     job, scenario = pressed
     patient = replace(scenario, run=replace(scenario.run, duration_ns=25 * S))
-    monkeypatch.setattr(backtest, "PROBE_PERIODS", 2)
+    monkeypatch.setattr(backtest, "PROBE_CHECKPOINTS", 2)
     ticks = iter(range(10**6))
     monkeypatch.setattr(backtest.time, "process_time", lambda: next(ticks) / 100)  # each look at the clock costs 10 ms
     found = runs_within(patient, job, budget_s=0.6)
