@@ -66,6 +66,6 @@ def test_a_job_that_is_too_large_has_no_backtest(pressed, monkeypatch):
     job, scenario = pressed
     with pytest.raises(TooLargeError, match="processor time"):
         runs_within(scenario, job, budget_s=0.0)
-    monkeypatch.setattr(backtest, "CHANNELS", 7)
+    monkeypatch.setattr(backtest, "MAX_CHANNELS", 7)
     with pytest.raises(TooLargeError, match="the job has 8 channels"):
         runs_within(scenario, job)
