@@ -8,7 +8,7 @@ import pytest
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
-from sim.jobs.watch.reasons import explained
+from sim.jobs.watch.reasons import explain_deviation
 from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import false_sentences, split
@@ -66,7 +66,7 @@ def test_unseen_are_those_that_are_not_listed(listed, said):
     """A checkpoint under way is not one that ended unseen, though later ones have ended."""
     told = watcher(seen=[4, 5])
 
-    assert said == texts(told.looked(*at(100, *[point(10)] * bool(listed[0]), listed=listed))[0])
+    assert said == texts(told.process_look(*at(100, *[point(10)] * bool(listed[0]), listed=listed))[0])
 
 
 def test_the_job_did_not_begin_again_because_an_answer_was_missing():
@@ -77,7 +77,7 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     assert changes(unanswered, known) == []
     told = watcher()
     told.course.look = known
-    told.looked(unanswered, BEGUN_MS)
+    told.process_look(unanswered, BEGUN_MS)
     assert (3, known.failures_ms) == (told.course.look.restored, told.course.look.failures_ms)
 
 
@@ -100,7 +100,7 @@ def test_a_planned_rescale_may_be_why_a_job_began_again(parallelism, said):
 def test_without_a_forecast_none_was_of_the_job_before(forecast, said):
     told = watcher(forecast=forecast)
 
-    assert f"{said} is made of its next 6 checkpoints" == texts(told.looked(*at(60, version="2.3.1"))[0])[-1]
+    assert f"{said} is made of its next 6 checkpoints" == texts(told.process_look(*at(60, version="2.3.1"))[0])[-1]
 
 
 def test_a_jobmanager_that_answers_nonsense_answers():
@@ -111,11 +111,13 @@ def test_a_jobmanager_that_answers_nonsense_answers():
 
     assert said == ["the JobManager answers again, after 1 min", "unexpected response: no JSON; watching continues"]
     assert "gives no answer" not in verdict(told)
-    assert texts(told.looked(*at(300))[0]) == ["the answers make sense again"]
+    assert texts(told.process_look(*at(300))[0]) == ["the answers make sense again"]
 
 
 def left(told, *points):
-    return next(text for text in texts(told.looked(*at(1000, *points))[0]) if text.startswith("checkpoints leave"))
+    return next(
+        text for text in texts(told.process_look(*at(1000, *points))[0]) if text.startswith("checkpoints leave")
+    )
 
 
 def test_checkpoints_that_all_expire_have_no_percentiles():
@@ -140,14 +142,14 @@ def test_checkpoints_that_all_expire_have_no_percentiles():
 def test_what_is_not_known_is_not_as_it_was(usual, said):
     """No counters of the job: whether its load is another one cannot be told, and the forecast learns nothing from that."""
     now = Circumstances(state={"map": 1e6}, parts_ms={"upload": 82.0})
-    why = explained(replace(FORECAST, usual=usual), now, (400.0, 500.0), None)
+    why = explain_deviation(replace(FORECAST, usual=usual), now, (400.0, 500.0), None)
 
     assert said.rpartition(": ")[2] in why.text
     assert not why.is_unchanged
 
 
 def test_load_and_state_as_they_were_are_said_to_be():
-    why = explained(FORECAST, USUAL, (400.0, 500.0), None)
+    why = explain_deviation(FORECAST, USUAL, (400.0, 500.0), None)
 
     assert why.text == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
     assert why.is_unchanged
@@ -161,7 +163,7 @@ def test_load_and_state_as_they_were_are_said_to_be():
     ],
 )
 def test_a_load_that_stops_is_another_load(rate, said):
-    why = explained(FORECAST, replace(USUAL, load={"src": rate}), (20.0, 30.0), None)
+    why = explain_deviation(FORECAST, replace(USUAL, load={"src": rate}), (20.0, 30.0), None)
 
     assert why.text.startswith(said)
     assert not why.is_unchanged
@@ -169,7 +171,9 @@ def test_a_load_that_stops_is_another_load(rate, said):
 
 def test_shorter_checkpoints_have_a_part_that_shrank():
     """And threads that work less: both are named, and nothing is said to be as it was."""
-    why = explained(FORECAST, replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0}), (20.0, 30.0), None)
+    why = explain_deviation(
+        FORECAST, replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0}), (20.0, 30.0), None
+    )
 
     assert why.text == (
         "Threads of 'map' work 10 % of the time (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
@@ -183,7 +187,7 @@ def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
         told = watcher(left_ms=BEGUN_MS + 20 * S, left_by="longer than p50", left_by_itself=True)
         told.rows = [MeasuredLook(BEGUN_MS + 400 * S, 60.0, {"src": 1000.0}, {}, {})]
         slow = [point(n, 170.0, state={"map": size}) for n in range(2, 12)]
-        events, _ = told.looked(*at(1000, *slow, *(point(n, state={"map": size}) for n in range(12, 22))))
+        events, _ = told.process_look(*at(1000, *slow, *(point(n, state={"map": size}) for n in range(12, 22))))
         (said[size],) = [event.text for event in events if event.kind == "within"]
 
     assert "load and state had not changed, so the forecast allows for that from now on" in said[1e6]

@@ -575,7 +575,7 @@ def play(seed, *, looks=45):
             is_held &= forecast is not None and point.trigger_ms >= forecast.made_ms
             told.points.append((point, is_held and (point.status == "COMPLETED" or "expired" in point.failure)))
         told.was_away_ms, told.away_ms = told.away_ms or 0, None
-        events, _ = told.watcher.looked(look, now_ms)
+        events, _ = told.watcher.process_look(look, now_ms)
         yield from ((told, event.text) for event in events)
         if is_other:
             told.points, told.watched, told.left, told.forecasts = [], [], {}, []

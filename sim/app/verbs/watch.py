@@ -19,10 +19,10 @@ from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
-from sim.jobs.watch.look import JobObservation, look_of, since
-from sim.jobs.watch.memory import STATE, Memory, RowLog, alone_in, row_logs
-from sim.jobs.watch.serving import Published, page_of, text_of, verdict
-from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, course_of, moment, plain
+from sim.jobs.watch.look import JobObservation, observe_job, without_earlier_checkpoints
+from sim.jobs.watch.memory import STATE, Memory, RowLog, lock_folder, row_logs
+from sim.jobs.watch.serving import Published, open_metrics_text, page_of, verdict
+from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json, to_utc
 from sim.model.files import replace_text
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
@@ -98,7 +98,7 @@ def watch(
     writable_folder(request.folder)
     published = Published()
     with ExitStack() as stack:
-        stack.enter_context(alone_in(request.folder, listener.warning))
+        stack.enter_context(lock_folder(request.folder, listener.warning))
         session = _Session(request, listener, clock, published)
         session.resume()
         if (port := request.options["listen"]) is not None:
@@ -153,14 +153,14 @@ def _name(url: str) -> str:
 
 @contextmanager
 def _listening(published: Published, listen: str) -> Iterator[str]:
-    from sim.jobs.watch.serving import serving  # imported here: only needed with --listen
+    from sim.jobs.watch.serving import serve  # imported here: only needed with --listen
 
     host, _, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
         raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
     try:
-        served = serving(published, host or "127.0.0.1", int(port))
+        served = serve(published, host or "127.0.0.1", int(port))
         address = served.__enter__()
     except OSError as error:
         raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
@@ -191,13 +191,13 @@ class _Session:
         if state is None:
             return
         self.is_new = False
-        course = course_of(state["course"], self.request.folder / STATE)
+        course = parse_state(state["course"], self.request.folder / STATE)
         points, rows = self.memory.recent("" if course.look is None else course.look.job)
         kept = [point for point in points if point.trigger_ms >= course.held_from_ms]
         self.watcher = Watcher(course, self.request.limit_ms, kept, rows)
         if self.request.options["renew"]:
             course.forecast = None
-            course.begin_again()
+            course.reset()
         if course.forecast is not None:
             try:
                 self.watcher.study = load(self.request.folder / SCENARIO)
@@ -227,7 +227,7 @@ class _Session:
         before_ms = self.watcher.rows[-1].time_ms if self.watcher.rows else None
         try:
             _, found = self._answered(client, now_ms)
-            events, rows = self.watcher.looked(found, now_ms)
+            events, rows = self.watcher.process_look(found, now_ms)
             outcome = "answered"
         except RestError as error:
             if self.is_new:
@@ -252,7 +252,7 @@ class _Session:
         )
         about = self.watcher.course.look
         row = {
-            "time": moment(now_ms),
+            "time": to_utc(now_ms),
             "job": "" if about is None else about.job,
             "outcome": outcome,
             "took_s": time.monotonic() - begun_s,
@@ -290,7 +290,7 @@ class _Session:
         if about_missing := snapshot.missing.get(f"/jobs/{job}"):
             raise RestError(f"{client.url}/jobs/{job}", about_missing)
         try:
-            return snapshot, look_of(snapshot, now_ms, seen)
+            return snapshot, observe_job(snapshot, now_ms, seen)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # responses that Flink does not give
             raise RecordingError(f"{client.url}: {type(error).__name__}: {error}") from None
@@ -309,11 +309,13 @@ class _Session:
         self.failed_forecast = (watcher.course.held_from_ms, now_ms)  # until it is made
         try:
             snapshot, found = self._answered(client, now_ms, self.request.sample_s)
-            events, rows = watcher.looked(found, now_ms)
+            events, rows = watcher.process_look(found, now_ms)
             self._tell(events)
             if watcher.course.look is None or not watcher.wants_forecast:
                 return "answered", rows  # the job has changed since the poll
-            imported = import_source(since(snapshot, watcher.course.held_from_ms), found.name, Listener())
+            imported = import_source(
+                without_earlier_checkpoints(snapshot, watcher.course.held_from_ms), found.name, Listener()
+            )
             study = load(imported.save(self.request.folder / SCENARIO))
             self._tell(
                 watcher.begin(
@@ -337,14 +339,14 @@ class _Session:
             self.events.append(event)
             self.listener.result(event)
         try:
-            self.memory.tell([event.facts for event in events])
+            self.memory.append_events([event.facts for event in events])
         except OSError as error:
             self._not_kept(error)
 
     def _keep(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
         try:
-            self.memory.keep(
-                now_ms, rows, look, {"command": self.request.command, "course": plain(self.watcher.course)}
+            self.memory.save(
+                now_ms, rows, look, {"command": self.request.command, "course": state_to_json(self.watcher.course)}
             )
             self.is_full = False
         except OSError as error:
@@ -366,7 +368,7 @@ class _Session:
         self.is_full = True
 
     def _publish(self, now_ms: int, *, has_news: bool) -> None:
-        self.published.metrics = text_of(self.watcher, self.requests)
+        self.published.metrics = open_metrics_text(self.watcher, self.requests)
         try:
             replace_text(
                 path_of(self.request.options["metrics"]) or self.request.folder / METRICS, self.published.metrics

@@ -413,7 +413,7 @@ def keyed_shares(
         source = f"records and bytes in of each subtask, whose inputs have records of different sizes, {flow.source}"
     elif len(keyed) > 1 and max(rest) > MIN_SKEW * math.fsum(rest) / len(rest):
         doubt = (
-            "Do its inputs have the same skew?",
+            "Do the keys of its inputs have the same skew?",
             "yes; each subtask counts the records of all its inputs together.",
         )
     elapsed_s = math.fsum(own.elapsed_ms for own in flow.subtasks) / len(flow.subtasks) / 1000

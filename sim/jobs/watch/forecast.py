@@ -1,4 +1,4 @@
-"""Forecasts of the next checkpoints, and when one is a surprise."""
+"""Forecast checkpoint durations, and detect when checkpoints leave the forecast."""
 
 from __future__ import annotations
 
@@ -20,35 +20,42 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- The imported job, simulated with another load or other sizes of state: whether that explains what checkpoints take now.
+# ---- Simulate the imported job with other loads or state sizes, to see whether they explain the observed durations.
 
-CHECKPOINTS = 25
-"""As many in one run as percentiles of a tenth take; the first is left out."""
+CHECKPOINTS_PER_RUN = 25
+"""Enough for a p90; the first checkpoint is left out."""
 BUDGET_S = 10.0
-"""Processor time of one run."""
+"""CPU time of one run."""
 
 
 class TooSlowError(Exception):
-    """The job takes too long to simulate, or none of its checkpoints completes."""
+    """The simulation takes too long, or completes no checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedDurations:
     """Percentiles of the durations of simulated checkpoints."""
 
     p50_ms: float
     p90_ms: float
 
 
-def changed(scenario: Scenario, load: Mapping[str, float], state: Mapping[str, float]) -> Scenario:
-    """`load`: factors of the sources' rates; `state`: bytes.  Both by vertex; what the job has not is left out."""
+def with_circumstances(scenario: Scenario, load: Mapping[str, float], state: Mapping[str, float]) -> Scenario:
+    """Return the scenario with other loads and state sizes.
+
+    Args:
+        scenario: The imported job.
+        load: Vertex -> factor of the rate of a source.
+        state: Vertex -> state size [bytes].  Vertices without state are ignored.
+    """
     vertices = tuple(
-        _changed(vertex, load.get(vertex.name, 1.0), state.get(vertex.name)) for vertex in scenario.job.vertices
+        _with_circumstances(vertex, load.get(vertex.name, 1.0), state.get(vertex.name))
+        for vertex in scenario.job.vertices
     )
     return replace(scenario, job=replace(scenario.job, vertices=vertices))
 
 
-def _changed(vertex: Vertex, load: float, state_bytes: float | None) -> Vertex:
+def _with_circumstances(vertex: Vertex, load: float, state_bytes: float | None) -> Vertex:
     if vertex.source is not None and load != 1:
         rates = tuple(
             replace(rate, per_second=rate.per_second * round(load * 1000) / 1000) for rate in vertex.source.rates
@@ -59,43 +66,43 @@ def _changed(vertex: Vertex, load: float, state_bytes: float | None) -> Vertex:
     return vertex
 
 
-def simulated(scenario: Scenario) -> Simulated:
-    """TooSlowError: it takes too long, or no checkpoint completes."""
+def simulate_durations(scenario: Scenario) -> SimulatedDurations:
+    """Simulate a scenario.  Raises `TooSlowError`."""
     interval_ns = scenario.checkpoint.interval_ns
     if interval_ns is None:
-        raise TooSlowError("the job has no interval of checkpoints")
+        raise TooSlowError("the job has no checkpoint interval")
     begun_s = time.process_time()
 
-    def stop_late(_simulated_ns: int) -> None:
+    def check_budget(_simulated_ns: int) -> None:
         if time.process_time() - begun_s > BUDGET_S:
-            raise TooSlowError(f"it takes more than {BUDGET_S:g} s of processor time")
+            raise TooSlowError(f"it takes more than {BUDGET_S:g} s of CPU time")
 
-    run = replace(scenario.run, duration_ns=CHECKPOINTS * interval_ns, warmup_ns=0, cold_start_ns=0)
-    rows = simulate(replace(scenario, run=run), check=False, progress=stop_late).checkpoints
+    run = replace(scenario.run, duration_ns=CHECKPOINTS_PER_RUN * interval_ns, warmup_ns=0, cold_start_ns=0)
+    rows = simulate(replace(scenario, run=run), check=False, progress=check_budget).checkpoints
     done = rows[(rows["status"] == "COMPLETED") & (rows["savepointFormat"] == "") & (rows["id"] != 1)][
         "end_to_end_duration"
     ]
     if done.empty:
         raise TooSlowError("no checkpoint completes")
     p50, p90 = (float(value) for value in np.quantile(done, [0.5, 0.9]))
-    return Simulated(p50, p90)
+    return SimulatedDurations(p50, p90)
 
 
-# ---- The forecast: what checkpoints of the job as it was imported take, and within which factors that holds.
+# ---- The forecast: percentiles of checkpoint durations, and the factors within which they are expected.
 
-WANDERS = 2.0
-"""Checkpoints of a job that is as it was may be off by a smaller factor for a while: other work of its machines.  A doubling is news."""
+MAX_WIDENING_FACTOR = 2.0
+"""An unchanged job may deviate by a smaller factor for a while, because of other work on its machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a job did while some checkpoints were taken.  Keys are vertices, but those of `parts_ms` are parts of the critical path."""
+    """The load, utilization and state of a job during some checkpoints, by vertex."""
 
     load: Mapping[str, float] = field(default_factory=dict)  # records per second of each source
-    busy: Mapping[str, float] = field(default_factory=dict)  # share of the time of its threads
-    pressed: Mapping[str, float] = field(default_factory=dict)  # share of the time that they are back-pressured
+    busy: Mapping[str, float] = field(default_factory=dict)  # busy share of the time of its threads
+    pressed: Mapping[str, float] = field(default_factory=dict)  # back-pressured share of their time
     state: Mapping[str, float] = field(default_factory=dict)  # bytes
-    parts_ms: Mapping[str, float] = field(default_factory=dict)
+    parts_ms: Mapping[str, float] = field(default_factory=dict)  # time of each part of the critical path
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +113,9 @@ class Forecast:
     job: str
     p50_ms: float
     p90_ms: float
-    factors: tuple[float, float]  # of p50 and p90
-    history: int  # checkpoints of the backtest that the factors are from
-    usual: Circumstances  # when it was made
+    factors: tuple[float, float]  # within which p50 and p90 are expected
+    history: int  # number of checkpoints in the backtest that the factors come from
+    usual: Circumstances  # when the forecast was made
 
     @property
     def longest_p50_ms(self) -> float:
@@ -122,87 +129,87 @@ class Forecast:
     def longest_p90_ms(self) -> float:
         return self.p90_ms * self.factors[1]
 
-    def wandered(self, p50_ms: float, p90_ms: float) -> Forecast | None:
-        """The forecast that allows for these percentiles too.  None: they are further off than a job wanders by itself."""
-        off = max(p50_ms / self.p50_ms, self.p50_ms / p50_ms)
-        if not off < WANDERS:
+    def widened(self, p50_ms: float, p90_ms: float) -> Forecast | None:
+        """Return the forecast with factors that include these percentiles, or None if they deviate too much."""
+        deviation = max(p50_ms / self.p50_ms, self.p50_ms / p50_ms)
+        if not deviation < MAX_WIDENING_FACTOR:
             return None
-        return replace(self, factors=(max(self.factors[0], off), max(self.factors[1], p90_ms / self.p90_ms)))
+        return replace(self, factors=(max(self.factors[0], deviation), max(self.factors[1], p90_ms / self.p90_ms)))
 
     def __str__(self) -> str:
         return f"p50 {ms_text(self.p50_ms)} within a factor of {self.factors[0]:.2g}, p90 {ms_text(self.p90_ms)} within {self.factors[1]:.2g}"
 
 
 class NoForecastError(Exception):
-    """The import gives no forecast; the message says why."""
+    """A forecast cannot be made from the import."""
 
 
 def forecast_of(backtest: Backtest | None, made_ms: int, job: str, usual: Circumstances) -> Forecast:
-    """NoForecastError: there was no history to compare with, or nothing completes, or the factors are without bound."""
+    """Make a forecast from a backtest.  Raises `NoForecastError` if there is none, or its deviation is unlimited."""
     row = None if backtest is None else backtest.of("end-to-end")
     factors = None if backtest is None else factors_of(backtest, AS_IT_IS)
     if backtest is None or row is None or factors is None:
-        raise NoForecastError("no simulation could be held to its history")
+        raise NoForecastError("the import has no backtest")
     if not row.predicted.count:
         raise NoForecastError("no checkpoint completes in the simulation")
     if not math.isfinite(factors.p50) or not math.isfinite(factors.p90):
-        raise NoForecastError("the simulation is off from the history by a factor without bound")
+        raise NoForecastError("the simulation deviates from the history by an unlimited factor")
     return Forecast(
         made_ms, job, row.predicted.p50, row.predicted.p90, (factors.p50, factors.p90), backtest.checkpoints, usual
     )
 
 
 def interval_ms(scenario: Scenario) -> float | None:
-    """Between two checkpoints; None: the job takes none by itself."""
+    """Return the checkpoint interval, or None without periodic checkpoints."""
     return None if scenario.checkpoint.interval_ns is None else scenario.checkpoint.interval_ns / 1e6
 
 
-# ---- When checkpoints have left a forecast: Page's test (Biometrika 41, 1954), checkpoint by checkpoint.
+# ---- Detect that checkpoints have left a forecast: Page's test (CUSUM; Biometrika 41, 1954).
 #
-# A forecast allows a share of checkpoints on the wrong side of a line: a tenth beyond p90, half beyond p50.  Each
-# checkpoint multiplies the likelihood ratio of "far more of them are" against "as many as allowed".  It never falls
-# below 1, where the count begins again: that place is the estimate of when the change began.  A ratio of `ONE_IN` is a
-# false alarm once in as many checkpoints on average (Lorden 1971).
+# A forecast allows a share of checkpoints beyond each bound: 10 % beyond p90, 50 % beyond p50.  Each checkpoint multiplies
+# the likelihood ratio of "far more than allowed" against "as many as allowed".  If the ratio falls below 1, it is reset
+# to 1; the last reset is the estimate of when the change began.  With a threshold of `FALSE_ALARM_CHECKPOINTS` there is
+# on average at most one false alarm in as many checkpoints (Lorden 1971).
 
-ONE_IN = 10_000
+FALSE_ALARM_CHECKPOINTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line, and the shares of checkpoints beyond it: `allowed` by the forecast, and `suspected`."""
+class ForecastBound:
+    """A bound of durations, and the share of checkpoints beyond it: allowed by the forecast, and after a change."""
 
     name: str
     allowed: float
     suspected: float
 
     def weight(self, *, beyond: bool) -> float:
-        """The logarithm of the likelihood ratio of one checkpoint."""
+        """Return the logarithm of the likelihood ratio of one checkpoint."""
         if beyond:
             return math.log(self.suspected / self.allowed)
         return math.log((1 - self.suspected) / (1 - self.allowed))
 
 
-TAIL = Line("longer than p90", 0.1, 0.8)
-UPPER = Line("longer than p50", 0.5, 0.95)
-LOWER = Line("shorter than p50", 0.5, 0.95)
-RETURN = Line("within again", 0.2, 0.8)
-"""The line of checkpoints that have left: as many are within by chance, and by then."""
+TAIL = ForecastBound("longer than p90", 0.1, 0.8)
+UPPER = ForecastBound("longer than p50", 0.5, 0.95)
+LOWER = ForecastBound("shorter than p50", 0.5, 0.95)
+RETURN = ForecastBound("within again", 0.2, 0.8)
+"""The bound for checkpoints that have left the forecast: shares within it by chance, and after a return."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surprise:
-    """The evidence against a line so far."""
+class ForecastEvidence:
+    """The evidence that more checkpoints than allowed are beyond a bound, since the last reset."""
 
     log_ratio: float = 0.0
-    count: int = 0  # checkpoints since it last began
-    beyond: int = 0  # of these
-    since_ms: int = 0  # the trigger of the first of them
+    count: int = 0  # checkpoints
+    beyond: int = 0  # checkpoints beyond the bound
+    since_ms: int = 0  # trigger of the first of them
 
-    def after(self, line: Line, at_ms: int, *, beyond: bool) -> Surprise:
-        """The evidence with one more checkpoint."""
-        ratio = self.log_ratio + line.weight(beyond=beyond)
+    def after(self, bound: ForecastBound, at_ms: int, *, beyond: bool) -> ForecastEvidence:
+        """Return the evidence including one more checkpoint."""
+        ratio = self.log_ratio + bound.weight(beyond=beyond)
         if ratio <= 0:
-            return Surprise()
+            return ForecastEvidence()
         first = not self.count
         return replace(
             self,
@@ -214,4 +221,4 @@ class Surprise:
 
     @property
     def is_sure(self) -> bool:
-        return self.log_ratio >= math.log(ONE_IN)
+        return self.log_ratio >= math.log(FALSE_ALARM_CHECKPOINTS)

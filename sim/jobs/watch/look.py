@@ -1,4 +1,4 @@
-"""One look at a running job: circumstances, and what changed since the last one."""
+"""Observe a running job once, and compare the observation with the one before."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ if TYPE_CHECKING:
     from sim.jobs.source.rest_answers import RestSnapshot
 
 
-# One look at a job: what the answers of its JobManager say, as plain values.  Times are epoch milliseconds by the JobManager's clock.
+# ---- An observation ("look") of a job: plain values from the answers of its JobManager.  Times are epoch milliseconds by its clock.
 
 N = TypeVar("N", int, float)
 
-LAST_TIME_MS = 253_402_300_799_000
-"""The end of the year 9999: later times are no times, whatever sent them."""
+MAX_TIME_MS = 253_402_300_799_000
+"""The end of the year 9999.  Later times are rejected as invalid."""
 _MAX_ID = 2**63 - 1
 
-MAX_NEW = 100
-"""Checkpoints of one look, the newest: Flink keeps ten (web.checkpoints.history)."""
-MAX_NAMED = 20
-"""Parts and vertices that are kept of a checkpoint: the largest."""
-_MAX_REASON = 160
-"""Characters of a failure that are kept."""
+MAX_NEW_CHECKPOINTS = 100
+"""Newest checkpoints of one look; by default Flink keeps ten (web.checkpoints.history)."""
+MAX_NAMED_PARTS = 20
+"""Largest parts and vertices stored of a checkpoint."""
+_MAX_FAILURE_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class SeenCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class VertexTotals:
-    """What a vertex has counted since its start; None: Flink does not say."""
+    """The counters of a vertex since its start; None if Flink does not report them."""
 
     read: float | None
     written: float | None
@@ -73,28 +72,28 @@ class VertexTotals:
 
 @dataclass(frozen=True, slots=True)
 class JobObservation:
-    """One look at a job."""
+    """One observation of a job."""
 
     time_ms: int
     job: str
     name: str
-    state: str  # of the job, in Flink's word
+    state: str  # Flink's job status
     started_ms: int
     version: str
     parallelism: Mapping[str, int]  # vertex -> subtasks
     sources: tuple[str, ...]
-    settings: Mapping[str, Mapping[str, str]]  # of checkpoints, and of the cluster; without those that had no answer
-    task_managers: int  # 0: not known
-    restored: int | None  # how often the job began again from a checkpoint
+    settings: Mapping[str, Mapping[str, str]]  # "checkpoints" and "cluster", unless the request failed
+    task_managers: int  # 0 if unknown
+    restored: int | None  # number of restores
     failures_ms: tuple[int, ...] | None
     totals: Mapping[str, VertexTotals]
-    checkpoints: tuple[SeenCheckpoint, ...]  # that ended and were not seen before, oldest first
-    implausible: tuple[str, ...] = ()  # why other checkpoints are left out
-    # how many checkpoints Flink lists, also those under way, and the number of the oldest
+    checkpoints: tuple[SeenCheckpoint, ...]  # that have ended and are not in an earlier look, oldest first
+    implausible: tuple[str, ...] = ()  # reasons for which checkpoints were rejected
+    # Number of checkpoints that Flink lists, including those in progress, and the id of the oldest.
     listed: tuple[int, int] = (0, 0)
 
     def after(self, before: JobObservation) -> JobObservation:
-        """What had no answer is as it was."""
+        """Return the observation with values of the one before where a request failed."""
         if before.job != self.job:
             return self
         return replace(
@@ -107,17 +106,26 @@ class JobObservation:
         )
 
 
-def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> JobObservation:
-    """`now_ms`: our clock, where the JobManager does not say.  RecordingError: the answers make no sense."""
+def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> JobObservation:
+    """Return the observation in a snapshot.
+
+    Args:
+        snapshot: Answers of the JobManager.
+        now_ms: Our clock, used if the JobManager does not report its own.
+        seen: Ids of checkpoints that are already known.
+
+    Raises:
+        RecordingError: An answer is invalid.
+    """
     job, history = RestJob(snapshot), history_of(snapshot)
     about = job.job
     if not all(
-        0 <= at_ms <= LAST_TIME_MS
+        0 <= at_ms <= MAX_TIME_MS
         for at_ms in (max(about.now, 0), max(about.start_time, 0), *(history.failures_ms or ()))
     ):
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
-    wrong = [point for point in ended if _implausible(point)]
+    rejected = [point for point in ended if _implausible(point)]
     ended = [point for point in ended if not _implausible(point)]
     rows = [row for row in (snapshot.of_job("/checkpoints") or {}).get("history") or () if isinstance(row, dict)]
     numbers = [number for row in rows if isinstance(number := row.get("id"), int) and 0 < number <= _MAX_ID]
@@ -150,23 +158,23 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
             )
             for row in about.vertices
         },
-        tuple(_seen(history, point, snapshot.job) for point in ended[-MAX_NEW:]),
-        tuple(_implausible(point) for point in wrong[:3]),
+        tuple(_checkpoint_of(history, point, snapshot.job) for point in ended[-MAX_NEW_CHECKPOINTS:]),
+        tuple(_implausible(point) for point in rejected[:3]),
         (len(numbers), min(numbers, default=0)),
     )
 
 
 def _implausible(point: RecordedCheckpoint) -> str:
-    """Why its number or time cannot be kept; empty: they can.  A server may send anything."""
+    """Return why the id or time of a checkpoint is invalid, or an empty text.  The answer may come from any server."""
     if not 0 < point.id <= _MAX_ID:
-        return f"checkpoint {point.id}: no checkpoint has this number"
-    if not 0 <= point.trigger_timestamp <= LAST_TIME_MS:
+        return f"checkpoint {point.id}: is not a valid checkpoint id"
+    if not 0 <= point.trigger_timestamp <= MAX_TIME_MS:
         return f"checkpoint {point.id}: trigger {point.trigger_timestamp} is outside of the years 1970 to 9999"
     return ""
 
 
-def since(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
-    """Without the details of checkpoints that were triggered earlier: they are of a job with other settings."""
+def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
+    """Return the snapshot without checkpoints triggered before `trigger_ms`, when the job had other settings."""
     start = f"/jobs/{snapshot.job}/checkpoints/details/"
     earlier = {
         path.removeprefix(start)
@@ -184,7 +192,7 @@ def since(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
     return replace(snapshot, answers=kept)
 
 
-def _seen(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoint:
+def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoint:
     state = {
         one_line(vertex): float(sum(max(subtask.state_size, 0) for subtask in task.subtasks))
         for vertex, task in point.tasks.items()
@@ -198,14 +206,14 @@ def _seen(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoi
         point.is_savepoint,
         float(point.checkpointed_size),
         float(point.state_size),
-        one_line(point.failure_message, _MAX_REASON),
+        one_line(point.failure_message, _MAX_FAILURE_CHARS),
         _largest(state),
         _largest(_parts_ms(history, point)) if point.tasks and point.status == "COMPLETED" else {},
     )
 
 
 def _parts_ms(history: History, point: RecordedCheckpoint) -> dict[str, float]:
-    """``{"alignment of count": 120.0}``"""
+    """Return the time of each part of the critical path, for example ``{"alignment of count": 120.0}``."""
     return {
         f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value: ns / MS
         for (kind, vertex), ns in spent(history, point).items()
@@ -213,23 +221,22 @@ def _parts_ms(history: History, point: RecordedCheckpoint) -> dict[str, float]:
 
 
 def _largest(values: Mapping[str, N]) -> dict[str, N]:
-    """The largest values, largest first."""
-    return dict(sorted(values.items(), key=lambda pair: -pair[1])[:MAX_NAMED])
+    """Return the `MAX_NAMED_PARTS` largest values, in descending order."""
+    return dict(sorted(values.items(), key=lambda pair: -pair[1])[:MAX_NAMED_PARTS])
 
 
-# ---- What changed about a job between two looks: that is said, and no forecast is held to it.
+# ---- Changes of a job between two looks: settings, parallelism, restarts.
 
-MAX_SETTINGS = 5
-"""Changed settings that are named; of more their number is said."""
+MAX_NAMED_SETTINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A change, in words.  `is_other_job`: forecasts of the job as it was do not speak of it."""
+    """A change of the job."""
 
     text: str
     kind: str  # one of job, settings, rescale, restart, cluster
-    is_other_job: bool = False
+    is_other_job: bool = False  # whether earlier forecasts no longer apply
 
 
 def changes(before: JobObservation, now: JobObservation) -> list[JobChange]:
@@ -255,16 +262,16 @@ def _changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]
         _differing(before.settings[name], group) for name, group in now.settings.items() if name in before.settings
     ]
     if settings := [line for lines in groups for line in lines]:
-        rest = f" and {len(settings) - MAX_SETTINGS} more" if len(settings) > MAX_SETTINGS else ""
-        yield JobChange(f"settings changed: {', '.join(settings[:MAX_SETTINGS])}{rest}", "settings", True)
+        rest = f" and {len(settings) - MAX_NAMED_SETTINGS} more" if len(settings) > MAX_NAMED_SETTINGS else ""
+        yield JobChange(f"settings changed: {', '.join(settings[:MAX_NAMED_SETTINGS])}{rest}", "settings", True)
     if before.job == now.job:
         yield from _restarts(before, now)
     if before.task_managers != now.task_managers and before.task_managers and now.task_managers:
         yield JobChange(f"TaskManagers: {before.task_managers} -> {now.task_managers}", "cluster")
 
 
-def begun_again(before: JobObservation, now: JobObservation) -> int:
-    """How often the job failed or was restored between two looks."""
+def count_restarts(before: JobObservation, now: JobObservation) -> int:
+    """Return how often the job failed or was restored between two looks."""
     earlier = max(before.failures_ms or (), default=before.started_ms)
     failures = 0 if before.failures_ms is None else sum(at > earlier for at in now.failures_ms or ())
     restored = 0 if before.restored is None else (now.restored or 0) - before.restored
@@ -272,7 +279,7 @@ def begun_again(before: JobObservation, now: JobObservation) -> int:
 
 
 def _restarts(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
-    if count := begun_again(before, now):
+    if count := count_restarts(before, now):
         rescaled = "its rescaling, " if before.parallelism != now.parallelism else ""
         often = "" if count == 1 else f", {count} times"
         yield JobChange(f"the job began again{often}: {rescaled}a failure, or a restart of the JobManager", "restart")
@@ -281,7 +288,7 @@ def _restarts(before: JobObservation, now: JobObservation) -> Iterator[JobChange
 
 
 def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """``interval 10000 -> 30000`` of each that differs."""
+    """Return a text such as ``interval 10000 -> 30000`` for each value that differs."""
     names = dict.fromkeys([*before, *now])
     return [
         f"{name} {before.get(name, 'unset')} -> {now.get(name, 'unset')}"
@@ -290,43 +297,43 @@ def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
 
 
-# ---- What a job does between two looks, what it did over many of them, and in which of that two times differ.
+# ---- Load, utilization and state between two looks and over several of them, and differences between two periods.
 
 EQUAL_LOAD_FACTOR = 1.3
-"""Flink's counters are up to 10 s old: loads of a minute that differ by a smaller factor are alike."""
-_GROWN = 1.2
-"""State that differs by a smaller factor is alike."""
-_FULL = 0.2
-"""A thread is busier if it is by so much of its time."""
-_NOTABLE_MS = 20.0
-"""Parts that grow by less are noise of a machine."""
+"""Loads that differ by a smaller factor count as equal: Flink's counters are up to 10 s old."""
+MIN_STATE_FACTOR = 1.2
+"""State sizes that differ by a smaller factor count as equal."""
+_MIN_BUSY_DIFFERENCE = 0.2
+"""Minimum difference of busy shares."""
+_MIN_PART_DIFFERENCE_MS = 20.0
+"""A smaller difference of a part is noise."""
 MAX_CAUSES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLook:
-    """What a job did between two looks."""
+    """The activity of a job between two looks."""
 
     time_ms: int
     seconds: float  # between the two
-    load: Mapping[str, float]
-    busy: Mapping[str, float]
-    pressed: Mapping[str, float]
+    load: Mapping[str, float]  # source -> records per second
+    busy: Mapping[str, float]  # vertex -> share of time
+    pressed: Mapping[str, float]  # vertex -> back-pressured share of time
 
 
 def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
-    """Whether Flink has fetched counters of the job's tasks in between.  A running thread's times grow also where no record comes.
+    """Return whether Flink has fetched task counters since the look before.
 
-    Flink:  MetricFetcherImpl.  It asks its TaskManagers at a look, and shows what they answer at the next one.  What
-    they do not answer in time is as it was.
+    A request makes Flink's MetricFetcherImpl query the TaskManagers, whose answers only later requests show.  Busy and
+    idle times always grow, so new counters differ even if no record arrived.
     """
     return before.job != now.job or before.totals != now.totals
 
 
-def measured(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
-    """What was counted in between.  None: no time has passed by the JobManager's clock, or the job has begun again in between."""
+def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
+    """Return the activity between two looks, or None if the JobManager's clock has not advanced, or the job restarted."""
     passed_s = (now.time_ms - before.time_ms) / 1e3
-    if passed_s <= 0 or before.job != now.job or begun_again(before, now) or before.parallelism != now.parallelism:
+    if passed_s <= 0 or before.job != now.job or count_restarts(before, now) or before.parallelism != now.parallelism:
         return None
     load: dict[str, float] = {}
     busy: dict[str, float] = {}
@@ -335,13 +342,13 @@ def measured(before: JobObservation, now: JobObservation) -> MeasuredLook | None
         earlier = before.totals.get(vertex)
         if earlier is None:
             continue
-        written = _grown(earlier.written, totals.written)
+        written = _increase(earlier.written, totals.written)
         if vertex in now.sources and written is not None:
             load[vertex] = written / passed_s
         spent = [
-            _grown(earlier.busy_ms, totals.busy_ms),
-            _grown(earlier.idle_ms, totals.idle_ms),
-            _grown(earlier.pressed_ms, totals.pressed_ms),
+            _increase(earlier.busy_ms, totals.busy_ms),
+            _increase(earlier.idle_ms, totals.idle_ms),
+            _increase(earlier.pressed_ms, totals.pressed_ms),
         ]
         times = [time for time in spent if time is not None]
         if len(times) == len(spent) and sum(times) > 0:
@@ -349,8 +356,11 @@ def measured(before: JobObservation, now: JobObservation) -> MeasuredLook | None
     return MeasuredLook(now.time_ms, passed_s, load, busy, pressed)
 
 
-def over(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
-    """The means of several looks, as long as each lasts, for a counter that comes late is caught up; the medians of checkpoints."""
+def mean_circumstances(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
+    """Return the means of several looks, weighted by their length, and the medians of checkpoints.
+
+    Because of the weights a late counter is compensated by the next look.
+    """
     done = [point for point in checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return Circumstances(
         _means([(row.seconds, row.load) for row in rows]),
@@ -363,18 +373,18 @@ def over(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenCheckpoint]) ->
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is different, in words."""
+    """A difference between two periods that may explain longer or shorter checkpoints."""
 
     text: str
-    factor: float  # of load or state; 1: neither
+    factor: float  # of load or state, otherwise 1
     vertex: str = ""
     kind: str = ""  # load, state, thread, part
 
 
 def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Cause]:
-    """What was changed from outside first, then what follows from it: threads, and the part of a checkpoint that grew most.
+    """Return the differences: load and state first, then the busiest thread, and the part of checkpoints that grew most.
 
-    `sign`: -1 for checkpoints that are shorter, so threads that work less, and the part that shrank most.
+    With a `sign` of -1 checkpoints have become shorter: threads that work less, and the part that shrank most.
     """
     found = [
         Cause(
@@ -387,10 +397,10 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
     ]
     found += [
         Cause(f"state of '{name}' {times_text(factor)} ({bytes_text(was)} -> {bytes_text(is_)})", factor, name, "state")
-        for name, was, is_, factor in _ratios(usual.state, now.state, _GROWN)
+        for name, was, is_, factor in _ratios(usual.state, now.state, MIN_STATE_FACTOR)
     ]
     found = found[:MAX_CAUSES]
-    busier = _largest_difference(usual.busy, now.busy, _FULL, sign, usual.busy.keys() & now.busy.keys())
+    busier = _largest_difference(usual.busy, now.busy, _MIN_BUSY_DIFFERENCE, sign, usual.busy.keys() & now.busy.keys())
     found += [
         Cause(
             f"threads of '{name}' work {share_text(is_)} of the time (before: {share_text(was)})", 1.0, name, "thread"
@@ -398,7 +408,7 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
         for name, was, is_ in busier
     ]
     parts = (usual.parts_ms.keys() | now.parts_ms.keys()) if usual.parts_ms and now.parts_ms else ()
-    longer = _largest_difference(usual.parts_ms, now.parts_ms, _NOTABLE_MS, sign, parts)
+    longer = _largest_difference(usual.parts_ms, now.parts_ms, _MIN_PART_DIFFERENCE_MS, sign, parts)
     what = "grew" if sign > 0 else "shrank"
     found += [
         Cause(f"of a checkpoint, {name} {what} most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part")
@@ -408,13 +418,13 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
 
 
 def unknown(usual: Circumstances, now: Circumstances) -> list[str]:
-    """What cannot be compared: one of the two has none of it."""
+    """Return the circumstances that cannot be compared, because one of the periods lacks them."""
     kinds = {"load": "load", "state": "state", "threads": "busy", "the parts of checkpoints": "parts_ms"}
     return [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
 
 
 def times_text(factor: float) -> str:
-    """``doubled``, ``is 1.4 times what it was``, ``halved``; ``fell to nothing``."""
+    """Return a factor as a verb phrase, for example ``doubled``, ``is 1.4 times what it was`` or ``fell to nothing``."""
     if factor in (0, inf):
         return "grew from nothing" if factor else "fell to nothing"
     if 1.8 <= factor <= 2.2:
@@ -424,13 +434,13 @@ def times_text(factor: float) -> str:
     return f"is {factor:.2g} times what it was" if factor < 99.5 else f"is {factor:.0f} times what it was"
 
 
-def _grown(before: float | None, now: float | None) -> float | None:
-    """How much a counter has grown.  None: not known, or it was set back."""
+def _increase(before: float | None, now: float | None) -> float | None:
+    """Return the increase of a counter, or None if it is unknown or was reset."""
     return now - before if before is not None and now is not None and now >= before >= 0 else None
 
 
 def _means(rows: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
-    """The mean of each name over the rows that have it, by their weights."""
+    """Return the weighted mean of each name over the rows that have it."""
     names = dict.fromkeys(name for _, row in rows for name in row)
     return {
         name: sum(weight * row[name] for weight, row in rows if name in row)
@@ -440,7 +450,7 @@ def _means(rows: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, float
 
 
 def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict[str, float]:
-    """The median of each name.  `fill`: a row without a name has 0 of it."""
+    """Return the median of each name; with `fill`, rows without the name count as 0."""
     listed = list(rows)
     names = dict.fromkeys(name for row in listed for name in row)
     return {name: float(median(row.get(name, 0.0) for row in listed if fill or name in row)) for name in names}
@@ -449,7 +459,7 @@ def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict
 def _ratios(
     usual: Mapping[str, float], now: Mapping[str, float], alike: float
 ) -> list[tuple[str, float, float, float]]:
-    """(name, before, now, factor) of what differs, by the largest factor first."""
+    """Return (name, before, now, factor) of values that differ by more than `alike`, the largest factor first."""
     both = [(name, usual[name], value) for name, value in now.items() if name in usual and usual[name] != value]
     rows = [(name, was, value, value / was if was else inf) for name, was, value in both]
     return sorted(
@@ -461,7 +471,10 @@ def _ratios(
 def _largest_difference(
     usual: Mapping[str, float], now: Mapping[str, float], least: float, sign: int, names: Iterable[str]
 ) -> list[tuple[str, float, float]]:
-    """(name, before, now) of what has grown most, or with a negative `sign` shrunk most; empty: none by so much."""
+    """Return (name, before, now) of the value that grew most by at least `least`, or shrank with a negative `sign`.
+
+    The list is empty if there is none.
+    """
     rows = [(name, usual.get(name, 0.0), now.get(name, 0.0)) for name in sorted(names)]
     return sorted((row for row in rows if sign * (row[2] - row[1]) >= least), key=lambda row: sign * (row[1] - row[2]))[
         :1

@@ -1,12 +1,15 @@
-"""The memory of a watch: a folder with what was seen, and what is to be known to resume.
+"""The folder of a watch: observed checkpoints and looks, events, and the state needed to resume.
 
-    looks.jsonl              the latest rows, a line each: appended to at every look
-    looks-2026-11-28-0.parquet
-    looks-2026-11-28-1.parquet   parts of PART_ROWS rows, which are never written again
+    watch.json                   the state of the watch
+    events.jsonl                 the events
+    looks.jsonl                  the latest rows, one per line, appended to at each look
+    looks-2026-11-28-0.parquet   older rows in parts of PART_ROWS rows, which are never rewritten
+    looks-2026-11-28-1.parquet
+    checkpoints...               in the same form as looks
 
-`checkpoints` has the same form.  So a look costs the same however long the watch has run.  A part is written before its lines are removed:
-after a crash in between a row is in both, and readers keep the last of its copies.
-`watch.json` has the rest: it is written last, so what it knows has been kept.
+So the cost of a look does not depend on how long the watch has run.  A part is written before its lines are removed:
+after a crash in between a row is in both, and readers use the last copy.  `watch.json` is written last, so that the rows
+it refers to exist.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from sim.model.files import locked, remove_partials, replace_file, replace_text
 
 STATE, EVENTS = "watch.json", "events.jsonl"
 VERSION = 1
-LARGEST_EVENTS = 5_000_000
-"""Bytes of the list of events; then it becomes `events.1.jsonl`, in place of an older one."""
+MAX_EVENTS_BYTES = 5_000_000
+"""Size at which `events.jsonl` is renamed to `events.1.jsonl`, replacing an older one."""
 
 _BY_NAME = pa.map_(pa.string(), pa.float64())
 CHECKPOINTS = pa.schema(
@@ -63,49 +66,49 @@ LOOKS = pa.schema(
         ("pressed", _BY_NAME),
     ]
 )
-"""`seconds`: since the look before, which the rest is of.  `load`: records per second of each source; `busy`, `pressed`: shares of the time
-of each vertex's threads."""
+"""`seconds` is the time since the look before, to which the following columns refer: `load` is the records per second of
+each source, `busy` and `pressed` are shares of the time of each vertex's threads."""
 
 
 class MemoryFileError(Exception):
-    """A file of the folder is not ours, or is damaged."""
+    """A file of the folder was not written by watch, or is damaged."""
 
 
-def alone_in(folder: Path, warn: Callable[[str], object]) -> AbstractContextManager[None]:
-    """No other process enters a block with the same folder.  FolderInUseError: another one is in it."""
+def lock_folder(folder: Path, warn: Callable[[str], object]) -> AbstractContextManager[None]:
+    """Lock the folder for this process.  Raises `FolderInUseError` if another process has it locked."""
     return locked(folder, warn)
 
 
 PART_ROWS = 500
-"""Rows of a part; until then they are lines."""
-_MAX_RECENT_ROWS = 1000
-"""Rows that are read again when a watch resumes; the watcher holds fewer."""
+"""Rows of a Parquet part."""
+_MAX_ROWS_READ = 1000
+"""Rows read when a watch resumes; more than the watcher keeps in memory."""
 
 
 @dataclass
 class RowLog:
-    """The rows of one kind, as lines and parts."""
+    """The rows of one kind, in a JSON lines file and Parquet parts."""
 
     folder: Path
     name: str
     schema: pa.Schema
-    key: tuple[str, ...]  # columns that tell rows apart
-    day: str = ""
+    key: tuple[str, ...]  # columns that identify a row
+    day: str = ""  # of the lines
     line_count: int = 0
-    pending: list[dict[str, Any]] = field(default_factory=list)  # rows that could not be written yet
+    pending: list[dict[str, Any]] = field(default_factory=list)  # rows whose writing failed
 
     @property
     def lines(self) -> Path:
         return self.folder / f"{self.name}.jsonl"
 
     def open(self, day: str) -> None:
-        """Count the lines that are there, and remove a last one that a crash cut off.  MemoryFileError: another one is damaged."""
+        """Count the existing lines, and remove an incomplete last one.  Raises `MemoryFileError` if another is damaged."""
         if self.lines.exists() and not (content := self.lines.read_bytes()).endswith(b"\n"):
             os.truncate(self.lines, content.rfind(b"\n") + 1)
         self.day, self.line_count = day, len(_read_lines(self.lines, self.schema))
 
     def append(self, rows: Sequence[dict[str, Any]], day: str) -> None:
-        """Add rows; `day` begins a part of its own.  OSError: not written; they are written with the next ones."""
+        """Append rows; a new `day` begins a new part.  On `OSError` the rows are written with the next ones."""
         self.pending += rows
         if self.line_count and (day != self.day or self.line_count >= PART_ROWS):
             self.close_part()
@@ -119,18 +122,18 @@ class RowLog:
                 file.flush()
             except OSError:
                 with suppress(OSError):
-                    file.truncate(before)  # half a line would hide the next one
+                    file.truncate(before)  # the next line must not be appended to an incomplete one
                 raise
         self.line_count += len(self.pending)
         self.pending = []
 
     def close_part(self) -> None:
-        """Write the lines as a part.  OSError: they stay lines."""
+        """Write the lines as a Parquet part.  On `OSError` the lines are kept."""
         rows = _read_lines(self.lines, self.schema)
         if rows:
             number = len(list(self.folder.glob(f"{self.name}-{self.day}-*.parquet")))
             table = pa.Table.from_pylist(
-                [{key: _listed(value) for key, value in row.items()} for row in rows], schema=self.schema
+                [{key: _map_to_pairs(value) for key, value in row.items()} for row in rows], schema=self.schema
             )
             replace_file(
                 self.folder / f"{self.name}-{self.day}-{number}.parquet", lambda partial: pq.write_table(table, partial)
@@ -139,7 +142,7 @@ class RowLog:
         self.line_count = 0
 
     def read(self, max_rows: int | None = None) -> list[dict[str, Any]]:
-        """The rows, oldest first; at least the last `max_rows`.  MemoryFileError: a file is damaged."""
+        """Return the rows, oldest first: all, or at least the last `max_rows`.  Raises `MemoryFileError`."""
         parts = [_read_lines(self.lines, self.schema)]
         for file in sorted(self.folder.glob(f"{self.name}-*.parquet"), key=_part_order, reverse=True):
             if max_rows is not None and sum(map(len, parts)) >= max_rows:
@@ -150,19 +153,19 @@ class RowLog:
 
 
 def row_logs(folder: Path) -> tuple[RowLog, RowLog]:
-    """The rows of checkpoints and of looks in the folder of a watch."""
+    """Return the logs of checkpoints and of looks in the folder of a watch."""
     return RowLog(folder, "checkpoints", CHECKPOINTS, ("job", "checkpoint")), RowLog(folder, "looks", LOOKS, ("time",))
 
 
 class Memory:
-    """The memory in a folder."""
+    """The folder of a watch."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.checkpoints, self.looks = row_logs(folder)
 
     def open(self, now_ms: int) -> dict[str, Any] | None:
-        """What `watch.json` says; None: the folder is new.  MemoryFileError: it cannot be read."""
+        """Return the content of `watch.json`, or None if the folder is new.  Raises `MemoryFileError`."""
         remove_partials(self.folder)
         for log in (self.checkpoints, self.looks):
             log.open(_day(now_ms))
@@ -173,29 +176,29 @@ class Memory:
             state = json.loads(file.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise MemoryFileError(
-                f"{file}: is damaged ({error}): remove it to begin anew; the histories beside it stay"
+                f"{file}: is damaged ({error}): remove it to start a new watch; the other files are kept"
             ) from None
         if not isinstance(state, dict) or state.get("version") != VERSION:
-            raise MemoryFileError(f"{file}: is not of this version of watch: give another folder")
+            raise MemoryFileError(f"{file}: was not written by this version of watch: use another folder")
         return state
 
-    def keep(
+    def save(
         self, now_ms: int, checkpoints: Sequence[dict[str, Any]], look: dict[str, Any], state: dict[str, Any]
     ) -> None:
-        """Add rows, and then what is to be known.  OSError: not written."""
-        self.looks.pending.append(look)  # also if the rows of checkpoints cannot be written
+        """Append rows, and replace `watch.json`.  Raises `OSError`."""
+        self.looks.pending.append(look)  # first, so that it is not lost if writing the checkpoints fails
         self.checkpoints.append(checkpoints, _day(now_ms))
         self.looks.append((), _day(now_ms))
         replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state, indent=1) + "\n")
 
     def close(self) -> None:
-        """Make parts of all lines, so that other programs find every row in Parquet.  OSError: not written."""
+        """Write all lines as parts, so that all rows are in Parquet files.  Raises `OSError`."""
         for log in (self.checkpoints, self.looks):
             log.append((), log.day)
             log.close_part()
 
     def recent(self, job: str) -> tuple[list[SeenCheckpoint], list[MeasuredLook]]:
-        """The latest checkpoints and looks of a job, oldest first."""
+        """Return the latest checkpoints and looks of a job, oldest first."""
         names = [field.name for field in fields(SeenCheckpoint)]
         found = [
             SeenCheckpoint(
@@ -206,29 +209,29 @@ class Memory:
                     "trigger_ms": round(row["trigger"].timestamp() * 1e3),
                 }
             )
-            for row in self.checkpoints.read(_MAX_RECENT_ROWS)
+            for row in self.checkpoints.read(_MAX_ROWS_READ)
             if row["job"] == job
         ]
         done = [
             MeasuredLook(round(row["time"].timestamp() * 1e3), row["seconds"], row["load"], row["busy"], row["pressed"])
-            for row in self.looks.read(_MAX_RECENT_ROWS)
+            for row in self.looks.read(_MAX_ROWS_READ)
             if row["job"] == job and row["seconds"]
         ]
         return found, done
 
-    def tell(self, events: Sequence[dict[str, Any]]) -> None:
-        """Add events to their list.  OSError: not written."""
+    def append_events(self, events: Sequence[dict[str, Any]]) -> None:
+        """Append events to `events.jsonl`.  Raises `OSError`."""
         if not events:
             return
         file = self.folder / EVENTS
-        if file.exists() and file.stat().st_size > LARGEST_EVENTS:
+        if file.exists() and file.stat().st_size > MAX_EVENTS_BYTES:
             file.replace(file.with_suffix(".1.jsonl"))
         with file.open("a", encoding="utf-8") as lines:
             lines.writelines(json.dumps(event) + "\n" for event in events)
 
 
-def row_of(point: SeenCheckpoint, verdict: str, forecast: tuple[float, float] | None) -> dict[str, Any]:
-    """A row of `CHECKPOINTS`.  `forecast`: p50 and p90 [ms] at that time."""
+def checkpoint_row(point: SeenCheckpoint, verdict: str, forecast: tuple[float, float] | None) -> dict[str, Any]:
+    """Return a row of `CHECKPOINTS`; `forecast` is the forecast p50 and p90 [ms] at that time."""
     given = asdict(point)
     p50, p90 = forecast or (None, None)
     return {
@@ -247,7 +250,7 @@ def row_of(point: SeenCheckpoint, verdict: str, forecast: tuple[float, float] | 
     }
 
 
-def _listed(value: Any) -> Any:
+def _map_to_pairs(value: Any) -> Any:
     return list(value.items()) if isinstance(value, dict) else value
 
 
@@ -256,13 +259,13 @@ def _day(now_ms: int) -> str:
 
 
 def _part_order(file: Path) -> tuple[str, int]:
-    """By day and number: part 10 comes after part 9."""
+    """Sort parts by day and number, so that part 10 comes after part 9."""
     start, _, number = file.stem.rpartition("-")
     return (start, int(number)) if number.isdecimal() else (file.stem, -1)
 
 
 def _read_part(file: Path) -> list[dict[str, Any]]:
-    """MemoryFileError: it is not a table of ours."""
+    """Read the rows of a part.  Raises `MemoryFileError` if it is not one."""
     try:
         rows = pq.read_table(file).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
@@ -273,7 +276,7 @@ def _read_part(file: Path) -> list[dict[str, Any]]:
 
 
 def _read_lines(file: Path, schema: pa.Schema) -> list[dict[str, Any]]:
-    """Rows of lines.  A last one may still be written, or was cut off by a crash.  MemoryFileError: another one is damaged."""
+    """Read the rows of a JSON lines file, without an incomplete last line.  Raises `MemoryFileError` if another is damaged."""
     if not file.exists():
         return []
     times = [column.name for column in schema if pa.types.is_timestamp(column.type)]

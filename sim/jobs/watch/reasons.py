@@ -1,4 +1,4 @@
-"""Why checkpoints left their forecast."""
+"""Explain why checkpoints left their forecast: differences of load and state, and whether a simulation confirms them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from sim.jobs.evidence.what_ifs import factors_of, kinds_of
-from sim.jobs.watch.forecast import Circumstances, Forecast, TooSlowError, changed, simulated
+from sim.jobs.watch.forecast import Circumstances, Forecast, TooSlowError, simulate_durations, with_circumstances
 from sim.jobs.watch.look import Cause, causes, unknown
 from sim.model.text import capitalised, listed
 from sim.results.formats import ms_text
@@ -16,21 +16,18 @@ if TYPE_CHECKING:
     from sim.model.schema.study import ScenarioFile
 
 
-# ---- Why checkpoints left a forecast: what is different about the job, and whether a simulation with that takes as long.
-
-
 @dataclass(frozen=True, slots=True)
-class Why:
-    """What is different, and what a simulation says of that."""
+class DeviationReason:
+    """Differences that may have caused a deviation from the forecast, and the result of simulating them."""
 
     causes: tuple[Cause, ...]
-    simulated: str  # a sentence; empty: nothing could be simulated
-    unknown: tuple[str, ...] = ()  # what could not be compared
-    explains: bool | None = None  # None: not simulated
+    simulated: str  # the result as a sentence; empty if nothing could be simulated
+    unknown: tuple[str, ...] = ()  # circumstances that could not be compared
+    explains: bool | None = None  # whether the simulation agrees with the observation; None if not simulated
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether load and state are as they were, as far as is known."""
+        """Whether load and state are known to be unchanged."""
         return not any(cause.kind in ("load", "state") for cause in self.causes) and not {"load", "state"} & {
             *self.unknown
         }
@@ -38,13 +35,11 @@ class Why:
     @property
     def text(self) -> str:
         if not self.causes:
-            alike = [
-                name for name in ("load", "state", "threads", "the parts of checkpoints") if name not in self.unknown
-            ]
-            said = [f"{listed(alike)} are as they were"] * bool(alike) + [
-                f"of {listed(self.unknown)} nothing is known"
-            ] * bool(self.unknown)
-            return f"Why is not known: {'; '.join(said)}."
+            compared = ("load", "state", "threads", "the parts of checkpoints")
+            unchanged = [name for name in compared if name not in self.unknown]
+            clauses = [f"{listed(unchanged)} are as they were"] if unchanged else []
+            clauses += [f"of {listed(self.unknown)} nothing is known"] if self.unknown else []
+            return f"Why is not known: {'; '.join(clauses)}."
         named = capitalised("; ".join(cause.text for cause in self.causes))
         return f"{named}. {self.simulated}".strip()
 
@@ -60,27 +55,34 @@ class Why:
         }
 
 
-def explained(
+def explain_deviation(
     forecast: Forecast, now: Circumstances, observed_ms: tuple[float, float], study: ScenarioFile | None
-) -> Why:
-    """`observed_ms`: p50 and p90 of the checkpoints that left."""
+) -> DeviationReason:
+    """Explain a deviation from the forecast.
+
+    Args:
+        forecast: The forecast, with the circumstances in which it was made.
+        now: The present circumstances.
+        observed_ms: p50 and p90 of the checkpoints that left the forecast.
+        study: The imported job, to simulate the differences.
+    """
     is_shorter = observed_ms[0] < forecast.p50_ms
     found, missing = tuple(causes(forecast.usual, now, -1 if is_shorter else 1)), tuple(unknown(forecast.usual, now))
     load = {cause.vertex: cause.factor for cause in found if cause.kind == "load"}
     state = {cause.vertex: now.state[cause.vertex] for cause in found if cause.kind == "state"}
     if study is None or not (load or state) or {0.0, inf} & {*load.values()}:
-        return Why(found, "", missing)
+        return DeviationReason(found, "", missing)
     scenario = study.scenarios[0]
-    other = changed(scenario, load, state)
-    kinds = kinds_of(scenario, other)
+    changed = with_circumstances(scenario, load, state)
+    kinds = kinds_of(scenario, changed)
     factors = None if study.backtest is None else factors_of(study.backtest, kinds)
     if factors is None or not kinds:
-        return Why(found, "", missing)
+        return DeviationReason(found, "", missing)
     what = " and ".join(filter(None, ["load" if load else "", "state" if state else ""]))
     try:
-        result = simulated(other)
-    except TooSlowError as why:
-        return Why(found, f"Simulated with this {what}: {why}.", missing)
+        result = simulate_durations(changed)
+    except TooSlowError as error:
+        return DeviationReason(found, f"Simulated with this {what}: {error}.", missing)
     explains = all(
         predicted / factor <= seen <= predicted * factor
         for predicted, seen, factor in zip(
@@ -89,7 +91,7 @@ def explained(
     )
     verdict = "that explains it" if explains else "that does not explain all of it"
     within = f"within factors of {factors.p50:.2g} and {factors.p90:.2g}"
-    said = (
+    sentence = (
         f"Simulated with this {what}: p50 {ms_text(result.p50_ms)}, p90 {ms_text(result.p90_ms)}, {within}: {verdict}."
     )
-    return Why(found, said, missing, explains)
+    return DeviationReason(found, sentence, missing, explains)

@@ -1,4 +1,4 @@
-"""What a watcher serves: OpenMetrics and a page."""
+"""Serve a watch over HTTP: as OpenMetrics text, and as a page."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
-from sim.jobs.watch.look import over
+from sim.jobs.watch.look import mean_circumstances
 from sim.jobs.watch.watcher import (
-    LASTING,
+    MIN_LOOKS_OF_LOAD,
     RECENT_CHECKPOINTS,
     Watcher,
     WatchEvent,
     percentiles,
     percentiles_text,
-    stamp,
+    time_text,
 )
 from sim.results.charts import Chart, ChartAxis, Panel, chart
 from sim.results.formats import TextTable, bytes_text, ms_text
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 # ---- A watch as OpenMetrics text 1.0 (github.com/prometheus/OpenMetrics, specification/OpenMetrics.md).
 #
-# The textfile collector of Prometheus' node exporter reads the same text: it has no timestamps and no exemplars, and
-# the last line is a comment there.
+# The textfile collector of Prometheus' node exporter can read it, too, because it contains neither timestamps nor
+# exemplars.
 
 Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A family of samples."""
+    """A metric family."""
 
     name: str
     kind: Literal["gauge", "counter"]
@@ -55,11 +55,11 @@ class Metric:
     unit: str = ""
 
 
-def text_of(watcher: Watcher, requests: int) -> str:
-    """The text, with its end mark.  Values that are not known have no sample."""
+def open_metrics_text(watcher: Watcher, requests: int) -> str:
+    """Return the OpenMetrics text.  Unknown values have no sample."""
     look = watcher.course.look
     job: Labels = () if look is None else (("flink_job", look.name),)
-    return "".join(line for metric in _metrics(watcher, requests) for line in _lines(metric, job)) + "# EOF\n"
+    return "".join(line for metric in _metrics(watcher, requests) for line in _metric_lines(metric, job)) + "# EOF\n"
 
 
 def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
@@ -73,7 +73,9 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
         "1: the JobManager answers.",
         (((), float(course.away_ms is None and not course.strange)),),
     )
-    yield Metric("ckptsim_looks", "counter", "Looks at the job, by how they ended.", _by(counts, "looks", "outcome"))
+    yield Metric(
+        "ckptsim_looks", "counter", "Looks at the job, by how they ended.", _samples_by(counts, "looks", "outcome")
+    )
     yield Metric("ckptsim_requests", "counter", "Requests since this process began.", (((), float(requests)),))
     yield Metric(
         "ckptsim_restarts",
@@ -88,19 +90,29 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
         (((), float(counts.get("missed", 0))),),
     )
     yield Metric(
-        "ckptsim_checkpoints", "counter", "Checkpoints that ended, by verdict.", _by(counts, "checkpoints", "verdict")
+        "ckptsim_checkpoints",
+        "counter",
+        "Checkpoints that ended, by verdict.",
+        _samples_by(counts, "checkpoints", "verdict"),
     )
     if last is not None:
         yield _seconds("ckptsim_checkpoint_seconds", "The last completed checkpoint.", (((), last.duration_ms),))
         state = tuple((((("vertex", vertex),)), float(size)) for vertex, size in last.state.items())
         yield Metric("ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state, "bytes")
     yield _seconds(
-        "ckptsim_observed_seconds", f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints.", _both(p50, p90)
+        "ckptsim_observed_seconds",
+        f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints.",
+        _percentile_samples(p50, p90),
     )
     if forecast is not None:
-        yield _seconds("ckptsim_forecast_seconds", "The same, as forecast.", _both(forecast.p50_ms, forecast.p90_ms))
+        yield _seconds(
+            "ckptsim_forecast_seconds", "The same, as forecast.", _percentile_samples(forecast.p50_ms, forecast.p90_ms)
+        )
         yield Metric(
-            "ckptsim_forecast_factor", "gauge", "Within which factor the forecast holds.", _both(*forecast.factors)
+            "ckptsim_forecast_factor",
+            "gauge",
+            "Within which factor the forecast holds.",
+            _percentile_samples(*forecast.factors),
         )
         yield Metric(
             "ckptsim_forecast_holds",
@@ -111,9 +123,15 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
     if watcher.limit is not None:
         yield _seconds("ckptsim_limit_seconds", "The limit of p90.", (((), watcher.limit),))
     if watcher.rows:
-        load = tuple((((("vertex", vertex),)), rate) for vertex, rate in over(watcher.rows[-LASTING:], []).load.items())
+        load = tuple(
+            (((("vertex", vertex),)), rate)
+            for vertex, rate in mean_circumstances(watcher.rows[-MIN_LOOKS_OF_LOAD:], []).load.items()
+        )
         yield Metric(
-            "ckptsim_source_records_per_second", "gauge", f"Load of each source, over the last {LASTING} looks.", load
+            "ckptsim_source_records_per_second",
+            "gauge",
+            f"Load of each source, over the last {MIN_LOOKS_OF_LOAD} looks.",
+            load,
         )
 
 
@@ -121,11 +139,11 @@ def _seconds(name: str, meaning: str, samples_ms: tuple[tuple[Labels, float], ..
     return Metric(name, "gauge", meaning, tuple((labels, ms / 1e3) for labels, ms in samples_ms), "seconds")
 
 
-def _both(p50: float, p90: float) -> tuple[tuple[Labels, float], ...]:
+def _percentile_samples(p50: float, p90: float) -> tuple[tuple[Labels, float], ...]:
     return tuple(((("percentile", name),), value) for name, value in (("50", p50), ("90", p90)))
 
 
-def _by(counts: Mapping[str, int], prefix: str, label: str) -> tuple[tuple[Labels, float], ...]:
+def _samples_by(counts: Mapping[str, int], prefix: str, label: str) -> tuple[tuple[Labels, float], ...]:
     return tuple(
         (((label, key.partition(" ")[2]),), float(count))
         for key, count in sorted(counts.items())
@@ -133,7 +151,7 @@ def _by(counts: Mapping[str, int], prefix: str, label: str) -> tuple[tuple[Label
     )
 
 
-def _lines(metric: Metric, job: Labels) -> Iterator[str]:
+def _metric_lines(metric: Metric, job: Labels) -> Iterator[str]:
     samples = [(labels, value) for labels, value in metric.samples if math.isfinite(value)]
     if not samples:
         return
@@ -151,7 +169,7 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-# ---- A watch as one page: what is said now, durations beside their forecast, state through time, and the latest events.
+# ---- A watch as a page: verdict, durations and their forecast, state over time, latest events and checkpoints.
 
 _MAX_EVENTS = 30
 _MAX_ROWS = 20
@@ -159,7 +177,7 @@ _MAX_VERTICES = 4
 
 
 class Published:
-    """What is served now.  A thread reads it while another one replaces it; each attribute is replaced as a whole."""
+    """The published texts.  The server thread reads them; another thread replaces each attribute as a whole."""
 
     def __init__(self) -> None:
         self.metrics = "# EOF\n"
@@ -167,7 +185,7 @@ class Published:
 
 
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "", made: str = "") -> Page:
-    """`events`: the latest ones, oldest first."""
+    """Return the page of a watch.  `events` are the latest ones, oldest first."""
     look = watcher.course.look
     name = "a job" if look is None else look.name
     return Page(
@@ -177,23 +195,23 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
         list(_blocks(watcher, events)),
         (),
         command,
-        [f"Drawn at {stamp(now_ms)} UTC."],
+        [f"Drawn at {time_text(now_ms)} UTC."],
         made,
     )
 
 
 def verdict(watcher: Watcher) -> str:
-    """What holds at present, in sentences."""
+    """Return the present state of the job, in sentences."""
     course, forecast = watcher.course, watcher.course.forecast
     latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
     now, done = percentiles_text(latest), sum(point.status == "COMPLETED" for point in latest)
     now = f"{done} of the last {len(latest)} checkpoints completed{f', with {now}' if done else ''}."
-    away = "" if course.away_ms is None else f"The JobManager gives no answer since {stamp(course.away_ms)}. "
+    away = "" if course.away_ms is None else f"The JobManager gives no answer since {time_text(course.away_ms)}. "
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
     held = sum(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest)
     keep = "Checkpoints keep their forecast" if held else "No checkpoint of these is held to the forecast"
-    state = keep if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
+    state = keep if course.left_ms is None else f"Checkpoints left their forecast at {time_text(course.left_ms)}"
     return f"{away}{state}: {forecast}. {now}"
 
 
@@ -202,24 +220,24 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
     if done:
         yield Block(
             "Durations",
-            chart=_durations(watcher, done),
+            chart=_durations_chart(watcher, done),
             caption="Completed checkpoints by their trigger, and the range of the forecast.",
         )
     if events:
-        rows = [[stamp(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
+        rows = [[time_text(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
     if any(point.state for point in done):
         yield Block(
-            "State", chart=_state(done), caption="Full state of the largest vertices, checkpoint by checkpoint."
+            "State", chart=_state_chart(done), caption="Full state of the largest vertices, checkpoint by checkpoint."
         )
     if done:
         rows = [
             [
                 str(point.number),
-                stamp(point.trigger_ms),
+                time_text(point.trigger_ms),
                 ms_text(point.duration_ms),
                 bytes_text(point.full_bytes),
-                _part(point),
+                _longest_part_text(point),
             ]
             for point in reversed(done[-_MAX_ROWS:])
         ]
@@ -228,21 +246,21 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
         )
 
 
-def _part(point: SeenCheckpoint) -> str:
+def _longest_part_text(point: SeenCheckpoint) -> str:
     if not point.parts_ms:
         return "-"
     name, ms = max(point.parts_ms.items(), key=lambda pair: pair[1])
     return f"{name}, {ms_text(ms)}"
 
 
-def _durations(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
-    """Against the minutes until the last one."""
+def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
+    """Return the chart of durations over the minutes before the last checkpoint."""
     marks: list[dict[str, Any]] = [
         {
             "series": "checkpoints",
             "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
             "y": point.duration_ms / 1e3,
-            "text": f"checkpoint {point.number}, {stamp(point.trigger_ms)}: {ms_text(point.duration_ms)}",
+            "text": f"checkpoint {point.number}, {time_text(point.trigger_ms)}: {ms_text(point.duration_ms)}",
         }
         for point in done
     ]
@@ -268,7 +286,7 @@ def _durations(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
     return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
 
 
-def _state(done: Sequence[SeenCheckpoint]) -> Chart:
+def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
     largest = {vertex: size for point in done for vertex, size in point.state.items()}
     marks = [
         {
@@ -285,12 +303,12 @@ def _state(done: Sequence[SeenCheckpoint]) -> Chart:
     return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("megabytes", low=0.0))])
 
 
-# ---- A server of what a watch publishes: `/metrics` for Prometheus, and the page at `/`.
+# ---- The HTTP server: `/metrics` for Prometheus, and the page at `/`.
 #
-# Tornado serves all readers from one thread, so one that is slow or silent keeps nobody waiting.  A connection is one
-# request, and is closed after CONNECTION_LIMIT_S, however far it has come.  On a loopback address only names of this
-# machine are served: a page of another site could otherwise let its own name resolve to this address, and read the job
-# in the user's browser (DNS rebinding).
+# Tornado serves all clients from one thread without blocking on a slow one.  A connection serves one request, and is
+# closed after CONNECTION_LIMIT_S in any case.  On a loopback address only host names of this machine are accepted:
+# otherwise a web site could let its name resolve to this address, and read the page through the user's browser (DNS
+# rebinding).
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 CONNECTION_LIMIT_S = 5.0
@@ -306,10 +324,10 @@ _SECURITY_HEADERS = {
 
 
 class PublishedHandler(RequestHandler):
-    """The answer to GET and HEAD of one path."""
+    """Handle GET and HEAD of one path."""
 
     def initialize(self, published: Published, attribute: str, content_type: str, host_names: frozenset[str]) -> None:
-        """`host_names`: the only values of the Host header that are served; empty: all are."""
+        """Set the handler up; `host_names` are the accepted values of the Host header, all if empty."""
         self.published, self.attribute, self.content_type, self.host_names = (
             published,
             attribute,
@@ -350,13 +368,13 @@ class _LimitedServer(HTTPServer):
     """A server whose connections end after CONNECTION_LIMIT_S."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # closing a closed one does nothing
+        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # no-op if it is already closed
         super().handle_stream(stream, address)
 
 
 @contextmanager
-def serving(published: Published, host: str, port: int) -> Iterator[str]:
-    """Serve in a thread; yields the address.  OSError: the port is taken, or not ours to take."""
+def serve(published: Published, host: str, port: int) -> Iterator[str]:
+    """Run the server in a thread, and yield its URL.  Raises `OSError` if the port is in use, or not permitted."""
     sockets = bind_sockets(port, host, family=socket.AF_UNSPEC)
     names = _host_names(host)
     common = {"published": published, "host_names": names}
@@ -374,7 +392,7 @@ def serving(published: Published, host: str, port: int) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     started = threading.Event()
 
-    def serve() -> None:
+    def run_server() -> None:
         asyncio.set_event_loop(loop)
         server = _LimitedServer(application, no_keep_alive=True, max_header_size=_MAX_HEADER_BYTES, max_body_size=0)
         server.add_sockets(sockets)
@@ -384,7 +402,7 @@ def serving(published: Published, host: str, port: int) -> Iterator[str]:
         loop.run_until_complete(server.close_all_connections())
         loop.close()
 
-    thread = threading.Thread(target=serve, daemon=True)
+    thread = threading.Thread(target=run_server, daemon=True)
     thread.start()
     started.wait()
     try:
@@ -395,7 +413,7 @@ def serving(published: Published, host: str, port: int) -> Iterator[str]:
 
 
 def _host_names(host: str) -> frozenset[str]:
-    """Names under which a loopback address is reached; empty: the address is public, and its names are not known here."""
+    """Return the host names of a loopback address, or an empty set for other addresses, whose names are unknown."""
     try:
         is_loopback = ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""The watcher of a job: look by look, its events."""
+"""Watch a job: turn looks into events and stored rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sim.jobs.watch.forecast import (
     UPPER,
     Circumstances,
     Forecast,
-    Line,
-    Surprise,
+    ForecastBound,
+    ForecastEvidence,
 )
 from sim.jobs.watch.look import (
     JobObservation,
@@ -29,12 +29,12 @@ from sim.jobs.watch.look import (
     causes,
     changes,
     has_new_counters,
-    measured,
-    over,
+    mean_circumstances,
+    measure,
     times_text,
 )
-from sim.jobs.watch.memory import MemoryFileError, row_of
-from sim.jobs.watch.reasons import explained
+from sim.jobs.watch.memory import MemoryFileError, checkpoint_row
+from sim.jobs.watch.reasons import explain_deviation
 from sim.model.units import format_duration
 from sim.results.formats import apart_text, bytes_text, ms_text, per_second_text
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sim.model.schema.study import ScenarioFile
 
 
-# ---- Events: what a watch says, each with its time and its kind, and how times are written.
+# ---- Events, and the format of times.
 
 Kind = Literal[
     "forecast",
@@ -63,72 +63,72 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """Something that is worth a line."""
+    """An event, which is printed as one line."""
 
     time_ms: int  # by our clock
     kind: Kind
     text: str
-    data: Mapping[str, Any] = field(default_factory=dict)  # its numbers, for machines
+    data: Mapping[str, Any] = field(default_factory=dict)  # the numbers in the text, for JSON
 
     @property
     def line(self) -> str:
-        return f"{stamp(self.time_ms)}  {self.text}"
+        return f"{time_text(self.time_ms)}  {self.text}"
 
     @property
     def facts(self) -> dict[str, Any]:
         return {
-            "time": f"{moment(self.time_ms).isoformat(timespec='seconds')}",
+            "time": f"{to_utc(self.time_ms).isoformat(timespec='seconds')}",
             "kind": self.kind,
             "text": self.text,
             **self.data,
         }
 
 
-def moment(ms: float) -> datetime:
+def to_utc(ms: float) -> datetime:
     return datetime.fromtimestamp(ms / 1e3, UTC)
 
 
-def stamp(ms: float) -> str:
-    """``2026-11-23 14:03:20``; UTC."""
-    return f"{moment(ms):%Y-%m-%d %H:%M:%S}"
+def time_text(ms: float) -> str:
+    """Format a time in UTC: ``2026-11-23 14:03:20``."""
+    return f"{to_utc(ms):%Y-%m-%d %H:%M:%S}"
 
 
 def clock_text(ms: float, now_ms: float) -> str:
-    """``14:03:20`` of today, else with the date."""
-    same_day = moment(ms).date() == moment(now_ms).date()
-    return f"{moment(ms):%H:%M:%S}" if same_day else stamp(ms)
+    """Format a time in UTC, without the date if it is the same day as `now_ms`."""
+    same_day = to_utc(ms).date() == to_utc(now_ms).date()
+    return f"{to_utc(ms):%H:%M:%S}" if same_day else time_text(ms)
 
 
-# ---- The course of a watch: all that is to be known to go on after a restart, as values that JSON can hold.
+# ---- The state of a watch: everything needed to resume after a restart, as JSON-ready values.
 
 MAX_SEEN_CHECKPOINTS = 2000
-"""Numbers of checkpoints that are known to be seen: more than Flink lists."""
+"""Ids of known checkpoints that are stored: more than Flink lists."""
 
 
 @dataclass(slots=True)
 class WatchState:
-    """The course of a watch so far."""
+    """The state of a watch."""
 
     look: JobObservation | None = None  # the last one
     counted: JobObservation | None = None  # the last one with new counters
-    seen: list[int] = field(default_factory=list)  # checkpoints of the job
+    seen: list[int] = field(default_factory=list)  # ids of known checkpoints
     forecast: Forecast | None = None
-    tail: Surprise = field(default_factory=Surprise)
-    upper: Surprise = field(default_factory=Surprise)
-    lower: Surprise = field(default_factory=Surprise)
-    back: Surprise = field(default_factory=Surprise)
-    left_ms: int | None = None  # since when checkpoints are outside of the forecast
-    left_by: str = ""  # the line by which they left
-    left_by_itself: bool = False  # neither load nor state had changed
-    held_from_ms: int = 0  # checkpoints that were triggered earlier are of a job with other settings
-    settling: int = 0  # checkpoints after a restart that are not held to the forecast
-    away_ms: int | None = None  # since when the JobManager gives no answer
-    sizes: dict[str, float] = field(default_factory=dict)  # vertex -> bytes when it was last told
-    loads: dict[str, float] = field(default_factory=dict)  # source -> records per second when its load was last told
-    is_over: bool = False  # whether checkpoints are longer than the limit, as it was told
+    tail: ForecastEvidence = field(default_factory=ForecastEvidence)
+    upper: ForecastEvidence = field(default_factory=ForecastEvidence)
+    lower: ForecastEvidence = field(default_factory=ForecastEvidence)
+    back: ForecastEvidence = field(default_factory=ForecastEvidence)
+    left_ms: int | None = None  # time since when checkpoints are outside the forecast
+    left_by: str = ""  # the bound beyond which they are
+    left_by_itself: bool = False  # whether load and state were unchanged then
+    held_from_ms: int = 0  # earlier checkpoints ran with other settings, and are not compared with the forecast
+    settling: int = 0  # checkpoints after a restart that are still to be skipped
+    away_ms: int | None = None  # time since when the JobManager is unreachable
+    sizes: dict[str, float] = field(default_factory=dict)  # vertex -> last reported state size
+    loads: dict[str, float] = field(default_factory=dict)  # source -> last reported records per second
+    is_over: bool = False  # whether the last report was that checkpoints exceed the limit
     counts: dict[str, int] = field(default_factory=dict)  # "looks answered", "checkpoints within", ...
-    strange: str = ""  # what is wrong with the answers, as it was told
-    implausible: list[str] = field(default_factory=list)  # checkpoints that were left out, as they were told
+    strange: str = ""  # last reported error in the answers; empty while they are valid
+    implausible: list[str] = field(default_factory=list)  # reported reasons for rejecting checkpoints
 
     def count(self, what: str, by: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + by
@@ -136,51 +136,50 @@ class WatchState:
     def see(self, numbers: list[int]) -> None:
         self.seen = [*self.seen, *numbers][-MAX_SEEN_CHECKPOINTS:]
 
-    def judge_again(self) -> None:
-        """Checkpoints are within the forecast again."""
-        self.tail = self.upper = self.lower = self.back = Surprise()
+    def reset_evidence(self) -> None:
+        """Reset the evidence, because checkpoints are within the forecast again."""
+        self.tail = self.upper = self.lower = self.back = ForecastEvidence()
         self.left_ms, self.left_by, self.left_by_itself = None, "", False
 
-    def begin_again(self) -> None:
-        """Judge from the beginning: the forecast is another one, or none."""
-        self.judge_again()
+    def reset(self) -> None:
+        """Reset evidence and last reports, because the forecast changed or was dropped."""
+        self.reset_evidence()
         self.sizes, self.loads, self.is_over = {}, {}, False
 
 
 _ADAPTER = TypeAdapter(WatchState)
 
 
-def plain(course: WatchState) -> dict[str, Any]:
+def state_to_json(course: WatchState) -> dict[str, Any]:
     return dict(_ADAPTER.dump_python(course, mode="json"))
 
 
-def course_of(state: Mapping[str, Any], place: object) -> WatchState:
-    """MemoryFileError: it is no course."""
+def parse_state(state: Mapping[str, Any], place: object) -> WatchState:
+    """Parse the content of `watch.json`.  Raises `MemoryFileError` if it is invalid."""
     try:
         return _ADAPTER.validate_python(state)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise MemoryFileError(f"{place}: '{where}' is not what watch wrote: remove the file to begin anew") from None
+        raise MemoryFileError(f"{place}: '{where}' is invalid: remove the file to start a new watch") from None
 
 
-# ---- The watcher: looks go in, events and rows come out.  It asks nothing, keeps nothing, and has no clock.
+# ---- The watcher: a pure state machine from looks to events and rows, without I/O or a clock.
 
-SETTLING = 3
-"""Checkpoints after a restart that are not held to the forecast: the job catches up."""
-MAX_RECENT = 300
-"""Checkpoints and looks that are held in memory."""
+SKIPPED_AFTER_RESTART = 3
+"""Checkpoints after a restart that are not compared with the forecast, while the job catches up."""
+MAX_RECENT_ROWS = 300
+"""Checkpoints and looks in memory."""
 RECENT_CHECKPOINTS = 20
 """Checkpoints whose percentiles are shown."""
 MIN_FORECAST_CHECKPOINTS = 6
-"""Completed checkpoints of a job, without the first, from which a forecast is made."""
-LASTING, _OTHER_LOAD = 3, 1.4
-"""A load is told of that differs by such a factor at so many looks one after the other; the load of so many is shown."""
+"""Minimum completed checkpoints, without the first, for a forecast."""
+MIN_LOOKS_OF_LOAD, _MIN_LOAD_FACTOR = 3, 1.4
+"""A load is reported if it differs by this factor at this number of consecutive looks."""
 _MIN_SHARE = 0.02
-"""State of a vertex with a smaller share of all is not told of."""
+"""Minimum share of a vertex in the whole state for its changes to be reported."""
 _RECOVERED_SHARE = 0.8
-"""Checkpoints are within a limit again from this share of it on."""
-MAX_LINES = 12
-"""Events of one look; of more their number is said."""
+"""Share of the limit below which checkpoints are within it again (hysteresis)."""
+MAX_EVENTS_PER_LOOK = 12
 
 
 @dataclass
@@ -188,15 +187,15 @@ class Watcher:
     """The watcher of one job."""
 
     course: WatchState
-    limit_ms: float | None = None  # for p90; None: the interval of the checkpoints
+    limit_ms: float | None = None  # for the p90; if None, the checkpoint interval
     recent: list[SeenCheckpoint] = field(default_factory=list)
     rows: list[MeasuredLook] = field(default_factory=list)
-    study: ScenarioFile | None = None  # what the forecast was simulated with
+    study: ScenarioFile | None = None  # the imported job that the forecast was made with
 
     # ------------------------------------------------------------------------------------------ looks
 
     def away(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
-        """The JobManager gave no answer.  `is_slow`: it did, but not all of them in time."""
+        """Process a look without answer; `is_slow` if only some answers were in time."""
         self.course.count("looks unanswered")
         if self.course.away_ms is not None:
             return []
@@ -210,62 +209,70 @@ class Watcher:
         ]
 
     def strange(self, now_ms: int, why: str) -> list[WatchEvent]:
-        """The answers made no sense."""
+        """Process a look with invalid answers."""
         self.course.count("looks strange")
         if self.course.strange and self.course.away_ms is None:
             return []
         events = [
-            *self._answers(now_ms),
+            *self._report_answers(now_ms),
             WatchEvent(now_ms, "strange", f"unexpected response: {why}; watching continues"),
         ]
         self.course.strange = why
         return events
 
-    def looked(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
-        """Events, and rows for `sim.jobs.watch.memory`."""
+    def process_look(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
+        """Process a look.  Returns events, and rows for `sim.jobs.watch.memory`."""
         self.course.count("looks answered")
         look = look if self.course.look is None else look.after(self.course.look)
-        events = [*self._answers(now_ms), *self._changed(look, now_ms)]
+        events = [*self._report_answers(now_ms), *self._report_changes(look, now_ms)]
         self.course.look = replace(look, checkpoints=(), implausible=())
         self._measure(self.course.look)
-        events += [*self._load(now_ms), *self._missed(look, now_ms), *self._left_out(look, now_ms)]
+        events += [
+            *self._report_load(now_ms),
+            *self._report_missed(look, now_ms),
+            *self._report_implausible(look, now_ms),
+        ]
         kept: list[dict[str, Any]] = []
         for point in look.checkpoints:
-            verdict, news = self._judged(point, now_ms)
+            verdict, news = self._judge(point, now_ms)
             forecast = self.course.forecast
-            kept.append(row_of(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms)))
+            kept.append(
+                checkpoint_row(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms))
+            )
             self.course.count(f"checkpoints {verdict}")
             events += news
         self.course.see([point.number for point in look.checkpoints])
         if look.checkpoints:
-            events += [*self._state(now_ms), *self._limit(now_ms)]
-        if len(events) > MAX_LINES:
+            events += [*self._report_state(now_ms), *self._report_limit(now_ms)]
+        if len(events) > MAX_EVENTS_PER_LOOK:
             events = [
-                *events[:MAX_LINES],
-                WatchEvent(now_ms, "strange", f"and {len(events) - MAX_LINES} more at this look"),
+                *events[:MAX_EVENTS_PER_LOOK],
+                WatchEvent(now_ms, "strange", f"and {len(events) - MAX_EVENTS_PER_LOOK} more at this look"),
             ]
         return events, kept
 
     def _measure(self, look: JobObservation) -> None:
-        """A look without new counters measures nothing; the next one with them measures the time since the last."""
+        """Add the activity since the last look with new counters, if this one has new counters, too."""
         before = self.course.counted
         if before is not None and not has_new_counters(before, look):
             return
         self.course.counted = look
-        if before is not None and (row := measured(before, look)) is not None:
-            self.rows = [*self.rows, row][-MAX_RECENT:]
+        if before is not None and (row := measure(before, look)) is not None:
+            self.rows = [*self.rows, row][-MAX_RECENT_ROWS:]
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Flink's counters are late: what the job did until the forecast was made is known at the look after it only."""
+        """Correct the usual load of the forecast at the first look after it, because Flink's counters are late."""
         forecast = self.course.forecast
         if forecast is None or len(later := [row for row in self.rows if row.time_ms > forecast.made_ms]) != 1:
             return
-        usual = over([*[row for row in self.rows if row.time_ms <= forecast.made_ms][-RECENT_CHECKPOINTS:], *later], [])
+        usual = mean_circumstances(
+            [*[row for row in self.rows if row.time_ms <= forecast.made_ms][-RECENT_CHECKPOINTS:], *later], []
+        )
         self.course.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
-    def _missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
-        """Flink lists its latest checkpoints only."""
+    def _report_missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
+        """Report checkpoints that ended between two looks, and are no longer listed."""
         listed, oldest = look.listed
         missed = oldest - max(self.course.seen, default=0) - 1
         if not self.course.seen or missed <= 0:
@@ -276,13 +283,13 @@ class Watcher:
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.course.count("missed", missed)
 
-    def _left_out(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
-        """Checkpoints whose numbers make no sense, each reported once."""
+    def _report_implausible(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
+        """Report each rejected checkpoint once."""
         new = [why for why in look.implausible if why not in self.course.implausible]
         yield from (WatchEvent(now_ms, "strange", f"{why}; it is left out") for why in new)
-        self.course.implausible = [*self.course.implausible, *new][-MAX_LINES:]
+        self.course.implausible = [*self.course.implausible, *new][-MAX_EVENTS_PER_LOOK:]
 
-    def _answers(self, now_ms: int) -> Iterator[WatchEvent]:
+    def _report_answers(self, now_ms: int) -> Iterator[WatchEvent]:
         if self.course.away_ms is not None:
             passed = format_duration(max(now_ms - self.course.away_ms, 0) // 1000 * 10**9)
             yield WatchEvent(now_ms, "answers", f"the JobManager answers again, after {passed}")
@@ -291,7 +298,7 @@ class Watcher:
             yield WatchEvent(now_ms, "answers", "the answers make sense again")
         self.course.strange = ""
 
-    def _changed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
+    def _report_changes(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         before = self.course.look
         if before is None:
             return
@@ -302,7 +309,7 @@ class Watcher:
             )
         if any(change.kind == "restart" for change in found):
             self.course.count("restarts")
-            self.course.settling = SETTLING
+            self.course.settling = SKIPPED_AFTER_RESTART
         if look.job != before.job:
             self.course.seen = []
         if any(change.is_other_job for change in found):
@@ -312,7 +319,7 @@ class Watcher:
                 else "a forecast"
             )
             self.course.forecast, self.study = None, None
-            self.course.begin_again()
+            self.course.reset()
             self.course.held_from_ms = look.time_ms
             self.recent, self.rows = [], []
             yield WatchEvent(now_ms, "forecast", f"{was} is made of its next {MIN_FORECAST_CHECKPOINTS} checkpoints")
@@ -321,30 +328,30 @@ class Watcher:
 
     @property
     def wants_forecast(self) -> bool:
-        """Whether a forecast is missing, and there are checkpoints to make it of."""
-        return self.course.forecast is None and sum(map(_counts, self.recent)) >= MIN_FORECAST_CHECKPOINTS
+        """Whether there is no forecast, but enough checkpoints for one."""
+        return self.course.forecast is None and sum(map(_is_usual, self.recent)) >= MIN_FORECAST_CHECKPOINTS
 
     def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
-        """Hold checkpoints to this forecast from now on."""
-        self.course.begin_again()
+        """Compare checkpoints with this forecast from now on."""
+        self.course.reset()
         self.course.forecast, self.study = forecast, study
         data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
         return [WatchEvent(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]
 
     @property
     def usual(self) -> Circumstances:
-        """What the job does at present."""
-        return over(self.rows[-RECENT_CHECKPOINTS:], self.recent[-RECENT_CHECKPOINTS:])
+        """The present circumstances of the job."""
+        return mean_circumstances(self.rows[-RECENT_CHECKPOINTS:], self.recent[-RECENT_CHECKPOINTS:])
 
     # ------------------------------------------------------------------------------------------ checkpoints
 
-    def _judged(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[WatchEvent]]:
-        """What a checkpoint shows of the forecast: a word, and events."""
+    def _judge(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[WatchEvent]]:
+        """Compare a checkpoint with the forecast.  Returns a verdict, which is stored, and events."""
         forecast = self.course.forecast
         if point.trigger_ms < self.course.held_from_ms:
             return "of other settings", []
-        self.recent = [*self.recent, point][-MAX_RECENT:]
-        failed = list(_failed(point, now_ms))
+        self.recent = [*self.recent, point][-MAX_RECENT_ROWS:]
+        failed = list(_report_failure(point, now_ms))
         if point.is_savepoint or point.number == 1:
             return "savepoint" if point.is_savepoint else "first", failed
         if self.course.settling:
@@ -355,34 +362,36 @@ class Watcher:
         if point.status == "FAILED":
             return "failed", [
                 *failed,
-                *(self._weighed(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else []),
+                *(self._add_evidence(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else []),
             ]
         verdict = "beyond" if point.duration_ms > forecast.longest_p90_ms else "within"
-        return verdict, self._weighed(forecast, point, now_ms)
+        return verdict, self._add_evidence(forecast, point, now_ms)
 
-    def _weighed(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
+    def _add_evidence(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         course, ms = self.course, point.duration_ms
-        sides = {
+        is_beyond = {
             TAIL.name: ms > forecast.longest_p90_ms,
             UPPER.name: ms > forecast.longest_p50_ms,
             LOWER.name: ms < forecast.shortest_p50_ms,
         }
         if course.left_ms is not None:
-            course.back = course.back.after(RETURN, point.trigger_ms, beyond=not sides[course.left_by])
-            return self._within(point, now_ms) if course.back.is_sure else []
-        course.tail = course.tail.after(TAIL, point.trigger_ms, beyond=sides[TAIL.name])
-        course.upper = course.upper.after(UPPER, point.trigger_ms, beyond=sides[UPPER.name])
-        course.lower = course.lower.after(LOWER, point.trigger_ms, beyond=sides[LOWER.name])
+            course.back = course.back.after(RETURN, point.trigger_ms, beyond=not is_beyond[course.left_by])
+            return self._report_return(point, now_ms) if course.back.is_sure else []
+        course.tail = course.tail.after(TAIL, point.trigger_ms, beyond=is_beyond[TAIL.name])
+        course.upper = course.upper.after(UPPER, point.trigger_ms, beyond=is_beyond[UPPER.name])
+        course.lower = course.lower.after(LOWER, point.trigger_ms, beyond=is_beyond[LOWER.name])
         sure = [
             (line, found)
             for line, found in ((TAIL, course.tail), (UPPER, course.upper), (LOWER, course.lower))
             if found.is_sure
         ]
-        return [self._left(forecast, *sure[0], now_ms)] if sure else []
+        return [self._report_departure(forecast, *sure[0], now_ms)] if sure else []
 
-    def _left(self, forecast: Forecast, line: Line, found: Surprise, now_ms: int) -> WatchEvent:
+    def _report_departure(
+        self, forecast: Forecast, line: ForecastBound, found: ForecastEvidence, now_ms: int
+    ) -> WatchEvent:
         course = self.course
-        course.left_ms, course.left_by, course.back = found.since_ms, line.name, Surprise()
+        course.left_ms, course.left_by, course.back = found.since_ms, line.name, ForecastEvidence()
         limits = {
             TAIL.name: forecast.longest_p90_ms,
             UPPER.name: forecast.longest_p50_ms,
@@ -392,11 +401,11 @@ class Watcher:
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(found.since_ms, now_ms)
-        # a look that began before is of both loads
-        now = over(
+        # A look that began before the change covers both loads.
+        now = mean_circumstances(
             [row for row in self.rows if row.time_ms - 1e3 * row.seconds >= found.since_ms] or self.rows[-1:], since
         )
-        why = explained(forecast, now, (p50, p90), self.study)
+        why = explain_deviation(forecast, now, (p50, p90), self.study)
         course.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
@@ -406,23 +415,23 @@ class Watcher:
             now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain}
         )
 
-    def _within(self, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
+    def _report_return(self, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         since_ms, begun_ms = self.course.left_ms or point.trigger_ms, self.course.back.since_ms
-        learned = self._wandered(since_ms, begun_ms) if self.course.left_by_itself else ""
-        self.course.judge_again()
+        learned = self._widen_forecast(since_ms, begun_ms) if self.course.left_by_itself else ""
+        self.course.reset_evidence()
         passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
         text = (
             f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}{learned}"
         )
         return [WatchEvent(now_ms, "within", text)]
 
-    def _wandered(self, since_ms: int, until_ms: int) -> str:
-        """Load and state were as before: the forecast allows for what checkpoints took meanwhile, and says so."""
+    def _widen_forecast(self, since_ms: int, until_ms: int) -> str:
+        """Widen the forecast if load and state were unchanged while checkpoints were outside.  Returns a clause, or ""."""
         forecast, since = self.course.forecast, self._between(since_ms)
-        now = over([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms], since)
+        now = mean_circumstances([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms], since)
         if forecast is None or any(cause.kind in ("load", "state") for cause in causes(forecast.usual, now)):
             return ""
-        wider = forecast.wandered(*percentiles(self._between(since_ms, until_ms)))
+        wider = forecast.widened(*percentiles(self._between(since_ms, until_ms)))
         if wider is None or wider == forecast:
             return ""
         self.course.forecast = wider
@@ -435,15 +444,15 @@ class Watcher:
 
     @property
     def limit(self) -> float | None:
-        """The limit of p90 [ms]."""
+        """The limit of the p90 [ms]: the option `--limit`, otherwise the checkpoint interval."""
         if self.limit_ms is not None or self.study is None:
             return self.limit_ms
         interval_ns = self.study.scenarios[0].checkpoint.interval_ns
         return None if interval_ns is None else interval_ns / 1e6
 
-    def _state(self, now_ms: int) -> Iterator[WatchEvent]:
-        """State that doubled or halved since it was last told."""
-        done = [point for point in self.recent if _counts(point) and point.state][-3:]
+    def _report_state(self, now_ms: int) -> Iterator[WatchEvent]:
+        """Report state that doubled or halved since the last report."""
+        done = [point for point in self.recent if _is_usual(point) and point.state][-3:]
         least = _MIN_SHARE * max((sum(point.state.values()) for point in done), default=0)
         for vertex in dict.fromkeys(name for point in done for name, size in point.state.items() if size >= least):
             size = float(median(point.state.get(vertex, 0) for point in done))
@@ -455,42 +464,45 @@ class Watcher:
                 text = f"state of '{vertex}' {times_text(size / before)} ({bytes_text(before)} -> {bytes_text(size)})"
                 yield WatchEvent(now_ms, "state", text, {"vertex": vertex, "bytes": size, "before": before})
 
-    def _load(self, now_ms: int) -> Iterator[WatchEvent]:
-        """Load that is another one for several looks, beside what it was when it was last told; without a forecast, at the first looks."""
-        rows, forecast = self.rows[-LASTING:], self.course.forecast
-        if len(rows) < LASTING:
+    def _report_load(self, now_ms: int) -> Iterator[WatchEvent]:
+        """Report loads that differ from the last report for several looks.
+
+        The first report is compared with the forecast, or without one with the first looks.
+        """
+        rows, forecast = self.rows[-MIN_LOOKS_OF_LOAD:], self.course.forecast
+        if len(rows) < MIN_LOOKS_OF_LOAD:
             return
-        usual = over(self.rows[:LASTING], []) if forecast is None else forecast.usual
+        usual = mean_circumstances(self.rows[:MIN_LOOKS_OF_LOAD], []) if forecast is None else forecast.usual
         for vertex in rows[-1].load:
             rates = [row.load[vertex] for row in rows if vertex in row.load]
             before = self.course.loads.setdefault(vertex, usual.load.get(vertex, rates[0]))
-            if len(rates) < LASTING:
+            if len(rates) < MIN_LOOKS_OF_LOAD:
                 continue
-            if min(rates) > _OTHER_LOAD * before or max(rates) * _OTHER_LOAD < before:
-                rate = over(rows[1:], []).load[vertex]  # the first may be of both loads
+            if min(rates) > _MIN_LOAD_FACTOR * before or max(rates) * _MIN_LOAD_FACTOR < before:
+                rate = mean_circumstances(rows[1:], []).load[vertex]  # the first look may cover both loads
                 self.course.loads[vertex] = rate
                 factor = rate / before if before else inf
                 text = f"load of '{vertex}' {times_text(factor)} ({per_second_text(before)} -> {per_second_text(rate)})"
                 yield WatchEvent(
                     now_ms,
                     "load",
-                    f"{text}{self._of_load(rows)}",
+                    f"{text}{self._effect_of_load(rows)}",
                     {"vertex": vertex, "per_second": rate, "before": before},
                 )
 
-    def _of_load(self, rows: Sequence[MeasuredLook]) -> str:
-        """What another load does to checkpoints that had left the forecast before: their event named other causes, or none."""
+    def _effect_of_load(self, rows: Sequence[MeasuredLook]) -> str:
+        """Return what a new load explains, if checkpoints had left the forecast before it was known."""
         forecast = self.course.forecast
         if forecast is None or self.course.left_ms is None or not self.course.left_by_itself:
             return ""
         self.course.left_by_itself = False
         since = self._between(rows[0].time_ms - round(1e3 * rows[0].seconds))
         observed = percentiles(since)
-        why = explained(forecast, over(rows, since), observed, self.study)
+        why = explain_deviation(forecast, mean_circumstances(rows, since), observed, self.study)
         return f"; checkpoints had left the forecast before; now {percentiles_text(since)}. {why.simulated}".rstrip()
 
-    def _limit(self, now_ms: int) -> Iterator[WatchEvent]:
-        done = [point for point in self.recent if _counts(point)][-RECENT_CHECKPOINTS:]
+    def _report_limit(self, now_ms: int) -> Iterator[WatchEvent]:
+        done = [point for point in self.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]
         if self.limit is None or len(done) < MIN_FORECAST_CHECKPOINTS:
             return
         p90 = percentiles(done)[1]
@@ -503,7 +515,7 @@ class Watcher:
 
 
 def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:
-    """p50 and p90 of completed ones [ms]; NaN: there are none."""
+    """Return p50 and p90 of completed checkpoints [ms], NaN if there are none."""
     durations = [point.duration_ms for point in points if point.status == "COMPLETED" and not point.is_savepoint]
     if not durations:
         return float("nan"), float("nan")
@@ -512,12 +524,12 @@ def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:
 
 
 def percentiles_text(points: Sequence[SeenCheckpoint]) -> str:
-    """``p50 100 ms, p90 200 ms``"""
+    """Return for example ``p50 100 ms, p90 200 ms``."""
     p50, p90 = percentiles(points)
     return "none completes" if isnan(p50) else f"p50 {ms_text(p50)}, p90 {ms_text(p90)}"
 
 
-def _counts(point: SeenCheckpoint) -> bool:
+def _is_usual(point: SeenCheckpoint) -> bool:
     return point.status == "COMPLETED" and not point.is_savepoint and point.number != 1
 
 
@@ -525,7 +537,7 @@ def _is_expired(point: SeenCheckpoint) -> bool:
     return "expired" in point.failure.lower()
 
 
-def _failed(point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
+def _report_failure(point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
     if point.status == "FAILED":
         what = "savepoint" if point.is_savepoint else "checkpoint"
         why = f": {point.failure}" if point.failure else ""

@@ -261,7 +261,7 @@ def split_history(text: str, name: str, checkpoints: Checkpoints | None = None) 
         moved |= set(range(begin, end))
     place = min(moved, default=len(lines))
     quoted = name if re.fullmatch(r"[\w./-]+", name) else json.dumps(name, ensure_ascii=False)
-    line = f"history: {quoted}  # checkpoint history of the job, and backtest of the simulation\n"
+    line = f"history: {quoted}  # checkpoint history of the recorded job\n"
     kept = [text for number, text in enumerate(lines) if number < place and number not in moved]
     kept += [line, *(text for number, text in enumerate(lines) if number >= place and number not in moved)]
     if checkpoints and not checkpoints.get("earlier") and "backtest" in sections:

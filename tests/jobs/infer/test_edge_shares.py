@@ -76,7 +76,7 @@ def test_two_keyed_inputs_of_equal_records_are_asked_for():
     found, unknown = weights(["HASH", "HASH"], flow(1000, 500), flow(written=(500, 500)), flow(written=(250, 250)))
 
     assert found == {"in0": [667, 333], "in1": [667, 333]}
-    assert unknown == ["join: Do its inputs have the same skew?"] * 2
+    assert unknown == ["join: Do the keys of its inputs have the same skew?"] * 2
 
 
 def test_subtasks_that_differ_by_chance_need_no_weights():

@@ -56,7 +56,7 @@ def test_the_offered_rate_of_a_pressed_source_is_asked_for(pressed):
     ]
     comment = " ".join(pressed.comments["job.src.source.rate"].split())
     assert comment.startswith("UNKNOWN: How many records per second arrive here? Assumed: an unlimited backlog.")
-    assert "What is known: at least the 6" in comment
+    assert "Known is at least the 6" in comment
     assert "no upper bound, because it never waited for records" in comment
 
 

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.look import JobObservation, SeenCheckpoint
-from sim.jobs.watch.serving import text_of
+from sim.jobs.watch.serving import open_metrics_text
 from sim.jobs.watch.watcher import Watcher, WatchState
 
 NAME = 'a "job"\\ of\nmine'
@@ -28,7 +28,7 @@ def text():
     points = [
         SeenCheckpoint(look.job, n, "COMPLETED", 10**12 + n, 100.0 + n, state={"count": 5 * n}) for n in range(2, 9)
     ]
-    return text_of(Watcher(course, 2000.0, points), 42)
+    return open_metrics_text(Watcher(course, 2000.0, points), 42)
 
 
 def families(text):

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from sim.jobs.watch.forecast import LOWER, ONE_IN, TAIL, UPPER, Surprise
+from sim.jobs.watch.forecast import FALSE_ALARM_CHECKPOINTS, LOWER, TAIL, UPPER, ForecastEvidence
 
 
 def until_sure(line, shares, most=10**6, seed=1):
     """After how many checkpoints it is sure; `shares`: chance to be beyond the line, checkpoint by checkpoint."""
     random = np.random.default_rng(seed)
-    found = Surprise()
+    found = ForecastEvidence()
     for number, share in zip(range(1, most), shares, strict=False):
         found = found.after(line, number, beyond=random.random() < share)
         if found.is_sure:
@@ -26,7 +26,7 @@ def test_false_alarms_are_rare():
     for line in (TAIL, UPPER, LOWER):
         times = [until_sure(line, forever(line.allowed), most=60_000, seed=seed)[0] for seed in range(6)]
 
-        assert np.mean(times) > ONE_IN, line.name
+        assert np.mean(times) > FALSE_ALARM_CHECKPOINTS, line.name
 
 
 def test_a_shift_is_seen_soon():

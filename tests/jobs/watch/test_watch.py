@@ -173,7 +173,7 @@ def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
     """Beside the first looks: nothing could be simulated."""
 
     def none(*_):
-        raise NoForecastError("no simulation could be held to its history")
+        raise NoForecastError("the import has no backtest")
 
     monkeypatch.setattr("sim.app.verbs.watch.forecast_of", none)
     played.load = lambda s: 2.0 if s >= 150 else 1.0
@@ -359,7 +359,7 @@ def test_rows_outlive_a_kill(played, folder):
     killed = Memory(folder)
     killed.open(played.clock.now_ms())
     look = killed.looks.read()[-1] | {"time": datetime(2026, 11, 22, 1, tzinfo=UTC)}
-    killed.keep(played.clock.now_ms(), [], look, json.loads((folder / "watch.json").read_text()))
+    killed.save(played.clock.now_ms(), [], look, json.loads((folder / "watch.json").read_text()))
     with (folder / "looks.jsonl").open("a") as lines:
         lines.write('{"time": "2026-11')
 

@@ -188,7 +188,7 @@ def test_overrides_may_name_another(job, tmp_path):
         (
             '{"version": "1", "vertices": ["log", "parse"]}',
             "job.yaml:",
-            "of another job, of log, parse; this one has source, sink",
+            "of another job, with the vertices log, parse; this one has source, sink",
         ),
         (
             '{"version": "1",\n"checkpoints": {"id": [1, 2],\n"state_size": [1]}}',
@@ -208,7 +208,7 @@ def test_overrides_may_name_another(job, tmp_path):
         ),
         ('{"version": "1", "backtest": [], "residuals": 3}', "job.history.json:1:", "expected a mapping"),
         ("\x00", "job.history.json:1:1", "is not JSON"),
-        ('{"version": ' + "1" * 5000 + "}", "job.history.json", "has too long numbers"),
+        ('{"version": ' + "1" * 5000 + "}", "job.history.json", "contains a number with too many digits"),
         (
             '{"version": "1", "checkpoints": {"id": [1], "end_to_end_duration": ["a"]}, "backtest": {}}',
             "job.history.json:1:",
