@@ -8,7 +8,7 @@ import pandas as pd
 
 from sim.jobs.evidence.prediction import series_values
 from sim.jobs.infer.flows import flows
-from sim.jobs.observations import of_checkpoints, values_of
+from sim.jobs.observations import checkpoint_observations, run_values_table
 from sim.jobs.source.recorded_job import checkpoints_table, subtasks_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def measured(job: RestJob, *, since_ms: int = 0) -> pd.DataFrame:
         for vertex in job.vertices
         if vertex.inputs
     ]
-    rows = [of_checkpoints(checkpoints, subtasks), values_of([*rates, *_per_minute(checkpoints)])]
+    rows = [checkpoint_observations(checkpoints, subtasks), run_values_table([*rates, *_per_minute(checkpoints)])]
     return pd.concat(rows, ignore_index=True).assign(first=False)  # what came before has been left out
 
 
@@ -38,7 +38,10 @@ def simulated(result: Result, *, since_ms: int) -> pd.DataFrame:
     """A simulated run, measured alike: checkpoints triggered from then on [ms since its start], rates over its last three quarters."""
     checkpoints = result.checkpoints[result.checkpoints["trigger_timestamp"] >= since_ms]
     rates = [value for value in series_values(result) if value[0] == "numRecordsInPerSecond"]
-    rows = [of_checkpoints(checkpoints, result.subtasks), values_of([*rates, *_per_minute(checkpoints)])]
+    rows = [
+        checkpoint_observations(checkpoints, result.subtasks),
+        run_values_table([*rates, *_per_minute(checkpoints)]),
+    ]
     return pd.concat(rows, ignore_index=True).assign(first=False)
 
 

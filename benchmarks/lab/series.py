@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.lab.recording import Recording
-from sim.jobs.observations import SETTLED_AFTER, RunValue, growth, of_series, window_of
+from sim.jobs.observations import SETTLED_AFTER, RunValue, growth_per_ms, series_values, steady_window_of_recording
 from sim.jobs.source.recorded_job import RecordedVertex
 
 
 def of_counted_series(recording: Recording) -> Iterator[RunValue]:
     """Values of the whole run and its samples."""
     served = recording.event_table("sink_second")
-    yield from of_series(recording, partial(_counted, recording, served))
+    yield from series_values(recording, partial(_counted, recording, served))
     yield from _latencies(served)
 
 
@@ -44,7 +44,11 @@ def _served(recording: Recording, seconds: pd.DataFrame) -> float | None:
     if len(counts) < 2:
         return None
     times_ms = 1000 * (counts.index.to_numpy(dtype=float) + 1)
-    return growth(times_ms, counts.to_numpy(dtype=float).cumsum(), window_of(recording, times_ms[0], times_ms[-1]))
+    return growth_per_ms(
+        times_ms,
+        counts.to_numpy(dtype=float).cumsum(),
+        steady_window_of_recording(recording, times_ms[0], times_ms[-1]),
+    )
 
 
 def _passed(recording: Recording, vertex: str, kind: str, counted: str) -> float | None:
@@ -57,6 +61,8 @@ def _passed(recording: Recording, vertex: str, kind: str, counted: str) -> float
         times_ms, positions = ours["t"].to_numpy(dtype=float), ours[counted].to_numpy(dtype=float)
         if len(ours) < 2 or (np.diff(positions) < 0).any():
             return None
-        rates.append(growth(times_ms, positions, window_of(recording, times_ms[0], times_ms[-1])))
+        rates.append(
+            growth_per_ms(times_ms, positions, steady_window_of_recording(recording, times_ms[0], times_ms[-1]))
+        )
     known = [rate for rate in rates if rate is not None]
     return sum(known) if known and len(known) == len(rates) else None

@@ -1,4 +1,4 @@
-"""Observations of a real job as a tidy table: a row per quantity, vertex and checkpoint or sample."""
+"""Observations of a recorded job as a table: a row per quantity, vertex and checkpoint or sample."""
 
 from __future__ import annotations
 
@@ -23,37 +23,35 @@ from sim.model.quantities import QUANTITIES, quantities
 from sim.model.schema.job import upstream_of
 from sim.model.series.tables import is_known
 
-# ---- Tables of observations, tidy: a row per quantity, vertex and checkpoint or sample.  `sim.model.quantities` says what each is.
+# ---- Tables of observations.  The quantities are defined in `sim.model.quantities`.
 
 WHOLE_RUN = -1
-"""Number in place of a checkpoint: a row about the whole run, or a sample of a series."""
+"""Checkpoint id of rows about the whole run, and of samples of a series."""
 COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
 
-Observation = tuple[str, str, int, bool, float]  # quantity, vertex ("": the whole job), checkpoint, first, value
+Observation = tuple[str, str, int, bool, float]  # quantity, vertex ("" for the job), checkpoint, first, value
 RunValue = tuple[str, str, float]  # quantity, vertex, value of the whole run
 
 
-def table_of(rows: Iterable[Observation]) -> pd.DataFrame:
-    """A table with `COLUMNS`, of fixed types even without rows."""
+def observation_table(rows: Iterable[Observation]) -> pd.DataFrame:
+    """Return a table with `COLUMNS`, whose types are the same without rows."""
     types = {"checkpoint": "int64", "first": "bool", "value": "float64"}
     table = pd.DataFrame(rows, columns=list(COLUMNS[:-1])).astype(types)
     return table.assign(unit=table["quantity"].map({name: quantity.unit for name, quantity in QUANTITIES.items()}))
 
 
-def values_of(values: Iterable[RunValue]) -> pd.DataFrame:
-    """A table with `COLUMNS`, of values about the whole run."""
-    return table_of([(quantity, vertex, WHOLE_RUN, False, float(value)) for quantity, vertex, value in values])
+def run_values_table(values: Iterable[RunValue]) -> pd.DataFrame:
+    """Return a table with `COLUMNS` of values about the whole run."""
+    return observation_table([(quantity, vertex, WHOLE_RUN, False, float(value)) for quantity, vertex, value in values])
 
 
-# ---- Observations between checkpoints: rates, shares of time, queues, latency.
+# ---- Observations of series: rates, shares of time, queues.
 #
-# All values come after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`), so
-# they are numbers of the whole run:  Flink's own meters cover 60 s.  The other quantities have a row per sample.
-# Flink's counters are sampled, and may be seconds old: where a recording knows exact counts, they come first.
-#
-# Simulated runs are judged by the same rules.  The first quarter is left out: queues fill and a JVM warms up.  The rest
-# is cut to whole checkpoints, from trigger to trigger.  A job that stands still for seconds in every checkpoint has a
-# meaningful rate only over whole ones.
+# The first quarter of a run is left out (`SETTLED_AFTER`), because queues fill and the JVM warms up.  Rates and shares
+# are differences of counters over the rest, from the first trigger in it to the last (`steady_window`): a job that
+# stops for seconds in each checkpoint has a meaningful rate only over whole checkpoint intervals.  They are one number
+# per run, because Flink's own meters cover only 60 s.  Queues have a row per sample.  Sampled counters may be seconds
+# old, so exact counts are preferred if a recording contains them.  The same rules apply to simulated runs.
 
 _SHARES = {
     "busyTimeMsPerSecond": "accumulateBusyTimeMs",
@@ -68,10 +66,13 @@ _QUEUES = {
 }
 
 
-def of_series(
+def series_values(
     recording: RecordedJob, counted: Callable[[RecordedVertex], float | None] = lambda _: None
 ) -> Iterator[RunValue]:
-    """Values of the whole run and its samples.  `counted`: records per ms of a vertex as its job has counted them; None: it has not."""
+    """Yield values of the whole run and of its samples.
+
+    `counted` returns the exact records per ms of a vertex, or None if the recording does not contain them.
+    """
     for node in recording.vertices:
         source = not node.inputs
         rate = counted(node)
@@ -95,7 +96,7 @@ def _settled(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
-    """Growth of a sampled counter per ms, summed over subtasks; a restarted counter begins at 0 again."""
+    """Return the growth of a sampled counter per ms, summed over subtasks.  Resets to 0 by restarts are allowed for."""
     complete = samples.dropna(how="any")
     if len(complete) < 2:
         return None
@@ -103,25 +104,27 @@ def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
     steps.iloc[0] = 0
     grown = steps.where(steps >= 0, complete)
     times_ms = complete.index.to_numpy(dtype=float)
-    return growth(
-        times_ms, grown.sum(axis=1).to_numpy(dtype=float).cumsum(), window_of(recording, times_ms[0], times_ms[-1])
+    return growth_per_ms(
+        times_ms,
+        grown.sum(axis=1).to_numpy(dtype=float).cumsum(),
+        steady_window_of_recording(recording, times_ms[0], times_ms[-1]),
     )
 
 
-def window_of(recording: RecordedJob, begin_ms: float, end_ms: float) -> tuple[float, float]:
-    """`steady` by the completed checkpoints of a recording."""
+def steady_window_of_recording(recording: RecordedJob, begin_ms: float, end_ms: float) -> tuple[float, float]:
+    """Return the `steady_window` of a recording, by its completed checkpoints."""
     done = (point for point in recording.checkpoints.list if not point.is_savepoint and point.status == "COMPLETED")
-    return steady(begin_ms, end_ms, (float(point.trigger_timestamp) for point in done))
+    return steady_window(begin_ms, end_ms, (float(point.trigger_timestamp) for point in done))
 
 
 SETTLED_AFTER = 0.25
-"""Share of a run that is left out."""
+"""Share of a run that is left out at its beginning."""
 
 Numbers = npt.NDArray[np.float64]
 
 
-def steady(begin_ms: float, end_ms: float, triggers_ms: Iterable[float]) -> tuple[float, float]:
-    """(from, to) of the window; the uncut window if the cut would leave less than half of it."""
+def steady_window(begin_ms: float, end_ms: float, triggers_ms: Iterable[float]) -> tuple[float, float]:
+    """Return (begin, end) of the period for rates: from trigger to trigger, unless that is less than half of the run."""
     settled_ms = begin_ms + SETTLED_AFTER * (end_ms - begin_ms)
     inside = [time for time in triggers_ms if settled_ms <= time <= end_ms]
     if inside and max(inside) - min(inside) >= (end_ms - settled_ms) / 2:
@@ -129,8 +132,8 @@ def steady(begin_ms: float, end_ms: float, triggers_ms: Iterable[float]) -> tupl
     return settled_ms, end_ms
 
 
-def growth(times_ms: Numbers, counted: Numbers, window: tuple[float, float]) -> float | None:
-    """Growth of a counter per ms, linear between its samples.  None: fewer than two samples in the window."""
+def growth_per_ms(times_ms: Numbers, counted: Numbers, window: tuple[float, float]) -> float | None:
+    """Return the growth of a counter per ms, linear between samples, or None with fewer than two samples in the window."""
     begin, end = (
         max(window[0], float(times_ms[0])) if len(times_ms) else 0.0,
         min(window[1], float(times_ms[-1])) if len(times_ms) else 0.0,
@@ -141,37 +144,35 @@ def growth(times_ms: Numbers, counted: Numbers, window: tuple[float, float]) -> 
     return float(there - here) / (end - begin)
 
 
-# ---- Observations in a recording, as a tidy table: a row per quantity, vertex and checkpoint or sample.  It judges nothing.
-#
-# `sim.model.quantities` says what each quantity is.  What has a row per checkpoint or subtask is read here, off Flink's columns;
-# `series` computes the others, and a job whose configuration is known has more.  Rows of a whole run and samples have the checkpoint -1.
-# `first` marks the first checkpoint: it meets queues that are not yet full.
+# ---- Observations of checkpoints.  `first` marks the job's first checkpoint, which meets queues that are not full yet.
 
-# Flink's CheckpointFailureReason: its name, and its text in REST
+# Flink's CheckpointFailureReason: its name, and its text in the REST API.
 _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"
 
 
 def observed(recording: RecordedJob) -> pd.DataFrame:
-    """The observations of a recording; savepoints and unfinished checkpoints are left out."""
+    """Return the observations of a recording, without checkpoints in progress.  Of savepoints only the duration is included."""
     checkpoints = recording.checkpoints_table()
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
     rest = (
         recording.observed_values()
         if isinstance(recording, ConfiguredJob)
-        else [*of_series(recording), *of_savepoints(recording)]
+        else [*series_values(recording), *savepoint_values(recording)]
     )
-    return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), values_of(rest)], ignore_index=True)
+    return pd.concat(
+        [checkpoint_observations(periodic, recording.subtasks_table()), run_values_table(rest)], ignore_index=True
+    )
 
 
-def of_savepoints(recording: RecordedJob) -> Iterator[RunValue]:
-    """The durations of completed savepoints."""
+def savepoint_values(recording: RecordedJob) -> Iterator[RunValue]:
+    """Yield the durations of completed savepoints."""
     done = (point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED")
     yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in done)
 
 
-def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:
-    """The observations in two tables with Flink's columns, recorded or simulated."""
-    first = 1  # a history that begins later lacks the job's first checkpoint
+def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:
+    """Return the observations in two tables with Flink's columns, recorded or simulated."""
+    first = 1  # id of the job's first checkpoint; a history may begin later
     completed = checkpoints[checkpoints["status"] == "COMPLETED"]
     failed = checkpoints[checkpoints["status"] == "FAILED"]
     expired = failed[failed["failure_message"].astype(str).str.contains(_EXPIRED)]
@@ -189,17 +190,16 @@ def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.Data
         medians = judged[judged[column] >= 0].groupby(["vertex", "id"], as_index=False, sort=False)[column].median()
         for number, vertex, value in medians[["id", "vertex", column]].itertuples(index=False, name=None):
             rows.append((quantity.name, vertex, number, number == first, float(value)))
-    return table_of(rows)
+    return observation_table(rows)
 
 
-# A job that was measured but not configured by us, of REST answers or of a log: its observations, and the scenario
-# inferred from them.
+# ---- Measured jobs, from REST answers or a log: their observations, and the scenario inferred from them.
 #
-# That scenario knows the measurements, the observed checkpoints included.  Comparing it with the same measurements only
-# shows whether the model reproduces the job that it was made from.  Of its configuration the graph alone is known, and
-# its operators log no events.  A log has no subtasks and no metrics, either.
+# The scenario is inferred from the same measurements that it is compared with, so agreement only shows that the model
+# reproduces the job that it was inferred from.  Of the program only the graph is known.  A log has neither subtasks nor
+# metrics.
 
-COMPARED_TIMEOUT = "1 s"
+COMPARED_ALIGNED_TIMEOUT = "1 s"
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -226,15 +226,15 @@ class MeasuredVertex(BaseModel):
 
     @property
     def is_even(self) -> bool:
-        """True: no source tells of weights."""
+        """Always True, because the skew of a measured job is unknown."""
         return True
 
 
 class Measured(RecordedJob):
-    """A job that was measured and not configured by the recorder."""
+    """A job whose configuration is inferred from measurements."""
 
     name: Name
-    duration_s: Annotated[float, Field(gt=0, le=1e7)]  # as long as the job was watched
+    duration_s: Annotated[float, Field(gt=0, le=1e7)]  # length of the observation
     graph: Annotated[tuple[MeasuredVertex, ...], Field(min_length=1)]
     inference: InstanceOf[Inference]
 
@@ -248,11 +248,11 @@ class Measured(RecordedJob):
         return self.graph
 
 
-def compared(inference: Inference) -> Inference:
-    """The scenario of the job with three kinds of barriers, its own first."""
+def with_all_barrier_modes(inference: Inference) -> Inference:
+    """Return the scenario with three barrier modes, that of the job first."""
     checkpoint = dict(inference.document["checkpoint"])
     own = checkpoint.get("barriers")
-    timeout = own["aligned-timeout"] if isinstance(own, dict) else COMPARED_TIMEOUT
+    timeout = own["aligned-timeout"] if isinstance(own, dict) else COMPARED_ALIGNED_TIMEOUT
     kinds: list[Any] = ["aligned", "unaligned", {"aligned-timeout": timeout}]
     checkpoint["barriers"] = sorted(kinds, key=lambda kind: kind != own)
     lost = list(inference.not_modelled)
@@ -269,7 +269,7 @@ def compared(inference: Inference) -> Inference:
 
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
-    """The recorded job of a log.  Its durations include the writing of metadata: a log has no others."""
+    """Return the recorded job of a log.  Its durations include writing the metadata, because logs have no others."""
     inference = infer_log(log)
     points = log.recorded
     ends = [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points] or [0]

@@ -12,7 +12,7 @@ from typing import Any
 from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import Measured, compared, to_log_recording, to_recording
+from sim.jobs.observations import Measured, to_log_recording, to_recording, with_all_barrier_modes
 from sim.jobs.source.job_log import JobLog, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
@@ -209,7 +209,7 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedDoc
 
 
 def _as_inferred(job: Measured, *, compare: bool) -> ImportedDocument:
-    inference = compared(job.inference) if compare else job.inference
+    inference = with_all_barrier_modes(job.inference) if compare else job.inference
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
     return ImportedDocument(
         inference.document | {"run": run},

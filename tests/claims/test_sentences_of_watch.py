@@ -201,20 +201,20 @@ def test_a_load_that_stops_and_resumes_is_told(rates):
     told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": now}, {}, {}) for n in range(3)]
     words = {0.0: "fell to nothing (1k/s -> 0/s)", 1000.0: "grew from nothing (0/s -> 1k/s)"}[now]
 
-    assert [f"load of 'src' {words}"] == texts(told._load(BEGUN_MS))
+    assert [f"load of 'src' {words}"] == texts(told._report_load(BEGUN_MS))
 
 
 def test_a_load_that_was_never_known_is_not_another_one():
     told = watcher(forecast=replace(FORECAST, usual=Circumstances()))
     told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": 1000.0}, {}, {}) for n in range(3)]
 
-    assert texts(told._load(BEGUN_MS)) == []
+    assert texts(told._report_load(BEGUN_MS)) == []
 
 
 def test_a_value_beyond_a_limit_does_not_look_like_it():
     told = watcher(*(point(n, 1004.0) for n in range(2, 12)), limit_ms=1000.0)
 
-    assert texts(told._limit(BEGUN_MS)) == ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"]
+    assert texts(told._report_limit(BEGUN_MS)) == ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"]
 
 
 NONE, KEPT = "No checkpoint of these is held to the forecast", "Checkpoints keep their forecast"

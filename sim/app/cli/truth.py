@@ -110,7 +110,7 @@ _NAME_CHARS = 36
 
 def table(found: Sequence[SideBySide]) -> list[str]:
     """Return the lines of ``validate --explain``: a row per recording with a long enough checkpoint, and the total."""
-    from sim.jobs.history.side_by_side import LEAST_MS
+    from sim.jobs.history.side_by_side import MIN_COMPARED_MS
     from sim.model.text import one_line
 
     counted = [recording for recording in found if recording.comparison.pairs]
@@ -118,7 +118,7 @@ def table(found: Sequence[SideBySide]) -> list[str]:
     rows = [_row(name, row) for name, row in shares.items()]
     total = _Shares(*(sum(column) for column in zip(*shares.values(), strict=True))) if shares else _Shares()
     return [
-        f"{f'checkpoints of {LEAST_MS} ms and more':{_NAME_CHARS}}{'':>5}{'part':>7}{'often':>7}{'kind':>7}{'itself':>8}{'readable':>10}",
+        f"{f'checkpoints of {MIN_COMPARED_MS} ms and more':{_NAME_CHARS}}{'':>5}{'part':>7}{'often':>7}{'kind':>7}{'itself':>8}{'readable':>10}",
         *rows,
         _row(f"all {len(counted)}", total),
         "",
@@ -137,21 +137,21 @@ class _Shares(NamedTuple):
     agreeing: int = 0
     matched: int = 0
     same_kind: int = 0
-    itself: int = 0  # agreeing checkpoints of two simulations, out of of_itself
+    repetition: int = 0  # agreeing checkpoints of two simulations, out of of_itself
     of_itself: int = 0
     read: int = 0  # simulated checkpoints whose statistics name what their journal names, out of simulated
     simulated: int = 0
 
     @classmethod
     def of(cls, recording: SideBySide) -> _Shares:
-        comparison, itself = recording.comparison, recording.itself
+        comparison, repetition = recording.comparison, recording.repetition
         return cls(
             len(comparison.pairs),
             comparison.agreeing,
             comparison.matched,
             comparison.same_kind,
-            itself.agreeing,
-            len(itself.pairs),
+            repetition.agreeing,
+            len(repetition.pairs),
             recording.read,
             recording.simulated,
         )
@@ -159,8 +159,8 @@ class _Shares(NamedTuple):
 
 def _row(name: str, row: _Shares) -> str:
     part, often, kind = (_share(count, row.pairs) for count in (row.agreeing, row.matched, row.same_kind))
-    itself, readable = _share(row.itself, row.of_itself), _share(row.read, row.simulated)
-    return f"{name:{_NAME_CHARS}}{row.pairs:>5}{part:>7}{often:>7}{kind:>7}{itself:>8}{readable:>10}"
+    repetition, readable = _share(row.repetition, row.of_itself), _share(row.read, row.simulated)
+    return f"{name:{_NAME_CHARS}}{row.pairs:>5}{part:>7}{often:>7}{kind:>7}{repetition:>8}{readable:>10}"
 
 
 def _share(count: int, of: int) -> str:

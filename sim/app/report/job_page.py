@@ -15,8 +15,8 @@ from sim.jobs.history.explanation import (
     head_text,
     is_notable,
     late_lines,
-    not_told,
-    untold,
+    missing_information,
+    without_statistics_text,
 )
 from sim.jobs.history.history import History, garbage_text, moments, slow_subtasks_text, subtasks_of
 from sim.jobs.history.in_common import circumstances
@@ -122,7 +122,11 @@ def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str =
     question = "What takes the slow ones so long?" if number is None else "What took it so long?"
     longest = _longest(answer)
     verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
-    blocks = [*_blocks(answer, longest), *helped, Block("What Flink does not tell", " ".join(not_told(history)))]
+    blocks = [
+        *_blocks(answer, longest),
+        *helped,
+        Block("What Flink does not tell", " ".join(missing_information(history))),
+    ]
     said = (
         _flat(head_text(history)),
         slow_subtasks_text(history),
@@ -221,7 +225,7 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
     late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
     late += circumstances(history, point)
     if not explained.lines:
-        yield Block(name, _flat(" ".join([untold(explained, point), *late])))
+        yield Block(name, _flat(" ".join([without_statistics_text(explained, point), *late])))
         return
     text = _flat(" ".join([*([] if is_verdict else [sentence(explained)]), *late]))
     rows = [

@@ -16,7 +16,7 @@ from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.options import with_flink_file
-from sim.jobs.observations import compared
+from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
@@ -301,7 +301,7 @@ def draft_of(source: RecordingSource, *, compare: bool = False, deployed: FlinkF
     if isinstance(source, ConfiguredJob):
         return to_document(source, compare=compare)
     draft = infer(source) if deployed is None else with_flink_file(infer(source), deployed, source)
-    return compared(draft) if compare else draft
+    return with_all_barrier_modes(draft) if compare else draft
 
 
 def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> tuple[Draft, list[str]]:

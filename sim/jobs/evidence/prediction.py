@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.jobs.observations import SETTLED_AFTER, Measured, RunValue, growth, observed, of_checkpoints, steady, values_of
+from sim.jobs.observations import (
+    SETTLED_AFTER,
+    Measured,
+    RunValue,
+    checkpoint_observations,
+    growth_per_ms,
+    observed,
+    run_values_table,
+    steady_window,
+)
 from sim.jobs.reading import read_any, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordedJob, RecordingError
 from sim.model.checkpoint import Barriers
@@ -71,7 +80,7 @@ def series_values(result: Result) -> Iterator[RunValue]:
     """Yield values of the whole run and of its samples, without the first quarter."""
     series = result.series
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
-    window = steady(
+    window = steady_window(
         0.0, 1000 * float(series["time"].max()), periodic[periodic["status"] == "COMPLETED"]["trigger_timestamp"]
     )
     vertices = result.scenario.job.vertices
@@ -96,7 +105,7 @@ def _mean_rate(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> 
     """Return the mean of a rate or share of a vertex over a window [ms], or None without samples."""
     times_ms = 1000 * np.append(0.0, rows["time"].to_numpy(dtype=float))
     counted = np.append(0.0, (rows[column].to_numpy(dtype=float) * np.diff(times_ms)).cumsum())
-    return growth(times_ms, counted, window)
+    return growth_per_ms(times_ms, counted, window)
 
 
 # ---- Observations of a simulated run, in the same rows as those of a recording.
@@ -105,7 +114,10 @@ def _mean_rate(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> 
 def predicted(result: Result) -> pd.DataFrame:
     """Return the observations of a simulated run, with the columns of `sim.jobs.observations.COLUMNS`."""
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
-    parts = [of_checkpoints(periodic, result.subtasks), values_of([*series_values(result), *_savepoints(result)])]
+    parts = [
+        checkpoint_observations(periodic, result.subtasks),
+        run_values_table([*series_values(result), *_savepoints(result)]),
+    ]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
@@ -251,7 +263,9 @@ def truth(
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
     results = (simulate(seed_scenario, engine=engine, check=False, progress=progress) for seed_scenario in seeded)
-    runs = [run for result in results for run in (predicted(result), values_of(_configured_values(recorded, result)))]
+    runs = [
+        run for result in results for run in (predicted(result), run_values_table(_configured_values(recorded, result)))
+    ]
     table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)

@@ -1,4 +1,4 @@
-"""Causes of long checkpoints of a real job: rhythms, stillness, slow subtasks."""
+"""Find causes of long checkpoints of a recorded job: periodic events, process pauses, slow subtasks, files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.jobs.history.history import (
     History,
     Moments,
     SubtaskId,
-    is_much,
+    is_excessive,
     moments,
     slow_subtasks,
     subtasks_of,
@@ -28,72 +28,71 @@ from sim.model.units import MS, format_duration
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text, share_text
 
-# ---- Whether long checkpoints come in a rhythm that the job has: the ends of its windows, or merges of RocksDB's files.
+# ---- Whether long checkpoints coincide with a periodic event of the job: window ends, timers, or compactions of RocksDB.
 
 MAX_P_VALUE = 0.05
-"""A rhythm is told where chance explains it less often than this."""
-_MERGED = 4
-"""Files of level 0 that RocksDB merges at once (level0_file_num_compaction_trigger); each checkpoint flushes one."""
+_LEVEL0_FILES_PER_COMPACTION = 4
+"""Level-0 files that trigger a compaction (level0_file_num_compaction_trigger); each checkpoint flushes one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """A rhythm of a job, such as the ends of its windows."""
+class PeriodicEvent:
+    """A periodic event of a job, such as its window ends."""
 
-    of: str  # what has it
-    text: str  # what a checkpoint in it does
-    turn: Callable[[RecordedCheckpoint], float]  # where in the rhythm a checkpoint begins: a share of one round
+    of: str  # the event, for example "the windows of count (every 10 s)"
+    text: str  # predicate of a checkpoint at one phase
+    phase: Callable[[RecordedCheckpoint], float]  # phase of a checkpoint's trigger, in [0, 1)
 
 
-def rhythms(history: History) -> Iterator[Rhythm]:
-    """All that a job has.  Sessions end at any time."""
+def periodic_events(history: History) -> Iterator[PeriodicEvent]:
+    """Yield the periodic events of a job.  Session windows are not periodic."""
     for vertex, window in history.windows.items():
         if window.kind != "session" and not window.is_local:
             every = format_duration(window.every_ns)
             text = f"begins at the same time within the {every} between two ends of windows of {one_line(vertex, 40)}"
-            yield Rhythm(
+            yield PeriodicEvent(
                 f"the windows of {one_line(vertex, 40)} (every {every})",
                 text,
-                partial(_turn_of_window, window.every_ns / MS),
+                partial(_phase_of_window, window.every_ns / MS),
             )
     yield from _timers(history)
     if history.is_on_disk:
-        text = f"is every {_MERGED}th: RocksDB merges files of level 0 then"
-        yield Rhythm(f"RocksDB's merges (every {_MERGED}th)", text, _turn_of_merge)
+        text = f"is every {_LEVEL0_FILES_PER_COMPACTION}th: RocksDB merges files of level 0 then"
+        yield PeriodicEvent(f"RocksDB's merges (every {_LEVEL0_FILES_PER_COMPACTION}th)", text, _phase_of_compaction)
 
 
-def _timers(history: History) -> Iterator[Rhythm]:
-    """No plan names timers of a keyed function: the sizes of its state rise and fall with them."""
+def _timers(history: History) -> Iterator[PeriodicEvent]:
+    """Yield timers of keyed functions, which are not in the plan but in the saw tooth of the state size."""
     for vertex in history.vertices:
         tooth = None if vertex.name in history.windows or history.is_on_disk else find_periodic_timers(history, vertex)
         if tooth is not None:
             name, every = one_line(vertex.name, 40), format_duration(round(tooth.period_ms) * MS)
             text = f"begins at the same time within the {every} in which the state of {name} rises and falls"
-            yield Rhythm(
+            yield PeriodicEvent(
                 f"timers of {name} that fire together (its state falls every {every})",
                 text,
-                partial(_turn_of_window, tooth.period_ms),
+                partial(_phase_of_window, tooth.period_ms),
             )
 
 
-def _turn_of_window(every_ms: float, point: RecordedCheckpoint) -> float:
+def _phase_of_window(every_ms: float, point: RecordedCheckpoint) -> float:
     return point.trigger_timestamp % every_ms / every_ms
 
 
-def _turn_of_merge(point: RecordedCheckpoint) -> float:
-    return point.id % _MERGED / _MERGED
+def _phase_of_compaction(point: RecordedCheckpoint) -> float:
+    return point.id % _LEVEL0_FILES_PER_COMPACTION / _LEVEL0_FILES_PER_COMPACTION
 
 
 @lru_cache(maxsize=1)
-def chances(history: History) -> tuple[tuple[Rhythm, float], ...]:
-    """The rhythms of a history and their `chance` over its usual checkpoints.  Each step of each path asks; the draws are made once."""
-    return tuple((rhythm, chance(rhythm, history.usual)) for rhythm in rhythms(history))
+def periodic_p_values(history: History) -> tuple[tuple[PeriodicEvent, float], ...]:
+    """Return the periodic events of a history with their p-values.  Cached, because each step of each path needs them."""
+    return tuple((rhythm, p_value_of(rhythm, history.usual)) for rhythm in periodic_events(history))
 
 
 @lru_cache(maxsize=1)
-def unnamed(history: History) -> DetectedPeriod | None:
-    """A rhythm that nothing Flink tells of the job has.  None: there is none, or one that the job has explains long checkpoints."""
-    if any(p < MAX_P_VALUE for _, p in chances(history)):
+def unexplained_period(history: History) -> DetectedPeriod | None:
+    """Return a significant period of durations, if no periodic event of the job explains long checkpoints."""
+    if any(p < MAX_P_VALUE for _, p in periodic_p_values(history)):
         return None
     found = find_period(
         [point.trigger_timestamp for point in history.usual], [point.end_to_end_duration for point in history.usual]
@@ -101,8 +100,8 @@ def unnamed(history: History) -> DetectedPeriod | None:
     return found if found is not None and found.p < MAX_P_VALUE else None
 
 
-def unnamed_text(rhythm: DetectedPeriod) -> str:
-    """The rhythm as a clause: ``come every 9.1 s (2.6 s and 1.6 s would look the same ...``"""
+def unexplained_period_text(rhythm: DetectedPeriod) -> str:
+    """Return a clause such as ``come every 9.1 s (2.6 s and 1.6 s would look the same ...``."""
     alike = " and ".join(_about_text(period_ms) for period_ms in rhythm.aliases_ms)
     return (
         f"come every {_about_text(rhythm.period_ms)} ({alike} would look the same at these checkpoints): timers, windows, "
@@ -114,34 +113,33 @@ def _about_text(period_ms: float) -> str:
     return f"{period_ms / 1000:.3g} s"
 
 
-def chance(rhythm: Rhythm, points: Sequence[RecordedCheckpoint]) -> float:
-    """The probability that durations dealt out at random would gather at one turn of the rhythm as much as these do."""
+def p_value_of(rhythm: PeriodicEvent, points: Sequence[RecordedCheckpoint]) -> float:
+    """Return the p-value of the hypothesis that durations do not depend on the phase of the event (Rayleigh test)."""
     return phase_concentration_p_value(
-        [rhythm.turn(point) for point in points], [point.end_to_end_duration for point in points]
+        [rhythm.phase(point) for point in points], [point.end_to_end_duration for point in points]
     )
 
 
-# ---- Whether a process stood still during a checkpoint: no subtask of a task manager reached any stage, and more than one kind of work
-# waited.
+# ---- Process pauses: no subtask of a TaskManager reached any stage for some time, although several kinds of work were due.
 #
-# A full collection of garbage, a stopped or swapped process, or a host that runs something else all look like that in
-# Flink's statistics. Back-pressure does not: it keeps barriers behind data, but a source takes the coordinator's call,
-# and files are written, as quickly as ever.
+# Full garbage collections, a stopped or swapped process, and a host that runs something else all look like this in
+# Flink's statistics.  Back-pressure does not: barriers queue behind records, but sources still take the coordinator's
+# call, and files are written, as quickly as usual.
 
-_LEAST_NS = 500 * MS
-"""Shorter pauses are common where cores are busy."""
+_MIN_PAUSE_NS = 500 * MS
+"""Shorter pauses are common on busy cores."""
 _MIN_PAUSE_SHARE = 0.25
-"""A pause is a cause from this share of the duration on."""
-_BEYOND = 3
-"""Work has waited if it took so many times as long as usually."""
+"""Minimum share of a pause in the duration of the checkpoint."""
+_OVERRUN_FACTOR = 3
+"""Work was delayed if it took this factor longer than its median."""
 _MIN_OTHER_CHECKPOINTS = 3
-"""What is usual follows from so many other checkpoints."""
-_FREE = frozenset({PathKind.TASK_THREAD, PathKind.SYNC, PathKind.ASYNC_WORK})
-"""Work that no back-pressure makes longer."""
+"""Minimum number of other checkpoints for a median."""
+_WORK_WITHOUT_BACKPRESSURE = frozenset({PathKind.TASK_THREAD, PathKind.SYNC, PathKind.ASYNC_WORK})
+"""Work that back-pressure does not delay."""
 
 
 class DueWork(NamedTuple):
-    """Work of a subtask that was due, and took until `end_ns` after the trigger."""
+    """Work that a subtask could begin at `begin_ns`, and finished at `end_ns` after the trigger."""
 
     subtask: SubtaskId
     kind: PathKind
@@ -149,41 +147,41 @@ class DueWork(NamedTuple):
     end_ns: int
 
 
-class Stillness(NamedTuple):
-    """A time in which no subtask of a task manager reached a stage [ns after the trigger]."""
+class ProcessPause(NamedTuple):
+    """A period in which no subtask of a TaskManager reached a stage [ns after the trigger]."""
 
     manager: str
     begin_ns: int
     end_ns: int
-    subtasks: int  # that waited
-    moved: bool | None  # whether other task managers did meanwhile; None: there is none
+    subtasks: int  # number of subtasks with due work
+    moved: bool | None  # whether subtasks of other TaskManagers reached a stage; None without other TaskManagers
 
     @property
     def duration_ns(self) -> int:
         return self.end_ns - self.begin_ns
 
 
-def stillnesses(history: History, point: RecordedCheckpoint) -> Iterator[Stillness]:
-    """The longest of each task manager that stood still.  Where subtasks run has to be known."""
+def process_pauses(history: History, point: RecordedCheckpoint) -> Iterator[ProcessPause]:
+    """Yield the longest pause of each TaskManager, if the placement of subtasks is known."""
     reached = moments(history, point)
-    usual = _usual_ns(history, point.id)
+    usual = _median_work_ns(history, point.id)
     by_manager: dict[str, list[DueWork]] = defaultdict(list)
-    for wait in waits(history, reached):
+    for wait in due_work(history, reached):
         by_manager[history.task_managers.get(wait.subtask, "")].append(wait)
     by_manager.pop("", None)
     stages = {manager: sorted({wait.end_ns for wait in found}) for manager, found in by_manager.items()}
     for manager, found in by_manager.items():
-        still = max(_gaps(found, stages[manager], usual), key=lambda gap: gap[1] - gap[0], default=None)
+        still = max(_find_pauses(found, stages[manager], usual), key=lambda gap: gap[1] - gap[0], default=None)
         if still is not None and still[1] - still[0] >= max(
-            _LEAST_NS, _MIN_PAUSE_SHARE * point.end_to_end_duration * MS
+            _MIN_PAUSE_NS, _MIN_PAUSE_SHARE * point.end_to_end_duration * MS
         ):
             others = [time_ns for other, times in stages.items() if other != manager for time_ns in times]
             moved = any(still[0] < time_ns < still[1] for time_ns in others) if others else None
-            yield Stillness(manager, *still, moved)
+            yield ProcessPause(manager, *still, moved)
 
 
-def waits(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator[DueWork]:
-    """All that a subtask was given to do in a checkpoint, and when it was through.  Alignments are left out: others decide them."""
+def due_work(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator[DueWork]:
+    """Yield the work of each subtask in a checkpoint, without alignment, which depends on other subtasks."""
     for name, row in reached.items():
         sent = [reached[writer].forwarded_ns for writer in writers_of(history, name) if writer in reached]
         if not history.vertex(name[0]).inputs:
@@ -196,65 +194,70 @@ def waits(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator[Du
         yield DueWork(name, PathKind.ACKNOWLEDGEMENT, row.written_ns, row.acknowledged_ns)
 
 
-def _gaps(
+def _find_pauses(
     found: list[DueWork], stages: list[int], usual: Mapping[tuple[SubtaskId, PathKind], float]
 ) -> Iterator[tuple[int, int, int]]:
-    """(begin, end, subtasks that waited): times between two stages in which all that was due took far longer than usually."""
+    """Yield (begin, end, subtasks) of each period between two stages in which all due work took far longer than usual."""
     for begin_ns, end_ns in pairwise([0, *stages]):
-        if end_ns - begin_ns < _LEAST_NS:
+        if end_ns - begin_ns < _MIN_PAUSE_NS:
             continue
         late = end_ns - (end_ns - begin_ns) // 2
         during = [wait for wait in found if wait.begin_ns <= late and wait.end_ns >= end_ns]
         if not during or not all(_overran(wait, end_ns - begin_ns, usual) for wait in during):
             continue
         subtasks = {wait.subtask for wait in during}
-        if len(subtasks) > 1 and len({wait.kind for wait in during}) > 1 and _FREE & {wait.kind for wait in during}:
+        if (
+            len(subtasks) > 1
+            and len({wait.kind for wait in during}) > 1
+            and _WORK_WITHOUT_BACKPRESSURE & {wait.kind for wait in during}
+        ):
             yield begin_ns, end_ns, len(subtasks)
 
 
 def _overran(wait: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
     usual_ns = usual.get((wait.subtask, wait.kind))
     took_ns = wait.end_ns - wait.begin_ns
-    return usual_ns is not None and took_ns >= _BEYOND * usual_ns and took_ns - usual_ns >= pause_ns / 2
+    return usual_ns is not None and took_ns >= _OVERRUN_FACTOR * usual_ns and took_ns - usual_ns >= pause_ns / 2
 
 
-def _usual_ns(history: History, but: int) -> Mapping[tuple[SubtaskId, PathKind], float]:
-    """The median of each kind of work over the other checkpoints."""
+def _median_work_ns(history: History, but: int) -> Mapping[tuple[SubtaskId, PathKind], float]:
+    """Return the median of each kind of work over all checkpoints except `but`."""
     seen: dict[tuple[SubtaskId, PathKind], list[int]] = defaultdict(list)
-    for number, found in _all_waits(history).items():
+    for number, found in _due_work_by_checkpoint(history).items():
         for wait in found if number != but else ():
             seen[wait.subtask, wait.kind].append(wait.end_ns - wait.begin_ns)
     return {what: median(times) for what, times in seen.items() if len(times) >= _MIN_OTHER_CHECKPOINTS}
 
 
 @lru_cache(maxsize=1)
-def _all_waits(history: History) -> Mapping[int, tuple[DueWork, ...]]:
-    """By checkpoint.  Each checkpoint is compared with all others; they are read once."""
+def _due_work_by_checkpoint(history: History) -> Mapping[int, tuple[DueWork, ...]]:
+    """Return the work in each checkpoint.  Cached, because each checkpoint is compared with all others."""
     return {
-        point.id: tuple(waits(history, moments(history, point))) for point in history.detailed if not point.is_savepoint
+        point.id: tuple(due_work(history, moments(history, point)))
+        for point in history.detailed
+        if not point.is_savepoint
     }
 
 
-# ---- A step of a real checkpoint -> why it took so long, in words: what Flink's statistics show beside it, and what they leave open.
+# ---- Describe why a step of a recorded checkpoint took long: what Flink's statistics show, and what they do not.
 
-_PRESSED = 0.2
-"""A thread that is back-pressured for a smaller share of its time is hardly kept by its readers."""
-_FULL = 0.5
-"""A thread that works for a smaller share of its time is not what others wait for."""
-_HOT = 1.5
-"""A subtask with so many times its even share of the records is named."""
-_UNLIKE = 1.5
-"""Subtasks or checkpoints that differ by a smaller factor are alike."""
+_MIN_BACKPRESSURED_SHARE = 0.2
+"""Minimum back-pressured share of a thread that its readers delay."""
+_MIN_BUSY_SHARE = 0.5
+"""Minimum busy share of a bottleneck."""
+_MIN_SKEW = 1.5
+"""Minimum factor on the even share of records for a subtask to be reported."""
+_MIN_RATIO = 1.5
+"""Subtasks or checkpoints that differ by a smaller factor count as equal."""
 _SLOW_FILE_FACTOR = 3
-"""A file is slow for its bytes from so many times the usual on."""
-_AT_ONCE = 0.1
-"""Asynchronous parts end with another if they do within this share of its length."""
-_MIN_RHYTHM_CHECKPOINTS = 8
-"""A rhythm is told from so many checkpoints on."""
+"""Minimum factor on the usual time per byte for a file to be slow."""
+_MAX_END_DIFFERENCE = 0.1
+"""Asynchronous phases end together if their ends differ by at most this share of the length."""
+_MIN_CHECKPOINTS_FOR_PERIOD = 8
 
 
 def place(step: PathStep) -> str:
-    """A subtask, the way from one subtask to another, or the coordinator: as in simulated paths."""
+    """Return the subtask, the channel (``reader < writer``), or the coordinator, as in simulated paths."""
     if step.subtask is None:
         return "coordinator"
     return name_of(step.at) if step.writer is None else f"{name_of(step.at)} < {name_of(step.writer)}"
@@ -266,7 +269,7 @@ def name_of(subtask: SubtaskId) -> str:
 
 
 class HistoryCauses:
-    """The causes of the steps of one checkpoint, in words."""
+    """Describes the causes of the steps of one checkpoint."""
 
     def __init__(self, history: History, point: RecordedCheckpoint) -> None:
         self.history = history
@@ -279,12 +282,12 @@ class HistoryCauses:
         return moments(self.history, self.point)
 
     @cached_property
-    def stillnesses(self) -> Mapping[str, Stillness]:
+    def process_pauses(self) -> Mapping[str, ProcessPause]:
         """By task manager."""
-        return {still.manager: still for still in stillnesses(self.history, self.point)}
+        return {still.manager: still for still in process_pauses(self.history, self.point)}
 
     def text(self, step: PathStep) -> str:
-        """Why so long: a clause without a full stop."""
+        """Return why a step took long, as a clause without a full stop."""
         still = self._still(step)
         if still and step.kind is PathKind.TASK_THREAD:
             return still
@@ -325,9 +328,9 @@ class HistoryCauses:
                 return "Flink's statistics do not name it"
 
     def _still(self, step: PathStep) -> str:
-        """That the process of the step stood still during most of it."""
+        """Return a clause if the process was paused during most of the step."""
         manager = "" if step.subtask is None else self.history.task_managers.get(step.subtask, "")
-        still = self.stillnesses.get(manager)
+        still = self.process_pauses.get(manager)
         if (
             still is None
             or 2 * (min(still.end_ns, step.end_ns) - max(still.begin_ns, step.begin_ns)) < step.duration_ns
@@ -336,7 +339,9 @@ class HistoryCauses:
         others = {True: ", while others did", False: ", and none of the others did", None: ""}[still.moved]
         collects = self.history.garbage.get(manager)
         spent = (
-            f" ({ms_text(collects.ms)} since it began)" if collects and is_much(collects, self.history.age_ms) else ""
+            f" ({ms_text(collects.ms)} since it began)"
+            if collects and is_excessive(collects, self.history.age_ms)
+            else ""
         )
         return (
             f"nothing of task manager {one_line(manager, 40)} moved for {ms_text(still.duration_ns / 1e6)}{others}: its process stood "
@@ -378,7 +383,7 @@ class HistoryCauses:
         )
 
     def _compared(self, step: PathStep) -> str:
-        """Where the other subtasks of the vertex had their barrier much earlier."""
+        """Return a clause if the other subtasks of the vertex had their barrier much earlier."""
         others = [row.start_delay for name, row in self._siblings(step.at) if row.start_delay >= 0]
         if not others:
             return ""
@@ -389,7 +394,7 @@ class HistoryCauses:
         return f"; {'the other subtask' if len(others) == 1 else 'other subtasks'} had theirs {earlier} earlier"
 
     def _kept(self, step: PathStep) -> str:
-        """Whose thread kept the reader from taking data: its own, or that of a subtask behind it."""
+        """Return a clause, once per checkpoint, about the busy thread: of the reader, or of a subtask downstream."""
         text = self._thread(step)
         if text in self._clauses:
             return ""
@@ -400,17 +405,20 @@ class HistoryCauses:
         thread = self.history.threads.get(step.at)
         if thread is None:
             return ""
-        if thread.back_pressured >= _PRESSED and (bottleneck := self.bottleneck(step.at[0])) is not None:
+        if (
+            thread.back_pressured >= _MIN_BACKPRESSURED_SHARE
+            and (bottleneck := self.bottleneck(step.at[0])) is not None
+        ):
             busy = share_text(self.history.threads[bottleneck].busy)
             back = share_text(thread.back_pressured)
             by = f"{name_of(bottleneck)}, which is busy {busy}{self._slow(bottleneck)}{self._hot(bottleneck)}"
             return f"; {name_of(step.at)} is back-pressured {back} of its time, by {by}"
-        if thread.busy >= _FULL:
+        if thread.busy >= _MIN_BUSY_SHARE:
             return f"; {name_of(step.at)} is busy {share_text(thread.busy)} of its time{self._slow(step.at)}{self._hot(step.at)}"
         return ""
 
     def bottleneck(self, vertex: str) -> SubtaskId | None:
-        """The busiest subtask behind a back-pressured vertex, followed until one is not back-pressured itself."""
+        """Return the busiest subtask downstream of a back-pressured vertex that is not back-pressured itself."""
         for _ in self.history.vertices:
             behind = {reader.name for reader in self.history.readers(vertex)}
             threads = {name: thread for name, thread in self.history.threads.items() if name[0] in behind}
@@ -418,44 +426,46 @@ class HistoryCauses:
                 return None
             busiest = max(threads, key=lambda name: threads[name].busy)
             pressed = max(threads, key=lambda name: threads[name].back_pressured)
-            if threads[busiest].busy >= max(_FULL, threads[pressed].back_pressured):
+            if threads[busiest].busy >= max(_MIN_BUSY_SHARE, threads[pressed].back_pressured):
                 return busiest
             vertex = pressed[0]
         return None
 
     def _slow(self, subtask: SubtaskId) -> str:
-        """The time per record of a subtask that needs longer than the others of its vertex."""
+        """Return the service time of a subtask if it is longer than that of the others of its vertex."""
         found = next((slow for slow in slow_subtasks(self.history) if slow.subtask == subtask), None)
         return f", needs {found.phrase}" if found else ""
 
     def _hot(self, subtask: SubtaskId) -> str:
-        """The share of a subtask in the records of its vertex, if that is far from even."""
+        """Return a clause with the share of a subtask in the records of its vertex, if it is far from even."""
         share = self.share_of(subtask)
         return f", and reads {share_text(share)} of the records of its vertex" if share else ""
 
     def share_of(self, subtask: SubtaskId) -> float:
-        """The share of a subtask in the records of its vertex; 0: not known, or about even."""
+        """Return the share of a subtask in the records of its vertex, or 0 if it is unknown or about even."""
         served = {name: count for name, count in self.history.served.items() if name[0] == subtask[0]}
         total = sum(served.values())
         share = served.get(subtask, 0.0) / total if total else 0.0
-        return share if len(served) > 1 and share >= min(_HOT / len(served), (1 + 1 / len(served)) / 2 - 0.1) else 0.0
+        return (
+            share if len(served) > 1 and share >= min(_MIN_SKEW / len(served), (1 + 1 / len(served)) / 2 - 0.1) else 0.0
+        )
 
     def _rhythm(self, step: PathStep) -> str:
-        """The rhythm that long checkpoints of the history keep, if this is one of them."""
+        """Return a clause about the period of long checkpoints, if this is one of them."""
         durations = [point.end_to_end_duration for point in self.history.usual]
         if (
-            len(durations) < _MIN_RHYTHM_CHECKPOINTS
-            or self.point.end_to_end_duration < _UNLIKE * median(durations)
+            len(durations) < _MIN_CHECKPOINTS_FOR_PERIOD
+            or self.point.end_to_end_duration < _MIN_RATIO * median(durations)
             or 10 * step.duration_ns < step.end_ns
         ):
             return ""
         text = "".join(
             f"; long checkpoints of this history keep the rhythm of {rhythm.of} (p = {p:.2g})"
-            for rhythm, p in chances(self.history)
+            for rhythm, p in periodic_p_values(self.history)
             if p < MAX_P_VALUE
         )
-        if (rhythm := unnamed(self.history)) is not None:
-            text += f"; long checkpoints of this history {unnamed_text(rhythm)} (p = {rhythm.p:.2g})"
+        if (rhythm := unexplained_period(self.history)) is not None:
+            text += f"; long checkpoints of this history {unexplained_period_text(rhythm)} (p = {rhythm.p:.2g})"
         if text in self._clauses:
             return ""
         self._clauses.add(text)
@@ -500,7 +510,7 @@ class HistoryCauses:
         return f"{text}{self._others_wrote(step, row)}"
 
     def _with_channels(self, step: PathStep) -> str:
-        """In-flight data of its task manager, whose subtasks share files that are written one subtask after the other."""
+        """Return a clause about the in-flight data of the TaskManager, whose subtasks share channel state files."""
         places = self.history.task_managers
         if step.at not in places:
             return ""
@@ -511,7 +521,7 @@ class HistoryCauses:
         return f"; with those of its task manager, {one_line(places[step.at], 40)}, {bytes_text(sum(stored))}: {rate}/s"
 
     def _others_wrote(self, step: PathStep, own: RecordedSubtask) -> str:
-        """Other checkpoints of the subtask, where they differ by much."""
+        """Return a clause about other checkpoints of the subtask, if they were much quicker."""
         other = [
             row
             for point in self.history.detailed
@@ -525,16 +535,16 @@ class HistoryCauses:
             median(row.checkpoint.async_ for row in other),
             median(row.checkpointed_size for row in other),
         )
-        if own.checkpoint.async_ < _UNLIKE * usual_ms:
+        if own.checkpoint.async_ < _MIN_RATIO * usual_ms:
             return ""
         text = f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
-        if own.checkpointed_size > _UNLIKE * usual_bytes and not self._is_slow_for_its_bytes(own):
+        if own.checkpointed_size > _MIN_RATIO * usual_bytes and not self._is_slow_for_its_bytes(own):
             return text
         why = "a savepoint has a folder and a format of its own" if self.point.is_savepoint else self._ended_with(step)
         return f"{text}: bytes do not explain it; {why}"
 
     def _is_slow_for_its_bytes(self, own: RecordedSubtask) -> bool:
-        """Beside files of other checkpoints that are at least half as large, of any subtask."""
+        """Return whether a file took long compared with files of similar or larger size in other checkpoints."""
         rates = [
             row.checkpoint.async_ / row.checkpointed_size
             for point in self.history.detailed
@@ -544,12 +554,12 @@ class HistoryCauses:
         ]
         return len(
             rates
-        ) >= _MIN_RHYTHM_CHECKPOINTS and own.checkpoint.async_ > _SLOW_FILE_FACTOR * own.checkpointed_size * median(
+        ) >= _MIN_CHECKPOINTS_FOR_PERIOD and own.checkpoint.async_ > _SLOW_FILE_FACTOR * own.checkpointed_size * median(
             rates
         )
 
     def _ended_with(self, step: PathStep) -> str:
-        """Whose asynchronous parts ended with this one: all that wait for one thing are through at the same time."""
+        """Return which asynchronous phases ended at the same time, from which the common cause is inferred."""
         found = self.moments
         ended_ns = found[step.at].written_ns if step.is_open and step.at in found else step.end_ns
         other = {
@@ -557,10 +567,12 @@ class HistoryCauses:
             for name, row in found.items()
             if name != step.at and row.written_ns > row.synced_ns
         }
-        with_it = [name for name, earlier_ns in other.items() if abs(earlier_ns) <= _AT_ONCE * step.duration_ns]
+        with_it = [
+            name for name, earlier_ns in other.items() if abs(earlier_ns) <= _MAX_END_DIFFERENCE * step.duration_ns
+        ]
         places = self.history.task_managers
         collects = self.history.garbage.get(places.get(step.at, ""))
-        if collects is not None and is_much(collects, self.history.age_ms):
+        if collects is not None and is_excessive(collects, self.history.age_ms):
             return f"the JVM of {one_line(places[step.at], 40)} has spent {ms_text(collects.ms)} in garbage collection"
         here = [name for name in other if step.at in places and places.get(name) == places[step.at]]
         remote = [name for name in other if name not in here]
@@ -577,7 +589,7 @@ class HistoryCauses:
         return self._quicker_siblings(step) or "the disk, the network, a pause or a shared file may"
 
     def _quicker_siblings(self, step: PathStep) -> str:
-        """Subtasks of the vertex in other task managers that wrote as much, and far quicker: it is not all of the storage that is slow."""
+        """Return a clause if a subtask in another TaskManager wrote as much far quicker: then storage as a whole is not slow."""
         if step.kind is PathKind.CHANNEL_STATE:  # a subtask waits for those before it in the file
             return ""
         places, own = self.history.task_managers, self.rows[step.at]

@@ -1,4 +1,4 @@
-"""The explanation of a checkpoint of a real job, in sentences."""
+"""Explain checkpoints of a recorded job, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.jobs.history.history import (
     History,
     SplitHistory,
     SubtaskId,
-    asked_for,
+    find_checkpoint,
     garbage_text,
     is_unaligned,
     late_in,
@@ -25,7 +25,7 @@ from sim.jobs.history.history import (
     slow_subtasks_text,
     split,
 )
-from sim.jobs.history.in_common import InCommon, Row, circumstances, held_triggers, in_common, profile
+from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -36,11 +36,11 @@ from sim.results.critical_path import CriticalPath, PathPart
 from sim.results.formats import bytes_text, ms_text, share_text
 from sim.results.tables import CheckpointStats
 
-# ---- A real checkpoint as an account: the same values, and so the same waterfall and the same words, as a simulated one.
+# ---- The account of a recorded checkpoint: the same type, and therefore the same text, as for a simulated one.
 
 
 def account(history: History, point: RecordedCheckpoint) -> Account:
-    """An account has no lines if Flink kept no statistics of the subtasks."""
+    """Return the account of a checkpoint.  It has no lines if Flink no longer has statistics of the subtasks."""
     found, stats = steps(history, point), _stats(point)
     numbers: dict[SubtaskId, int] = {}
     parts = [_part(step, numbers, stats.trigger_ns) for step in found]
@@ -64,7 +64,7 @@ def _lines(
 
 
 def _part(step: PathStep, numbers: dict[SubtaskId, int], trigger_ns: int) -> PathPart:
-    """Subtasks are numbered as they come; a channel has the number of its writer."""
+    """Convert a step.  Subtasks are numbered in order of appearance; a channel has the number of its writer."""
     task, writer = (
         -1 if name is None else numbers.setdefault(name, len(numbers)) for name in (step.subtask, step.writer)
     )
@@ -90,25 +90,25 @@ def _stats(point: RecordedCheckpoint) -> CheckpointStats:
     )
 
 
-# ---- What `ckptsim explain` answers about a real job: the checkpoint that was asked for, or the slow ones and what they share.
+# ---- The answer of `ckptsim explain` about a recorded job: a given checkpoint, or the slow ones and what they have in common.
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryAnswer:
-    """The answer about the checkpoints of a real job."""
+    """The answer about the checkpoints of a recorded job."""
 
     history: History
     split: SplitHistory
-    asked_for: int | None
-    accounts: tuple[Account, ...]  # told in full
-    profile: tuple[Row, ...]  # where the time goes: what was asked for, or the slow ones, beside the others
-    in_common: InCommon | None  # None: one checkpoint was asked for
+    asked_for: int | None  # the given checkpoint
+    accounts: tuple[Account, ...]  # of checkpoints that are explained in full
+    profile: tuple[ProfileRow, ...]  # of the given checkpoint, or the slow ones, compared with the others
+    in_common: InCommon | None  # None for a given checkpoint
 
 
 def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
-    """MissingCheckpointError: there is nothing to explain, or not this one."""
+    """Explain a checkpoint, or the history.  Raises `MissingCheckpointError`."""
     if checkpoint is not None:
-        point = asked_for(history, checkpoint)
+        point = find_checkpoint(history, checkpoint)
         known = split(history)
         others = [other for other in (*known.slow, *known.others) if other.id != checkpoint]
         rows = profile(history, [point], others) if point.tasks else []
@@ -120,26 +120,23 @@ def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
 
 
 def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
-    """The checkpoints that are told in full: one under way, the last that failed, the slowest that Flink kept statistics of."""
+    """Yield the checkpoints to explain in full: the last in progress, the last that failed, the slowest with statistics."""
     yield from known.under_way[-1:]
     yield from known.failed[-1:]
     if known.completed:
         yield max((*known.slow, *known.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
 
 
-# ---- The answer about a real job in 80 columns: what is known, which checkpoints are slow, where their time went, and what they share.
-#
-# The same as plain values is for JSON: there times are ns, as in records of simulated checkpoints.
+# ---- The answer as text in 80 columns, and as JSON-ready values, with times in ns as for simulated checkpoints.
 
-_ROWS = 6
-"""Rows of slow checkpoints, and of where the time goes."""
+_MAX_ROWS = 6
+"""Rows of slow checkpoints, and of the profile."""
 _MAX_NAMED_SUBTASKS = 4
-"""Subtasks that are named one by one."""
-_NOTABLE = 0.05
+_MIN_NOTABLE_SHARE = 0.05
 
 
 def answer_text(answer: HistoryAnswer) -> str:
-    """Blocks with an empty line between them."""
+    """Return the answer as text, in blocks separated by empty lines."""
     silence = answer.history.silence
     blocks = [
         fill(" ".join(sentences), WIDTH)
@@ -159,12 +156,12 @@ def answer_text(answer: HistoryAnswer) -> str:
     blocks += [
         fill(sentence, WIDTH) for sentence in (history.contention, garbage_text(history.garbage, history.age_ms))
     ]
-    blocks += [fill(" ".join(not_told(answer.history)), WIDTH)]
+    blocks += [fill(" ".join(missing_information(answer.history)), WIDTH)]
     return "\n\n".join(block for block in blocks if block)
 
 
 def account_text(history: History, explained: Account) -> str:
-    """A checkpoint in full: as one of a simulation, and who had not acknowledged."""
+    """Return the explanation of one checkpoint, with the subtasks that had not acknowledged, and its circumstances."""
     point = history.checkpoint(explained.stats.number)
     if point is None:
         raise KeyError(explained.stats.number)
@@ -172,7 +169,7 @@ def account_text(history: History, explained: Account) -> str:
     lines += [fill(sentence, WIDTH) for sentence in circumstances(history, point)]
     if explained.lines:
         return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
-    return fill(" ".join([untold(explained, point), *lines]), WIDTH)
+    return fill(" ".join([without_statistics_text(explained, point), *lines]), WIDTH)
 
 
 def head_text(history: History) -> str:
@@ -232,7 +229,7 @@ def choice_text(answer: HistoryAnswer) -> str:
 
 
 def _left_out(answer: HistoryAnswer) -> Iterator[str]:
-    """Completed ones that tell nothing of how long one usually takes: the first, which uploads everything, and savepoints."""
+    """Yield a sentence about completed checkpoints that are not counted: the first, which uploads everything, and savepoints."""
     counted = (*answer.split.slow, *answer.split.others)
     left = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
     savepoints = [point for point in left if point.is_savepoint]
@@ -249,13 +246,13 @@ def _left_out(answer: HistoryAnswer) -> Iterator[str]:
 
 
 def slowest_outside(history: History) -> int:
-    """The duration [ms] of the slowest checkpoint ever, if it is not among those that are known; -1: it is, or nobody knows."""
+    """Return the duration [ms] of the job's slowest checkpoint if it is not in the history, otherwise -1."""
     known = max((point.end_to_end_duration for point in history.checkpoints if point.status == "COMPLETED"), default=-1)
     return history.slowest_ms if history.slowest_ms > known else -1
 
 
 def _where_they_ended(answer: HistoryAnswer) -> str:
-    """What those that failed were at when they did."""
+    """Return a clause about the last steps of the failed checkpoints."""
     ends = Counter(
         f"{path[-1].kind.value}{f' of {path[-1].subtask[0]}' if path[-1].subtask else ''}"
         for point in answer.split.failed
@@ -265,10 +262,10 @@ def _where_they_ended(answer: HistoryAnswer) -> str:
 
 
 def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
-    """A line each: when, how long, and where most of it went."""
+    """Yield a line per slow or failed checkpoint: time, duration, and the step that took longest."""
     slow, failed = answer.split.slow, answer.split.failed
-    # a line for the last one rather than for "1 more"
-    rows = _ROWS + 1 if max(len(slow), len(failed)) == _ROWS + 1 else _ROWS
+    # Rather list one more row than write "1 more".
+    rows = _MAX_ROWS + 1 if max(len(slow), len(failed)) == _MAX_ROWS + 1 else _MAX_ROWS
     listed = [*slow[:rows], *reversed(failed[-rows:])]
     if len(listed) < 2:
         return
@@ -293,7 +290,7 @@ def _cut(line: str) -> str:
 
 
 def _profile(answer: HistoryAnswer) -> Iterator[str]:
-    """Where the time goes: beside the others, if there are any to be beside."""
+    """Yield the lines of the profile, compared with other checkpoints if there are any."""
     known, others = (sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others))
     if answer.asked_for is not None:
         heads = (f"checkpoint {answer.asked_for}", "others")
@@ -303,7 +300,7 @@ def _profile(answer: HistoryAnswer) -> Iterator[str]:
             if known
             else ("", f"{others}{' others' if answer.split.slow else ''}")
         )
-    rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_ROWS]
+    rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_MAX_ROWS]
     if not rows:
         return
     yield f"{'Where the time goes (mean; others: median)' if heads[0] else 'Where the time goes (median)':<44}{heads[0]:>15}{heads[1]:>12}"
@@ -314,14 +311,14 @@ def _profile(answer: HistoryAnswer) -> Iterator[str]:
         yield f"{name:<44}{slow:>15}{ms_text(row.others_ns / 1e6):>12}"
 
 
-def is_notable(row: Row, rows: Sequence[Row]) -> bool:
-    return max(row.slow_ns, row.others_ns) >= _NOTABLE * max(
+def is_notable(row: ProfileRow, rows: Sequence[ProfileRow]) -> bool:
+    return max(row.slow_ns, row.others_ns) >= _MIN_NOTABLE_SHARE * max(
         sum(other.slow_ns for other in rows), sum(other.others_ns for other in rows)
     )
 
 
 def _common(found: InCommon) -> Iterator[str]:
-    """Findings with their probability; no certainty from three."""
+    """Yield the lines about features that slow checkpoints have in common, with p-values."""
     if not found.tried:
         return
     if found.slow and found.is_too_few:
@@ -341,7 +338,7 @@ def _common(found: InCommon) -> Iterator[str]:
         return
     which = "slow" if found.slow else "longer"
     yield fill(f"What goes with {which} ones ({sample}; p as if it were the only one, then corrected for all):", WIDTH)
-    for finding in found.findings[:_ROWS]:
+    for finding in found.findings[:_MAX_ROWS]:
         sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
         yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
@@ -369,7 +366,7 @@ def _names(names: Sequence[SubtaskId]) -> str:
     return first_names([*map(name_of, names)], _MAX_NAMED_SUBTASKS)
 
 
-def untold(explained: Account, point: RecordedCheckpoint) -> str:
+def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> str:
     """Nothing of its subtasks is known."""
     name = capitalised(title(explained))
     took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
@@ -395,7 +392,7 @@ def _acknowledged_of(point: RecordedCheckpoint) -> str:
     )
 
 
-def not_told(history: History) -> Iterator[str]:
+def missing_information(history: History) -> Iterator[str]:
     """What the source cannot say."""
     if not history.detailed and not history.partial:
         yield "Without statistics of subtasks no path can be told."
@@ -455,7 +452,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
         "slow_subtasks": [slow._asdict() for slow in slow_subtasks(history)],
         "contention": history.contention,
         "garbage_collection": garbage_text(history.garbage, history.age_ms),
-        "not_told": list(not_told(history)),
+        "not_told": list(missing_information(history)),
     }
 
 
@@ -474,7 +471,7 @@ def _late(history: History, number: int) -> list[str]:
 
 
 def _about(history: History, number: int) -> dict[str, list[str]]:
-    """What no account of a simulated checkpoint has."""
+    """Return the values that accounts of simulated checkpoints do not have."""
     point = history.checkpoint(number)
     return {
         "not_acknowledged": _late(history, number),

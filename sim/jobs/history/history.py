@@ -1,4 +1,4 @@
-"""The checkpoints of a real job: moments, garbage collection, service times; which one is meant."""
+"""The checkpoint history of a recorded job: stages of each subtask, garbage collection, service times, slow checkpoints."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from sim.model.text import PrintableError, one_line
 from sim.model.units import MS, format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
 
-# ---- Whether checkpoints share files with earlier ones, by their two sizes: what was written for each, and all that it refers to.
+# ---- Whether checkpoints share files with earlier ones: checkpointed size (written) compared with full size (referenced).
 
 INLINE_BYTES = Storage().inline_threshold_bytes
 _MIN_CHECKPOINTS = 3
-"""Checkpoints that tell; the first one of a job has nothing to share."""
-_EQUAL_SIZE_SHARE, _NEARLY_ALL = 0.98, 0.9
-_THRESHOLD = "state.storage.fs.memory-threshold"
+"""Minimum number of checkpoints, without the first one of the job, which has nothing to share."""
+_EQUAL_SIZE_SHARE, _MIN_SHARE_OF_CHECKPOINTS = 0.98, 0.9
+_THRESHOLD_KEY = "state.storage.fs.memory-threshold"
 
 
 def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
-    """Of a job with its configuration.  Empty: increments are not configured, or the sizes differ."""
+    """Return a warning if incremental checkpoints are configured but share no files, otherwise an empty text."""
     wanted = job.options.get(
         "execution.checkpointing.incremental", job.options.get("state.backend.incremental", "false")
     )
@@ -43,8 +43,11 @@ def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_by
 def sharing(
     points: Sequence[RecordedCheckpoint], inline_bytes: int = INLINE_BYTES, *, backend: str | None = None
 ) -> str:
-    """What equal sizes say.  Empty: they differ, or are not known.  `backend`: the class; None: nor is it known what is configured."""
-    told = [
+    """Return a warning if checkpointed size equals full size, with likely reasons; empty if they differ, or are unknown.
+
+    `backend` is the class of the state backend.  If it is None, the configuration is unknown.
+    """
+    checkpoints_with_sizes = [
         point
         for point in points
         if point.status == "COMPLETED"
@@ -53,16 +56,22 @@ def sharing(
         and point.state_size > point.persisted_data
         and point.checkpointed_size >= 0
     ]
-    # in-flight data is in both sizes, and never shared
+    # In-flight data is part of both sizes, and never shared.
     equal = [
         point
-        for point in told
+        for point in checkpoints_with_sizes
         if point.checkpointed_size - point.persisted_data
         >= _EQUAL_SIZE_SHARE * (point.state_size - point.persisted_data)
     ]
-    if len(told) < _MIN_CHECKPOINTS or len(equal) < _NEARLY_ALL * len(told):
+    if len(checkpoints_with_sizes) < _MIN_CHECKPOINTS or len(equal) < _MIN_SHARE_OF_CHECKPOINTS * len(
+        checkpoints_with_sizes
+    ):
         return ""
-    count = f"all {len(told)}" if len(equal) == len(told) else f"{len(equal)} of {len(told)}"
+    count = (
+        f"all {len(checkpoints_with_sizes)}"
+        if len(equal) == len(checkpoints_with_sizes)
+        else f"{len(equal)} of {len(checkpoints_with_sizes)}"
+    )
     last = equal[-1]
     apart = " without in-flight data" if last.persisted_data > 0 else ""
     first = f"Checkpointed size equals full size{apart} in {count} checkpoints: they share no file with earlier ones."
@@ -71,7 +80,7 @@ def sharing(
     size = f"{'at most ' if largest >= 0 else ''}{bytes_text(own)}{'' if largest >= 0 else ' on average'}"
     if own < inline_bytes:
         return (
-            f"{first} A subtask has {size}: files below {bytes_text(inline_bytes)} ({_THRESHOLD}) are parts of _metadata, which is written "
+            f"{first} A subtask has {size}: files below {bytes_text(inline_bytes)} ({_THRESHOLD_KEY}) are parts of _metadata, which is written "
             "whole each time, and operator state (offsets of sources) is never incremental. Equal sizes do not show that increments are "
             "off: differences are to be expected once keyed state in RocksDB is larger."
         )
@@ -90,12 +99,12 @@ def sharing(
 
 
 def is_unaligned(point: RecordedCheckpoint) -> bool:
-    """Whether barriers overtook data, by what Flink says of the checkpoint alone."""
+    """Return whether barriers overtook data, from the statistics of the checkpoint alone."""
     return point.checkpoint_type == "UNALIGNED_CHECKPOINT" or point.persisted_data > 0
 
 
 def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
-    """A sentence about in-flight data that makes up most of a checkpoint; empty: it does not."""
+    """Return a sentence if in-flight data makes up most of a checkpoint; otherwise an empty text."""
     last = max((point for point in points if point.status == "COMPLETED"), key=lambda point: point.id, default=None)
     if last is None or 2 * last.persisted_data < last.checkpointed_size or last.checkpointed_size <= 0:
         return ""
@@ -106,20 +115,20 @@ def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
     )
 
 
-# ---- What the JVMs of a job have spent in garbage collection, from Flink's answer about each TaskManager (its `garbageCollectors`).
+# ---- Garbage collection of the TaskManagers' JVMs, from `garbageCollectors` in Flink's answer about each TaskManager.
 
-_NOTABLE = 0.05
-"""Less of the time is usual for a JVM."""
-_FULL_MS = 1000
-"""Full collections stop all threads; from so much in all on they are told, however long the job has run."""
-_LISTED = 3
+_MIN_GC_SHARE = 0.05
+"""A smaller share of the time is usual for a JVM."""
+_MIN_FULL_GC_MS = 1000
+"""Total time of full collections, which stop all threads, that is reported for any age of the job."""
+_MAX_LISTED_JVMS = 3
 _ALL_COLLECTORS = "All"  # Flink's sum of the others
 _CONCURRENT = ("Cycles", "Concurrent")  # names of collectors whose times are no pauses (ZGC, Shenandoah, G1)
 _FULL = ("Old", "MarkSweep")
 
 
 class Garbage(NamedTuple):
-    """The collections of one JVM since it began."""
+    """The stop-the-world collections of one JVM since its start."""
 
     collections: int
     ms: int
@@ -127,8 +136,8 @@ class Garbage(NamedTuple):
     full_ms: int
 
 
-def garbage_of(collectors: Iterable[GarbageCollector]) -> Garbage:
-    """The collections that stop the threads."""
+def sum_collections(collectors: Iterable[GarbageCollector]) -> Garbage:
+    """Sum up the collections that stop all threads."""
     stopping = [
         collector
         for collector in collectors
@@ -145,81 +154,82 @@ def garbage_of(collectors: Iterable[GarbageCollector]) -> Garbage:
     )
 
 
-def is_much(garbage: Garbage, age_ms: int) -> bool:
-    """`age_ms`: of the job; 0: not known."""
-    return garbage.full_ms >= _FULL_MS or (age_ms > 0 and garbage.ms > _NOTABLE * age_ms)
+def is_excessive(garbage: Garbage, age_ms: int) -> bool:
+    """Return whether a JVM spent notably much time in collections.  `age_ms` is the age of the job, 0 if unknown."""
+    return garbage.full_ms >= _MIN_FULL_GC_MS or (age_ms > 0 and garbage.ms > _MIN_GC_SHARE * age_ms)
 
 
 def garbage_text(found: Mapping[str, Garbage], age_ms: int) -> str:
-    """A sentence about the JVMs that collect much; empty: none does, or Flink was not asked."""
+    """Return a sentence about the JVMs with much garbage collection; empty if there are none."""
     listed = sorted(
-        (name for name, garbage in found.items() if is_much(garbage, age_ms)), key=lambda name: -found[name].ms
+        (name for name, garbage in found.items() if is_excessive(garbage, age_ms)), key=lambda name: -found[name].ms
     )
     if not listed:
         return ""
-    texts = "; ".join(_of_one(name, found[name], age_ms) for name in listed[:_LISTED])
-    unlisted = f"; and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    texts = "; ".join(_garbage_of_jvm_text(name, found[name], age_ms) for name in listed[:_MAX_LISTED_JVMS])
+    unlisted = f"; and {len(listed) - _MAX_LISTED_JVMS} more" if len(listed) > _MAX_LISTED_JVMS else ""
     return f"Garbage collection: {texts}{unlisted}. Threads stand still meanwhile; Flink's answers do not say when that was."
 
 
-def _of_one(name: str, garbage: Garbage, age_ms: int) -> str:
+def _garbage_of_jvm_text(name: str, garbage: Garbage, age_ms: int) -> str:
     full = f", {garbage.full} of them full ({ms_text(garbage.full_ms)})" if garbage.full else ""
     share = f", {share_text(min(garbage.ms / age_ms, 1.0))} of the time that the job has run" if age_ms > 0 else ""
     return f"{one_line(name, 40)} has spent {ms_text(garbage.ms)} in {garbage.collections} collections{full}{share}"
 
 
-# ---- The history of a real job's checkpoints, from any source: what Flink counted of each, and what is known of the job.
+# ---- The checkpoint history of a job, from any source.
 
 SubtaskId = tuple[str, int]
-"""Vertex (our short name), index."""
+"""(short name of the vertex, index)."""
 
 
 class ThreadShares(NamedTuple):
-    """Shares of a task thread's time since it was started."""
+    """Busy and back-pressured shares of a task thread's time since its start."""
 
     busy: float
     back_pressured: float
-    busy_ms: float = 0.0  # since then; 0: not known
+    busy_ms: float = 0.0  # 0 if unknown
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The history of a job's checkpoints: `checkpoints` and `vertices` as `sim.jobs` reads them.  Times are epoch milliseconds."""
+    """The checkpoint history of a job.  Times are epoch milliseconds."""
 
     name: str  # of the job, or of the file
-    flink_version: str  # empty: not known
-    vertices: tuple[RestVertex, ...]  # upstream first; empty: the source does not tell
-    checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; without subtasks where Flink kept none
+    flink_version: str  # empty if unknown
+    vertices: tuple[RestVertex, ...]  # in topological order; empty if unknown
+    checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; without subtasks if Flink no longer has them
     checkpoint_config: CheckpointConfig | None = None
-    task_managers: Mapping[SubtaskId, str] = field(default_factory=dict)  # where each subtask runs now
-    served: Mapping[SubtaskId, float] = field(default_factory=dict)  # records it read since it was started
+    task_managers: Mapping[SubtaskId, str] = field(default_factory=dict)  # TaskManager of each running subtask
+    served: Mapping[SubtaskId, float] = field(default_factory=dict)  # input records since the start of the subtask
     threads: Mapping[SubtaskId, ThreadShares] = field(default_factory=dict)
     windows: Mapping[str, PlannedWindow] = field(default_factory=dict)  # by vertex
-    failures_ms: tuple[int, ...] = ()  # when tasks of the job failed
-    kept: int | None = None  # checkpoints whose statistics the JobManager keeps (web.checkpoints.history)
-    restored: int = 0  # how often the job began again from a checkpoint
-    counted: int = 0  # checkpoints that the job has had, as Flink counts them; 0: not known
-    garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by task manager
-    age_ms: int = 0  # how long the job has run; 0: not known
-    silence: Silence | None = None  # None: checkpoints complete as often as they should, or it is not known
-    slowest_ms: int = -1  # of all completed checkpoints, those that Flink has forgotten included; -1: not known
-    partial: tuple[str, ...] = ()  # what the source is and lacks, if it is one answer only
-    remarks: tuple[str, ...] = ()  # what else the source shows of the job, in sentences
-    contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
+    failures_ms: tuple[int, ...] = ()  # times of task failures
+    kept: int | None = None  # number of checkpoints in the JobManager's history (web.checkpoints.history)
+    restored: int = 0  # number of restores
+    counted: int = 0  # number of checkpoints that Flink counted; 0 if unknown
+    garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by TaskManager
+    age_ms: int = 0  # how long the job has run; 0 if unknown
+    silence: Silence | None = None  # set if checkpoints complete less often than they should
+    slowest_ms: int = -1  # duration of the slowest completed checkpoint, even if it is not listed; -1 if unknown
+    partial: tuple[str, ...] = ()  # if the source is a single answer: what it is, and what it lacks
+    remarks: tuple[str, ...] = ()  # other findings, as sentences
+    contention: str = ""  # a sentence if threads wait for cores
 
     @property
     def overtakes(self) -> bool:
+        """Whether barriers may overtake data (unaligned checkpoints)."""
         return self.checkpoint_config is not None and bool(self.checkpoint_config.unaligned_checkpoints)
 
     @property
     def aligned_for_ns(self) -> int:
-        """After so long barriers may overtake, where they may at all."""
+        """The aligned timeout; 0 without one."""
         timeout = None if self.checkpoint_config is None else self.checkpoint_config.aligned_checkpoint_timeout
         return (timeout or 0) * MS
 
     @property
     def strategy(self) -> str:
-        """The kind of barriers, as a simulation of the job labels it; empty: not known."""
+        """The barrier mode, as in simulations; empty if unknown."""
         if self.checkpoint_config is None:
             return ""
         if not self.overtakes:
@@ -228,7 +238,7 @@ class History:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether RocksDB keeps the state."""
+        """Whether the state backend is RocksDB."""
         return self.checkpoint_config is not None and "RocksDB" in (self.checkpoint_config.state_backend or "")
 
     @cached_property
@@ -238,7 +248,7 @@ class History:
 
     @cached_property
     def usual(self) -> tuple[RecordedCheckpoint, ...]:
-        """Completed ones without savepoints and the first, which uploads everything: they tell how long a checkpoint takes."""
+        """The completed checkpoints without savepoints, and without the first, which uploads everything."""
         done = [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
         return tuple(point for point in done if not point.is_savepoint and point.id != 1)
 
@@ -253,50 +263,54 @@ class History:
 
 
 def subtasks_of(point: RecordedCheckpoint) -> dict[SubtaskId, RecordedSubtask]:
-    """Every subtask that the statistics of a checkpoint name."""
+    """Return the statistics of all subtasks of a checkpoint."""
     return {(vertex, subtask.index): subtask for vertex, task in point.tasks.items() for subtask in task.subtasks}
 
 
 def durations_ms(history: History) -> list[float]:
-    """The durations of its usual checkpoints, oldest first."""
+    """Return the durations of the usual checkpoints, oldest first."""
     return [float(point.end_to_end_duration) for point in history.usual]
 
 
-# ---- When each subtask reached each stage of a checkpoint, from the durations that Flink reports [ns after the trigger].
+# ---- Times at which each subtask reached each stage of a checkpoint [ns after the trigger], from Flink's durations.
 #
-# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are durations: start delay, alignment, synchronous and
-# asynchronous part. They follow one another in an aligned snapshot; an unaligned one begins with the first barrier, and
-# its asynchronous part waits for the others. Times are ms and of several clocks: a task manager measures the start
-# delay, the JobManager the acknowledgement.
+#   aligned     trigger | start delay | alignment | work before barrier | sync | async | acknowledged
+#   unaligned   trigger | start delay | work before barrier | sync | async, which waits for the other barriers | acknowledged
+#
+# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are in whole milliseconds and of several clocks: a TaskManager
+# measures the start delay, the JobManager the acknowledgement.
 
 
 class Moments(NamedTuple):
-    """The moments of one subtask that reported them.  No time is later than the next one, but for `last_ns` of an unaligned snapshot."""
+    """The times of one subtask in ascending order, except `last_ns` of an unaligned snapshot."""
 
-    first_ns: int  # its first barrier; of a source: the call of the coordinator
-    last_ns: int  # its last barrier
-    begun_ns: int  # its snapshot
-    forwarded_ns: int  # its own barriers set out
-    synced_ns: int
-    written_ns: int  # the asynchronous part ended
+    first_ns: int  # arrival of the first barrier, or of the coordinator's call at a source
+    last_ns: int  # arrival of the last barrier
+    begun_ns: int  # start of the snapshot
+    forwarded_ns: int  # barriers sent downstream
+    synced_ns: int  # end of the synchronous phase
+    written_ns: int  # end of the asynchronous phase
     acknowledged_ns: int
     unaligned: bool
 
 
 def is_acknowledged(subtask: RecordedSubtask) -> bool:
-    """An aborted snapshot reports how far it was; it does not acknowledge."""
+    """Return whether a subtask acknowledged.  An aborted snapshot may report times, but does not acknowledge."""
     return subtask.status == "completed" and not subtask.aborted and subtask.end_to_end_duration >= 0
 
 
 def is_reported(subtask: RecordedSubtask) -> bool:
-    """Whether an aborted snapshot told its times, as it does once its asynchronous part is through (AsyncCheckpointRunnable)."""
+    """Return whether an aborted snapshot reported its times, as it does after its async phase (AsyncCheckpointRunnable)."""
     return (
         subtask.status == "completed" and subtask.aborted and min(subtask.end_to_end_duration, subtask.start_delay) >= 0
     )
 
 
 def moments(history: History, point: RecordedCheckpoint) -> dict[SubtaskId, Moments]:
-    """All subtasks that acknowledged the checkpoint, or reported an aborted snapshot, whose times may lie behind the failure."""
+    """Return the times of all subtasks that acknowledged the checkpoint, or reported an aborted snapshot.
+
+    Times of aborted snapshots may be later than the failure of the checkpoint.
+    """
     acknowledged = acknowledged_in(history, point)
     works = {vertex.name: works_before_barrier(history, vertex.name) for vertex in history.vertices}
     return {
@@ -316,7 +330,7 @@ def _moments(
     unaligned = subtask.unaligned_checkpoint
     if subtask.start_delay >= 0:
         first_ns = min(subtask.start_delay * MS, end_ns)
-    else:  # before 1.11, or not reported: what is left of the time to the acknowledgement
+    else:  # not reported, as before Flink 1.11
         first_ns = max(0, end_ns - sync_ns - async_ns - (0 if unaligned else aligning_ns))
     last_ns = min(first_ns + aligning_ns, end_ns)
     begun_ns = min(last_ns, max(first_ns, history.aligned_for_ns)) if unaligned else last_ns
@@ -448,9 +462,9 @@ class SplitHistory:
 
 
 def split(history: History) -> SplitHistory:
-    """MissingCheckpointError: the job has had no checkpoint, or none is known any more."""
+    """Divide the checkpoints into slow ones and others.  Raises `MissingCheckpointError` if none is known."""
     if not history.checkpoints and history.silence is None and not history.partial:
-        raise MissingCheckpointError(_none(history))
+        raise MissingCheckpointError(_no_checkpoints_text(history))
     done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     usual = list(history.usual) or done
     median_ms = float(median(point.end_to_end_duration for point in usual)) if usual else 0.0
@@ -462,20 +476,20 @@ def split(history: History) -> SplitHistory:
     return SplitHistory(
         tuple(slow),
         tuple(others),
-        _with(history.checkpoints, "FAILED"),
-        _with(history.checkpoints, "IN_PROGRESS"),
+        _with_status(history.checkpoints, "FAILED"),
+        _with_status(history.checkpoints, "IN_PROGRESS"),
         median_ms,
         limit_ms,
     )
 
 
-def asked_for(history: History, number: int) -> RecordedCheckpoint:
-    """MissingCheckpointError: it is not in the history, and why."""
+def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
+    """Return the checkpoint with this id.  Raises `MissingCheckpointError`, with the reason, if it is not in the history."""
     found = history.checkpoint(number)
     if found is not None:
         return found
     if not history.checkpoints:
-        raise MissingCheckpointError(_none(history))
+        raise MissingCheckpointError(_no_checkpoints_text(history))
     first, last = history.checkpoints[0].id, history.checkpoints[-1].id
     if number < first:
         kept = f"its history is of {history.kept}" if history.kept else "it keeps the last ones only"
@@ -486,11 +500,11 @@ def asked_for(history: History, number: int) -> RecordedCheckpoint:
     raise MissingCheckpointError(f"no checkpoint {number}: there are {first} to {last}")
 
 
-def _with(points: Sequence[RecordedCheckpoint], status: str) -> tuple[RecordedCheckpoint, ...]:
+def _with_status(points: Sequence[RecordedCheckpoint], status: str) -> tuple[RecordedCheckpoint, ...]:
     return tuple(point for point in points if point.status == status)
 
 
-def _none(history: History) -> str:
+def _no_checkpoints_text(history: History) -> str:
     config = history.checkpoint_config
     if history.counted:
         return f"the job has had {history.counted} checkpoints, and the statistics of none are kept"

@@ -1,4 +1,4 @@
-"""What slow checkpoints have in common: profile, circumstances."""
+"""Compare slow checkpoints with the others: where their time goes, and features that they have in common."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statistics import fmean, median
 
 from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 
-from sim.jobs.history.causes import chance, name_of, rhythms, unnamed, unnamed_text
+from sim.jobs.history.causes import name_of, p_value_of, periodic_events, unexplained_period, unexplained_period_text
 from sim.jobs.history.history import History, is_acknowledged, slow_subtasks
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -20,60 +20,63 @@ from sim.jobs.source.rest_answers import first_names
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text
 
-# ---- Where the time of several checkpoints goes: for each kind of step and vertex what it takes, of the slow ones and of the others.
+# ---- Profile: the time of each kind of step at each vertex, in slow checkpoints and in others.
 
-Where = tuple[PathKind, str]
-"""Kind of step, vertex; "": the coordinator."""
+PartAndVertex = tuple[PathKind, str]
+"""(kind of step, vertex or "" for the coordinator)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProfileRow:
     """A kind of step at a vertex, with its time in slow checkpoints and in others."""
 
-    where: Where
+    where: PartAndVertex
     slow_ns: float  # mean
     others_ns: float  # median
 
 
-def spent(history: History, point: RecordedCheckpoint) -> Counter[Where]:
-    """What a checkpoint spent on each kind of step at each vertex [ns]."""
-    found: Counter[Where] = Counter()
+def time_by_part(history: History, point: RecordedCheckpoint) -> Counter[PartAndVertex]:
+    """Return the time [ns] that a checkpoint spent on each kind of step at each vertex."""
+    found: Counter[PartAndVertex] = Counter()
     for step in steps(history, point):
         found[step.kind, "" if step.subtask is None else step.subtask[0]] += step.duration_ns
     return found
 
 
-def usual(history: History, points: Iterable[RecordedCheckpoint]) -> dict[Where, float]:
-    """The median of each over the checkpoints; 0 where it is not on the path."""
-    rows = [spent(history, point) for point in points if point.tasks]
+def median_time_by_part(history: History, points: Iterable[RecordedCheckpoint]) -> dict[PartAndVertex, float]:
+    """Return the medians over checkpoints; a kind of step that is not on a path counts as 0."""
+    rows = [time_by_part(history, point) for point in points if point.tasks]
     return {
         where: float(median(row[where] for row in rows))
         for where in dict.fromkeys(where for row in rows for where in row)
     }
 
 
-def profile(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> list[Row]:
-    """What takes longest in the slow ones first; without slow ones in the others."""
-    rows = [spent(history, point) for point in slow if point.tasks]
-    of_others = usual(history, others)
+def profile(
+    history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]
+) -> list[ProfileRow]:
+    """Return the profile, sorted by the time in slow checkpoints, or in the others if none is slow."""
+    rows = [time_by_part(history, point) for point in slow if point.tasks]
+    of_others = median_time_by_part(history, others)
     names = dict.fromkeys([*(where for row in rows for where in row), *of_others])
     found = [
-        Row(where, fmean(row[where] for row in rows) if rows else 0.0, of_others.get(where, 0.0)) for where in names
+        ProfileRow(where, fmean(row[where] for row in rows) if rows else 0.0, of_others.get(where, 0.0))
+        for where in names
     ]
     return sorted(found, key=lambda row: (-row.slow_ns, -row.others_ns) if rows else (-row.others_ns, 0))
 
 
-# ---- What had happened when a checkpoint was triggered: a failure, a restart, another one under way.
+# ---- Circumstances of a checkpoint: earlier failures, restarts, other checkpoints in progress.
 
 _LATE_TRIGGER_FACTOR = 1.5
-"""A trigger is late from so many times the usual distance on."""
+"""Minimum factor on the usual distance of triggers for a late trigger."""
 _NEARLY_LATE = 0.8
-"""A checkpoint that takes so much of the usual distance will soon delay the next."""
+"""Minimum share of the usual distance in the duration of a checkpoint that will soon delay the next one."""
 _MIN_TRIGGERS = 4
 
 
 def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
-    """Sentences about one checkpoint."""
+    """Yield sentences about the circumstances of one checkpoint."""
     before = previous(history, point)
     if point.id == 1:
         yield "It is the job's first: code is not compiled yet, files and connections are new, and no earlier file can be used again."
@@ -95,11 +98,11 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
         took = ms_text(before.end_to_end_duration)
         yield f"Savepoint {before.id} had taken {took} until {passed} before it was triggered: periodic checkpoints wait for savepoints."
     elif before is not None and is_after_gap(history, point):
-        distance, usual = (
+        distance, usual_distance = (
             ms_text(point.trigger_timestamp - before.trigger_timestamp),
             ms_text(_usual_distance_ms(history)),
         )
-        yield f"It was triggered {distance} after the one before, usually {usual} pass: the job may have been restarted in between."
+        yield f"It was triggered {distance} after the one before, usually {usual_distance} pass: the job may have been restarted in between."
     for other in history.checkpoints:
         if overlaps(point, other):
             yield f"{'Savepoint' if other.is_savepoint else 'Checkpoint'} {other.id} was under way at the same time."
@@ -141,12 +144,12 @@ def follows_failure(history: History, point: RecordedCheckpoint) -> bool:
 
 
 def follows_fault(history: History, point: RecordedCheckpoint) -> bool:
-    """Whether tasks had failed since the checkpoint before."""
+    """Return whether tasks had failed since the checkpoint before."""
     return bool(_failures_since(history, point, previous(history, point)))
 
 
 def is_after_gap(history: History, point: RecordedCheckpoint) -> bool:
-    """Whether triggers paused before it, and no long checkpoint was why."""
+    """Return whether triggers paused before a checkpoint for another reason than a long checkpoint."""
     before, usual_ms = previous(history, point), _usual_distance_ms(history)
     if before is None or before.id != point.id - 1 or not usual_ms or before.is_savepoint or point.is_savepoint:
         return False
@@ -157,7 +160,7 @@ def is_after_gap(history: History, point: RecordedCheckpoint) -> bool:
 
 
 def overlaps(point: RecordedCheckpoint, other: RecordedCheckpoint) -> bool:
-    """Whether both, which are not the same, were under way at one time."""
+    """Return whether two different checkpoints were in progress at the same time."""
     begin, end = point.trigger_timestamp, point.trigger_timestamp + point.end_to_end_duration
     return (
         other.id != point.id
@@ -176,7 +179,7 @@ def _failures_since(history: History, point: RecordedCheckpoint, before: Recorde
 
 
 def _usual_distance_ms(history: History) -> float:
-    """The median distance of triggers that follow one another; 0: too few are known."""
+    """Return the median distance of consecutive triggers, or 0 if there are too few."""
     points = [point for point in history.checkpoints if not point.is_savepoint]
     distances = [
         after.trigger_timestamp - before.trigger_timestamp
@@ -186,12 +189,12 @@ def _usual_distance_ms(history: History) -> float:
     return float(median(distances)) if len(distances) >= _MIN_TRIGGERS else 0.0
 
 
-# ---- What slow checkpoints have in common that the others have not, and how sure that is.
+# ---- Features that slow checkpoints have in common and the others do not, with p-values.
 #
-# Each feature is tested by itself, one-sided: presence by Fisher's exact test, amounts by the exact test of Mann and
-# Whitney.  Many features are tried on few checkpoints, so probabilities are corrected for their number (Holm 1979).  A
-# test shows what goes together, and no cause.  What the job's plan makes likely beforehand, its rhythms, is corrected
-# apart from what is only looked for.
+# Each feature is tested separately and one-sided: presence by Fisher's exact test, amounts by the exact Mann-Whitney
+# test.  Because many features are tried on few checkpoints, p-values are corrected for their number (Holm 1979).  The
+# periodic events of the job's plan are expected to matter, so they are corrected as a separate family.  A significant
+# feature is an association, not necessarily a cause.
 
 SURE_P_VALUE, LIKELY_P_VALUE = 0.01, 0.05
 
@@ -201,8 +204,8 @@ class Finding:
     """A feature with its share among slow checkpoints and among the others."""
 
     text: str  # "upload of count takes longest: 2 of 2 slow ones, 0 of 22 others"
-    p: float  # by chance alone, this or more
-    corrected: float  # the same for all features that were tried
+    p: float  # p-value
+    corrected: float  # for the number of features tried
 
     @property
     def how_sure(self) -> str:
@@ -213,21 +216,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class InCommon:
-    """The features that tell slow checkpoints from the others."""
+    """The features that distinguish slow checkpoints from the others."""
 
     slow: int
     others: int
-    tried: int  # features that differ between checkpoints at all
-    findings: tuple[Finding, ...]  # the surest first; what chance explains is left out
+    tried: int  # number of features that differ between checkpoints
+    findings: tuple[Finding, ...]  # significant ones, with the smallest p-value first
 
     @property
     def least_p(self) -> float:
-        """What a feature of all slow ones and of no other is worth."""
+        """The smallest possible p-value: of a feature of all slow checkpoints and of no other."""
         return 1 / comb(self.slow + self.others, self.slow)
 
     @property
     def is_too_few(self) -> bool:
-        """Whether not even such a feature could be told from chance."""
+        """Whether there are too few checkpoints for any significant feature."""
         return self.least_p > LIKELY_P_VALUE
 
 
@@ -235,24 +238,24 @@ _Present = Callable[[RecordedCheckpoint], bool]
 
 
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
-    """What the slow checkpoints have in common that the others have not.  Those without statistics of subtasks are left out.
+    """Find features that distinguish slow checkpoints.  Checkpoints without statistics of subtasks are left out.
 
-    Where that leaves no slow ones or no others, whether durations grow with sizes.
+    Without slow checkpoints, or without others, test whether durations grow with sizes.
     """
     points = [*slow, *others]
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
-        sizes = tuple(_kept([*_with_size(points)]))
+        sizes = tuple(_significant([*_with_size(points)]))
         return InCommon(0, len(points), len(sizes), sizes)
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
-    # the job's plan names them beforehand: a family of their own
+    # Named by the job's plan, therefore a separate family.
     expected = list(_in_rhythm(history, [*slow, *others]))
-    found = sorted([*_kept(explored), *_kept(expected)], key=lambda finding: finding.corrected)
+    found = sorted([*_significant(explored), *_significant(expected)], key=lambda finding: finding.corrected)
     return InCommon(len(slow), len(others), len(explored) + len(expected), tuple(found))
 
 
-def _kept(tested: Sequence[Finding]) -> Iterator[Finding]:
-    """Corrected for the number of features: Holm's step-down."""
+def _significant(tested: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the significant findings, corrected for the number of features by Holm's step-down method."""
     worst = 0.0
     for rank, finding in enumerate(sorted(tested, key=lambda finding: finding.p)):
         worst = max(worst, min(1.0, finding.p * (len(tested) - rank)))
@@ -277,18 +280,18 @@ def _presences(
 
 
 def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[str, _Present]:
-    """By what is said of it."""
+    """Return predicates of checkpoints by their descriptions."""
     paths = {point.id: steps(history, point) for point in points}
     found: dict[str, _Present] = {}
     for where in dict.fromkeys(_longest(path) for path in paths.values() if path):
         found[f"{_where_text(where)} takes longest"] = lambda point, where=where: _longest(paths[point.id]) == where  # type: ignore[misc]
     for name in dict.fromkeys(_last(point) for point in points):
         found[f"{name} acknowledges last"] = lambda point, name=name: _last(point) == name  # type: ignore[misc]
-    managers = dict.fromkeys(_manager(history, paths[point.id]) for point in points)
+    managers = dict.fromkeys(_main_task_manager(history, paths[point.id]) for point in points)
     for manager in managers if len(managers) > 1 else ():
         if manager:
             found[f"most of the path is in task manager {manager}"] = (
-                lambda point, manager=manager: _manager(history, paths[point.id]) == manager  # type: ignore[misc]
+                lambda point, manager=manager: _main_task_manager(history, paths[point.id]) == manager  # type: ignore[misc]
             )
     found["it is the first after one that did not complete"] = partial(follows_failure, history)
     if history.failures_ms:
@@ -300,11 +303,11 @@ def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[st
     return found
 
 
-def _where_text(where: Where) -> str:
+def _where_text(where: PartAndVertex) -> str:
     return f"{where[0].value} of {where[1]}" if where[1] else where[0].value
 
 
-def _longest(path: Sequence[PathStep]) -> Where:
+def _longest(path: Sequence[PathStep]) -> PartAndVertex:
     if not path:
         return PathKind.TRIGGER, ""
     longest = max(path, key=lambda step: step.duration_ns)
@@ -321,24 +324,24 @@ def _last(point: RecordedCheckpoint) -> str:
     return name_of(max(rows)[1:]) if rows else ""
 
 
-def _manager(history: History, path: Sequence[PathStep]) -> str:
-    """Where most of the time of a path was spent; empty: not known."""
-    spent: dict[str, int] = {}
+def _main_task_manager(history: History, path: Sequence[PathStep]) -> str:
+    """Return the TaskManager in which most of the time of a path was spent; empty if unknown."""
+    time_ns: dict[str, int] = {}
     for step in path:
         manager = "" if step.subtask is None else history.task_managers.get(step.subtask, "")
-        spent[manager] = spent.get(manager, 0) + step.duration_ns
-    return max(spent, key=lambda manager: spent[manager], default="")
+        time_ns[manager] = time_ns.get(manager, 0) + step.duration_ns
+    return max(time_ns, key=lambda manager: time_ns[manager], default="")
 
 
 def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
-    for rhythm in rhythms(history):
+    for rhythm in periodic_events(history):
         yield Finding(
             f"the longer a checkpoint, the more it {rhythm.text} ({len(points)} checkpoints)",
-            chance(rhythm, points),
+            p_value_of(rhythm, points),
             1.0,
         )
-    if (found := unnamed(history)) is not None:  # its probability is corrected for all periods
-        yield Finding(f"long checkpoints {unnamed_text(found)}", found.p, 1.0)
+    if (found := unexplained_period(history)) is not None:  # its p-value is already corrected for all periods
+        yield Finding(f"long checkpoints {unexplained_period_text(found)}", found.p, 1.0)
 
 
 # ------------------------------------------------------------------------------------------ amounts
@@ -348,12 +351,12 @@ _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
     "size of all state": lambda point: point.state_size,
     "in-flight data stored": lambda point: point.persisted_data,
 }
-_COLD = 3
+_WARM_UP_CHECKPOINTS = 3
 """A job whose checkpoints count up to here has just begun."""
 _MIN_RANKS = 8
-_LEAST_RANKS = 0.5
+_MIN_RANK_CORRELATION = 0.5
 """A weaker correlation of ranks explains little, however sure it is."""
-_FACTOR = 1.2
+_MIN_FACTOR = 1.2
 """Amounts whose medians differ by a smaller factor explain nothing, however sure the difference is."""
 
 
@@ -369,7 +372,7 @@ def _amounts(
     for word, alternative in (("earlier", "less"), ("later", "greater")):
         p = float(mannwhitneyu(*ids, alternative=alternative).pvalue)
         where = f"{median(ids[0]):.0f} in {len(slow)} slow ones, {median(ids[1]):.0f} in {len(others)} others"
-        is_cold = word == "earlier" and min(ids[0]) <= _COLD and not slow_subtasks(history)
+        is_cold = word == "earlier" and min(ids[0]) <= _WARM_UP_CHECKPOINTS and not slow_subtasks(history)
         cold = ": code may not be compiled yet, and files and connections are new" if is_cold else ""
         yield Finding(f"they are {word} in the history: ids {where} (medians){cold}", p, 1.0)
 
@@ -380,10 +383,10 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     written, state = ([_AMOUNTS[name](point) for point in points] for name in ("bytes written", "size of all state"))
     for text, amounts in (("the more it writes", written), ("the larger the state", state if state != written else [])):
         is_known = len(amounts) >= _MIN_RANKS and min(amounts) >= 0
-        if not is_known or max(amounts) <= _FACTOR * min(amounts) or len({*durations}) == 1:
+        if not is_known or max(amounts) <= _MIN_FACTOR * min(amounts) or len({*durations}) == 1:
             continue
         found = spearmanr(amounts, durations, alternative="greater")
-        if found.statistic >= _LEAST_RANKS:
+        if found.statistic >= _MIN_RANK_CORRELATION:
             spread = f"{bytes_text(min(amounts))} to {bytes_text(max(amounts))}"
             sample = f"rank correlation {found.statistic:.2g}, {len(points)} checkpoints"
             yield Finding(f"the longer a checkpoint, {text}: {spread} ({sample})", float(found.pvalue), 1.0)
@@ -403,7 +406,7 @@ def _compared(
 ) -> Iterator[Finding]:
     if not slow or not others or len({*slow, *others}) == 1 or min(*slow, *others) < 0:
         return
-    alike = median(slow) <= _FACTOR * median(others)
+    alike = median(slow) <= _MIN_FACTOR * median(others)
     p = 1.0 if alike else float(mannwhitneyu(slow, others, alternative="greater").pvalue)
     text = f"more {name}: {in_words(median(slow))} in {len(slow)} slow ones, {in_words(median(others))} in {len(others)} others (medians)"
     yield Finding(text, p, 1.0)

@@ -1,11 +1,11 @@
-"""Flink's statistics of one checkpoint -> its critical path, followed from the last acknowledgement to the trigger.
+"""Reconstruct the critical path of a recorded checkpoint from Flink's statistics, from the last acknowledgement back.
 
-The steps are those of a simulated checkpoint (`sim.results.critical_path`), told from less.  No statistic says through
-which channel the last barrier came.  Where all came at about the same time, the one that was under way for longest is
-taken: what happened before the others set out did not delay them.  Else it is the one that set out last.  Nor does one
-say what an asynchronous part waited for; sizes tell it.
+The steps are those of a simulated checkpoint (`sim.results.critical_path`), but some are inferred.  Flink does not report
+through which channel the last barrier arrived.  If all barriers arrived at about the same time, the one that was in
+transit longest is assumed, otherwise the one that was sent last.  Flink does not report either what an asynchronous
+phase waited for; that is inferred from sizes.
 
-`ckptsim validate --explain` holds recorded paths to simulated ones, and simulated ones to their journals.
+`ckptsim validate --explain` compares recorded paths with simulated ones, and simulated ones with their journals.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from sim.model.units import MS
 from sim.protocol.options import FailureReason
 from sim.results.critical_path import PathKind
 
-_TOGETHER_NS = 20 * MS
-"""Subtasks that share a file of channel state end their asynchronous parts, or acknowledge, this close to each other.
+_MAX_SHARED_FILE_DIFFERENCE_NS = 20 * MS
+"""Subtasks that share a channel state file end their asynchronous phases, or acknowledge, within this time.
 
-When an asynchronous part ended follows from when its snapshot began, which is not known where the timeout counts.
+The acknowledgement is compared as well, because with an aligned timeout the end of the phase is not known exactly.
 """
-_TOGETHER = 0.1
-"""Barriers come together if they come within this share of the time that the first of them was under way."""
+_MAX_ARRIVAL_DIFFERENCE = 0.1
+"""Barriers arrive at the same time if their arrivals differ by at most this share of the longest transit time."""
 NO_FILE_BYTES = 20 * 1024
-"""Less state travels in the acknowledgement, unless execution.checkpointing.data-inline-threshold is set."""
+"""Less state is sent in the acknowledgement, unless execution.checkpointing.data-inline-threshold is set."""
 NEAR_CRITICAL_SHARE = 0.1
-"""A path is as good as the critical one if it ends before it by no more than this share of the duration."""
+"""A path is nearly critical if it ends at most this share of the duration before the critical path."""
 _ASYNC_SHARE_STATELESS, _ASYNC_SHARE_STATEFUL = 0.5, 0.75
-"""Shares of an asynchronous part after which a barrier must come to have decided: without much state of its own, and with it."""
+"""Minimum share of an asynchronous phase after which a barrier arrives that delayed its end, with little and much state."""
 
 
 class PathStep(NamedTuple):
-    """A part of the path, with the names of its subtasks."""
+    """A step of the path, with its subtasks."""
 
     kind: PathKind
     begin_ns: int  # after the trigger
     end_ns: int
-    subtask: SubtaskId | None = None  # None: the coordinator
-    writer: SubtaskId | None = None  # whose barrier is on the way to the subtask
-    is_open: bool = False  # the checkpoint was given up during it, or is still under way
+    subtask: SubtaskId | None = None  # None for the coordinator
+    writer: SubtaskId | None = None  # sender of the barrier, for steps in a channel
+    is_open: bool = False  # whether the checkpoint failed during this step, or is still in progress
 
     @property
     def duration_ns(self) -> int:
@@ -50,46 +50,47 @@ class PathStep(NamedTuple):
 
     @property
     def at(self) -> SubtaskId:
-        """The subtask, of a step that has one."""
+        """The subtask; an error for steps of the coordinator."""
         if self.subtask is None:
             raise ValueError(f"{self.kind} is spent in the coordinator")
         return self.subtask
 
 
 def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
-    """From the trigger to the last acknowledgement, the failure, or the moment of the question.
+    """Return the critical path, from the trigger to the last acknowledgement, the failure, or now.
 
-    Empty: no subtask is known, or no duration.
+    It is empty if the subtasks or the duration are unknown.
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return ()
-    return _Search(history, point).found()
+    return _PathSearch(history, point).found()
 
 
 def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[PathStep, ...]]:
-    """The critical path first, and those that are as long within `NEAR`: without it, a checkpoint would take as long by one of them.
+    """Yield the critical path, and nearly critical ones, which would become critical if it were shorter.
 
-    They end with another vertex that acknowledges at about the same time.  Or where several barriers came together,
-    they lead over the one that set out last.
+    These end with another vertex that acknowledges at about the same time, or, if several barriers arrived at the same
+    time, go through the barrier that was sent last.
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return
-    yield _Search(history, point).found()
-    yield _Search(history, point, later=True).found()
-    for last in _Search(history, point).nearly_last():
+    yield _PathSearch(history, point).found()
+    yield _PathSearch(history, point, later=True).found()
+    for last in _PathSearch(history, point).nearly_last():
         for later in (False, True):
-            yield _Search(history, point, later=later).found(last)
+            yield _PathSearch(history, point, later=later).found(last)
 
 
 def failed_asynchronously(point: RecordedCheckpoint) -> bool:
-    """Whether a subtask declined the checkpoint because its asynchronous part failed."""
+    """Return whether a subtask declined the checkpoint because its asynchronous phase failed."""
     return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.text.rstrip("."))
 
 
-class _Search:
+class _PathSearch:
     """The search for the path of one checkpoint.
 
-    `later`: of barriers that came together, the one that set out last is followed, and not the one that was under way for longest.
+    With `later`, if several barriers arrived at the same time, the one that was sent last is followed, instead of the
+    one that was in transit longest.
     """
 
     def __init__(self, history: History, point: RecordedCheckpoint, *, later: bool = False) -> None:
@@ -101,7 +102,7 @@ class _Search:
         self._found: list[PathStep] = []  # the last one first
 
     def found(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
-        """`last`: back from the acknowledgement of this one."""
+        """Return the path, from the acknowledgement of `last` if given."""
         end_ns = self.point.end_to_end_duration * MS
         if last is not None:
             self._before_acknowledgement(last, min(self.moments[last].acknowledged_ns, end_ns))
@@ -112,7 +113,7 @@ class _Search:
         return tuple(reversed(self._found))
 
     def nearly_last(self) -> Iterator[SubtaskId]:
-        """The last subtask of each other vertex, where it acknowledges nearly as late as the last of all."""
+        """Yield the last subtask of each other vertex that acknowledges nearly as late as the last of all."""
         if self.point.status != "COMPLETED" or not self.moments:
             return
         ends = {name: row.acknowledged_ns for name, row in self.moments.items()}
@@ -135,7 +136,7 @@ class _Search:
         self._before_acknowledgement(last, end_ns)
 
     def _unfinished(self, end_ns: int) -> None:
-        """Back from the failure: to the subtask that kept the others waiting for longest."""
+        """Follow the path back from a failure, or from now: to the subtask that others have waited for longest."""
         late = late_in(self.history, self.point)
         if not late:  # metadata was being written
             acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
@@ -147,12 +148,12 @@ class _Search:
         ] or list(late)
         silent = [name for name in blocking if name not in self.moments]
         if silent and failed_asynchronously(self.point):  # who declines reports no times
-            self._declined(min(silent), end_ns)
+            self._add_declined(min(silent), end_ns)
             return
-        name = min(blocking, key=lambda name: (self._stands_since(name, late[name]), name))
-        self._cut_off(name, late[name], end_ns)
+        name = min(blocking, key=lambda name: (self._waits_since(name, late[name]), name))
+        self._add_interrupted(name, late[name], end_ns)
 
-    def _stands_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
+    def _waits_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
         if row is not None and row.start_delay >= 0:
             return row.start_delay * MS
         sent = [
@@ -160,17 +161,17 @@ class _Search:
         ]
         return max(sent, default=0)
 
-    def _declined(self, name: SubtaskId, end_ns: int) -> None:
-        """The path to a subtask whose asynchronous part failed.  When it began is not known: as soon as it could."""
-        begun_ns = min(end_ns, self._stands_since(name, None))
+    def _add_declined(self, name: SubtaskId, end_ns: int) -> None:
+        """Add the path to a subtask whose asynchronous phase failed.  It is assumed to have begun as early as possible."""
+        begun_ns = min(end_ns, self._waits_since(name, None))
         self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
         if not self.history.vertex(name[0]).inputs:
             self._before_call(name, begun_ns)
         else:
-            self._through(name, begun_ns, begun_ns)
+            self._before_barrier(name, begun_ns, begun_ns)
 
-    def _cut_off(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
-        """The step that the failure cut off.  An aborted snapshot says how far it was."""
+    def _add_interrupted(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
+        """Add the step during which the checkpoint failed, and the path to it."""
         known = self.moments.get(name)
         if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
             self._through_aborted_snapshot(name, known, end_ns)
@@ -181,13 +182,13 @@ class _Search:
             self._before_call(name, first_ns, is_open=first_ns == end_ns)
             return
         writer = self._awaited_writer(name, end_ns, 0)
-        if writer is None:  # those before it are late, too, and said nothing
+        if writer is None:  # its upstream subtasks are late, too
             self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
             return
-        self._travelled(name, writer, end_ns, first_ns, is_open=True)
+        self._add_channel_steps(name, writer, end_ns, first_ns, is_open=True)
 
     def _through_aborted_snapshot(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
-        """The path to a subtask whose snapshot had begun, and reported its times after the failure."""
+        """Add the path to a subtask whose snapshot had begun, and reported its times after the failure."""
         forwarded_ns, synced_ns = min(row.forwarded_ns, end_ns), min(row.synced_ns, end_ns)
         self._add(self._written_kind(name), synced_ns, end_ns, name, is_open=True)
         self._add(PathKind.SYNC, forwarded_ns, synced_ns, name, is_open=synced_ns == end_ns)
@@ -215,7 +216,7 @@ class _Search:
         self._before_forward(name, forwarded_ns)
 
     def _written_kind(self, name: SubtaskId) -> PathKind:
-        """What most of the bytes of the asynchronous part are."""
+        """Return the kind of an asynchronous phase, by what most of its bytes are."""
         subtask = self.rows[name]
         persisted = max(subtask.alignment.persisted, 0)
         if persisted * 2 > max(subtask.checkpointed_size, 0) and self.moments[name].unaligned:
@@ -223,16 +224,17 @@ class _Search:
         return PathKind.UPLOAD if subtask.checkpointed_size >= NO_FILE_BYTES else PathKind.ASYNC_WORK
 
     def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
-        """Whose last barrier the asynchronous part waited for: its own, or that of a subtask with the same file of channel state.
+        """Return the subtask whose last barrier an asynchronous phase waited for: itself, or one with the same file.
 
-        The wait decided if most of the part had passed when the barrier came.  State that it uploads meanwhile could
-        have decided, too.
+        The wait is assumed to have delayed the phase if most of it had passed when the barrier arrived.  Otherwise the
+        upload of state may have taken as long.
         """
         synced_ns, acknowledged_ns = self.moments[name].synced_ns, self.moments[name].acknowledged_ns
         together = [
             other
             for other, row in self.moments.items()
-            if min(abs(row.written_ns - written_ns), abs(row.acknowledged_ns - acknowledged_ns)) <= _TOGETHER_NS
+            if min(abs(row.written_ns - written_ns), abs(row.acknowledged_ns - acknowledged_ns))
+            <= _MAX_SHARED_FILE_DIFFERENCE_NS
             if row.last_ns <= written_ns and self._shares(name, other)
         ]
         last = max([name, *together], key=lambda other: (min(self.moments[other].last_ns, written_ns), other == name))
@@ -243,7 +245,7 @@ class _Search:
         return last if waited_ns >= least * (written_ns - synced_ns) > 0 else None
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
-        """Whether both run in one task manager; where that is not known, any two may."""
+        """Return whether two subtasks run in one TaskManager; if the placement is unknown, any two may."""
         places = self.history.task_managers
         return name in places and places.get(other, places[name]) == places[name] if places else True
 
@@ -260,19 +262,19 @@ class _Search:
         if not self.history.vertex(name[0]).inputs:
             self._before_call(name, end_ns)
         else:
-            self._through(name, end_ns, min(self.moments[name].first_ns, end_ns))
+            self._before_barrier(name, end_ns, min(self.moments[name].first_ns, end_ns))
 
-    def _through(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
+    def _before_barrier(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
         writer = self._awaited_writer(name, end_ns, first_ns)
         if writer is None:  # its writers have ended, or are not in the statistics
             self._add(PathKind.END_OF_INPUT, 0, end_ns, name)
         else:
-            self._travelled(name, writer, end_ns, first_ns)
+            self._add_channel_steps(name, writer, end_ns, first_ns)
 
-    def _travelled(
+    def _add_channel_steps(
         self, name: SubtaskId, writer: SubtaskId, end_ns: int, first_ns: int, *, is_open: bool = False
     ) -> None:
-        """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
+        """Add the steps from the writer's output to the reader; `first_ns` is the arrival of the reader's first barrier."""
         sent_ns = min(end_ns, self.moments[writer].forwarded_ns)
         overtook = self.moments[writer].unaligned or (name in self.moments and self.moments[name].unaligned)
         deadline_ns = self.history.aligned_for_ns
@@ -284,9 +286,9 @@ class _Search:
         self._before_forward(writer, sent_ns)
 
     def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
-        """Whose barrier the reader waited for; all came between `first_ns` and `until_ns`.
+        """Return the upstream subtask whose barrier the reader waited for.  All arrived from `first_ns` to `until_ns`.
 
-        Clocks of two machines may differ: where all set out after they arrived, the earliest is taken.
+        Clocks of machines may differ: if all barriers were sent after they arrived, the earliest is taken.
         """
         sent = {
             writer: self.moments[writer].forwarded_ns
@@ -296,12 +298,14 @@ class _Search:
         before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
         if before:
             earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
-            together = not self.later and until_ns - first_ns <= _TOGETHER * (until_ns - sent[earliest])
-            return earliest if together else max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
+            is_at_same_time = not self.later and until_ns - first_ns <= _MAX_ARRIVAL_DIFFERENCE * (
+                until_ns - sent[earliest]
+            )
+            return earliest if is_at_same_time else max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
         return min(sent, key=lambda writer: sent[writer], default=None)
 
     def _before_call(self, name: SubtaskId, end_ns: int, *, is_open: bool = False) -> None:
-        """The quickest source had the call when the coordinator had sent it, at the latest."""
+        """Add the steps up to the call of the coordinator, which had been sent when the quickest source received it."""
         quickest_ns = min(
             (row.first_ns for (vertex, _), row in self.moments.items() if not self.history.vertex(vertex).inputs),
             default=0,

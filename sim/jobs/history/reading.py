@@ -1,4 +1,4 @@
-"""The history of checkpoints from answers and logs, partial ones included."""
+"""Read the checkpoint history from REST answers, single answers, logs and recordings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sim.jobs.history.history import (
     History,
     SubtaskId,
     ThreadShares,
-    garbage_of,
     in_flight_text,
     sharing,
     sharing_of_job,
+    sum_collections,
 )
 from sim.jobs.infer.cores import cores_used_by, threads_block
 from sim.jobs.infer.options import NEVER_MS
@@ -49,23 +49,23 @@ from sim.model.series.tables import is_known
 from sim.model.text import capitalised, one_line
 from sim.results.formats import bytes_text, ms_text
 
-# ---- A source of any kind that `import` reads -> the history of its checkpoints.  What a source lacks is left empty.
+# ---- Any source that `import` reads -> the history of its checkpoints.  Values that a source does not contain are empty.
 
 _HISTORY_SIZE_KEY = "web.checkpoints.history"
 _LISTED_CHECKPOINTS = "of the listed checkpoints"
-_SCARCE = 1.2
-"""Records that take so many times as long as on idle cores are spoken about."""
+_MIN_REPORTED_SLOWDOWN = 1.2
+"""Slowdown by contention for cores that is reported."""
 
 
 def history_of(source: RecordingSource) -> History:
-    """RecordingError: the answers contradict each other, or the job is missing."""
+    """Return the history of a source.  Raises `RecordingError` if its answers contradict each other, or the job is missing."""
     match source:
         case RestSnapshot():
-            return _of_answers(source)
+            return _history_of_snapshot(source)
         case ConfiguredJob():
             return source.history()  # type: ignore[no-any-return]
         case JobLog():
-            return _of_log(source)
+            return _history_of_log(source)
 
 
 # ------------------------------------------------------------------------------------------------------- Flink's REST API
@@ -79,10 +79,10 @@ class _Listed(BaseModel):
     history: tuple[RecordedCheckpoint, ...] = ()
 
 
-def _of_answers(snapshot: RestSnapshot) -> History:
+def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     job = RestJob(snapshot)
     known = {point.id: point for point in job.checkpoints}
-    listed = {point.id: point for point in _listed(snapshot) if point.id not in known}
+    listed = {point.id: point for point in _listed_checkpoints(snapshot) if point.id not in known}
     places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
     kept = job.options.get(_HISTORY_SIZE_KEY, "")
     now_ms = job.job.now
@@ -104,13 +104,17 @@ def _of_answers(snapshot: RestSnapshot) -> History:
             if (name := place.taskmanager_id or place.endpoint or place.host)
         },
         {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.read_records) is not None},
-        {(vertex, place.subtask): thread for vertex, place in places if (thread := _thread(place.metrics)) is not None},
+        {
+            (vertex, place.subtask): thread
+            for vertex, place in places
+            if (thread := _thread_shares(place.metrics)) is not None
+        },
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         job.failures_ms,
         int(kept) if kept.isdecimal() else None,
         job.counts.get("restored", 0),
         job.counts.get("total", 0),
-        {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
+        {name: sum_collections(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
         _silence(job, points),
         job.slowest_ms,
@@ -132,13 +136,13 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...]) -> Silence | 
 
 
 def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
-    """A sentence about the host whose task threads wait longest for its cores; empty: none does."""
+    """Return a sentence about the host with the most contention for cores; empty if there is none."""
     managers = {manager.id: manager for manager in job.task_managers}
     busy: dict[str, list[float]] = {}
     cores: dict[str, int] = {}
     for vertex, details in job.details.items():
         for place in details.subtasks:
-            manager, thread = managers.get(places[vertex, place.subtask] or ""), _thread(place.metrics)
+            manager, thread = managers.get(places[vertex, place.subtask] or ""), _thread_shares(place.metrics)
             if manager is not None and thread is not None and manager.hardware.cpu_cores > 0:
                 busy.setdefault(manager.address, []).append(thread.busy)
                 cores[manager.address] = min(
@@ -146,7 +150,7 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
                 )
     slower = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
     worst = max(slower, key=lambda host: slower[host], default=None)
-    if worst is None or slower[worst] < _SCARCE:
+    if worst is None or slower[worst] < _MIN_REPORTED_SLOWDOWN:
         return ""
     where = f"{cores[worst]} core{'s' if cores[worst] > 1 else ''}{'' if len(busy) == 1 else ' of one host'}"
     used = cores_used_by(
@@ -162,16 +166,16 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
     )
 
 
-def _thread(totals: Totals) -> ThreadShares | None:
-    """The times of a thread.  None: Flink did not say, as before 1.16."""
+def _thread_shares(totals: Totals) -> ThreadShares | None:
+    """Return the shares of a thread's time, or None if Flink does not report them, as before 1.16."""
     times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
     if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
         return None
     return ThreadShares((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent, totals.busy_ms or 0)
 
 
-def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
-    """What the overview says of checkpoints; their subtasks are not in it."""
+def _listed_checkpoints(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
+    """Yield the checkpoints in the overview, without subtasks."""
     answer = snapshot.of_job("/checkpoints")
     if not isinstance(answer, dict):
         return
@@ -184,7 +188,7 @@ def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
 # ------------------------------------------------------------------------------------------------------- other sources
 
 
-def _of_log(log: JobLog) -> History:
+def _history_of_log(log: JobLog) -> History:
     return History(
         log.name or log.job,
         log.version,
@@ -197,7 +201,7 @@ def _of_log(log: JobLog) -> History:
     )
 
 
-# ---- One answer of Flink's REST API as a history: what it is, what it tells, what it cannot tell, and how to get the rest.
+# ---- A single answer of Flink's REST API as a history, with sentences: what it contains, what it lacks, how to get the rest.
 
 _CHECKPOINTS, _CONFIG = "/jobs/JOB/checkpoints", "/jobs/JOB/checkpoints/config"
 _DETAILS = "/jobs/JOB/checkpoints/details/N"
@@ -205,7 +209,7 @@ _REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckpts
 
 
 def history_of_answer(lone: LoneAnswer) -> History:
-    """What one answer tells.  RecordingError: its values are not Flink's."""
+    """Return the history in a single answer.  Raises `RecordingError` if its values are invalid."""
     points = tuple(sorted({point.id: point for point in _points(lone)}.values(), key=lambda point: point.id))
     config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if lone.path == _CONFIG else None
     is_list = lone.path == _CHECKPOINTS
@@ -251,19 +255,19 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
     document = lone.document
     if lone.path == _CHECKPOINTS:
         for row in document["history"][:1] if isinstance(document["history"], list) else ():
-            yield from _of_vertices(row if isinstance(row, dict) else {})
+            yield from _vertices_sentences(row if isinstance(row, dict) else {})
         yield f"It has no subtasks, so it does not tell where a checkpoint spent its time: {_DETAILS} and its subtasks do. {_REST}"
     elif lone.path == _DETAILS:
-        yield from _of_vertices(document)
+        yield from _vertices_sentences(document)
         yield f"It has sums of vertices: {_DETAILS}/subtasks/VERTEX tells of each subtask. {_REST}"
     elif lone.path.endswith("VERTEX"):
-        yield from _of_subtasks(lone)
+        yield from _subtasks_sentences(lone)
         yield f"It is of one vertex: what other vertices waited for is not in it. {_REST}"
     elif lone.path == _CONFIG:
-        yield from _of_config(document)
+        yield from _config_sentences(document)
         yield f"It does not tell how checkpoints went: {_CHECKPOINTS} does. {_REST}"
     elif lone.path.endswith("exceptions"):
-        yield from _of_exceptions(document)
+        yield from _exceptions_sentences(document)
         yield f"It has no checkpoints: {_CHECKPOINTS} has. {_REST}"
     else:
         count, state = len(document["vertices"]), one_line(document.get("state") or "in an unknown state")
@@ -271,7 +275,7 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
         yield f"It has no checkpoints: {_CHECKPOINTS} has. {_REST}"
 
 
-def _of_vertices(document: dict[str, Any]) -> Iterator[str]:
+def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
     tasks = document.get("tasks")
     tasks = {name: task for name, task in tasks.items() if isinstance(task, dict)} if isinstance(tasks, dict) else {}
     ends = {
@@ -289,7 +293,7 @@ def _of_vertices(document: dict[str, Any]) -> Iterator[str]:
         yield f"Not acknowledged in full by {first_names(late, 3)}."
 
 
-def _of_subtasks(lone: LoneAnswer) -> Iterator[str]:
+def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     rows = parsed(TaskDetails, lone.document, lone.name, lone.path).subtasks
     done = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
     number = lone.document["id"] if is_known(lone.document["id"]) else "of an unknown id"
@@ -316,7 +320,7 @@ def _spent(rows: Sequence[RecordedSubtask]) -> str:
     return f"{ms_text(median(row.end_to_end_duration for row in rows))}{f': {spent}' if spent else ''}{wrote}"
 
 
-def _of_config(document: dict[str, Any]) -> Iterator[str]:
+def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     def written(key: str) -> str:
         value = document.get(key)
         if value is None or not is_known(value):
@@ -349,7 +353,7 @@ _SWITCHES = {
 }
 
 
-def _of_exceptions(document: dict[str, Any]) -> Iterator[str]:
+def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
     history = document.get("exceptionHistory")
     history = history if isinstance(history, dict) else document | {"entries": document.get("all-exceptions")}
     entries = history.get("entries") or [{"exception": document.get("root-exception")}]

@@ -1,12 +1,12 @@
-"""The sharpest test of the model: a recording's checkpoints explained from what happened, beside those of its simulation.
+"""Compare the explanations of recorded and simulated checkpoints: does most of the time go to the same part?
 
-Both are told from statistics, by the same rules: what a journal knows beyond them is in no recording.  Single
-checkpoints do not repeat, so those of equal rank are compared: the slowest recorded with the slowest simulated, and so
-on.  Where what leads is decided by chance, ranks do not agree for the best of models.  So the simulation with another
-seed is held to the same rules in the recording's place.
+Both explanations are derived from Flink's statistics by the same rules, although simulations have more data.  Single
+checkpoints do not repeat, so checkpoints of equal rank are compared: the slowest recorded with the slowest simulated, and
+so on.  If the part that takes longest is random, ranks do not agree even for a perfect model.  Therefore the simulation
+is also compared with its repetition with another seed.
 
-A part leads a checkpoint where most of its time went, in classes that both Flink's statistics and a journal can tell
-apart.
+The leading part of a checkpoint is the one that takes most of its time, in classes that both Flink's statistics and the
+journal of a simulation can distinguish.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.runtime.result import Result
 
-LEAST_MS = 300
-"""Shorter checkpoints are mostly scheduling noise, whatever leads them."""
+MIN_COMPARED_MS = 300
+"""Shorter checkpoints are not compared, as they consist mostly of scheduling noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class Pair:
     simulated_ms: int
     recorded: LeadingPart
     simulated: LeadingPart
-    # a part leads both: it is the longest of a path that is as long as the critical one, or as long as the longest
+    # Whether a part leads both: it is the longest, or nearly so, of the critical path or of one nearly as long.
     agrees: bool
-    same_kind: bool  # ... at whatever vertex
+    same_kind: bool  # whether the leading parts agree without regard to the vertex
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedExplanations:
-    """Checkpoints of a history beside those of a simulation."""
+    """Pairs of recorded and simulated checkpoints."""
 
     pairs: tuple[Pair, ...]
-    # most pairs that agree if each checkpoint is paired with any other once: how often each part leads, without ranks
+    # Number of agreeing pairs with the best assignment of checkpoints: compares how often each part leads, without ranks.
     matched: int
 
     @property
@@ -80,97 +80,113 @@ class SideBySide:
 
     recording: str
     comparison: ComparedExplanations
-    # the simulation with another seed, in the recording's place: what a model that is right would reach
-    itself: ComparedExplanations
-    read: int  # simulated checkpoints whose statistics name the leading part that their journal names ...
-    simulated: int  # ... of so many: how well statistics can be read at all
+    # A repetition of the simulation instead of the recording: the agreement that a perfect model would reach.
+    repetition: ComparedExplanations
+    read: int  # number of simulated checkpoints whose statistics and journal give the same leading part
+    simulated: int  # number of simulated checkpoints compared for `read`
 
 
 def side_by_side(file: Path, progress: Callable[[int], None] | None = None) -> SideBySide:
-    """RecordingError, ScenarioError: it cannot be read, or not simulated."""
+    """Compare a recording with its simulation.  Raises `RecordingError` or `ScenarioError`."""
     recording = read_any(file)
     scenario = scenario_of(recording)
     result = simulate(scenario, check=False, progress=progress)
     again = simulate(
         replace(scenario, run=replace(scenario.run, seed=scenario.run.seed + 1)), check=False, progress=progress
     )
-    statistics, journals = reported(result), _journals(result)
+    statistics, journals = reported_history(result), _journals(result)
     long = [point for point in statistics.detailed if _is_judged(point) and point.id in journals]
-    read = sum(bool(of_near_paths(statistics, point) & journals[point.id]) for point in long)
-    itself = compare(reported(again), statistics)
-    return SideBySide(recording.name, compare(history_of(read_source([file])), statistics), itself, read, len(long))
+    read = sum(bool(leading_parts(statistics, point) & journals[point.id]) for point in long)
+    repetition = compare(reported_history(again), statistics)
+    return SideBySide(recording.name, compare(history_of(read_source([file])), statistics), repetition, read, len(long))
 
 
 def compare(history: History, simulated: History) -> ComparedExplanations:
-    """`simulated`: as `reported` has it."""
+    """Compare the checkpoints of a history with those of a simulation (see `reported_history`)."""
     found: list[Pair] = []
     matched = 0
     for status in ("COMPLETED", "FAILED"):
-        pairs = list(_of_rank(history, simulated, status))
+        pairs = list(_pairs_of_equal_rank(history, simulated, status))
         found += [_pair(first, other) for first, other in pairs]
-        matched += _matched(pairs)
+        matched += _count_best_matching(pairs)
     return ComparedExplanations(tuple(found), matched)
 
 
 def _journals(result: Result) -> dict[int, frozenset[LeadingPart]]:
-    """By checkpoint of the first job instance, what leads it."""
+    """Return the leading parts of each checkpoint of the first job instance, from the journal."""
     path = result.path[result.path["x_job"] == 0] if "x_job" in result.path else result.path
-    return {int(str(number)): leaders([of_journal(rows)]) for number, rows in path.groupby("id")}
+    return {int(str(number)): leading_parts_of_paths([parts_of_journal(rows)]) for number, rows in path.groupby("id")}
 
 
 def _is_judged(point: RecordedCheckpoint) -> bool:
-    return point.status in ("COMPLETED", "FAILED") and not point.is_savepoint and point.end_to_end_duration >= LEAST_MS
+    return (
+        point.status in ("COMPLETED", "FAILED")
+        and not point.is_savepoint
+        and point.end_to_end_duration >= MIN_COMPARED_MS
+    )
 
 
-class _Reading(NamedTuple):
-    """A checkpoint with the parts that lead it."""
+class _RankedCheckpoint(NamedTuple):
+    """A checkpoint with its leading parts."""
 
     point: RecordedCheckpoint
-    leading: LeadingPart
-    leaders: frozenset[LeadingPart]
+    leading_part: LeadingPart
+    leading_parts_of_paths: frozenset[LeadingPart]
 
 
-def _of_rank(history: History, simulated: History, status: str) -> Iterator[tuple[_Reading, _Reading]]:
-    """The checkpoints that last long enough, each with the simulated one of its rank."""
+def _pairs_of_equal_rank(
+    history: History, simulated: History, status: str
+) -> Iterator[tuple[_RankedCheckpoint, _RankedCheckpoint]]:
+    """Yield each checkpoint that is long enough, with the simulated one of its rank."""
     recorded, others = (_by_rank(of, status) for of in (history, simulated))
     for rank, first in enumerate(recorded):
         if others and _is_judged(first.point):
             yield first, others[round(rank * (len(others) - 1) / max(len(recorded) - 1, 1))]
 
 
-def _by_rank(history: History, status: str) -> list[_Reading]:
-    """The slowest first."""
+def _by_rank(history: History, status: str) -> list[_RankedCheckpoint]:
+    """Return the checkpoints of a status, the slowest first."""
     alike = [point for point in history.detailed if point.status == status and not point.is_savepoint]
     parts = [
-        (point, leading(of_statistics(history, point)))
+        (point, leading_part(parts_of_statistics(history, point)))
         for point in sorted(alike, key=lambda point: -point.end_to_end_duration)
     ]
-    return [_Reading(point, first, of_near_paths(history, point)) for point, first in parts if first is not None]
+    return [
+        _RankedCheckpoint(point, first, leading_parts(history, point)) for point, first in parts if first is not None
+    ]
 
 
-def _matched(pairs: Sequence[tuple[_Reading, _Reading]]) -> int:
-    """Most pairs that agree, if the same checkpoints are paired anew."""
+def _count_best_matching(pairs: Sequence[tuple[_RankedCheckpoint, _RankedCheckpoint]]) -> int:
+    """Return the number of agreeing pairs with the best assignment of the same checkpoints."""
     if not pairs:
         return 0
-    agree = np.array([[bool(first.leaders & other.leaders) for _, other in pairs] for first, _ in pairs])
+    agree = np.array(
+        [
+            [bool(first.leading_parts_of_paths & other.leading_parts_of_paths) for _, other in pairs]
+            for first, _ in pairs
+        ]
+    )
     return int(agree[linear_sum_assignment(agree, maximize=True)].sum())
 
 
-def _pair(first: _Reading, other: _Reading) -> Pair:
-    kinds, others = ({WAY.get(part.what, part.what) for part in reading.leaders} for reading in (first, other))
+def _pair(first: _RankedCheckpoint, other: _RankedCheckpoint) -> Pair:
+    kinds, others = (
+        {BARRIER_IN_TRANSIT.get(part.what, part.what) for part in reading.leading_parts_of_paths}
+        for reading in (first, other)
+    )
     return Pair(
         first.point.id,
         first.point.end_to_end_duration,
         other.point.end_to_end_duration,
-        first.leading,
-        other.leading,
-        bool(first.leaders & other.leaders),
+        first.leading_part,
+        other.leading_part,
+        bool(first.leading_parts_of_paths & other.leading_parts_of_paths),
         bool(kinds & others),
     )
 
 
-def reported(result: Result) -> History:
-    """The first job instance of a run: a restored one counts its checkpoints on."""
+def reported_history(result: Result) -> History:
+    """Return the history of the first job instance of a run, as Flink would report it."""
     scenario = result.scenario
     barriers = scenario.checkpoint.barriers
     config = CheckpointConfig(
@@ -222,7 +238,7 @@ def _subtask(row: Mapping[Hashable, Any]) -> RecordedSubtask:
     return RecordedSubtask.model_validate(values | {"alignment": alignment, "checkpoint": phases})
 
 
-CLASSES: Mapping[PathKind, str] = {
+STATISTICS_CLASSES: Mapping[PathKind, str] = {
     PathKind.TRIGGER: "call",
     PathKind.TASK_THREAD: "call",
     PathKind.FLUSH: "work before barrier",
@@ -233,22 +249,22 @@ CLASSES: Mapping[PathKind, str] = {
     PathKind.OUTPUT: "asynchronous part",
     PathKind.CHANNEL_STATE: "asynchronous part",
 }
-"""Kinds that statistics cannot tell apart; any other is a class by itself."""
-WAY = dict.fromkeys(
+"""Classes of kinds that Flink's statistics cannot distinguish; any other kind is a class by itself."""
+BARRIER_IN_TRANSIT = dict.fromkeys(
     (kind.value for kind in (PathKind.QUEUE, PathKind.ALIGNMENT, PathKind.TIMEOUT)), "a barrier on its way"
 )
-"""Classes that are one where only the kind is asked for."""
+"""Classes that are combined if vertices are ignored."""
 
 
 class LeadingPart(NamedTuple):
-    """A part that leads a path: its kind and its vertex."""
+    """A part of a path: its class and its vertex."""
 
     what: str
-    vertex: str  # empty: the call, whichever source it is for
+    vertex: str  # empty for the call, regardless of the source
 
 
-def of_statistics(history: History, point: RecordedCheckpoint) -> Counter[LeadingPart]:
-    """What Flink's statistics say each took [ns]."""
+def parts_of_statistics(history: History, point: RecordedCheckpoint) -> Counter[LeadingPart]:
+    """Return the time of each part [ns], from Flink's statistics."""
     return _of_steps(steps(history, point))
 
 
@@ -256,8 +272,8 @@ def _of_steps(path: Iterable[PathStep]) -> Counter[LeadingPart]:
     return _summed((step.kind, "" if step.subtask is None else step.subtask[0], step.duration_ns) for step in path)
 
 
-def of_journal(path: pd.DataFrame) -> Counter[LeadingPart]:
-    """What the journal of a simulation says; `path`: the rows of one checkpoint in the table `path`."""
+def parts_of_journal(path: pd.DataFrame) -> Counter[LeadingPart]:
+    """Return the time of each part [ns], from the rows of one checkpoint in the table `path` of a simulation."""
     rows = path[~path["acknowledged"]]
     return _summed(
         (PathKind(part), str(vertex), int(took))
@@ -265,31 +281,31 @@ def of_journal(path: pd.DataFrame) -> Counter[LeadingPart]:
     )
 
 
-def leading(parts: Mapping[LeadingPart, int]) -> LeadingPart | None:
-    """The leading part.  None: nothing is known."""
+def leading_part(parts: Mapping[LeadingPart, int]) -> LeadingPart | None:
+    """Return the part that takes longest, or None without parts."""
     return max(parts, key=lambda part: parts[part], default=None)
 
 
-def leaders(paths: Iterable[Mapping[LeadingPart, int]]) -> frozenset[LeadingPart]:
-    """What leads one of the paths, or is as long there."""
+def leading_parts_of_paths(paths: Iterable[Mapping[LeadingPart, int]]) -> frozenset[LeadingPart]:
+    """Return the parts that are longest, or nearly so, in one of the paths."""
     return frozenset(part for parts in paths for part in _longest(parts))
 
 
 def _longest(parts: Mapping[LeadingPart, int]) -> Iterator[LeadingPart]:
-    first = leading(parts)
+    first = leading_part(parts)
     if first is not None:
         least_ns = parts[first] - NEAR_CRITICAL_SHARE * sum(parts.values())
         yield from (part for part in parts if parts[part] >= least_ns)
 
 
-def of_near_paths(history: History, point: RecordedCheckpoint) -> frozenset[LeadingPart]:
-    """What leads a checkpoint as its statistics tell it: more than one part where parts, or whole paths, are as long as each other."""
-    return leaders(_of_steps(path) for path in near_paths(history, point))
+def leading_parts(history: History, point: RecordedCheckpoint) -> frozenset[LeadingPart]:
+    """Return the leading parts of a checkpoint: several if parts, or whole paths, are about equally long."""
+    return leading_parts_of_paths(_of_steps(path) for path in near_paths(history, point))
 
 
 def _summed(rows: Iterable[tuple[PathKind, str, int]]) -> Counter[LeadingPart]:
     found: Counter[LeadingPart] = Counter()
     for kind, vertex, took_ns in rows:
-        what = CLASSES.get(kind, kind.value)
+        what = STATISTICS_CLASSES.get(kind, kind.value)
         found[LeadingPart(what, "" if what == "call" else vertex)] += took_ns
     return found

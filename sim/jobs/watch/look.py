@@ -8,7 +8,7 @@ from math import inf
 from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
-from sim.jobs.history.in_common import spent
+from sim.jobs.history.in_common import time_by_part
 from sim.jobs.history.reading import history_of
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_job import RestJob
@@ -216,7 +216,7 @@ def _parts_ms(history: History, point: RecordedCheckpoint) -> dict[str, float]:
     """Return the time of each part of the critical path, for example ``{"alignment of count": 120.0}``."""
     return {
         f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value: ns / MS
-        for (kind, vertex), ns in spent(history, point).items()
+        for (kind, vertex), ns in time_by_part(history, point).items()
     }
 
 

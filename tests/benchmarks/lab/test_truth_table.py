@@ -18,7 +18,7 @@ from sim.jobs.evidence.prediction import (
     scenario_of,
     truth,
 )
-from sim.jobs.observations import observed, table_of
+from sim.jobs.observations import observation_table, observed
 from sim.model.scenario import Scenario
 from sim.runtime.simulate import simulate
 
@@ -174,4 +174,6 @@ def test_what_was_observed_is_covered_by_the_predicted_range():
 
 def observations(*rows):
     """(quantity, vertex, checkpoint, value); the first checkpoint has the number 1."""
-    return table_of([(quantity, vertex, number, number == 1, value) for quantity, vertex, number, value in rows])
+    return observation_table(
+        [(quantity, vertex, number, number == 1, value) for quantity, vertex, number, value in rows]
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.jobs.history.causes import Rhythm, chance, rhythms
+from sim.jobs.history.causes import PeriodicEvent, p_value_of, periodic_events
 from sim.jobs.history.history import split
 from sim.jobs.history.in_common import in_common
 from tests.jobs.history.conftest import acknowledged, history, point
@@ -98,9 +98,9 @@ def test_a_rhythm():
     """Every fifth is long: the rhythm of five is no chance, that of seven is."""
     points = [plain(number, 900 if number % 5 == 0 else 100) for number in range(2, 32)]
 
-    assert chance(Rhythm("", "", lambda point: point.id % 5 / 5), points) < 0.001
-    assert chance(Rhythm("", "", lambda point: point.id % 7 / 7), points) > 0.1
-    assert chance(Rhythm("", "", lambda point: 0.5), points) == 1.0
+    assert p_value_of(PeriodicEvent("", "", lambda point: point.id % 5 / 5), points) < 0.001
+    assert p_value_of(PeriodicEvent("", "", lambda point: point.id % 7 / 7), points) > 0.1
+    assert p_value_of(PeriodicEvent("", "", lambda point: 0.5), points) == 1.0
 
 
 def test_windows_of_a_real_job(recorded):
@@ -125,11 +125,11 @@ def test_amounts_that_are_alike_are_no_findings():
 def test_timers_that_fire_together_are_a_rhythm(recorded):
     """No plan names them: the state of the function falls every 7 s; where a checkpoint comes while they fire, durations must agree."""
     for name in ("R3-firing-aligned", "R3-firing-timeout500", "R3-firing-unaligned"):
-        assert [rhythm.of for rhythm in rhythms(recorded(f"users-jobs/{name}.zip"))] == [
+        assert [rhythm.of for rhythm in periodic_events(recorded(f"users-jobs/{name}.zip"))] == [
             "timers of firing that fire together (its state falls every 7 s)"
         ]
-    assert not list(rhythms(recorded("users-jobs/J4-pressed-aligned-r1.zip")))
-    assert not list(rhythms(recorded("users-jobs/R6-grow-aligned.zip")))
+    assert not list(periodic_events(recorded("users-jobs/J4-pressed-aligned-r1.zip")))
+    assert not list(periodic_events(recorded("users-jobs/R6-grow-aligned.zip")))
 
 
 def test_durations_that_grow_with_the_state(recorded):

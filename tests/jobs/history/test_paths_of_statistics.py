@@ -9,12 +9,12 @@ from sim.jobs.history.history import History
 from sim.jobs.history.path import steps
 from sim.jobs.history.side_by_side import (
     LeadingPart,
-    leaders,
-    leading,
-    of_journal,
-    of_near_paths,
-    of_statistics,
-    reported,
+    leading_part,
+    leading_parts,
+    leading_parts_of_paths,
+    parts_of_journal,
+    parts_of_statistics,
+    reported_history,
 )
 from sim.jobs.reading import read_any
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedTask
@@ -141,7 +141,7 @@ def test_paths_that_are_as_long():
     found = [history(point(2, 1000, src, sinks)) for src in (near, far)]
 
     assert [{"src", "sink"}, {"sink"}] == [
-        {part.vertex for part in of_near_paths(job, job.checkpoints[0])} for job in found
+        {part.vertex for part in leading_parts(job, job.checkpoints[0])} for job in found
     ]
 
 
@@ -162,8 +162,8 @@ def test_barriers_that_come_together_lead_to_two_writers():
     )
     found = History("job", "2.3.0", vertices, (checkpoint,))
 
-    assert LeadingPart("behind data", "sink") == leading(of_statistics(found, checkpoint))
-    assert {LeadingPart("behind data", "sink"), LeadingPart("behind data", "map")} == of_near_paths(found, checkpoint)
+    assert LeadingPart("behind data", "sink") == leading_part(parts_of_statistics(found, checkpoint))
+    assert {LeadingPart("behind data", "sink"), LeadingPart("behind data", "map")} == leading_parts(found, checkpoint)
 
 
 def test_who_kept_a_checkpoint_that_expired():
@@ -241,11 +241,11 @@ def test_statistics_tell_what_a_journal_tells():
         "p4-none-largestate-slowdfs-aligned",
     ):
         result = simulate(scenario_of(read_any(DATA / "recordings" / f"{name}.json.gz")), check=False)
-        found = reported(result)
+        found = reported_history(result)
         for checkpoint in found.detailed:
             if checkpoint.status == "COMPLETED" and checkpoint.end_to_end_duration >= 300:
-                journal = of_journal(result.path[result.path["id"] == checkpoint.id])
-                same += bool(of_near_paths(found, checkpoint) & leaders([journal]))
+                journal = parts_of_journal(result.path[result.path["id"] == checkpoint.id])
+                same += bool(leading_parts(found, checkpoint) & leading_parts_of_paths([journal]))
                 total += 1
 
     assert total >= 15

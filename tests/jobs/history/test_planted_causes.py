@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.jobs.history.causes import stillnesses
+from sim.jobs.history.causes import process_pauses
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.history import garbage_text
 
@@ -65,5 +65,5 @@ def test_no_pause_where_none_was(recorded, name):
     """Back-pressure, windows and slow files are no pauses of a process, and its garbage is as usual."""
     found = recorded(f"{name}.zip" if "/" in name else f"planted/{name}.zip")
 
-    assert not [point.id for point in found.detailed if list(stillnesses(found, point))]
+    assert not [point.id for point in found.detailed if list(process_pauses(found, point))]
     assert not garbage_text(found.garbage, found.age_ms)

@@ -1,7 +1,14 @@
 """Recorded and simulated checkpoints of one job, explained side by side."""
 
 from sim.jobs.evidence.prediction import scenario_of
-from sim.jobs.history.side_by_side import LeadingPart, compare, leaders, leading, reported, side_by_side
+from sim.jobs.history.side_by_side import (
+    LeadingPart,
+    compare,
+    leading_part,
+    leading_parts_of_paths,
+    reported_history,
+    side_by_side,
+)
 from sim.jobs.reading import read_any
 from sim.runtime.simulate import simulate
 from tests.jobs.history.conftest import DATA
@@ -14,7 +21,7 @@ def test_a_recording_and_its_simulation_name_the_same():
     assert found.comparison.agreeing >= 0.85 * len(found.comparison.pairs)
     assert found.comparison.agreeing <= found.comparison.same_kind
     assert found.comparison.agreeing <= found.comparison.matched
-    assert found.itself.agreeing >= 0.85 * len(found.itself.pairs)
+    assert found.repetition.agreeing >= 0.85 * len(found.repetition.pairs)
     assert found.read >= 0.9 * found.simulated
 
 
@@ -24,7 +31,9 @@ def test_the_simulation_of_other_barriers_names_other_parts(recorded):
     own, other = (
         compare(
             recording,
-            reported(simulate(scenario_of(read_any(DATA / "users-jobs" / f"J4-pressed-{name}-r1.zip")), check=False)),
+            reported_history(
+                simulate(scenario_of(read_any(DATA / "users-jobs" / f"J4-pressed-{name}-r1.zip")), check=False)
+            ),
         )
         for name in ("aligned", "unaligned")
     )
@@ -38,7 +47,9 @@ def test_without_ranks_each_part_leads_as_often(recorded):
     """Which checkpoints a hiccup strikes is chance: ranks differ, how often a part leads does not."""
     found = compare(
         recorded("users-jobs/J4-pressed-unaligned-r1.zip"),
-        reported(simulate(scenario_of(read_any(DATA / "users-jobs" / "J4-pressed-unaligned-r1.zip")), check=False)),
+        reported_history(
+            simulate(scenario_of(read_any(DATA / "users-jobs" / "J4-pressed-unaligned-r1.zip")), check=False)
+        ),
     )
 
     assert found.agreeing < found.matched <= len(found.pairs)
@@ -50,8 +61,10 @@ def test_parts_of_equal_length_may_both_lead():
         {LeadingPart("sync", "a"): 90, LeadingPart("sync", "b"): 115},
     )
 
-    assert LeadingPart("sync", "a") == leading(first)
-    assert {LeadingPart("sync", "a"), LeadingPart("sync", "b")} == leaders([first])
-    assert {LeadingPart("sync", "b")} == leaders([other])
-    assert {LeadingPart("sync", "a"), LeadingPart("sync", "b")} == leaders([other, {LeadingPart("sync", "a"): 1}])
-    assert not leaders([{}])
+    assert LeadingPart("sync", "a") == leading_part(first)
+    assert {LeadingPart("sync", "a"), LeadingPart("sync", "b")} == leading_parts_of_paths([first])
+    assert {LeadingPart("sync", "b")} == leading_parts_of_paths([other])
+    assert {LeadingPart("sync", "a"), LeadingPart("sync", "b")} == leading_parts_of_paths(
+        [other, {LeadingPart("sync", "a"): 1}]
+    )
+    assert not leading_parts_of_paths([{}])

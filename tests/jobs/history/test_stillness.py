@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.jobs.history.causes import stillnesses
+from sim.jobs.history.causes import process_pauses
 from tests.jobs.history.conftest import acknowledged, history, point
 
 PLACES = {("src", 0): "x", ("sink", 0): "x", ("sink", 1): "y"}
@@ -16,7 +16,7 @@ def still(src, *sink, places=PLACES):
     slow = point(12, 2000, [src], list(sink))
     return [
         (found.manager, found.begin_ns // 10**6, found.end_ns // 10**6, found.moved)
-        for found in stillnesses(history(*USUAL, slow, task_managers=places), slow)
+        for found in process_pauses(history(*USUAL, slow, task_managers=places), slow)
     ]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.jobs.history.causes import unnamed
+from sim.jobs.history.causes import unexplained_period
 from sim.jobs.history.history import split
 from sim.jobs.history.in_common import in_common
 from sim.jobs.infer.windows import find_period
@@ -54,11 +54,11 @@ def test_windows_without_a_name_are_found_in_a_recording(recorded, monkeypatch):
     """The plan names windows of 11 s; without it the durations alone tell of 11 s."""
     history = recorded("users-jobs/R2-burst11-aligned.zip")
 
-    assert unnamed(history) is None
-    unnamed.cache_clear()
-    monkeypatch.setattr("sim.jobs.history.causes.chances", lambda _history: ())
+    assert unexplained_period(history) is None
+    unexplained_period.cache_clear()
+    monkeypatch.setattr("sim.jobs.history.causes.periodic_p_values", lambda _history: ())
     known = split(history)
     texts = [finding.text for finding in in_common(history, known.slow, known.others).findings]
-    unnamed.cache_clear()
+    unexplained_period.cache_clear()
 
     assert any(text.startswith("long checkpoints come every 11 s (9.1") for text in texts)

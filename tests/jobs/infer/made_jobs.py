@@ -17,7 +17,7 @@ class MadeJob:
         self.checkpoint_config = None if config is None else CheckpointConfig(**({"interval": 5000} | config))
         self.options, self.counts, self.restored, self.flink_version = dict(options), {}, None, "2.3.0"
         self.details = {vertex.name: VertexDetails() for vertex in self.vertices}
-        self.known = {vertex.name: {} for vertex in self.vertices}
+        self.series_by_vertex = {vertex.name: {} for vertex in self.vertices}
         self.task_managers, self.cores_used, self.job_config = (), {}, JobConfig()
         self.snapshot, self.job = (
             SimpleNamespace(job="1", source="saved"),

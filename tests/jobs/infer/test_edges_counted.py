@@ -19,11 +19,11 @@ class Job:
     """The part of answers that edges are inferred from."""
 
     vertices: list[RestVertex]
-    known: dict = field(default_factory=dict)
+    series_by_vertex: dict = field(default_factory=dict)
     checkpoints: tuple = ()
 
     def __post_init__(self):
-        self.known = {vertex.name: {} for vertex in self.vertices}  # no samples of metrics
+        self.series_by_vertex = {vertex.name: {} for vertex in self.vertices}  # no samples of metrics
         self.job, self.snapshot = SimpleNamespace(state="RUNNING"), SimpleNamespace(job="1")
 
     def vertex(self, name):

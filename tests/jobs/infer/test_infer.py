@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import compared
+from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import read_any
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
@@ -65,8 +65,8 @@ def test_several_checkpoints_at_once_are_not_compared(changed):
     inference = changed({"/checkpoints/config": lambda answer: answer | {"max_concurrent": 3}})
 
     assert inference.document["checkpoint"]["max-concurrent"] == 3
-    assert "max-concurrent" not in compared(inference).document["checkpoint"]
-    assert any("one by one" in lost for lost in compared(inference).not_modelled)
+    assert "max-concurrent" not in with_all_barrier_modes(inference).document["checkpoint"]
+    assert any("one by one" in lost for lost in with_all_barrier_modes(inference).not_modelled)
 
 
 def test_a_backlog_that_is_told_says_what_arrives():

@@ -5,7 +5,7 @@ import pytest
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.reading import history_of
 from sim.jobs.infer.log import infer_log
-from sim.jobs.observations import compared
+from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
 from sim.model.schema.study import loads
@@ -123,5 +123,5 @@ def test_whatever_it_is_it_runs(log):
     study = loads(text(inference), "log")
 
     assert study.warnings == ()
-    assert len(loads(text(compared(inference)), "log").scenarios) == 3
+    assert len(loads(text(with_all_barrier_modes(inference)), "log").scenarios) == 3
     assert len(inference.unknown) == text(inference).count("UNKNOWN:")

@@ -60,7 +60,7 @@ def test_why_a_rate_is_assumed_is_told(written, why):
 
 def backlog(*samples):
     known = {"src": {".pendingRecords": [(ms, [float(count)]) for ms, count in samples]}, "map": {}, "sink": {}}
-    return chain(own(written=50, pressed=0.9), known=known)
+    return chain(own(written=50, pressed=0.9), series_by_vertex=known)
 
 
 def test_a_backlog_that_grows_is_added_to_what_is_emitted():
@@ -117,7 +117,9 @@ def joined(*ships, name="join", known=None, chain=("join",)):
     row = RestVertex(name, name, chain, 1, 128, tuple(RestInput(f"in{i}", ship) for i, ship in enumerate(ships)))
     flows = {source.name: flow(written=100.0) for source in sources} | {name: flow(100.0 * len(ships), 1.0)}
     return worked(
-        [*sources, row], flows, **({"known": {source.name: {} for source in sources} | {name: known}} if known else {})
+        [*sources, row],
+        flows,
+        **({"series_by_vertex": {source.name: {} for source in sources} | {name: known}} if known else {}),
     )
 
 

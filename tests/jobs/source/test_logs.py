@@ -157,7 +157,7 @@ def test_a_damaged_log(tmp_path):
     path = tmp_path / "jobmanager.log.gz"
     packed = gzip.compress(LOG.read_bytes())
     path.write_bytes(packed[:-20])
-    with pytest.raises(RecordingError, match="cut off"):
+    with pytest.raises(RecordingError, match="truncated"):
         read_logs([path])
     with pytest.raises(RecordingError, match="cannot be read"):
         read_logs([tmp_path / "none.log"])

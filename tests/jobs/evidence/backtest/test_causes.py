@@ -3,7 +3,7 @@
 import pytest
 
 from sim.jobs.evidence.backtest import UNKNOWN, BacktestEvidence, evidence_of, with_causes
-from sim.jobs.observations import table_of
+from sim.jobs.observations import observation_table
 from sim.model.backtest import ComparedQuantity, Quantiles
 from sim.model.schema.study import loads
 
@@ -99,7 +99,9 @@ def test_evidence_is_read_off_the_history_and_the_scenario():
     """Growth from the first third to the last, but not of a state that keeps its size."""
 
     def evidence(sizes, backend="hashmap"):
-        history = table_of([("state_size", "", number, False, float(size)) for number, size in enumerate(sizes, 2)])
+        history = observation_table(
+            [("state_size", "", number, False, float(size)) for number, size in enumerate(sizes, 2)]
+        )
         (scenario,) = loads(TINY.replace("BACKEND", backend)).scenarios
         return evidence_of(history, scenario, {"source": "Source: Events", "sink": "TumblingWindow -> Sink"})
 
@@ -108,5 +110,5 @@ def test_evidence_is_read_off_the_history_and_the_scenario():
     assert None is evidence([100, 200]).growth
     assert evidence([100]).windows == ("sink",)
     windowed = TINY.replace("BACKEND", "hashmap").replace("state:", "window: {tumbling: 7 s, time: event}, state:")
-    assert evidence_of(table_of([]), loads(windowed).scenarios[0], {"sink": "TumblingWindow"}).windows == ()
+    assert evidence_of(observation_table([]), loads(windowed).scenarios[0], {"sink": "TumblingWindow"}).windows == ()
     assert [evidence([100], backend).rocksdb for backend in ("hashmap", "rocksdb")] == [False, True]

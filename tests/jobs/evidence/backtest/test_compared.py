@@ -4,12 +4,14 @@ import pandas as pd
 import pytest
 
 from sim.jobs.evidence.backtest import compare_quantities, row_per_quantity
-from sim.jobs.observations import table_of
+from sim.jobs.observations import observation_table
 from sim.model.quantities import of_history
 
 
 def observations(quantity, values, vertex=""):
-    return table_of([(quantity, vertex, number, False, float(value)) for number, value in enumerate(values, 2)])
+    return observation_table(
+        [(quantity, vertex, number, False, float(value)) for number, value in enumerate(values, 2)]
+    )
 
 
 def off(quantity, observed, predicted):
@@ -68,7 +70,7 @@ def test_the_first_checkpoint_is_left_out():
     rows = [
         ("end_to_end_duration", "", number, number == 1, 9000.0 if number == 1 else 1000.0) for number in range(1, 8)
     ]
-    (row,) = compare_quantities(table_of(rows), table_of(rows))
+    (row,) = compare_quantities(observation_table(rows), observation_table(rows))
 
     assert (row.observed.largest, row.observed.count) == (1000, 6)
 

@@ -64,7 +64,7 @@ def test_a_job_that_is_slow_to_simulate_is_simulated_more_briefly(pressed, monke
 def test_a_job_that_is_too_large_has_no_backtest(pressed, monkeypatch):
     """Not even its first checkpoints fit, or it could not even be built."""
     job, scenario = pressed
-    with pytest.raises(TooLargeError, match="processor time"):
+    with pytest.raises(TooLargeError, match="CPU time"):
         runs_within(scenario, job, budget_s=0.0)
     monkeypatch.setattr(backtest, "MAX_CHANNELS", 7)
     with pytest.raises(TooLargeError, match="the job has 8 channels"):
