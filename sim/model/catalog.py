@@ -1,4 +1,4 @@
-"""Catalogs of what can be added to, and options: a field of the model with its key, unit and Flink key."""
+"""Extensible catalogs, and options: fields of the model with their scenario key, unit and Flink key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 
-# ---- A catalog: records by name, in an order that documents and advice keep.
+# ---- Catalogs: records by name, in the order used by documents and advice.
 #
-# Everything that can be added to has one: ways barriers travel, state backends, ways to ship records, kinds of storage.
-# Who needs to know what there is reads the catalog when asked, so a record that is added from outside counts
-# everywhere.
+# Everything that can be extended has one: barrier modes, state backends, ship strategies, kinds of storage.  Catalogs are
+# read at each use, so a record that a plug-in adds is known everywhere.
 
 
 class Named(Protocol):
@@ -30,11 +29,11 @@ class Named(Protocol):
 R = TypeVar("R", bound=Named)
 T = TypeVar("T")
 ADDITIONS = [0]
-"""How many records catalogs were given: what is read off all of them is kept until the next one."""
+"""Number of records ever added; caches of values derived from catalogs are invalid when it changes."""
 
 
 def find_plugins(package: ModuleType, kind: type[T]) -> Iterator[T]:
-    """What a module, or the modules of a package, define of this kind: a definition that is added counts, and no list names it."""
+    """Return the definitions of a kind in a module, or in all modules of a package, so that plug-ins need no registration."""
     found: dict[int, T] = {}
     names = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(getattr(package, "__path__", ()))]
     for module in map(import_module, names or [package.__name__]):
@@ -52,7 +51,7 @@ class Catalog(Mapping[str, R]):
             self.add(record)
 
     def add(self, record: R) -> R:
-        """Takes the last place; a name that is there already is a mistake."""
+        """Append a record.  Raises an error if the name is already in use."""
         if record.name in self._records:
             raise ValueError(f"'{record.name}' is in the catalog already")
         self._records[record.name] = record
@@ -69,14 +68,14 @@ class Catalog(Mapping[str, R]):
         return len(self._records)
 
 
-# ---- An option of a scenario: one record, at the field of the model that holds its value.  Flink's ConfigOption is its model.
+# ---- Options of a scenario: a record at the field of the model that holds the value, similar to Flink's ConfigOption.
 #
 # Sections of documents and what is built from them, the JSON Schema, the reference and Flink's configuration in both
 # directions are made from these records.  `sim.model.schema.sections` makes them.
 
 
 class Kind(Enum):
-    """The kind of an option's value: a quantity and its unit, a number, a word.  Comments say what the model holds."""
+    """The kind of an option's value.  Comments give the type or unit in the model."""
 
     DURATION = auto()  # ns
     INTERVAL = auto()  # ns; 0: off
@@ -104,7 +103,7 @@ class Kind(Enum):
 
 
 _SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
-"""Units in names of fields, which keys of a scenario do not have."""
+"""Suffixes of field names for units, which keys of a scenario do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +143,16 @@ class Option:
 
     @property
     def is_value(self) -> bool:
-        """Whether it is written as one value, as its kind says."""
+        """Whether it is written as a single value."""
         return self.kind not in (Kind.PART, Kind.SWITCHED, Kind.OWN)
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where the options of a dataclass are written: what its method `completed` checks them by, and what it reports to.
+    """The place of a dataclass's options in the document, passed to its method `completed`.
 
-    `completed(at)` of a dataclass returns what is simulated; it is called for each that is written, parts before what they are in.
+    `completed(at)` validates the options, reports errors at their keys, and returns the instance that is simulated.  It
+    is called for nested dataclasses first.
     """
 
     here: tuple[str | int, ...]
@@ -163,7 +163,7 @@ class At:
     profile: str = ""  # of the cluster
 
     def written(self, key: str) -> Any:
-        """The value of a key, as its section has it.  None: it is not written."""
+        """Return the value of a key in the document, or None if it is not set."""
         return getattr(self.given, attribute_of(key), None)
 
     def wrong(self, message: str, *keys: str | int) -> None:
@@ -177,7 +177,7 @@ class At:
 
 
 def attribute_of(key: str) -> str:
-    """The attribute of a key: `async` is a word of Python."""
+    """Return the attribute name of a key; keywords of Python, such as `async`, get an underscore."""
     return key.replace("-", "_") + "_" * iskeyword(key)
 
 
@@ -197,7 +197,7 @@ def option(
     keyword: bool = False,
     is_required: bool = False,
 ) -> Any:
-    """A field of a dataclass of the model that is an option.  `default`: MISSING, it has to be written; `keyword`: it takes no position."""
+    """Return a dataclass field that is an option.  A `default` of MISSING makes it required; `keyword` makes it keyword-only."""
     keys = (Flink(flink),) if isinstance(flink, str) else (flink,) if isinstance(flink, Flink) else flink
     required = is_required or default is MISSING
     record = Option(
@@ -222,7 +222,7 @@ def option(
 
 @cache
 def options_of(model: type) -> Mapping[str, Option]:
-    """Key -> option of a dataclass, in the order of its fields.  Every scenario of a sweep asks for them."""
+    """Return the options of a dataclass by key, in the order of its fields.  Cached, because sweeps need them often."""
     hints = get_type_hints(model)
     found = [_of_field(at, at.metadata[Option], hints[at.name]) for at in fields(model) if Option in at.metadata]
     return MappingProxyType({record.key: record for record in found})

@@ -190,7 +190,7 @@ class CheckpointOptions:
         False,
         "Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.\n"
         "It needs recover-output-on-downstream.",
-        # older: of the release notes
+        # the older key is that of the release notes, whose version is unknown
         flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}),
     )
     forced_aligned: tuple[tuple[str, str], ...] = option(
@@ -208,7 +208,7 @@ class CheckpointOptions:
         for key, value_ns in (("interval", found.interval_ns), ("timeout", found.timeout_ns)):
             if value_ns is not None and value_ns < MIN_CHECKPOINT_NS:
                 few = f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more"
-                # snapshots taken one after the other by hand, as benchmarks do
+            # e.g. in benchmarks, which take snapshots one after the other
                 if key == "interval" and value_ns >= MIN_INTERVAL_NS:
                     at.warn(f"{few}; simulated as written all the same", key)
                 else:
@@ -231,7 +231,7 @@ class CheckpointOptions:
         return found
 
     def with_staging(self, at: At) -> CheckpointOptions:
-        """A file that never fits would wait for ever."""
+        """Set the options of staging.  Reports files larger than the space, which would wait indefinitely."""
         if (staging := at.written("staging")) is None:
             return self
         for vertex in at.job.vertices:
@@ -240,7 +240,7 @@ class CheckpointOptions:
         return replace(self, staging_bytes=staging.space, staging_full=staging.when_full or self.staging_full)
 
     def with_recovery(self, at: At) -> CheckpointOptions:
-        """How tasks come back to their in-flight data: switches of Flink 2.3, the second with the first only."""
+        """Set how tasks recover in-flight data: two switches of Flink 2.3, of which the second requires the first."""
         on_downstream, during = self.recover_output_on_downstream, self.during_recovery
         if during and not on_downstream:
             at.warn("has no effect without recover-output-on-downstream: true, as in Flink 2.3", "during-recovery")

@@ -13,12 +13,12 @@ from sim.model.units import MS, format_duration
 
 # ---- Versions of Flink and of its connectors, in their order.
 #
-# A version is a span: 1.20.1 is one release, 1.20 and 2.x are all releases of a branch, and so is the build of a vendor
-# (1.15.2-csa1), who may have patched it.
+# A version is a range: 1.20.1 is one release; 1.20 and 2.x are all releases of a branch.  A vendor's build (1.15.2-csa1)
+# also means the whole branch, because it may contain backported changes.
 
 OLDEST_PROFILE: Final = "1.15"
 Profile = Literal["1.15", "1.20", "2.x"]
-"""Whose constants and defaults hold."""
+"""The release branches whose constants and defaults are modelled."""
 
 _Key = tuple[int, ...]
 """Four numbers, then 1 for a release, or 0 and a number for what came before it (1.1.0-rc2)."""
@@ -30,13 +30,13 @@ _LATEST = (10**9,)
 
 
 class Span(NamedTuple):
-    """Versions from `low` up to `high`, which is not one of them."""
+    """A range of versions: `low` <= version < `high`."""
 
     low: _Key
     high: _Key
 
     def is_in(self, others: Sequence[Span]) -> bool | None:
-        """Whether all of it is in one of the others; None: a part of it is."""
+        """Return whether the whole range is in one of the others, or None if only a part of it is."""
         touched = [other for other in others if self.low < other.high and other.low < self.high]
         return (
             (any(other.low <= self.low and self.high <= other.high for other in touched) or None) if touched else False
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 def version_span(text: str) -> Span:
-    """The versions that are meant by 1.20.1, 1.20, 2.x, 1.1.0-rc1, 2.3-SNAPSHOT or 3.2.0-1.19 (of a connector).  ValueError: none is."""
+    """Return the range of 1.20.1, 1.20, 2.x, 1.1.0-rc1, 2.3-SNAPSHOT or 3.2.0-1.19 (of a connector).  Raises `ValueError`."""
     match = _FORM.fullmatch(text.strip().lower().replace("_", "."))
     if match is None:
         raise ValueError(f"'{text[:40]}' is not a version: write 1.20.1, or 1.20 if the patch release is not known")
@@ -59,7 +59,7 @@ def version_span(text: str) -> Span:
 
 
 def spans_from(versions: Sequence[str]) -> list[Span]:
-    """What has a change that came with each of these: the rest of its branch (1.19.3), and of the newest all later versions, too."""
+    """Return the versions with a change: from each of `versions` to the end of its branch, from the newest on without end."""
     lows = sorted(version_span(text).low for text in versions)
     return [Span(low, _LATEST if low == lows[-1] else _behind(low[:2])) for low in lows]
 
@@ -69,13 +69,13 @@ def _behind(branch: _Key) -> _Key:
 
 
 def profile_of(version: str) -> Profile:
-    """The profile of `cluster:` whose constants hold in a version of Flink."""
+    """Return the profile whose constants apply to a version of Flink.  Raises `ValueError`."""
     low = version_span(version).low
     return "2.x" if low >= (2,) else "1.20" if low >= (1, 16) else OLDEST_PROFILE
 
 
 class OlderDefault(NamedTuple):
-    """The default of an option in releases before `since`, where it differs from the oldest profile's."""
+    """The default of an option in releases before `since`, if it differs from that of the oldest profile."""
 
     since: str
     section: str
@@ -93,11 +93,11 @@ OLDER_DEFAULTS = (
 
 
 def older_defaults(version: str) -> list[OlderDefault]:
-    """Those that hold in all releases that the version can mean."""
+    """Return the older defaults that apply to all releases of a version."""
     return [older for older in OLDER_DEFAULTS if version_span(version).high <= version_span(older.since).low]
 
 
-# ---- Where the job runs: task managers, network, Flink's version profile.  Frozen.
+# ---- The cluster: TaskManagers, network, Flink's version profile.
 
 _MEMORY = "taskmanager.network.memory"
 _DEBLOAT = f"{_MEMORY}.buffer-debloat"
@@ -128,7 +128,7 @@ class Debloating:
 
 @dataclass(frozen=True, slots=True)
 class NetworkMemory:
-    """Buffers as Flink counts them (taskmanager.network.memory.*).  Four of its keys became constants in 2.0 (FLINK-33750)."""
+    """Network buffers (taskmanager.network.memory.*).  Four of the keys became constants in 2.0 (FLINK-33750)."""
 
     segment_bytes: int = option(
         Kind.SIZE, 32768, "Size of a network buffer.", key="segment-size", flink="taskmanager.memory.segment-size"
@@ -188,7 +188,7 @@ class NetworkMemory:
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
     def of_profile(self, profile: str, at: At) -> NetworkMemory:
-        """With the defaults of a profile; what contradicts is reported."""
+        """Return the options with the defaults of a profile.  Contradictions are reported."""
         usual = {
             "starting-segment-size": 1024 if profile == "2.x" else self.segment_bytes,
             "overdraft": 0 if profile == OLDEST_PROFILE else 5,
@@ -208,7 +208,7 @@ class NetworkMemory:
         return found
 
     def check(self, at: At) -> None:
-        """Report what Flink refuses."""
+        """Report values that Flink rejects."""
         segment_bytes, timeout_ns, debloat = self.segment_bytes, self.buffer_timeout_ns, self.debloat
         if segment_bytes < 4096 or segment_bytes & (segment_bytes - 1):
             at.wrong(f"{segment_bytes} B: Flink wants a power of two, 4 KiB or more", "segment-size")
@@ -331,5 +331,5 @@ class Cluster:
         )
 
     def host(self, task_manager: int) -> int:
-        """Where a task manager runs."""
+        """Return the host on which a TaskManager runs."""
         return task_manager if self.hosts is None else task_manager % self.hosts

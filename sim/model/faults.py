@@ -1,4 +1,4 @@
-"""Restart strategies, faults and the times at which they strike."""
+"""Restart strategies, faults, and distributions of the time between faults."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sim.model.units import MS, SECOND, format_duration
 
 # ---- The restart strategies of Flink: one record each, with the facts that other packages need.
 #
-# What a strategy decides is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read the
-# record.
+# The behaviour of a strategy is a class of `sim.protocol.restart_strategy`; documents, Flink's keys and advice read these
+# records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RestartKind:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """What Flink's configuration may call it, with hyphens as underscores."""
+        """Its names in Flink's configuration, with hyphens replaced by underscores."""
         return tuple(dict.fromkeys((self.name.replace("-", ""), self.name.replace("-", "_"), *self.also)))
 
 
@@ -43,7 +43,7 @@ RESTARTS: Catalog[RestartKind] = Catalog(
 )
 
 
-# ---- Faults, their times, and restarts of the job.  Frozen nouns; the runtime plays them.
+# ---- Faults, their times, and restarts of the job.
 
 _EXPONENTIAL = ("strategy", ("exponential-delay",))
 _ADAPTIVE = ("scheduler", ("adaptive",))
@@ -395,14 +395,14 @@ class Restart:
 
     @property
     def most_restarts(self) -> int | None:
-        """Before the strategy gives up at the earliest; None: it never does."""
+        """The minimum number of restarts before the strategy gives up; None if it never does."""
         limit = RESTARTS[self.strategy].limit
         most: int | None = getattr(self, limit) if limit else 0
         return most
 
     @property
     def restarts_all(self) -> bool:
-        """Whether a failure restarts the whole job.  The adaptive scheduler knows no regions."""
+        """Whether a failure restarts the whole job.  The adaptive scheduler has no failover regions."""
         return self.failover == "full" or self.scheduler == "adaptive"
 
 
@@ -415,14 +415,14 @@ class Rescale:
     savepoint: bool = False  # take one first and restart from it, instead of from the latest completed checkpoint
 
 
-# ---- When faults happen: a law of the time between them, drawn as a function of the seed (`sim.model.randomness`).
+# ---- Distributions of the time between faults, drawn as a function of the seed (`sim.model.randomness`).
 
 _SQUARE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """A law of the time from one fault to the next.  The section `every:`, its schema and the times read the record."""
+    """A distribution of the time between faults.  The section `every:`, its schema and the draws read the record."""
 
     name: str  # as a scenario writes it
     sentence: str
@@ -444,12 +444,12 @@ FAULT_KINDS: Catalog[FaultKind] = Catalog(
     FaultKind("weibull", "Faults that come in bursts, or wear out.", _weibull, "shape"),
     FaultKind("lognormal", "A long tail.", _lognormal, "cv"),
 )
-"""A constant time is none of them: it is written alone."""
+"""Distributions by name.  A constant time is not one of them: it is written without a name."""
 
 
 def gap_ns(law: FaultLaw, key: Stream, k: int) -> int:
-    """The time from fault k - 1 (or the start) to fault k [ns], at least 1 ns; its mean over k is the law's."""
-    # in (0, 1): two draws reach far into the tail
+    """Return the time from fault k - 1 (or the start) to fault k [ns], at least 1 ns."""
+    # in (0, 1); one draw would not reach far enough into the tail
     u = ((draw(key, 2 * k) << 32) + draw(key, 2 * k + 1) + 0.5) / _SQUARE
     factor = 1.0 if law.kind == "constant" else FAULT_KINDS[law.kind].factor(u, law)
     return max(1, round(law.mean_ns * factor))

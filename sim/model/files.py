@@ -1,4 +1,4 @@
-"""Files written as a whole or not at all, and folders that one process at a time may write."""
+"""Atomic replacement of files, and locks of folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sim.model.text import PrintableError, one_line
 
-# ---- Files written as a whole or not at all: prepared next to their place, brought to the disk, renamed.
+# ---- Replace files atomically: write a partial file next to the target, sync it, rename it.
 
 _PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
 # an unchanged partial file this old is abandoned: its process may be on another machine, invisible here
@@ -29,7 +29,7 @@ class NotKeptError(RuntimeError):
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
-    """NotKeptError: a write in this block failed."""
+    """Raise `NotKeptError` if a write in this block fails."""
     try:
         yield
     except OSError as error:
@@ -40,11 +40,10 @@ def kept_in(folder: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, write: Callable[[Path], object], *, others_follow: bool = False) -> None:
-    """`write` fills a file next to `path`, which then replaces it.  If that fails (a full disk, Ctrl-C), the old file stays.
+    """Replace a file by one that `write` fills.  If that fails (a full disk, Ctrl-C), the old file is kept.
 
-    `others_follow`: the last of the files of a folder brings all their names to the disk; each for itself would wait as long again.
-    A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no old content: it is
-    written directly.  OSError: its file name is `path`.
+    Links are followed, and permissions are kept.  A pipe or a device is written directly.  With `others_follow` the
+    folder is not synced, because the last of several files does it.  The file name of an `OSError` is `path`.
     """
     # the path itself decides: the target of a pipe behind /dev/stdout does not exist
     if path.exists() and not path.is_file():
@@ -76,12 +75,12 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def partial_of(path: Path) -> Path:
-    """The path next to a file or folder where this process prepares it."""
+    """Return the path of the partial file or folder of this process."""
     return path.with_name(f".{path.name[:MAX_NAME_CHARS]}.{os.getpid()}.tmp")
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether the process that prepared it is gone from this machine."""
+    """Return whether the process that created a partial file no longer exists."""
     match = _PARTIAL.fullmatch(path.name)
     return match is not None and not _runs(int(match[1]))
 
@@ -115,14 +114,14 @@ def _sync(path: Path, mode: int) -> None:
         os.close(descriptor)
 
 
-# ---- One command at a time in a folder: the operating system locks a file there, and frees it when the command ends or dies.
+# ---- Locks of folders: an operating system lock of a file in the folder, which is released when the process ends.
 
 LOCK = ".ckptsim.lock"
-"""The file names its owner.  After a kill the file stays without a lock."""
+"""Name of the lock file, which contains the owner.  After a kill the file remains, but is not locked."""
 
 
 class FolderInUseError(PrintableError):
-    """Another command works in the folder; the message names it."""
+    """Another command uses the folder; the message names it."""
 
     def __init__(self, folder: Path, owner: str) -> None:
         super().__init__(f"another command writes to {folder} ({owner}): wait for it, or give another folder")
@@ -131,10 +130,10 @@ class FolderInUseError(PrintableError):
 
 @contextmanager
 def locked(folder: Path, warn: Callable[[str], object]) -> Iterator[None]:
-    """No other process enters this block for the same folder.  Processes forked within it keep the lock while they live.
+    """Lock a folder for this process, and for processes forked within the block.
 
-    Some file systems cannot lock: then `warn` is called, and the block runs without a lock.
-    FolderInUseError: another command is in it.  OSError: the file cannot be written.
+    If the file system does not support locks, `warn` is called, and the block runs without a lock.  Raises
+    `FolderInUseError` if another command has the lock, and `OSError` if the lock file cannot be written.
     """
     path = folder / LOCK
     while (lock := _lock(path, warn)) is None:
@@ -154,7 +153,7 @@ def locked(folder: Path, warn: Callable[[str], object]) -> Iterator[None]:
 
 
 def _lock(path: Path, warn: Callable[[str], object]) -> int | None:
-    """The open file; None: its owner has removed it meanwhile, so its lock is useless."""
+    """Return the locked file, or None if its owner has removed it in the meantime, which makes the lock useless."""
     # a link may lead to a foreign file
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     folder = path.parent

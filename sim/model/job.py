@@ -1,4 +1,4 @@
-"""The job graph: vertices, edges, sources, how records are shipped, key groups."""
+"""The job graph: vertices, edges, sources, ship strategies, key groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sim.model.units import MS, format_duration
 
 # ---- The ways to ship records over an edge, Flink's ship strategies: one record each.
 #
-# What the plane does is one of its routings; documents, recordings, recovery and envelope read the record.
+# The data plane implements a routing for each; documents, recordings, recovery and envelope read these records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ SHIPPING: Catalog[Shipping] = Catalog(
 
 
 def shipping_of(word: str) -> Shipping:
-    """The way that a scenario or a program calls so.  StopIteration: there is none."""
+    """Return the ship strategy with this name in a scenario or a program.  Raises `StopIteration` if there is none."""
     return next(way for way in SHIPPING.values() if word in (way.name, *way.answers_to))
 
 
-# ---- What jobs read from: the connectors that a source vertex may name (`connector:`), each with its component of the known defects.
+# ---- Source connectors (`connector:` of a source vertex), each with its component in the catalogue of known defects.
 
 SOURCES = {
     "kafka-source": "flink-connector-kafka",
@@ -63,29 +63,29 @@ SOURCES = {
 }
 
 
-# ---- How many key groups there are, and which belong to which subtask, before and after rescaling (KeyGroupRangeAssignment).
+# ---- Key groups of subtasks, before and after rescaling (KeyGroupRangeAssignment).
 
 Excess = Literal["one-key", "key-groups"]
-"""What a subtask reads beyond the least of them: one key of its own, or spread evenly over its key groups."""
+"""Where the records of a subtask beyond the minimum of all subtasks are: in one hot key, or spread over its key groups."""
 
 
 def default_max_parallelism(parallelism: int) -> int:
-    """Key groups when none are given (computeDefaultMaxParallelism)."""
+    """Return the default number of key groups (computeDefaultMaxParallelism)."""
     return min(max(1 << (parallelism + parallelism // 2 - 1).bit_length(), 128), 32768)
 
 
 def key_groups(index: int, parallelism: int, groups: int) -> range:
-    """The key groups of one subtask."""
+    """Return the key groups of one subtask."""
     return range((index * groups + parallelism - 1) // parallelism, ((index + 1) * groups - 1) // parallelism + 1)
 
 
 def owners(parallelism: int, groups: int) -> tuple[int, ...]:
-    """The subtask of each key group (computeOperatorIndexForKeyGroup): whose keys are in it, and so whose records."""
+    """Return the subtask of each key group (computeOperatorIndexForKeyGroup)."""
     return tuple(group * parallelism // groups for group in range(groups))
 
 
 def overlap(index: int, parallelism: int, before: int, groups: int) -> dict[int, Fraction]:
-    """Subtask of the `before` ones -> share of its key groups that go to this subtask; those without any are left out."""
+    """Return the shares of key groups that this subtask receives from each of `before` subtasks; shares of 0 are left out."""
     own = key_groups(index, parallelism, groups)
     shares = {}
     for old in range(before):
@@ -99,10 +99,10 @@ def overlap(index: int, parallelism: int, before: int, groups: int) -> dict[int,
 def redistribute_shares(
     shares: Sequence[Fraction], parallelism: int, groups: int, excess: Excess = "one-key"
 ) -> tuple[Fraction, ...]:
-    """Shares of the records by subtask, counted at a parallelism of `len(shares)` -> those at another one.  They add up to 1.
+    """Convert the record shares of `len(shares)` subtasks to another parallelism.  The result adds up to 1.
 
-    Weights live on key groups.  All groups have the same part of what every subtask reads at least.  The rest of a
-    subtask's records is one hot key in the middle group of its own, or spread over its groups.
+    Shares belong to key groups.  The minimum of all subtasks is distributed evenly over all groups.  The excess of a
+    subtask is one hot key in the middle of its groups, or spread over its groups.
     """
     total, counted = sum(shares), len(shares)
     if counted == parallelism:
@@ -120,15 +120,15 @@ def redistribute_shares(
     return tuple(by_reader)
 
 
-# ---- The job as its author sees it: vertices, edges, service, state.  Frozen; knows nothing of time or protocols.
+# ---- The job: vertices, edges, service times, state.
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A non-negative random quantity, integer mean; `cv` = standard deviation / mean.
+    """The distribution of a non-negative quantity with an integer mean; `cv` = standard deviation / mean.
 
-    With several `terms` it is the sum of so many independent quantities of one kind: `mean` is the sum's, `cv` that of
-    each.
+    With several `terms` it is the sum of as many independent quantities: `mean` is that of the sum, `cv` that of each
+    term.
     """
 
     mean: int  # ns or bytes, as its owner says
@@ -146,7 +146,7 @@ class Rate:
 
     @classmethod
     def of_integers(cls, start_ns: int, numerator: int, denominator: int) -> Rate:
-        """A rate from whole numbers, in which series of rates are packed."""
+        """Create a rate from the integers in which series of rates are packed."""
         return cls(start_ns, Fraction(numerator, denominator))
 
 
@@ -198,10 +198,10 @@ class Backlog:
 
 
 LOCK_WON = Fraction(3, 10)
-"""How often a mail gets the checkpoint lock when a legacy source gives it back and takes it again at once.
+"""Probability that a mail gets the checkpoint lock when a legacy source releases and re-acquires it at once.
 
-Java's locks are not fair.  Sources of a Flink 2.3 that waited 33 to 40 ms for each buffer kept 53 checkpoints waiting
-for 2 to 6 buffers.
+Java's locks are not fair: in Flink 2.3, 53 checkpoints waited for 2 to 6 buffers of sources that waited 33 to 40 ms for
+each buffer.
 """
 
 
@@ -347,12 +347,12 @@ class Window:
 
     @property
     def step_ns(self) -> int:
-        """From one end to the next one."""
+        """The time from one window end to the next."""
         return self.every_ns or self.size_ns
 
     @property
     def overlapping(self) -> int:
-        """How many windows a record belongs to."""
+        """The number of windows that a record belongs to."""
         return -(-self.size_ns // self.step_ns) if self.hold_ns == 0 else 1
 
 
@@ -435,24 +435,24 @@ class Vertex:
 
     @property
     def known_connector(self) -> str:
-        """Its connector, as the job says it or as the name of the vertex tells; empty: it is not known."""
+        """The connector, from the job or inferred from the name of the vertex; empty if unknown."""
         kind = None if self.connector or self.source is not None else recognised(self.name)
         return self.connector if kind is None else kind.name
 
     def total(self, subtask: int) -> int | None:
-        """Records of a source's subtask; None: unbounded."""
+        """The number of records of a source's subtask; None if unbounded."""
         if self.source is None or self.source.total is None:
             return None
         return self.source.total if subtask < self.emitting else 0
 
     @property
     def emitting(self) -> int:
-        """Subtasks of a source that have records."""
+        """The number of a source's subtasks that have records."""
         return self.parallelism - (0 if self.source is None else self.source.silent)
 
     @property
     def gates_of_inputs(self) -> tuple[int, ...]:
-        """How many gates each input of a join has: edges of one union follow each other."""
+        """The number of gates of each input of a join; edges of one union are consecutive."""
         if not self.joined:
             return ()
         return tuple(
@@ -461,23 +461,23 @@ class Vertex:
 
     @property
     def has_pending_outputs(self) -> bool:
-        """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
+        """Whether outputs may be pending at the end of input: responses, or windows that the last watermark fires."""
         return self.async_io is not None or (
             self.window is not None and (self.window.time == "event" or self.window.early)
         )
 
     @property
     def work_ns(self) -> int | None:
-        """Time that a record works on the task thread, for operators whose waiting counts as busy in Flink: for answers, or in poll.
+        """The work per record on the task thread, if Flink counts waiting (for responses, or in poll) as busy.
 
-        None: waiting does not count, so all busy time is work.
+        None if waiting does not count as busy, so that all busy time is work.
         """
         if self.async_io is None and (self.source is None or self.source.waits != "poll"):
             return None
         return max([inlet.service.mean for inlet in self.inputs], default=self.service.mean)
 
     def shares(self, inlet: Input) -> tuple[Fraction, ...]:
-        """The weights of one of its inputs, by its own subtasks; empty: their shares of the key groups."""
+        """Return the record shares of the subtasks for one input; empty if they follow from the key groups."""
         return (
             redistribute_shares(inlet.weights, self.parallelism, self.max_parallelism, inlet.excess)
             if inlet.weights
@@ -485,7 +485,7 @@ class Vertex:
         )
 
     def largest_work(self, shares: Sequence[Fraction]) -> Fraction:
-        """The work of the busiest subtask, if the work of all records is 1; `shares`: of the records, by subtask."""
+        """Return the share of the busiest subtask in the work of all records; `shares` has the record share of each subtask."""
         factors = dict(self.service_factors)
         return max(share * factors.get(subtask, 1) for subtask, share in enumerate(shares))
 
@@ -498,17 +498,17 @@ class Job:
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """(upstream, downstream), in the order of readers and of their inputs: the plane numbers edges so."""
+        """(upstream, downstream) of each edge, in the order of readers and their inputs, by which the data plane numbers edges."""
         return tuple((inlet.upstream, reader.name) for reader in self.vertices for inlet in reader.inputs)
 
     @property
     def committers(self) -> tuple[str, ...]:
-        """Vertices that read no records, only what others have to commit."""
+        """The vertices that read committables instead of records."""
         return tuple(vertex.name for vertex in self.vertices if vertex.committer_of)
 
     @cached_property
     def event_time_windows(self) -> tuple[Window, ...]:
-        """Windows that watermarks end, of all vertices."""
+        """The event-time windows of all vertices."""
         return tuple(
             vertex.window for vertex in self.vertices if vertex.window is not None and vertex.window.time == "event"
         )
@@ -517,5 +517,5 @@ class Job:
         return next(v for v in self.vertices if v.name == name)
 
     def fan_out(self, inlet: Input) -> Fraction:
-        """Records on an edge per record that its upstream vertex reads or, a source, emits."""
+        """Return the records on an edge per record that its upstream vertex reads (a source: emits)."""
         return self.vertex(inlet.upstream).fan_out if inlet.fan_out is None else inlet.fan_out

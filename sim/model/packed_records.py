@@ -1,4 +1,4 @@
-"""Long series of small records, kept as a column of integers each: a day of rates takes a tenth of the room of as many objects."""
+"""Long series of small records, stored as columns of integers, which take a tenth of the memory of objects."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ Record = TypeVar("Record")
 
 
 class PackedRecords(Sequence[Record], Generic[Record]):
-    """Records in order, each made of its integers whenever it is looked at.  It equals a tuple of the same records."""
+    """A sequence of records that are created from integers on access.  It equals a tuple of the same records."""
 
     __slots__ = ("_columns", "_make")
 
     def __init__(self, make: Callable[..., Record], rows: Iterable[Sequence[int]] = ()) -> None:
-        """`make`: a record of the integers of a row.  It is a class or a function of a module, as processes send each other records."""
+        """Create the sequence; `make` creates a record from the integers of a row.  It must be picklable."""
         self._make = make
         self._columns = tuple(map(_column, zip(*rows, strict=True)))
 
     def last_until(self, column: int, limit: int) -> int:
-        """The place of the last record with at most `limit` in a column that increases; -1: there is none."""
+        """Return the index of the last record with at most `limit` in an increasing column, or -1."""
         return bisect_right(self._columns[column], limit) - 1 if self._columns else -1
 
     def integers(self, first: int, end: int) -> Iterator[tuple[int, ...]]:
-        """The rows from `first` to before `end`, as they were given."""
+        """Return the rows from `first` up to, but not including, `end`."""
         return zip(*(column[first:end] for column in self._columns), strict=True)
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class PackedRecords(Sequence[Record], Generic[Record]):
 
 
 def _column(cells: Sequence[int]) -> Sequence[int]:
-    """Numbers beyond 64 bits stay objects."""
+    """Return a column; numbers beyond 64 bits are stored as objects."""
     try:
         return array("q", cells)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Quantities and statistics by name: unit, heading, population, conditions such as "p99 < 3 s"."""
+"""The catalogue of observed quantities, conditions such as "p99 < 3 s", and price lists of object stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-# ---- A condition: a comparison and a bound, e.g. ``< 60 s``.  The caller knows the unit of the bound.
+# ---- Conditions: a comparison and a bound, e.g. ``< 60 s``.  The caller knows the unit of the bound.
 
 _CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S.*?)\s*")
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
@@ -32,17 +32,17 @@ class Condition(NamedTuple):
         return f"{self.comparison} {self.bound}"
 
     def holds(self, value: float, bound: float) -> bool:
-        """Whether the value keeps the bound; both in the same unit."""
+        """Return whether a value, in the unit of the bound, satisfies the condition."""
         return bool(_HOLDS[self.comparison](value, bound))
 
 
 def parse_condition(text: str) -> Condition | None:
-    """The condition in a text.  None: it is none."""
+    """Return the condition in a text, or None if it is not one."""
     match = _CONDITION.fullmatch(text)
     return None if match is None else Condition(match[1], match[2])
 
 
-# ---- What is observed of a job, real or simulated.  A name is Flink's in its REST API where Flink has one.
+# ---- Quantities observed of real and simulated jobs.  Names are those of Flink's REST API if it has the quantity.
 #
 # A record here is all that a new quantity of checkpoints takes: observations, predictions, truth tables, backtests,
 # histories, bars, the validity envelope and pages go through this catalogue.  A quantity of whole runs is computed
@@ -59,7 +59,7 @@ NEGLIGIBLE_MS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: the error that predictions of some quantities may have, over many recordings."""
+    """A bar: the maximum error of predictions of a quantity, over many recordings."""
 
     what: str
     limit: float  # of the median error, of a factor, or of a count
@@ -96,17 +96,17 @@ class Quantity:
 
     @property
     def noise(self) -> float:
-        """Smaller differences count as zero."""
+        """Differences below this count as zero."""
         return NEGLIGIBLE_MS if self.unit == "ms" else 0.0
 
     @property
     def factor(self) -> float | None:
-        """Chance decides within it; None: it does not."""
+        """Factor within which differences are random; None if it does not apply."""
         return next((bar.limit for bar in self.bars if bar.kind == "factor"), None)
 
     @property
     def spread(self) -> float:
-        """Spread of repetitions [share].  What was never repeated has the greatest of the others."""
+        """Spread between repeated runs [share].  Quantities without repeated runs have the largest spread of the others."""
         return max(other.repeats or 0.0 for other in QUANTITIES.values()) if self.repeats is None else self.repeats
 
     @property
@@ -352,21 +352,21 @@ QUANTITIES: dict[str, Quantity] = {
         ),
     )
 }
-"""By name, in the order of reading."""
+"""The quantities by name, in the order of display."""
 
 
 def quantities(chosen: Callable[[Quantity], object]) -> Iterator[Quantity]:
-    """The quantities for which the condition is true, in the order of reading."""
+    """Return the quantities that satisfy a predicate, in the order of display."""
     return (quantity for quantity in QUANTITIES.values() if chosen(quantity))
 
 
 def title_of(observed: str, statistic: str = "") -> str:
-    """``title_of("end_to_end_duration", "median") == "checkpoint duration, median"``."""
+    """Return a heading: ``title_of("end_to_end_duration", "median") == "checkpoint duration, median"``."""
     return ", ".join(filter(None, [QUANTITIES[observed].title, statistic]))
 
 
 def of_history() -> dict[str, tuple[Quantity, ...]]:
-    """Key of a backtest -> the quantities that it stands for."""
+    """Return the quantities of each key of a backtest."""
     found: dict[str, tuple[Quantity, ...]] = {}
     for quantity in quantities(lambda quantity: quantity.history):
         found[quantity.history] = (*found.get(quantity.history, ()), quantity)
@@ -374,13 +374,13 @@ def of_history() -> dict[str, tuple[Quantity, ...]]:
 
 
 PLANNED_RESTARTS = ("rescale", "instance")
-"""Kinds of restarts (column `kind` of `recoveries`) that no failure caused: a rescale, and a job that begins from a snapshot."""
+"""Kinds of restarts (column `kind` of `recoveries`) without a failure: rescaling, and a job started from a snapshot."""
 
 
-# ---- A price list of an object store, and what a month of requests and bytes costs by it.
+# ---- Price lists of object stores, and the monthly cost of requests and bytes.
 
 HOURS_PER_MONTH = 730
-"""365.25 days are 12 months of so many hours."""
+"""365.25 days / 12 [hours]."""
 GB = 1e9
 USE = (
     "put_requests_per_hour",
@@ -389,7 +389,7 @@ USE = (
     "stored_bytes",
     "moved_bytes_per_hour",
 )
-"""The columns that a cost is made of."""
+"""The columns from which a cost is computed."""
 COST = "storage_cost_per_month"
 
 
@@ -406,7 +406,7 @@ class Prices:
     source: str  # where the prices are from, and of which day
 
     def cost_per_month(self, use: Mapping[str, Any]) -> float:
-        """The cost of requests and bytes per hour, and of the mean of stored bytes; nan: a value is unknown."""
+        """Return the monthly cost of requests and bytes per hour, and of mean stored bytes; nan if a value is unknown."""
         puts, lists, gets, stored, moved = (float(use[column]) for column in USE)
         requests = puts * self.put_per_1000 + lists * self.list_per_1000 + gets * self.get_per_1000
         return (
@@ -415,12 +415,12 @@ class Prices:
         )
 
     def text(self, cost: float) -> str:
-        """``12.40 USD``."""
+        """Return for example ``12.40 USD``."""
         return f"{cost_text(cost)} {self.currency}"
 
 
 def cost_text(cost: float) -> str:
-    """``12.40``, and from a hundred on ``1,240``."""
+    """Return an amount: ``12.40``, without cents from 100 on: ``1,240``."""
     return f"{cost:,.0f}" if cost >= 99.5 else f"{cost:.2f}"
 
 
@@ -433,7 +433,7 @@ S3_STANDARD = Prices(
     currency="USD",
     source="Amazon S3 Standard, us-east-1, first 50 TB, transfer within the region (guides of 2022, unchecked; --prices has yours)",
 )
-"""Where the user gives no list.
+"""Used if the user gives no price list.
 
 The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.
 Stored bytes are of a table of July 2022, uploads and lists of a guide without a date; reads are from memory.
@@ -442,12 +442,11 @@ Stored bytes are of a table of July 2022, uploads and lists of a guide without a
 
 # ---- The smallest sample of a percentile.
 #
-# A percentile needs observations beyond it: one of n lies above the quantile q of the law they come from if n >= 1 / (1
-# - q). With fewer the estimate is the maximum by another name (the median aside, which has observations on both sides
-# from the start).
+# A percentile needs observations beyond it: on average one of n observations is above the quantile q if n >= 1 / (1 - q).
+# With fewer observations the estimate is just the maximum (except for the median).
 
 
 def smallest_sample(q: float) -> int:
-    """``smallest_sample(0.99) == 100``: observations that the quantile `q` needs; 1 for the median, the minimum and the maximum."""
+    """Return the number of observations that the quantile `q` needs: 100 for 0.99, 1 for median, minimum and maximum."""
     beyond = min(q, 1 - q)
     return 1 if beyond <= 0 or q == 0.5 else math.ceil(round(1 / beyond, 6))

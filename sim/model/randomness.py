@@ -19,39 +19,39 @@ from sim.model.job import Distribution
 
 # ---- Randomness as a function: `draw(stream, k)` is the k-th number of a stream, for any caller and in any order.
 #
-# Nothing is consumed: the same workload for every strategy and engine, and a restored task repeats its draws.
+# There is no generator state, so all strategies and engines have the same workload, and a restored task repeats its draws.
 # Every product stays below 2**63, so that compiled (wrapping) and interpreted (unbounded) integers agree.
 
 MASK32 = 0xFFFFFFFF
 
 
 class Stream(NamedTuple):
-    """Key of one stream: index k is visited at `k * stride + offset` (mod 2**32)."""
+    """The key of a stream: draw k uses the index `k * stride + offset` (mod 2**32)."""
 
     stride: int  # odd, below 2**31
     offset: int  # below 2**32
 
 
 def stream(seed: int, *names: str | int) -> Stream:
-    """The stream of a named component, e.g. ``stream(seed, "service", "map", 3)``; other components never shift it."""
+    """Return the stream of a component, e.g. ``stream(seed, "service", "map", 3)``.  It does not depend on other components."""
     key = hashlib.blake2b(repr((int(seed), *names)).encode(), digest_size=8).digest()
     return Stream(int.from_bytes(key[:4], "little") & 0x7FFFFFFF | 1, int.from_bytes(key[4:], "little"))
 
 
 def mix32(x: int) -> int:
-    """A bijection of 32-bit integers whose output bits all depend on all input bits (two multiply-xorshift rounds)."""
+    """Hash a 32-bit integer by a bijection (two multiply-xorshift rounds)."""
     x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
     x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
     return (x >> 16) ^ x
 
 
 def draw(key: Stream, k: int) -> int:
-    """The k-th uniform 32-bit integer of a stream (k >= 0; repeats after 2**32)."""
+    """Return the k-th uniform 32-bit integer of a stream (k >= 0; repeats after 2**32)."""
     return mix32(((k & MASK32) * key.stride + key.offset) & MASK32)
 
 
 def draws(key: Stream, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The first `count` numbers of a stream."""
+    """Return the first `count` numbers of a stream."""
     x = (np.arange(count, dtype=np.int64) * key.stride + key.offset) & MASK32
     for _ in range(2):
         x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
@@ -59,19 +59,19 @@ def draws(key: Stream, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def chance(share: Fraction, key: Stream, k: int) -> bool:
-    """Whether something of this probability happens the k-th time."""
+    """Return whether the k-th event of this probability happens."""
     return draw(key, k) * share.denominator < share.numerator << 32
 
 
-# ---- How much longer threads take where more of them want to run than there are cores.
+# ---- Slowdown of threads by contention for cores.
 #
-# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an
-# operating system does).  How many want to run is chance: each is busy for its share of the time.  With N of them the
-# cores do the work of min(N, cores), so all take E[N] / E[min(N, cores)] times as long as on idle cores.
+# All runnable threads get the same share of the cores, at most one core each (processor sharing, as in an operating
+# system).  The number N of runnable threads is random: each thread is busy for its share of the time.  The cores do the
+# work of min(N, cores) threads, so all take E[N] / E[min(N, cores)] times as long as on idle cores.
 
 
 def slowdown(busy: Sequence[float], cores: int) -> float:
-    """How many times as long work takes as on idle cores; `busy`: the share of the time that each thread wants to run, or does."""
+    """Return the factor by which work takes longer than on idle cores; `busy` has the runnable share of each thread."""
     shares = [min(max(share, 0.0), 1.0) for share in busy]
     load = sum(shares)
     if len(shares) <= cores or load <= 0:
@@ -85,7 +85,7 @@ def slowdown(busy: Sequence[float], cores: int) -> float:
     return load / done
 
 
-# ---- The distributions that services, sizes and latencies may have: one record each.
+# ---- Distributions of service times, sizes and latencies: one record each.
 #
 # How a scenario writes them, its JSON Schema and the tables that are drawn from read the record.
 
@@ -154,12 +154,15 @@ _MIN_ERLANG_CV = 0.02
 
 
 def _poisson(i: int, x: float) -> float:
-    """Probability of i arrivals where x are expected."""
+    """Return the Poisson probability of i arrivals with mean x."""
     return math.exp(i * math.log(x) - x - math.lgamma(i + 1))
 
 
 def _poisson_tail(k: int, x: float) -> float:
-    """Probability of k arrivals or more: the smaller side is summed, from its largest term on (exp(-x) alone would underflow)."""
+    """Return the Poisson probability of k arrivals or more.
+
+    The smaller side is summed, from its largest term on, because exp(-x) alone would underflow.
+    """
     total = 0.0
     if x < k:
         i, term = k, _poisson(k, x)
@@ -173,7 +176,7 @@ def _poisson_tail(k: int, x: float) -> float:
 
 
 def _erlang_sum(law: Distribution) -> PartialMean:
-    """A sum of exponential or Erlang laws is an Erlang law."""
+    """Return the sum of exponential or Erlang variables, which is Erlang distributed."""
     return _erlang(replace(law, terms=1, cv=(1.0 if law.kind == "exponential" else law.cv) / math.sqrt(law.terms)))
 
 
@@ -208,7 +211,7 @@ SLICES = 4096
 
 @lru_cache(maxsize=256)
 def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
-    """The law as `slices` integers in ascending order (one entry if it is constant); unit of the law's mean."""
+    """Return a distribution as `slices` integers in ascending order, in the unit of its mean; one entry if it is constant."""
     if law.kind == "constant" or law.mean == 0:
         return (law.mean,)
     kind = DISTRIBUTIONS[law.kind]
@@ -221,12 +224,12 @@ def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
 
 
 def size_table(law: Distribution) -> tuple[int, ...]:
-    """Bytes of a record: every record has at least one, since an empty record cannot be seen to pass."""
+    """Return the table of record sizes; each is at least 1 byte."""
     return tuple(max(1, size) for size in quantile_table(law))
 
 
 def share_table(shares: Sequence[Fraction], slices: int = SLICES) -> tuple[int, ...]:
-    """Index i fills its share of the table (rounded on the cumulative sum, so the shares add up)."""
+    """Return a table in which index i has its share of the entries; the cumulative sum is rounded, so shares add up."""
     total = sum(shares)
     edges = [0] + [round(slices * part / total) for part in accumulate(shares)]
     return tuple(i for i in range(len(shares)) for _ in range(edges[i + 1] - edges[i]))
@@ -263,10 +266,10 @@ def folded(partial_mean: Callable[[float], float], terms: int) -> Callable[[floa
     return partial
 
 
-# ---- Residuals: the time that real checkpoints took beyond the model, such as pauses of a process or jitter of storage.
+# ---- Residuals: the time that real checkpoints took beyond the model, for example pauses of a process or storage jitter.
 #
-# A simulated checkpoint draws one checkpoint of the history.  All its subtasks take what theirs took there, so what
-# struck them together strikes them together again.
+# A simulated checkpoint draws one checkpoint of the history for all its subtasks, so that the correlation between
+# subtasks is preserved.
 
 Part = Literal["scheduling", "sync", "async", "acknowledgement"]
 PARTS: tuple[Part, ...] = ("scheduling", "sync", "async", "acknowledgement")
@@ -274,7 +277,7 @@ PARTS: tuple[Part, ...] = ("scheduling", "sync", "async", "acknowledgement")
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """One part of the checkpoints of a vertex: for each subtask a duration [ns] per checkpoint of the history."""
+    """The residuals of a vertex in one phase: for each subtask a duration [ns] per checkpoint of the history."""
 
     vertex: str
     part: Part
@@ -289,14 +292,14 @@ class Residuals:
     of: tuple[Residual, ...] = ()
 
 
-# ---- Which checkpoint of a history a simulated one is like: drawn by its number, and the same for all its subtasks and parts.
+# ---- Draws of residuals: by checkpoint id, the same for all subtasks and phases.
 #
-# Each is drawn once before any is drawn again: a run of as many checkpoints as the history has shows its longest one,
-# too.
+# Sampling is without replacement until all checkpoints are drawn, so that a run of as many checkpoints as the history
+# includes the longest one.
 
 
 def drawn_ns(residuals: Residuals, part: Part, vertex: str, subtask: int, checkpoint: int, seed: int) -> int:
-    """The residual of a simulated checkpoint.  Subtasks beyond those of the history take theirs in turn."""
+    """Return the residual of a simulated checkpoint.  Additional subtasks reuse those of the history in turn."""
     own = next(
         (residual.subtasks for residual in residuals.of if residual.part == part and residual.vertex == vertex), ()
     )
@@ -308,6 +311,6 @@ def drawn_ns(residuals: Residuals, part: Part, vertex: str, subtask: int, checkp
 
 @lru_cache(maxsize=8)
 def _order(seed: int, cycle: int, checkpoints: int) -> tuple[int, ...]:
-    """The checkpoints of the history in the order in which a cycle draws them."""
+    """Return the checkpoints of the history in the order in which one cycle draws them."""
     key = stream(seed, "residuals", cycle)
     return tuple(sorted(range(checkpoints), key=lambda row: (draw(key, row), row)))

@@ -15,7 +15,7 @@ from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
 from sim.model.units import format_duration
 
-# ---- Requests to a running job: savepoints, and its end.  Frozen.
+# ---- Requests to a running job: savepoints, and stop with savepoint.
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Action:
     stop: Literal["drain", "no-drain", "savepoint-then-finish"] | None = None
 
 
-# ---- Job instances that follow one another: each begins from a snapshot of the one before it.  Frozen.
+# ---- Consecutive job instances: each starts from a snapshot of the one before.
 
 
 MAX_JOBS = 1000
@@ -61,10 +61,10 @@ class Instances:
         return self
 
 
-# ---- One concrete run: a job on a cluster with one checkpoint strategy.  What `simulate` takes.
+# ---- The scenario of one run: a job on a cluster with one checkpoint strategy, the argument of `simulate`.
 
 AUTO_WARM_UP = -1
-"""A warm-up that ends where the run has settled: the results tell."""
+"""A warm-up whose end is determined from the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +165,12 @@ class Scenario:
 
     @property
     def is_operated(self) -> bool:
-        """Whether keys of the Kubernetes operator are written."""
+        """Whether keys of the Kubernetes operator are set."""
         return any(key.startswith(("kubernetes.operator.", "job.autoscaler.")) for key, _ in self.written_keys)
 
     @property
     def first_fault_s(self) -> float:
-        """When something is first planned to go wrong, or to change [s]; inf: nothing is."""
+        """The time of the first planned fault or change [s]; inf without any."""
         planned = [at_ns for fault in self.faults for at_ns in fault.when.at_ns] + [
             rescale.at_ns for rescale in self.rescale
         ]
@@ -178,7 +178,7 @@ class Scenario:
 
     @property
     def unlimited_bytes(self) -> int:
-        """The most that a subtask writes in no time: its share of keyed state, or files of a sink; 0: storage has a bandwidth."""
+        """The most bytes that a subtask writes to storage without a bandwidth limit, of state or of a sink; 0 with a limit."""
         storage = self.storage
         if (
             storage.nic_bytes_per_second is not None

@@ -1,4 +1,4 @@
-"""Sinks: how each kind commits, and what it flushes."""
+"""Sinks: how each kind commits, what it flushes, and whether barriers may overtake data in front of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 
 from sim.model.catalog import At, Catalog, Kind, option
 
-# ---- What jobs write to: one record per sink, with what it does at a checkpoint and whether barriers may overtake data in front of it.
+# ---- Sinks: one record each, with its behaviour at a checkpoint.  Each fact has its source.
 #
-# A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data, and `commit:`
-# begins with its options.  Each fact has its source.
+# A vertex names its sink by `connector:`.  `advise` needs it before it recommends unaligned checkpoints, and it has the
+# defaults of `commit:`.
 
 Overtaking = Literal["safe", "aligned inside", "loses", "refused"]
-"""What happens if barriers may overtake data: nothing; Flink keeps barriers aligned inside the sink; records are lost; no job starts."""
+"""Effect of unaligned checkpoints: none; Flink keeps barriers aligned inside the sink; records are lost; the job fails to start."""
 
 DOES_NOT_START = "does not start"
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream"
@@ -47,7 +47,7 @@ class SinkKind:
 
     @property
     def verdict(self) -> str:
-        """What it does if barriers overtake data, as a verb; empty: no harm."""
+        """The effect of unaligned checkpoints as a verb phrase; empty if there is no harm."""
         return {"loses": "loses records", "refused": DOES_NOT_START}.get(self.overtaking, "")
 
 
@@ -224,12 +224,12 @@ SINKS: Catalog[SinkKind] = Catalog(
 
 
 def recognised(vertex: str) -> SinkKind | None:
-    """The sink whose operators give a vertex this name; None: its name tells of none."""
+    """Return the sink whose operator names are in the name of a vertex, or None."""
     plain = "".join(letter for letter in vertex.lower() if letter.isalnum())
     return next((kind for kind in SINKS.values() for part in kind.answers_to if part in plain), None)
 
 
-# ---- Output of operators beside their state: files per snapshot, and their transactions.  Frozen.
+# ---- Output of operators at a snapshot: files, and transactions.
 
 
 MAX_FILES = 10_000
@@ -308,7 +308,7 @@ class Commit:
 
 
 def commit_of(kind: SinkKind) -> Commit | None:
-    """The default commit options of a sink; None: it commits nothing."""
+    """Return the default commit options of a sink, or None if it does not commit."""
     if kind.committer == "none":
         return None
     return Commit(

@@ -1,4 +1,4 @@
-"""State of an operator: backends, sizes, growth, updates."""
+"""Keyed state: backends, size, growth, updates, changelog."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sim.model.units import MS, SECOND
 
 # ---- The state backends: one record each, with the facts that other packages need.
 #
-# What a backend does is a file of `sim.storage`; documents, Flink's keys, advice and envelope read the record.
+# The behaviour of a backend is a module of `sim.storage`; documents, Flink's keys, advice and envelope read these records.
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A constant of a backend as recordings have it: the median, and the range."""
+    """A constant of a backend measured in recordings: median and range."""
 
     likely: int
     least: int
@@ -49,11 +49,11 @@ HEAP_SERIALIZE = Measured(
 )
 """Bytes per second and core: tests/data/users-jobs J1, J2, R6, tests/data/heap-restores, tests/data/backends."""
 _ENTRY_NS, _BYTES_PER_SECOND = 220, 400_000_000
-"""Serialising an entry, beside its bytes, and these: 112 B 220 MB/s, 672 B 382 MB/s, 1 kB 361 MB/s, 10 kB 390 MB/s."""
+"""Time per entry, and per byte.  Measured: 112 B 220 MB/s, 672 B 382 MB/s, 1 kB 361 MB/s, 10 kB 390 MB/s."""
 
 
 def heap_rate(entry: float) -> float:
-    """Bytes per second at which a core serialises entries of so many bytes."""
+    """Return the bytes per second at which a core serializes entries of this size."""
     return entry * SECOND / (_ENTRY_NS + entry * SECOND / _BYTES_PER_SECOND)
 
 
@@ -77,11 +77,11 @@ BACKENDS: Catalog[BackendKind] = Catalog(
     ),
     BackendKind("rocksdb", keeps_files=True, sections=("lsm",), answers_to=("rocksdb",)),
 )
-"""The first one is the default."""
+"""State backends by name; the first one is the default."""
 
 
 def backend_named(text: str) -> str | None:
-    """The backend that Flink calls so: by a name of its configuration, or by a class or its factory.  None: there is none here."""
+    """Return the backend with this name in Flink: of the configuration, a class or a factory.  None if it is not modelled."""
     word = text.strip().lower()
     is_class = word.endswith(("backend", "backendfactory"))
     for kind in BACKENDS.values():
@@ -92,13 +92,13 @@ def backend_named(text: str) -> str | None:
     return None
 
 
-# ---- Keyed state as its author configures it: how much, in which backend, how often it is rewritten.  Frozen.
+# ---- Options of keyed state.
 
 _MIB = 1 << 20
 
 
 def _dstl(name: str) -> Flink:
-    """A key of the log's storage; before FLIP-406 its name was shorter."""
+    """Return a key of the changelog's storage, with its shorter name before FLIP-406."""
     return Flink(f"state.changelog.dstl.dfs.{name}", {f"dstl.dfs.{name}": ""})
 
 
@@ -175,10 +175,10 @@ class Lsm:
 
     @property
     def memtable_limit_bytes(self) -> int:
-        """When the memtable is flushed.
+        """The size at which the memtable is flushed.
 
-        A slot's managed memory goes to one cache; write buffers may have a third of it (RocksDBMemoryControllerUtils
-        with a write-buffer-ratio of one half), and WriteBufferManager::ShouldFlush flushes at 7/8 of that.
+        The managed memory of a slot is one cache, of which write buffers may use a third (RocksDBMemoryControllerUtils
+        with a write-buffer-ratio of one half); WriteBufferManager::ShouldFlush flushes at 7/8 of that.
         """
         if self.managed_bytes is None:
             return self.memtable_bytes
@@ -369,10 +369,10 @@ class State:
         return BACKENDS[self.backend]
 
     def added_bytes(self, begun: int, records: int, share: Fraction = Fraction(1)) -> int:
-        """What records add to a part of the state, `share` of it, that began with so many bytes.
+        """Return the bytes that records add to a part of the state, `share` of it, with this size at the beginning.
 
-        With a limit a record meets a new key as often as keys are left: ``growth * (1 - size / limit)``, all keys being
-        equally likely.
+        With a limit and equally likely keys a record has a new key with the share of unseen keys, so it adds on average
+        ``growth * (1 - size / limit)``.
         """
         if self.limit_bytes is None:
             return self.growth_bytes * records
@@ -392,12 +392,12 @@ class State:
 
     @property
     def new_share(self) -> Fraction:
-        """How much of the growth is left at the beginning: the share of the keys that have not come."""
+        """Return the share of keys that do not exist at the beginning, by which growth is reduced."""
         return Fraction(1) if self.limit_bytes is None else max(1 - Fraction(self.bytes, self.limit_bytes), Fraction(0))
 
     @property
     def turns_over(self) -> bool:
-        """Whether keys come or go."""
+        """Whether keys are added or expire."""
         return self.growth_bytes > 0 or self.ttl is not None
 
 
@@ -441,7 +441,7 @@ class StateOptions:
         flink=(
             Flink("execution.checkpointing.local-backup.enabled"),
             Flink("execution.state-recovery.from-local"),
-            Flink("state.backend.local-recovery", last="1.19"),  # it is both
+            Flink("state.backend.local-recovery", last="1.19"),  # counts for both
         ),
     )
     load_bytes_per_second: int | None = option(

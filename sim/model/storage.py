@@ -1,4 +1,4 @@
-"""Kinds of storage, files that are stored, and directories of checkpoints."""
+"""Checkpoint storage: kinds and options, stored files and snapshots, directory layout."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sim.model.catalog import At, Catalog, Flink, Kind, option, options_of
 from sim.model.job import Distribution
 from sim.model.units import MS, SECOND, format_duration
 
-# ---- Checkpoint storage as a scenario describes it: what kind, how fast, what is slow, how often a request is tried.  Frozen.
+# ---- Options of checkpoint storage.
 #
-# Flat unless `dfs` or `object_store` is given.  Latencies are distributions of ns, drawn by the names of files.
+# Storage is flat unless `dfs` or `object_store` is set.  Latencies are distributions [ns], drawn by the names of files.
 
 _MIB = 1 << 20
 MAX_NODES = 100_000
@@ -196,7 +196,7 @@ class FileMerging:
 
 
 NOT_FLAT = ("storage.dfs", "storage.object-store")
-"""What keys of flat storage cannot stand beside."""
+"""Keys that exclude the keys of flat storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +297,12 @@ class Storage:
 
     @property
     def options(self) -> object | None:
-        """The options of its kind; None: it is flat."""
+        """The options of its kind; None for flat storage."""
         return self.dfs or self.object_store or self.other
 
     @property
     def kind(self) -> StorageKind | None:
-        """The record of its kind; None: it is flat."""
+        """The record of its kind; None for flat storage."""
         return next((kind for kind in STORAGES.values() if isinstance(self.options, kind.options)), None)
 
 
@@ -328,12 +328,12 @@ STORAGES: Catalog[StorageKind] = Catalog(
 )
 
 
-# ---- What lies in checkpoint storage, as nouns: a state file, a completed snapshot, and how a job takes one over.
+# ---- State files and completed snapshots.
 #
-# Storage and runtime write them; `sim.protocol.snapshot_store` decides when they go.
+# Storage and runtime write them; `sim.protocol.snapshot_store` decides when they are deleted.
 
 Scope = Literal["exclusive", "shared", "savepoint"]
-"""Where a file lies (CheckpointedStateScope): in the directory of its checkpoint, in the job's directory of shared files, or in the
+"""Scope of a file (CheckpointedStateScope): the directory of its checkpoint, the job's directory of shared files, or the
 directory of its savepoint."""
 
 SnapshotType = Literal["checkpoint", "full", "canonical", "native"]
@@ -373,13 +373,13 @@ class StoredSnapshot(NamedTuple):
         return self.type in ("canonical", "native")
 
     def owns(self, file: StateFile) -> bool:
-        """Whether a file lies in the directory of this snapshot."""
+        """Return whether a file is in the directory of this snapshot."""
         return file.scope != "shared" and (file.instance, file.checkpoint) == (self.instance, self.checkpoint)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The dependencies of one snapshot."""
+    """The dependencies of a snapshot on files outside its directory."""
 
     files_total: int  # that its metadata names
     bytes_total: int
@@ -393,16 +393,15 @@ class Verdict:
     relocatable_job_dir: bool | None  # ... of its job's directory alone; None: a savepoint does not lie in one
 
 
-# ---- Where the files of snapshots lie, and how their metadata names them.
+# ---- Directory layout of snapshots, and paths of files in their metadata.
 #
-# Paths as Flink lays them out (`<root>/<job>/{chk-<n>, shared}`, FLINK-8531) and writes them into metadata: relative
-# only for files in the snapshot's own directory, and only if no entropy is injected
-# (FsCheckpointStreamFactory#createCheckpointStateOutputStream).  The two other policies are FLINK-24149's proposals:
-# everything relative to the metadata, or to the directory of the job.
+# Flink's layout is `<root>/<job>/{chk-<n>, shared}` (FLINK-8531).  Its metadata contains absolute paths, except for files
+# in the snapshot's own directory if no entropy is injected (FsCheckpointStreamFactory#createCheckpointStateOutputStream).
+# The two other policies were proposed in FLINK-24149: all paths relative to the metadata, or to the directory of the job.
 
 PathPolicy = Literal["absolute", "relative-to-metadata", "relative-to-job"]
-"""How metadata names files.  absolute: as Flink does, relative only inside the snapshot's own directory; relative-to-metadata: all of them;
-relative-to-job: all inside the job's directory, absolute beyond it."""
+"""Paths in metadata.  absolute: as in Flink, relative only inside the snapshot's own directory; relative-to-metadata: all
+relative; relative-to-job: relative inside the job's directory, absolute outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +427,7 @@ class Directories:
         return f"{self.root}/job-{instance}" if self.create_subdir else self.root
 
     def directory(self, snapshot: StoredSnapshot) -> str:
-        """The directory of its metadata; entropy is taken out of that path."""
+        """Return the directory of the metadata, whose path contains no entropy."""
         return self._own(snapshot.instance, snapshot.checkpoint, savepoint=snapshot.is_savepoint)
 
     def path(self, file: StateFile) -> str:
@@ -439,7 +438,7 @@ class Directories:
         return f"{entropy}{folder}/{file.instance}-{file.number}"
 
     def reference(self, path: str, snapshot: StoredSnapshot) -> str:
-        """A file as the snapshot's metadata names it: absolute, or relative to the metadata or the job's directory (see `_base`)."""
+        """Return the path of a file in the snapshot's metadata: absolute, or relative to `_base`."""
         own = self.directory(snapshot)
         if self.paths == "relative-to-metadata":
             return posixpath.relpath(path, own)
@@ -447,12 +446,12 @@ class Directories:
         return posixpath.relpath(path, base) if inside(path, base) else path
 
     def resolved(self, reference: str, directory: str, snapshot: StoredSnapshot) -> str:
-        """What a reference means to a reader that found the metadata in `directory`."""
+        """Resolve a path in the metadata that was read from `directory`."""
         base = directory if self.paths == "relative-to-metadata" else self._base(directory, snapshot)
         return posixpath.normpath(posixpath.join(base, reference))
 
     def _base(self, directory: str, snapshot: StoredSnapshot) -> str:
-        """A job's directory is the one above its checkpoints; savepoints lie in none."""
+        """Return the directory that paths are relative to.  A job's directory is the parent of its checkpoints."""
         return (
             posixpath.dirname(directory) if self.paths == "relative-to-job" and not snapshot.is_savepoint else directory
         )

@@ -1,10 +1,9 @@
-"""Quantities as people write them -> integers: ns, bytes, exact rates.  The unit is required.
+"""Parse and format quantities: durations as ns, sizes as bytes, exact rates.  The unit is required.
 
-KiB = 1024, kB = 1000.  Nothing is rounded: a value that is not a whole number of ns or bytes is refused.  Every refusal
-is a
-`UnitError` that says what to write instead.  Flink's own syntax is laxer (a bare duration is milliseconds, a bare size bytes,
-``kb`` is 1024): `parse_flink_duration` and `parse_flink_size` read it, for the `flink:` block of a scenario only.
-Nothing else in the project parses a quantity.
+KiB = 1024, kB = 1000.  Nothing is rounded: a value that is not a whole number of ns or bytes raises `UnitError`, whose
+message says what to write instead.  Flink's own syntax is less strict (a bare duration is milliseconds, a bare size is
+bytes, ``kb`` is 1024): `parse_flink_duration` and `parse_flink_size` read it, for keys of Flink only.  Other modules do
+not parse quantities themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 LARGEST = 2**62
-"""No quantity exceeds this: products and sums stay in int64 with room for one addition."""
+"""Maximum of any quantity, so that the sum of two of them fits an int64."""
 
 MS = 1_000_000
 """A millisecond [ns]."""
@@ -82,11 +81,11 @@ _PLAIN = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
 
 
 class UnitError(ValueError):
-    """The text is no such quantity; the message says what would be."""
+    """The text is not a quantity of the expected kind; the message says what to write."""
 
 
 def parse_duration(text: object) -> int:
-    """``"30 s"``, ``"10 min"``, ``"25 us"`` -> ns."""
+    """Return the ns of ``"30 s"``, ``"10 min"`` or ``"25 us"``."""
     number, unit, per = _split(text, "a duration", "'30 s' or '100 ms'")
     if per:
         raise UnitError(f"{_quoted(text)} is a rate; a duration was expected: write '30 s' or '100 ms'")
@@ -101,7 +100,7 @@ def parse_duration(text: object) -> int:
 
 
 def parse_size(text: object) -> int:
-    """``"32 KiB"``, ``"400 B"``, ``"256 MB"`` -> bytes."""
+    """Return the bytes of ``"32 KiB"``, ``"400 B"`` or ``"256 MB"``."""
     number, unit, per = _split(text, "a size", "'32 KiB' or '400 B'")
     if per:
         raise UnitError(f"{_quoted(text)} is a rate; a size was expected: write '32 KiB' or '400 B'")
@@ -109,7 +108,7 @@ def parse_size(text: object) -> int:
 
 
 def parse_byte_rate(text: object) -> int:
-    """``"200 MB/s"``, ``"10 Gbit/s"`` -> bytes per second (a whole number, at least 1)."""
+    """Return the bytes per second of ``"200 MB/s"`` or ``"10 Gbit/s"``, a whole number of at least 1."""
     number, unit, per = _split(text, "a byte rate", "'200 MB/s'")
     if not per:
         raise UnitError(
@@ -125,7 +124,7 @@ def parse_byte_rate(text: object) -> int:
 
 
 def parse_rate(text: object) -> Fraction | None:
-    """``"20k/s"``, ``"1.5M/s"``, ``"30/min"`` -> records per second, exact; ``"unlimited"`` -> None."""
+    """Return the exact records per second of ``"20k/s"``, ``"1.5M/s"`` or ``"30/min"``, None for ``"unlimited"``."""
     if text == "unlimited":
         return None
     number, unit, per = _split(text, "a rate", "'500/s', '20k/s' or 'unlimited'")
@@ -140,7 +139,7 @@ def parse_rate(text: object) -> Fraction | None:
 
 
 def parse_share(text: object) -> Fraction:
-    """``"30 %"`` -> 3/10, at most 100 %."""
+    """Return the fraction of a percentage such as ``"30 %"``, at most 100 %."""
     number, unit, per = _split(text, "a share", "'30 %'")
     if unit != "%" or per:
         raise UnitError(f"{_quoted(text)} is not a share: write '30 %'")
@@ -150,7 +149,7 @@ def parse_share(text: object) -> Fraction:
 
 
 def parse_count(text: object) -> int:
-    """``6900``, ``"20k"``, ``"1.5M"`` -> a whole number of records."""
+    """Return the number of records in ``6900``, ``"20k"`` or ``"1.5M"``."""
     number, unit, per = _split(text, "a number of records", "6900 or '20k'", bare=True)
     if per or unit not in _COUNTS:
         raise UnitError(f"{_quoted(text)} is not a number of records: write 6900 or '20k'")
@@ -158,7 +157,7 @@ def parse_count(text: object) -> int:
 
 
 def parse_number(text: object) -> Fraction:
-    """``3``, ``0.25``, ``"1/3"`` -> the exact number, not negative."""
+    """Return the exact, non-negative number of ``3``, ``0.25`` or ``"1/3"``."""
     stripped = _stripped(text)
     if isinstance(text, bool) or not _NUMBER.fullmatch(stripped) or stripped.endswith("/0"):
         raise UnitError(f"{_quoted(text)} is not a number: write 3, 0.25 or 1/3")
@@ -169,9 +168,9 @@ def parse_number(text: object) -> Fraction:
 
 
 def billionths(text: str) -> int | None:
-    """``3``, ``0.25`` -> so many billionths, which `parse_number` says as well, and takes ten times as long.
+    """Return a decimal such as ``0.25`` in billionths, or None if it has more than nine places or another form.
 
-    None: it is no decimal of at most nine places, or is written in another way.
+    This is ten times as fast as `parse_number`.
     """
     if not _PLAIN.fullmatch(text):
         return None
@@ -180,9 +179,9 @@ def billionths(text: str) -> int | None:
 
 
 def parse_quantity(text: object) -> tuple[str, int | Fraction | None]:
-    """The quantity as (kind, value), by its unit: ``"30 s"`` -> ("duration", 30 * 10**9), ``3`` -> ("number", 3).
+    """Return a quantity as (kind, value): ``"30 s"`` -> ("duration", 30 * 10**9), ``3`` -> ("number", 3).
 
-    As the parser of that kind reads it; UnitError: none of them does.
+    The unit determines the kind.  Raises `UnitError` if the text is not a quantity of any kind.
     """
     for kind, parse in _KINDS.items():
         try:
@@ -205,19 +204,19 @@ _KINDS: Mapping[str, Callable[[object], int | Fraction | None]] = MappingProxyTy
 
 
 def parse_flink_duration(text: object) -> int:
-    """``30s``, ``10 min``, ``4000`` (ms), ``PT10M`` -> ns."""
+    """Return the ns of a duration in Flink's configuration: ``30s``, ``10 min``, ``4000`` (ms), ``PT10M``."""
     if match := _ISO_DURATION.fullmatch(str(text).strip().upper()):
         text = f"{sum(int(number or 0) * scale for number, scale in zip(match.groups(), (86400, 3600, 60, 1), strict=True))} s"
     return _parse_flink(text, _FLINK_DURATIONS, "a duration as Flink reads it: write 30s, 10 min or 4000 (ms)")
 
 
 def parse_flink_size(text: object) -> int:
-    """``8kb``, ``32mb``, ``4096`` -> bytes; all units are powers of 1024."""
+    """Return the bytes of a size in Flink's configuration: ``8kb``, ``32mb``, ``4096``.  All units are powers of 1024."""
     return _parse_flink(text, _FLINK_SIZES, "a size as Flink reads it: write 32kb, 4mb or 4096 (bytes)")
 
 
 def format_duration(ns: int) -> str:
-    """The shortest exact text: ``format_duration(1_500_000) == "1.5 ms"``."""
+    """Return the shortest exact text: ``format_duration(1_500_000) == "1.5 ms"``."""
     if ns == 0:
         return "0 s"
     for unit in ("d", "h", "min"):
@@ -227,7 +226,7 @@ def format_duration(ns: int) -> str:
 
 
 def format_size(size: int) -> str:
-    """The shortest exact text: ``format_size(32768) == "32 KiB"``, ``format_size(10**6) == "1 MB"``."""
+    """Return the shortest exact text: ``format_size(32768) == "32 KiB"``, ``format_size(10**6) == "1 MB"``."""
     texts = [
         text for unit, scale in reversed(list(SIZES.items())) if size >= scale and (text := _decimal(size, scale, unit))
     ]
@@ -235,12 +234,12 @@ def format_size(size: int) -> str:
 
 
 def format_byte_rate(per_second: int) -> str:
-    """``format_byte_rate(200_000_000) == "200 MB/s"``."""
+    """Return the shortest exact text: ``format_byte_rate(200_000_000) == "200 MB/s"``."""
     return format_size(per_second) + "/s"
 
 
 def format_rate(per_second: Fraction | int | None) -> str:
-    """``format_rate(Fraction(20_000)) == "20k/s"``; None is unlimited.  Exact or refused."""
+    """Return the exact text of a rate: ``format_rate(Fraction(20_000)) == "20k/s"``; None is unlimited.  Raises `UnitError`."""
     if per_second is None:
         return "unlimited"
     for per, scale in _PER.items():
@@ -250,19 +249,19 @@ def format_rate(per_second: Fraction | int | None) -> str:
 
 
 def format_share(share: Fraction) -> str:
-    """``format_share(Fraction(3, 10)) == "30 %"``.  Exact or refused."""
+    """Return the exact percentage: ``format_share(Fraction(3, 10)) == "30 %"``.  Raises `UnitError`."""
     if (text := _exact(share * 100)) is None:
         raise UnitError(f"{share} has no exact text in percent")
     return f"{text} %"
 
 
 def format_number(number: Fraction | int) -> str:
-    """``0.25`` where a decimal text is exact, else ``1/3``."""
+    """Return a decimal if it is exact, such as ``0.25``, otherwise a fraction such as ``1/3``."""
     return _exact(Fraction(number)) or str(number)
 
 
 def _split(text: object, what: str, example: str, *, bare: bool = False) -> tuple[Fraction, str, str]:
-    """(number, unit, per what) of a quantity, or the reason why it is none."""
+    """Return (number, unit, unit of time) of a quantity, or raise `UnitError`."""
     stripped = _stripped(text)
     if isinstance(text, bool) or text is None or isinstance(text, (Mapping, list, tuple)):
         raise UnitError(f"{what} was expected: write {example}")
@@ -287,7 +286,7 @@ def _bytes_unit(unit: str, text: object) -> int:
 
 
 def _per_second(number: Fraction, unit: str) -> str:
-    """The byte rate that was meant: 100 of ``MB``, ``MBps`` or ``Mbps``; another unit gets an example."""
+    """Return the byte rate that was probably meant by a number with ``MB``, ``MBps`` or ``Mbps``, otherwise an example."""
     for known in (*SIZES, *_BITS):
         if unit in (known, f"{known}ps", f"{known.removesuffix('it')}ps"):
             return f"{format_number(number)} {known}/s"
@@ -307,18 +306,18 @@ def _integer(value: Fraction, text: object, what: str) -> int:
 
 
 def _largest(value: int, units: Mapping[str, int]) -> str:
-    """The value in the largest unit that leaves at most three decimals."""
+    """Return the value in the largest unit in which it has at most three decimals."""
     return next(text for unit, scale in units.items() if value >= scale and (text := _decimal(value, scale, unit)))
 
 
 def _decimal(value: int, scale: int, unit: str) -> str:
-    """``value / scale`` with at most three decimals, or nothing."""
+    """Return ``value / scale`` with at most three decimals, or an empty text if it has more."""
     text = _exact(Fraction(value, scale))
     return f"{text} {unit}" if text is not None and len(text.partition(".")[2]) <= 3 else ""
 
 
 def _scaled(value: Fraction) -> str | None:
-    """The shortest of the texts with k, M or G; None if no decimal text is exact."""
+    """Return the shortest text with k, M or G, or None if no decimal text is exact."""
     texts = [
         text + suffix
         for suffix, scale in reversed(list(_COUNTS.items()))
@@ -328,7 +327,7 @@ def _scaled(value: Fraction) -> str | None:
 
 
 def _exact(value: Fraction) -> str | None:
-    """The decimal text of a number, None if it has no end."""
+    """Return the decimal text of a number, or None if it is periodic."""
     rest, twos, fives = value.denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -342,7 +341,7 @@ def _exact(value: Fraction) -> str | None:
 
 
 def _stripped(text: object) -> str:
-    """Return the text without blanks around it.  UnitError: it is longer than any quantity, and would take long to convert."""
+    """Return the text without surrounding blanks.  Raises `UnitError` if it is too long, as converting it may take long."""
     if len(stripped := str(text).strip()) > _MAX_LITERAL:
         raise UnitError(f"{_quoted(text)} has {len(stripped):,} characters: write a shorter number")
     return stripped

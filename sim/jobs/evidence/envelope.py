@@ -1,4 +1,4 @@
-"""The envelope: what of a scenario was compared with a real Flink."""
+"""The validity envelope: which features of a scenario were compared with a real Flink, and with which errors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sim.model.quantities import quantities
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND, format_byte_rate, format_duration, format_size
 
-# ---- The load of a job against its capacity: the busiest subtask's share of time at the highest rate of the sources.
+# ---- Utilization: the busiest subtask's share of time at the highest rate of the sources.
 
 _MAX_SHORT_QUEUE_UTILIZATION = Fraction(4, 5)
-"""Above it, queues of a server with some randomness are no longer short."""
+"""Above this utilization, random service times lead to long queues."""
 
 
 def loads_of(scenario: Scenario) -> list[str]:
-    """Words for the load: whether it changes, and its greatest level.  A source without a limit is more than any capacity."""
+    """Return the load in words: whether it changes, and its maximum.  A source without a rate limit exceeds any capacity."""
     sources = [vertex.source for vertex in scenario.job.vertices if vertex.source is not None]
     changing = ["changing rates"] if any(len(source.rates) > 1 for source in sources) else []
     busiest = utilisation(scenario.job)
@@ -43,7 +43,7 @@ def loads_of(scenario: Scenario) -> list[str]:
 
 
 def utilisation(job: Job) -> Fraction | None:
-    """The utilisation of the busiest subtask; above 1, sources are throttled.  None: a source has no limit of its own."""
+    """Return the utilization of the busiest subtask; above 1 sources are throttled.  None if a source has no rate limit."""
     rates: dict[str, Fraction] = {}  # records read, or emitted by a source
     busiest = Fraction(0)
     for vertex in job.vertices:
@@ -70,27 +70,30 @@ def utilisation(job: Job) -> Fraction | None:
 
 
 def _shares(inlet: Input, vertex: Vertex) -> list[Fraction]:
-    """The share of an input's records that each subtask reads."""
+    """Return the share of each subtask in the records of an input."""
     if inlet.shipping.to_one:
         return [Fraction(1)]
     if shares := vertex.shares(inlet):
         return list(shares)
-    # the owner of most key groups reads most
+    # By default records follow the number of key groups.
     groups = vertex.max_parallelism if inlet.shipping.keyed else vertex.parallelism
     return [Fraction(len(key_groups(i, vertex.parallelism, groups)), groups) for i in range(vertex.parallelism)]
 
 
-# ---- The features of a scenario that decide whether recordings cover it, with their values.
+# ---- Features of a scenario, by whose values it is compared with recordings.
 #
-# A choice has words as values, a number has counts or amounts.  A feature may have several values in a scenario, e.g.
-# the parallelisms of its vertices.  An absent part (no state, no faults) has no value, and needs no recording.
+# The values of a feature are words or numbers.  A feature may have several values in a scenario, e.g. the parallelisms of
+# its vertices.  A missing part (no state, no faults) has no value, and needs no recording.
 
 Value = str | int
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature of a scenario.  A number may exceed the largest recorded one by the factor `slack`; `sides`: upwards, downwards or both."""
+    """A feature of a scenario.
+
+    A number is inside the envelope if it exceeds the recorded ones by at most the factor `slack`, on the given `sides`.
+    """
 
     name: str
     of: Callable[[Scenario], Iterable[Value]]
@@ -103,7 +106,7 @@ class Feature:
 
 
 def features(scenario: Scenario) -> dict[str, tuple[Value, ...]]:
-    """Feature -> distinct values in order; features without a value are left out."""
+    """Return the distinct values of each feature in ascending order, without features that have none."""
     found = {feature.name: set(feature.of(scenario)) for feature in FEATURES}
     return {
         name: tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
@@ -135,7 +138,7 @@ def _inputs(job: Job) -> list[str]:
 
 
 def _depth(job: Job) -> int:
-    """The number of exchanges on the longest path from a source."""
+    """Return the number of exchanges on the longest path from a source."""
     deep: dict[str, int] = {}
     for vertex in job.vertices:
         deep[vertex.name] = max((deep[inlet.upstream] + 1 for inlet in vertex.inputs), default=0)
@@ -152,7 +155,7 @@ def _fan_out(vertex: Vertex) -> str:
 
 
 def _services(vertex: Vertex) -> Iterable[tuple[int, str]]:
-    """(mean ns, law) per input.  Sources do not count: their time per record is small and the same everywhere."""
+    """Yield (mean ns, distribution) of the service time per input.  Sources have negligible service times."""
     return ((inlet.service.mean, inlet.service.kind) for inlet in vertex.inputs if inlet.service.mean)
 
 
@@ -213,7 +216,7 @@ def _network(scenario: Scenario) -> list[str]:
 
 
 def _work(scenario: Scenario) -> list[str]:
-    """Work of operators for a checkpoint, besides their state."""
+    """Return the work of operators for a checkpoint, without their state."""
     works = [vertex.snapshot for vertex in scenario.job.vertices]
     flushes = any(vertex.flush is not None for vertex in scenario.job.vertices)
     return _chosen(
@@ -293,7 +296,7 @@ def _snapshots(scenario: Scenario) -> list[str]:
 
 
 def _strategy(scenario: Scenario) -> list[str]:
-    """Strategies that no released Flink has, or that Flink does not promise."""
+    """Return the options that no released Flink has, or that Flink does not guarantee."""
     options = scenario.checkpoint
     return _chosen(
         {
@@ -403,13 +406,13 @@ FEATURES = (
     Feature("restarts", _restarts),
     Feature("strategy", _strategy),
 )
-"""In the order of messages."""
+"""The features, in the order of messages."""
 
 
-# ---- The validity envelope: the values of features for which predictions were compared with recordings, and the errors there.
+# ---- The validity envelope: recorded values of features, and the errors of predictions there.
 #
-# Its file is part of the package (`make envelope` writes it from the recordings of this project), so that users without
-# recordings are warned, too.  Features are checked one by one: a combination that was never recorded is not noticed.
+# `make envelope` computes the file from recordings.  It is part of the package, so that users without recordings are
+# warned.  Features are checked one by one, so combinations that were never recorded are not noticed.
 
 FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))
@@ -419,7 +422,7 @@ _MAX_NAMED = 5  # number of features in a line
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Absolute relative errors of a quantity over recordings (`sim.jobs.evidence.prediction`)."""
+    """Absolute relative errors of a quantity over recordings."""
 
     recordings: int
     median: float
@@ -428,7 +431,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeEvidence:
-    """The evidence for a value of a feature, or for a family: number of recordings, and error per quantity."""
+    """The evidence for a value of a feature, or for a family of recordings."""
 
     recordings: int
     errors: Mapping[str, Error]
@@ -444,7 +447,7 @@ class Envelope:
     overall: EnvelopeEvidence
 
     def unvalidated(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """A phrase per feature with a value outside, in the order of `FEATURES`: 'parallelism 50 (recordings: 1 to 4)'."""
+        """Return a phrase per feature with a value outside the envelope: 'parallelism 50 (recordings: 1 to 4)'."""
         found: dict[str, dict[Value, None]] = {}
         for scenario in scenarios:
             for name, values in features(scenario).items():
@@ -459,7 +462,7 @@ class Envelope:
 
 
 def warning(scenarios: Iterable[Scenario]) -> str:
-    """A line about values that were never compared with a real Flink; empty if there are none."""
+    """Return a warning about values that were never compared with a real Flink; empty if there are none."""
     phrases = envelope().unvalidated(scenarios)
     if not phrases:
         return ""
@@ -469,7 +472,7 @@ def warning(scenarios: Iterable[Scenario]) -> str:
 
 @cache
 def envelope() -> Envelope:
-    """The envelope of this package."""
+    """Return the envelope in this package."""
     return read_envelope(FILE.read_text(encoding="utf-8"))
 
 
@@ -505,14 +508,14 @@ def _phrase(feature: Feature, beyond: list[Value], known: Mapping[Value, Envelop
 
 
 def _recorded(feature: Feature, known: Mapping[Value, EnvelopeEvidence]) -> str:
-    """'recordings: aligned, unaligned', 'recordings: 1 to 4', 'no recording'."""
+    """Return for example 'recordings: aligned, unaligned', 'recordings: 1 to 4' or 'no recording'."""
     if not known:
         return "no recording"
     return f"recordings: {_values_text(feature, list(known))}"
 
 
 def _values_text(feature: Feature, values: list[Value]) -> str:
-    """Numbers as the smallest and the largest, words as a list."""
+    """Return the range of numbers, or the list of words."""
     numbers = [value for value in values if isinstance(value, int)]
     ends = dict.fromkeys((min(numbers), max(numbers))) if numbers else ()
     return " to ".join(map(feature.value_text, ends)) if ends else ", ".join(map(feature.value_text, values))

@@ -1,4 +1,4 @@
-"""Orderings of settings: predicted and observed."""
+"""Check the accuracy of predictions against bars, and whether they order settings correctly."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from sim.jobs.evidence.prediction import Settings, differences, noise, relative_
 from sim.jobs.source.recorded_job import RecordedVertex, has_readers
 from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
 
-# ---- The bars that predictions must meet, and whether they do: a row per bar.
+# ---- Bars: maximum errors that predictions must meet (defined in `sim.model.quantities`).
 #
-# A row of the truth table is a recording and a vertex.  Durations that are noise on both sides are left out: they would
-# count as exact and hide the others.  `sim.model.quantities` has the bars.
+# Durations that are negligible on both sides are left out: they would count as exact, and hide the errors of others.
 
 _HIGH_BACKPRESSURE_MS = 500.0
-"""Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
+"""Threshold of back-pressure HIGH in Flink's web UI [ms/s]."""
 _P90_FACTOR = 2.5
-"""The 90 % quantile of an error may be this many times the bar of its median."""
+"""Limit of the 90 % quantile of errors / limit of their median."""
 _ABSENT = 1e6
-"""The error if only one of prediction and observation is 0."""
+"""Error if only one of prediction and observation is 0."""
 _MIN_AGREEING_SHARE = 0.9
-"""Share of recordings that must agree, for errors without a meaningful median."""
+"""Minimum share of agreeing recordings, for errors without a meaningful median."""
 
 
 Expected = Mapping[Bar, tuple[str, ...]]
-"""Bar -> the quantities that it is about."""
+"""Bar -> the quantities that it applies to."""
 
 
 def _collected(bars_of: Callable[[Quantity], tuple[Bar, ...]]) -> Expected:
@@ -41,11 +40,11 @@ def _collected(bars_of: Callable[[Quantity], tuple[Bar, ...]]) -> Expected:
 
 BARS = _collected(lambda quantity: quantity.bars)
 MEASURED_BARS = _collected(lambda quantity: quantity.measured_bars)
-"""Measured jobs have wider bars: work, records and state vary, the machine is not quiet, and all was inferred."""
+"""Wider bars for measured jobs, whose load varies, whose machines have other work, and whose settings are inferred."""
 
 
 def back_pressured(table: pd.DataFrame) -> set[str]:
-    """Recordings with a vertex that was back-pressured for half of the time."""
+    """Return the recordings with a vertex that was back-pressured for at least half of the time."""
     shares = table[table["quantity"] == "backPressuredTimeMsPerSecond"]
     return set(shares[shares["observed_p50"] >= _HIGH_BACKPRESSURE_MS]["recording"])
 
@@ -53,9 +52,9 @@ def back_pressured(table: pd.DataFrame) -> set[str]:
 def bars(
     table: pd.DataFrame, graphs: Mapping[str, Sequence[RecordedVertex]], expected: Expected = BARS
 ) -> pd.DataFrame:
-    """A row per bar that applies: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met.
+    """Return a row per bar that applies: what, where, bar, rows, reached (median error, or share of rows), p90, met.
 
-    `graphs`: the vertices of each recording of the truth table.
+    `graphs` has the vertices of each recording in the truth table.
     """
     waiting, found = back_pressured(table), []
     for bar, names in expected.items():
@@ -74,13 +73,13 @@ def bars(
 
 
 def _telling(rows: pd.DataFrame, level: Level) -> pd.DataFrame:
-    """The rows that are neither 0 nor noise on both sides."""
+    """Return the rows that are not negligible on both sides."""
     largest = rows[[f"observed_{level}", f"predicted_{level}"]].max(axis=1)
     return rows[(largest > 0) & (largest >= noise(rows))]
 
 
 def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
-    """(median error or share of rows that agree, 90 % quantile of errors or NaN, whether the bar is met)."""
+    """Return (median error or share of agreeing rows, 90 % quantile of errors or NaN, whether the bar is met)."""
     if bar.kind in ("error", "median"):
         errors = relative_errors(rows, bar.level).abs().fillna(_ABSENT)
         if bar.kind == "median":
@@ -115,14 +114,14 @@ def _limit(bar: Bar) -> str:
 
 
 def _where(bar: Bar) -> str:
-    """'back-pressured runs', 'ends', 'all runs'."""
+    """Return the scope of a bar, for example 'back-pressured runs'."""
     return {"all": f"{bar.runs} runs", "ends": "vertices without readers", "symmetric": "vertices of one even input"}[
         bar.vertices
     ]
 
 
 def _symmetric(graph: Sequence[RecordedVertex], name: str | None) -> bool:
-    """Whether all barriers take equal paths: one input, and equal shares of all subtasks, here and upstream."""
+    """Return whether all barriers take equal paths: the vertex has one input, and no vertex has skew."""
     inputs = next(len(vertex.inputs) for vertex in graph if vertex.id == (name or ""))
     return inputs == 1 and all(vertex.is_even for vertex in graph)
 
@@ -134,10 +133,8 @@ _VERTICES: Mapping[str, Callable[[Sequence[RecordedVertex], str | None], bool]] 
 }
 
 
-# Whether predictions order recordings correctly: of two that differ in one setting, which is slower, stores more, has
-# less throughput.
-#
-# A difference counts if it exceeds that of repetitions, and the spread of checkpoints and samples within a run.
+# ---- Whether predictions order recordings correctly: which of two that differ in one setting is slower, stores more, or has
+# less throughput.  A difference counts if it exceeds that of repeated runs, and the spread within a run.
 
 COLUMNS = (
     "setting",
@@ -155,10 +152,10 @@ _MEASURED = {"observed_p50": "observed", "predicted_p50": "predicted", "observed
 
 
 def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataFrame:
-    """A row (`COLUMNS`) per pair of configurations that differ in one setting, and per quantity that differs more than repetitions do.
+    """Return a row (`COLUMNS`) per pair of configurations that differ in one setting, and per clearly different quantity.
 
-    `settings`: recording -> its settings.  The columns `one` and `other` name the first recording of each configuration.  Repetitions count
-    as one, with the mean of their medians.
+    `settings` has the settings of each recording.  Repeated runs of a configuration count as one, with the mean of their
+    medians; the columns `one` and `other` contain the first recording of each configuration.
     """
     values = _values(table)
     groups = _groups([name for name in settings if name in set(values["recording"])], settings)
@@ -183,9 +180,9 @@ def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataF
 
 
 def repeated() -> dict[str, float]:
-    """Quantity -> least spread of repetitions [share], of those that were measured: 36 pairs of runs of 29 configurations.
+    """Return the minimum spread of repeated runs [share] by quantity, measured in 36 pairs of runs of 29 configurations.
 
-    90 % of the durations of checkpoints lie within 3 %; the worst pairs, 5 to 10 %, have small or few checkpoints.
+    90 % of checkpoint durations differ by at most 3 %; the worst pairs, 5 to 10 %, have small or few checkpoints.
     """
     return {
         quantity.name: quantity.repeats
@@ -195,7 +192,7 @@ def repeated() -> dict[str, float]:
 
 
 def spreads(table: pd.DataFrame, settings: Mapping[str, Settings]) -> dict[str, float]:
-    """Quantity -> greatest spread of repetitions [share of their mean], at least what was measured."""
+    """Return the largest spread of repeated runs [share of their mean] by quantity, at least that of `repeated`."""
     values = _values(table)
     found = repeated()
     for names in _groups(list(settings), settings):
@@ -207,7 +204,7 @@ def spreads(table: pd.DataFrame, settings: Mapping[str, Settings]) -> dict[str, 
 
 
 def _values(table: pd.DataFrame) -> pd.DataFrame:
-    """A row per recording and quantity; over several vertices the sum of rates, the mean of durations."""
+    """Return a row per recording and quantity: sums of rates and means of durations over vertices."""
     chosen = table[table["quantity"].isin(list(repeated())) & table["predicted_p50"].notna()]
     read = table[table["quantity"] == "outputQueueSize"][["recording", "vertex"]]  # the ends of a job have no output
     joined = chosen.merge(read.assign(has_readers=True), on=["recording", "vertex"], how="left")
@@ -224,12 +221,12 @@ def _values(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean(values: pd.DataFrame) -> pd.DataFrame:
-    """A row per quantity over repetitions: the mean of their medians, their lowest 10 % and their highest 90 %."""
+    """Return a row per quantity over repeated runs: mean of the medians, lowest p10 and highest p90."""
     return values.groupby("quantity").agg({"observed": "mean", "predicted": "mean", "low": "min", "high": "max"})
 
 
 def _groups(names: list[str], settings: Mapping[str, Settings]) -> list[list[str]]:
-    """Recordings grouped by configuration."""
+    """Group recordings by configuration."""
     groups: list[list[str]] = []
     for name in names:
         home = next((group for group in groups if not differences(settings[group[0]], settings[name])), None)
@@ -241,14 +238,14 @@ def _groups(names: list[str], settings: Mapping[str, Settings]) -> list[list[str
 
 
 def _is_clear(quantity: str, first: dict[Any, float], second: dict[Any, float], apart: float) -> bool:
-    """Whether two configurations differ by more than repetitions, and neither lies in the other's range."""
+    """Return whether two configurations differ by more than repeated runs, and neither is in the other's p10 to p90 range."""
     difference, mean = abs(first["observed"] - second["observed"]), (first["observed"] + second["observed"]) / 2
     within = any(this["low"] <= that["observed"] <= this["high"] for this, that in ((first, second), (second, first)))
     return mean > 0 and difference > apart * mean and difference >= QUANTITIES[quantity].noise and not within
 
 
 def _change(setting: str, first: Any, second: Any) -> str:
-    """'barriers: aligned -> unaligned'; of vertices only the difference."""
+    """Return for example 'barriers: aligned -> unaligned'; of vertices only the difference."""
     if isinstance(first, dict) and isinstance(second, dict):
         keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
         pairs = {(_text(first.get(key)), _text(second.get(key))) for key in keys}

@@ -1,4 +1,4 @@
-"""How well changes of a setting were predicted: factors, chances, kinds of change."""
+"""Accuracy of what-if predictions: kinds of changes, factors within which predictions hold, probabilities."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from sim.model.state import State
 
 
-# ---- The kinds of what-if: what a scenario changes of the job that was imported.
+# ---- Kinds of what-ifs: what a scenario changes compared with the imported job.
 
 Kind = Literal["barriers", "network", "interval", "parallelism", "load", "storage", "backend", "failure", "other"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order of reading; `other` is what no other kind names."""
+"""In the order of display; `other` covers all changes without a kind."""
 UNSEEN: frozenset[Kind] = frozenset({"backend", "failure", "other"})
-"""Kinds that bring in what the imported job has never done.  Flushes of RocksDB are an example: under a changelog no checkpoint waits for
-one.  What other kinds are off by says nothing of these."""
+"""Kinds with behaviour that the imported job never showed.  For example, with a changelog checkpoints do not wait for
+RocksDB flushes, without it they do.  Errors of other kinds say nothing about these."""
 AS_IT_IS: tuple[Kind, ...] = ()
 """A scenario that changes nothing."""
 
@@ -100,7 +100,7 @@ _SCENARIO: dict[str, Kind] = {
 
 
 def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
-    """What `changed` changes, in the order of `KINDS`.  How long, how often and with which seed it runs is no change."""
+    """Return the kinds of changes between two scenarios, in the order of `KINDS`.  Length, seed and number of runs do not count."""
     found: set[Kind] = {
         *_differing(imported, changed, _SCENARIO),
         *_differing(imported.checkpoint, _same_backend(imported.checkpoint, changed.checkpoint), _CHECKPOINT),
@@ -113,7 +113,7 @@ def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
 
 
 def _differing(before: Any, after: Any, kinds: dict[str, Kind]) -> Iterator[Kind]:
-    """The kinds of the fields that differ.  A scenario's own fields without a kind are no option of its job, as residuals."""
+    """Yield the kinds of differing fields.  Fields of `Scenario` without a kind, such as residuals, are not job options."""
     is_scenario = kinds is _SCENARIO
     for field in fields(before):
         if getattr(before, field.name) != getattr(after, field.name) and (field.name in kinds or not is_scenario):
@@ -121,7 +121,7 @@ def _differing(before: Any, after: Any, kinds: dict[str, Kind]) -> Iterator[Kind
 
 
 def _of_backends(before: Scenario, after: Scenario) -> Iterator[Kind]:
-    """Another backend, a changelog put on or taken off, or snapshots that are incremental where they were not."""
+    """Yield `backend` if the state backend, the use of a changelog, or incremental snapshots differ."""
     theirs = {vertex.name: vertex.state for vertex in after.job.vertices}
     states = ((vertex.state, theirs.get(vertex.name)) for vertex in before.job.vertices)
     others = any(mine and other and _backend(mine) != _backend(other) for mine, other in states)
@@ -138,7 +138,7 @@ def _same_backend(before: CheckpointOptions, after: CheckpointOptions) -> Checkp
 
 
 def _same_state_backend(before: Vertex, after: Vertex) -> Vertex:
-    """`after` with the backend of `before`, if they have another: what is left is a matter of storage."""
+    """Return `after` with the backend of `before`, so that the remaining differences are of kind `storage`."""
     mine, other = before.state, after.state
     if mine is None or other is None or _backend(mine) == _backend(other):
         return after
@@ -159,7 +159,7 @@ def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
 
 
 def _of_all_subtasks(vertex: Vertex) -> Vertex:
-    """Rates and records of all subtasks together, and no weight of single ones: another parallelism alone changes none of them."""
+    """Return the vertex with total rates and without weights of subtasks, which do not depend on the parallelism."""
     source = vertex.source
     if source is not None:
         rates = tuple(replace(rate, per_second=rate.per_second * vertex.emitting) for rate in source.rates)
@@ -167,19 +167,19 @@ def _of_all_subtasks(vertex: Vertex) -> Vertex:
     return replace(vertex, source=source, inputs=tuple(replace(inlet, weights=()) for inlet in vertex.inputs))
 
 
-# ---- The factors of a what-if: how far predictions of checkpoints may be off, by the kind of what it changes.
+# ---- Factors within which durations of a what-if are predicted, by the kinds of its changes.
 #
-# `factors.json` lies beside this file.  `python -m benchmarks.lab.backtest_verdicts --write` makes it from recordings.
+# `python -m benchmarks.lab.backtest_verdicts --write` computes `factors.json` from recordings.
 
 FILE = Path(__file__).parent / "factors.json"
 MISSED_SHARE = 0.1
-"""The share of p50, and that of p90, that may lie outside of the factors for a job without a recording."""
+"""Maximum share of p50s, and of p90s, outside the factors, for a job without a recording."""
 MIN_FAMILIES = 9
-"""Families of recordings that such a promise takes: 1 / `MISSED_SHARE` - 1."""
+"""Minimum families of recordings for this confidence: 1 / `MISSED_SHARE` - 1."""
 MIN_FACTOR = 1.1
-"""No factor is smaller: repetitions of one job differ by as much."""
+"""Minimum factor, by which repeated runs of one job differ."""
 Pair = tuple[float, float]
-"""A number for p50 and one for p90."""
+"""Values for p50 and p90."""
 
 _CHANGES: dict[Kind, str] = {
     "barriers": "other barriers",
@@ -211,13 +211,13 @@ class Learned:
 
 
 def combined(factors: Sequence[Pair]) -> Pair:
-    """The factors of several changes at once: none makes another better."""
+    """Return the product of the factors of several changes, each at least 1."""
     return math.prod(max(p50, 1.0) for p50, _ in factors), math.prod(max(p90, 1.0) for _, p90 in factors)
 
 
 @cache
 def evidence() -> dict[tuple[Kind, ...], Learned]:
-    """The evidence of this package."""
+    """Return the evidence in this package."""
     return read_factors(FILE.read_text(encoding="utf-8"))
 
 
@@ -235,12 +235,12 @@ def read_factors(text: str) -> dict[tuple[Kind, ...], Learned]:
 
 
 def _known(factor: float | None) -> float:
-    """JSON has no infinity."""
+    """Return infinity for null, because JSON has no infinity."""
     return math.inf if factor is None else factor
 
 
 def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | None:
-    """Within which p50 and p90 of checkpoints are predicted where this is changed.  None: the file says nothing of its history."""
+    """Return the factors within which p50 and p90 are predicted after changes of these kinds.  None for older files."""
     history = backtest.other_settings
     if history is None:
         return None
@@ -255,17 +255,17 @@ def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | Non
 
 
 def _honest(learned: float, observed_ms: float, predicted_ms: float) -> float:
-    """The factor with what it leaves out.
+    """Return a factor of at least the deviation of the backtest, extended by the negligible duration.
 
-    It is learned from durations of which `NEGLIGIBLE_MS` more or less are no difference; and no what-if is closer than
-    the job as it is.
+    Factors are learned with `NEGLIGIBLE_MS` not counted as a difference, and no what-if is more accurate than the
+    backtest.
     """
     low, high = sorted((max(observed_ms, 1.0), max(predicted_ms, 1.0)))
     return max(learned, MIN_FACTOR, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
 
 
 def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
-    """One for each kind of what-if among the scenarios.  Empty: the file says nothing of its history, or of the job as it is."""
+    """Return a sentence for each kind of what-if among the scenarios; empty without a backtest, or for older files."""
     if backtest.imported is None or backtest.other_settings is None:
         return []
     found = dict.fromkeys(kinds_of(backtest.imported, scenario) for scenario in scenarios)
@@ -273,7 +273,7 @@ def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
 
 
 def by_kind(backtest: Backtest) -> list[str]:
-    """``- other barriers: p50 within a factor of 1.4, p90 within 2.6`` of each kind, and what nothing is known of."""
+    """Return a line for each kind, e.g. ``- other barriers: p50 within a factor of 1.4, p90 within 2.6``."""
     if backtest.other_settings is None:
         return []
     known: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
@@ -286,7 +286,7 @@ def by_kind(backtest: Backtest) -> list[str]:
 
 
 def what_if(kinds: Sequence[Kind]) -> str:
-    """``other barriers and another interval``."""
+    """Return for example ``other barriers and another interval``."""
     return _listed(kinds) or "the job as it is"
 
 
@@ -295,7 +295,7 @@ def _listed(kinds: Sequence[Kind]) -> str:
 
 
 def _sentence(backtest: Backtest, kinds: tuple[Kind, ...]) -> str:
-    """``other barriers: checkpoints have p50 within a factor of 1.5, p90 within 2.1``, and how much is known of such changes."""
+    """Return a sentence with the factors, and how much evidence there is for such changes."""
     text = f"{what_if(kinds)}: checkpoints have {_factors_text(backtest, kinds)}"
     rows = {kind: evidence()[(kind,)] for kind in kinds}
     if none := [kind for kind, row in rows.items() if not row.settings]:
@@ -316,36 +316,35 @@ def _factors_text(backtest: Backtest, kinds: Sequence[Kind]) -> str:
     return f"p50 {first}, p90 {second}"
 
 
-# ---- How often checkpoints of a what-if are no longer than so many times the predicted ones: what recordings of such changes have shown.
+# ---- Probability that the p90 after a change is at most a multiple of the predicted p90, from recordings of such changes.
 #
-# A factor that holds for all recordings is too wide to act on: one change in ten came out twice as long as predicted.
-# A chance tells how many of such changes keep a limit, and what to watch says when to go back.
+# A factor that holds for all recordings is too wide to act on: one change in ten took twice as long as predicted.
 
 LIKELY = 0.8
-"""Four of five: a change with this chance is advised without a reservation."""
+"""Minimum probability for a recommendation without reservation."""
 
 
 def chance(kinds: Sequence[Kind], spare: float) -> float:
-    """The share of such changes whose p90 is at most `spare` times the predicted one; several changes are taken as independent."""
+    """Return the probability that the p90 is at most `spare` times the predicted one.  Changes are taken as independent."""
     return float((_ratios(tuple(kinds)) <= spare).mean()) * _known_chances(kinds)
 
 
 def within(kinds: Sequence[Kind], share: float = LIKELY) -> float:
-    """Observed p90 is at most so many times the predicted one in this share of such changes."""
+    """Return the multiple of the predicted p90 that is not exceeded in this share of such changes."""
     ratios = np.sort(_ratios(tuple(kinds)))
     place = math.ceil(share / _known_chances(kinds) * len(ratios) - 1e-9)
     return float(ratios[place - 1]) if place <= len(ratios) else math.inf
 
 
 def _known_chances(kinds: Sequence[Kind]) -> float:
-    """The share of changes that the recordings speak of: how bad the last of them are is unknown."""
+    """Return the share of changes covered by the recordings; the tail beyond the worst recording is unknown."""
     levels = len(evidence()[AS_IT_IS].ratios)
     return float((levels / (levels + 1)) ** max(len(kinds), 1))
 
 
 @cache
 def _ratios(kinds: tuple[Kind, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Equally likely observed p90s as multiples of the predicted one."""
+    """Return equally likely ratios of observed and predicted p90."""
     changes: list[tuple[Kind, ...]] = [(kind,) for kind in kinds] or [AS_IT_IS]
     found = np.ones(1)
     for change in changes:
@@ -353,17 +352,17 @@ def _ratios(kinds: tuple[Kind, ...]) -> np.ndarray[tuple[int], np.dtype[np.float
     return found
 
 
-# ---- What the history of a job says of a run's results, as plain data: JSON of commands and files of results carry it.
+# ---- The history of an imported job in results, as sentences and JSON-ready values.
 
 
 def history_sentences(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list[str]:
-    """What the history says of these runs: the verdict of its backtest, how far what-ifs may be off, what tails are drawn from."""
+    """Return the verdict of the backtest, the accuracy of what-ifs, and the origin of residuals, as sentences."""
     lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
     return [*lines, *filter(None, dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios))]
 
 
 def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
-    """The history of an imported file.  None: the file was not imported."""
+    """Return the history of an imported file, or None if the file was not imported."""
     residuals = scenarios[0].residuals
     lines = history_sentences(backtest, scenarios)
     if not lines:
