@@ -1,4 +1,4 @@
-"""Causes of a long checkpoint, slow files among them."""
+"""Describe the causes of a long simulated checkpoint, for example slow files."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from sim.storage.ledger import StoredFile
 
 
-# ---- Why a file took long: a slow node of a distributed file system, a slow prefix of an object store, or a slow stream of flat storage.
+# ---- Slow files: a slow node of a distributed file system, prefix of an object store, or stream of flat storage.
 
 _MAX_BLOCKS = 1000
 
 
 class SlowPlace(NamedTuple):
-    """A slow place that a file had to pass."""
+    """A slow part of storage that a file was written through."""
 
     factor: Fraction  # what the bandwidth is divided by
     place: str  # in words: which node, or the stream itself
 
 
 def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
-    """The slowest place that the bytes of a file had to pass; None: nothing was slower than it should be."""
+    """Return the slowest part of storage that a file was written through, or None if nothing was slow."""
     if file.disk:
         return None
     medium = context.storage.medium
@@ -71,13 +71,13 @@ def _slowest(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: S
     return slowest
 
 
-# ---- Part of a critical path -> where it is spent and why, in words.
+# ---- Descriptions of the parts of a critical path: place and cause.
 
 _FILES = (PathKind.UPLOAD, PathKind.FLUSH)
 
 
 class Causes:
-    """The causes of the parts of one checkpoint, in words."""
+    """Describes the causes of the parts of one checkpoint."""
 
     def __init__(self, instance: ObservedInstance, checkpoint: int) -> None:
         self.instance = instance
@@ -85,18 +85,18 @@ class Causes:
         self.checkpoint = checkpoint
 
     def place(self, part: PathPart) -> str:
-        """A subtask, the way from one subtask to another, or the coordinator."""
+        """Return the subtask, the channel (``reader < writer``), or the coordinator."""
         if part.channel >= 0:
             return f"{self._task(part.task)} < {self._task(self.context.layout.writer[part.channel])}"
         return "coordinator" if part.task < 0 else self._task(part.task)
 
     def slow(self, parts: Sequence[PathPart]) -> SlowPlace | None:
-        """The slowest place that the files of these parts had to pass."""
+        """Return the slowest part of storage that the files of these parts were written through."""
         found = [slow_file(self.context, file) for file in self._files(parts)]
         return max((slow for slow in found if slow is not None), key=lambda slow: slow.factor, default=None)
 
     def text(self, parts: Sequence[PathPart]) -> str:
-        """Why so long: a clause without a full stop."""
+        """Return why the parts took long, as a clause without a full stop."""
         part, options = parts[0], self.context.scenario.checkpoint
         vertex = None if part.task < 0 else self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         match part.kind:
@@ -167,7 +167,7 @@ class Causes:
         return f"{self._ahead(part)}, drained at {bytes_text(row.total * SECOND / part.duration_ns)}/s"
 
     def _firing(self, part: PathPart) -> str | None:
-        """The window that held the thread for most of the part, if one did."""
+        """Return a clause if a firing window occupied the thread for most of the part."""
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
         if window is None or fired * vertex.fan_out * window.fire_ns < part.duration_ns // 2:
@@ -191,7 +191,7 @@ class Causes:
         return f"{text}{self._ahead(part)} when it set out"
 
     def _overtook(self, part: PathPart) -> bool:
-        """Whether the barrier was allowed to overtake when this part began."""
+        """Return whether the barrier was allowed to overtake when this part began."""
         kind = self.context.scenario.checkpoint.barriers.record
         if kind.overtakes and not kind.has_deadline:
             return True
@@ -215,7 +215,7 @@ class Causes:
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
 
     def _compacted(self, task: int, files: Sequence[StoredFile]) -> str:
-        """The share of an upload that compactions rewrote, in words; empty: it is small."""
+        """Return a clause if compactions wrote most of an upload."""
         names = self.instance.compacted(self.checkpoint, task)
         anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
         return (
@@ -264,7 +264,7 @@ class Causes:
 
     @property
     def _end_ns(self) -> int:
-        """The last acknowledgement, the failure, or, of a checkpoint under way, the end of the run."""
+        """The time of the last acknowledgement, the failure, or, for a checkpoint in progress, the end of the run."""
         if self._stats.status == "IN_PROGRESS":
             return self.context.env.now
         return max(self._stats.latest_ack_ns, self._stats.failed_ns)

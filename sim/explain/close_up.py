@@ -1,6 +1,6 @@
-"""A run is simulated again, with observers of what its tables leave out.
+"""Repeat a run with observers of data that result tables do not contain.
 
-These are the data in channels when a barrier set out, the files of storage, and the output of compactions.
+These are the data in channels when a barrier is sent, the files of storage, and the output of compactions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Queued(NamedTuple):
-    """The content of a channel before a barrier [bytes]."""
+    """The data in a channel ahead of a barrier [bytes]."""
 
     at_writer: int
     at_reader: int  # received, or on the way
@@ -38,7 +38,7 @@ class Queued(NamedTuple):
 
 @dataclass(slots=True)
 class ObservedInstance:
-    """The observations of one job instance: queues before barriers, records that windows hold, files below level 0."""
+    """The observations of one job instance: data ahead of barriers, records in windows, files below level 0."""
 
     context: Context
     # (checkpoint, task): by output channel, two columns
@@ -55,20 +55,20 @@ class ObservedInstance:
         return self.paths
 
     def fired(self, checkpoint: int, channel: int) -> int:
-        """Records that the window of the reader let go between the moment the barrier set out and the reader's own cut, at least."""
+        """Return the minimum number of records that the reader's window fired between sending a barrier and its own snapshot."""
         writer, reader = self.context.layout.writer[channel], self.context.layout.reader[channel]
         before, after = self.waiting.get((checkpoint, writer, reader)), self.waiting.get((checkpoint, reader, reader))
         return 0 if before is None or after is None else max(0, before - after)
 
     def compacted(self, checkpoint: int, task: int) -> frozenset[str]:
-        """Tables that compactions wrote since the checkpoint before; none for the first, which has to write all of them."""
+        """Return the files written by compactions since the checkpoint before; none for the first, which uploads everything."""
         earlier = [number for number, owner in self.merged if owner == task and number < checkpoint]
         if not earlier:
             return frozenset()
         return self.merged.get((checkpoint, task), frozenset()) - self.merged[max(earlier), task]
 
     def before_barrier(self, checkpoint: int, channel: int) -> Queued | None:
-        """What lay in the channel when the barrier set out; None: none did."""
+        """Return the data in the channel when the barrier was sent, or None if it was not sent."""
         writer = self.context.layout.writer[channel]
         rows = self.queued.get((checkpoint, writer))
         if rows is None:
@@ -79,7 +79,7 @@ class ObservedInstance:
 
 @dataclass(frozen=True, slots=True)
 class CloseUp:
-    """The result of a run, and what was observed of its job instances."""
+    """The result of a run, and the observations of its job instances."""
 
     result: Result
     instances: tuple[ObservedInstance, ...]
@@ -92,7 +92,7 @@ def rerun_with_observers(
     progress: Callable[[int], None] | None = None,
     attach: Callable[[JobInstance], None] = lambda _: None,
 ) -> CloseUp:
-    """Simulate again: the run is the same, as observers change nothing.  `attach`: a further observer."""
+    """Repeat a run with observers, which do not affect it; `attach` adds another observer to each job instance."""
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:
@@ -104,7 +104,7 @@ def rerun_with_observers(
 
 
 def _watched(job: JobInstance) -> ObservedInstance:
-    """The observations of a job instance, which are noted at each cut and whenever state is stored."""
+    """Observe a job instance at each snapshot of a task, and whenever state is stored."""
     instance = ObservedInstance(job.context)
     told_before = job.contents.on_cut
     vertices = job.scenario.job.vertices
@@ -129,7 +129,7 @@ def _watched(job: JobInstance) -> ObservedInstance:
 
 
 def _two_columns(rows: np.ndarray) -> np.ndarray:
-    """Bytes at the writer and at the reader, a row per channel."""
+    """Return the bytes at the writer and at the reader, a row per channel."""
     import numpy as np
 
     return np.stack([rows["written"] - rows["sent"], rows["sent"] - rows["taken"]], axis=1)

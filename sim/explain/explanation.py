@@ -1,4 +1,4 @@
-"""The explanation of a checkpoint: which one, where its time went, in sentences and as JSON."""
+"""Explain checkpoints of a run: which ones, where their time went, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- A critical path with its causes: each part with the place it is spent at, why, and what would be without it.
+# ---- Accounts: a critical path whose parts have a place, a cause, and a change that would avoid them.
 
 NOTABLE = 0.05
-"""Parts with at least this share of the duration are spoken about."""
+"""Minimum share of a part in the duration for a note about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Account:
 
 
 def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:
-    """The account of a checkpoint.  KeyError: there is no such checkpoint."""
+    """Return the account of a checkpoint.  Raises `KeyError` if there is no such checkpoint."""
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
     lines = tuple(_lines(path.parts, causes, instance))
@@ -99,7 +99,7 @@ def _lines(parts: tuple[PathPart, ...], causes: Causes, instance: ObservedInstan
         )
 
 
-# ---- An account of a checkpoint in 80 columns: a sentence, a waterfall, and a note to every part that counts.
+# ---- An account as text in 80 columns: a sentence, a waterfall, and notes about notable parts.
 
 WIDTH = 80
 _NAME, _PLACE, _TAKES = 20, 22, 7
@@ -107,7 +107,10 @@ _BAR = WIDTH - _NAME - _PLACE - _TAKES - 8
 
 
 def text(account: Account, simulated: Mapping[str, int | None] | None = None) -> str:
-    """`simulated`: by change, how long the checkpoint takes with it [ns]; None: it does not complete."""
+    """Return an account as text.
+
+    `simulated` has the duration [ns] of the checkpoint with each change, None if it does not complete.
+    """
     if not account.lines:
         return fill(sentence(account), WIDTH)
     begin_ns, end_ns = account.path.begin_ns, _end_ns(account)
@@ -125,19 +128,19 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
 
 
 def _exact(duration_ns: int) -> str:
-    """Flink's statistics are whole milliseconds, simulated times are nanoseconds."""
+    """Return an exact duration: Flink's statistics are in ms, simulated times in ns."""
     return f"{duration_ns} ns" if duration_ns % 10**6 else f"{duration_ns // 10**6} ms"
 
 
 def title(account: Account) -> str:
-    """``checkpoint 7 (aligned)``"""
+    """Return for example ``checkpoint 7 (aligned)``."""
     kind = f"{account.stats.savepoint_format} savepoint" if account.stats.savepoint_format else "checkpoint"
     job = f" of job {account.job}" if account.job else ""
     return f"{kind} {account.stats.number}{job} ({one_line(account.strategy)})"
 
 
 def sentence(account: Account) -> str:
-    """What took longest, and why."""
+    """Return a sentence about the part that took longest, and its cause."""
     name = capitalised(title(account))
     if not account.lines:
         if account.stats.status == "COMPLETED":
@@ -181,7 +184,7 @@ def _passes(line: AccountLine) -> str:
 
 
 def duration(ns: int) -> str:
-    """``duration(5_743_200_000) == "5.7 s"``."""
+    """Format a duration: ``duration(5_743_200_000) == "5.7 s"``."""
     return ms_text(ns / 1e6)
 
 
@@ -202,7 +205,7 @@ def _notes(account: Account) -> Iterator[str]:
 
 
 def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
-    """What is left of the path; another way may be the longest then, and the rest may become shorter."""
+    """Yield a line per change: the rest of the path, and the simulated duration, which may differ from it."""
     now = duration(account.path.duration_ns)
     for change in account.changes:
         if (rest := duration(account.path.duration_ns - change.saved_ns)) == now and change.change not in simulated:
@@ -218,11 +221,11 @@ def _end_ns(account: Account) -> int:
     return (account.path.after or account.path.parts)[-1].end_ns
 
 
-# ---- An account of a checkpoint as plain values for JSON; all times are ns, so that sums are exact.
+# ---- An account as JSON-ready values, with times in ns, so that sums are exact.
 
 
 def record(account: Account, simulated: Mapping[str, int | None] | None = None) -> dict[str, Any]:
-    """`simulated`: by change, how long the checkpoint takes with it; null: it does not complete."""
+    """Return an account as JSON-ready values; for `simulated` see `text`."""
     stats = account.stats
     return {
         "strategy": account.strategy,
@@ -251,12 +254,12 @@ def _part(account: Account, line: AccountLine) -> dict[str, Any]:
 
 
 def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None]) -> dict[str, Any]:
-    """The rest of the path, and what a simulation gave."""
+    """Return the rest of the path with a change, and the simulated duration."""
     values = {"change": change.change, "rest_of_path_ns": account.path.duration_ns - change.saved_ns}
     return values | ({"simulated_duration_ns": simulated[change.change]} if change.change in simulated else {})
 
 
-# ---- Which checkpoints of a run are explained, and the runs that show what would be without a part of them.
+# ---- Select the checkpoints of a run to explain, and simulate the changes.
 
 
 class NoCheckpointError(PrintableError, LookupError):
@@ -264,7 +267,7 @@ class NoCheckpointError(PrintableError, LookupError):
 
 
 def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
-    """The strategies that take checkpoints.  Raises NoCheckpointError if none does."""
+    """Return the strategies that take checkpoints.  Raises `NoCheckpointError` if none does."""
     found = {
         name: scenario
         for name, scenario in scenarios.items()
@@ -276,9 +279,10 @@ def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
 
 
 def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list[Account]:
-    """The checkpoint of this number in every job instance that has it; None: first uploads, the median of the later ones, the slowest.
+    """Return the accounts of a checkpoint in all job instances that have it.
 
-    Raises NoCheckpointError.
+    By default, of the first uploads, and of the median and the slowest of the later checkpoints.  Raises
+    `NoCheckpointError`.
     """
     if checkpoint is not None:
         found = [
@@ -294,7 +298,7 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
 
 
 def verified(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
-    """By change: how long the checkpoint takes when it is simulated so [ns]; None: it does not complete."""
+    """Return the simulated duration [ns] of the checkpoint with each change, None if it does not complete."""
     return {
         change.change: _simulated(explained, change.scenario, engine)
         for change in explained.changes
@@ -338,7 +342,7 @@ def _typical(run: CloseUp) -> list[tuple[int, int]]:
 
 
 def _first_uploads(run: CloseUp) -> list[tuple[int, int]]:
-    """(job instance, id) of checkpoints that uploaded everything at the beginning."""
+    """Return (job instance, id) of the checkpoints that uploaded all state at the beginning."""
     rows = run.result.checkpoints
     found = rows[first_uploads(rows)]
     jobs = found["x_job"] if "x_job" in found else [0] * len(found)

@@ -1,4 +1,4 @@
-"""A run as Trace Event JSON: tracks, slices, samples."""
+"""Draw the timeline of a run as Trace Event JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TimelineSlice(NamedTuple):
 
 
 def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
-    """Slices dealt into lanes in which none overlap: a viewer nests those that do."""
+    """Distribute slices over lanes without overlaps, because viewers would nest overlapping slices."""
     found: list[list[TimelineSlice]] = []
     for row in sorted(slices, key=lambda row: (row.begin_ns, row.end_ns)):
         lane = next((lane for lane in found if lane[-1].end_ns <= row.begin_ns), None)
@@ -54,7 +54,7 @@ def slice_event(process: int, track: int, row: TimelineSlice) -> Event:
 
 
 def flow(number: int, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> list[Event]:
-    """An arrow; both ends are (process, track, time [ns]) of a slice."""
+    """Return the events of an arrow between two slices, each given as (process, track, time [ns])."""
     common = {"cat": "barrier", "name": name, "id": number}
     return [
         {"ph": "s", **common, "pid": start[0], "tid": start[1], "ts": start[2] / 1e3},
@@ -67,7 +67,7 @@ def counter(process: int, name: str, time_ns: int, values: Mapping[str, float]) 
 
 
 def named(process: int, name: str, tracks: dict[int, str]) -> list[Event]:
-    """The names of a process and of its tracks, in their order."""
+    """Return the events that name a process and its tracks."""
     events: list[Event] = [
         {"ph": "M", "pid": process, "name": "process_name", "args": {"name": one_line(name)}},
         {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}},
@@ -82,7 +82,7 @@ def named(process: int, name: str, tracks: dict[int, str]) -> list[Event]:
     return events
 
 
-# ---- What a timeline is drawn on: processes with tracks, arrows between them, and a window that keeps the file small.
+# ---- The drawing: processes with tracks, arrows, and a time window that keeps the file small.
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class Drawing:
-    """A timeline in the making: the events of its window, as they come."""
+    """A timeline under construction."""
 
     begin_ns: int
     end_ns: int
@@ -109,7 +109,7 @@ class Drawing:
     def process(
         self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]]
     ) -> tuple[int, dict[tuple[str, int], int]]:
-        """A process and its tracks, each in as many lanes as it needs; returns its number and the track of (slice, begin)."""
+        """Add a process with its tracks, each in as many lanes as needed.  Returns its number and the track of (slice, begin)."""
         self.processes += 1
         titles: dict[int, str] = {}
         where: dict[tuple[str, int], int] = {}
@@ -133,7 +133,7 @@ class Drawing:
         return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
 
     def cut(self, limit: int) -> Timeline:
-        """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
+        """Return the timeline with at most `limit` events besides names; the window ends before the first omitted event."""
         events = sorted(self.events, key=lambda event: event["ts"])
         if len(events) <= limit:
             return Timeline([*self.names, *events], self.begin_ns, self.end_ns, 0)
@@ -143,21 +143,21 @@ class Drawing:
 
 
 def _whole_arrows(events: list[Event]) -> list[Event]:
-    """An arrow needs both ends."""
+    """Return the events without arrows that lack an end."""
     ended = {event["id"] for event in events if event["ph"] == "f"}
     return [event for event in events if event["ph"] != "s" or event["id"] in ended]
 
 
-# ---- What threads did and what lay in queues, looked at in steps: the data plane says totals, and their differences are a picture.
+# ---- Samples of threads and queues at fixed steps.  The data plane has totals, of which differences are taken.
 
 STATES = ("processing", "idle", "back-pressured")
-"""What the time of a thread is spent on; work for checkpoints counts as processing, as in Flink."""
+"""States of a task thread; work for checkpoints counts as processing, as in Flink."""
 _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineSample:
-    """What threads did and what lay in queues, in one step."""
+    """Thread states and queue contents in one step."""
 
     time_ns: int
     spent: np.ndarray  # by task and state, since the sample before [ns]
@@ -217,17 +217,17 @@ class _Looking:
         return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)
 
 
-# ---- The journal and the files of a job instance -> slices: snapshots, asynchronous work, checkpoints, files on their nodes.
+# ---- Journal and files of a job instance -> slices: snapshots, asynchronous work, checkpoints, files by storage node.
 
 _Times = dict[Happening, int]
 Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]
-"""By checkpoint and task: when what happened first, and the barriers that arrived: (time, channel)."""
+"""(checkpoint, task) -> (first time of each event, barriers that arrived as (time, channel))."""
 _SHORTEST_NS = 1
-"""An instant, as long as it must be to be seen and to end an arrow."""
+"""Length of an instant, so that it is visible and arrows can end at it."""
 
 
 def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
-    """What the thread did most, step by step; equal neighbours are one slice."""
+    """Yield the main state of a thread in each step; equal consecutive states are one slice."""
     begin_ns = end_ns = 0
     current = ""
     for sample in samples:
@@ -243,7 +243,7 @@ def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Itera
 
 
 def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
-    """By task: waiting for the last barrier, work before the barrier, the synchronous part."""
+    """Return by task: alignment, work before the barrier, synchronous phase."""
     found: dict[int, list[TimelineSlice]] = defaultdict(list)
     for (checkpoint, task), (times, arrivals) in found_stories.items():
         begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
@@ -256,7 +256,7 @@ def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
 
 
 def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[TimelineSlice]]:
-    """By task: the wait for its asynchronous thread, the work there, and the wait for channel state and its file."""
+    """Return by task: waiting for its asynchronous thread, the work there, waiting for channel state and its file."""
     found: dict[int, list[TimelineSlice]] = defaultdict(list)
     for (checkpoint, task), (times, _) in found_stories.items():
         row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
@@ -274,7 +274,7 @@ def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[Tim
 
 
 def checkpoints(context: Context) -> list[TimelineSlice]:
-    """From the trigger to the end of each."""
+    """Return a slice per checkpoint, from the trigger to its end."""
     slices: list[TimelineSlice] = []
     for row in context.stats.values():
         end_ns = row.failed_ns if row.status == "FAILED" else row.completed_ns
@@ -286,7 +286,7 @@ def checkpoints(context: Context) -> list[TimelineSlice]:
 
 
 def files(context: Context) -> dict[str, list[TimelineSlice]]:
-    """By the node or the task manager that takes it: every file, from its first byte until it is durable."""
+    """Return by storage node or TaskManager: a slice per file, from its first byte until it is durable."""
     found: dict[str, list[TimelineSlice]] = defaultdict(list)
     medium = context.storage.medium
     for file in context.storage.files:
@@ -315,7 +315,7 @@ def files(context: Context) -> dict[str, list[TimelineSlice]]:
 def barriers(
     context: Context, found_stories: Stories
 ) -> tuple[dict[int, list[TimelineSlice]], list[tuple[int, int, int, int, int]]]:
-    """Barriers as they leave and arrive, by task; and their ways: (checkpoint, writer, left [ns], reader, arrived [ns])."""
+    """Return sent and received barriers by task, and transits: (checkpoint, writer, sent [ns], reader, received [ns])."""
     moments: dict[int, list[TimelineSlice]] = defaultdict(list)
     ways: list[tuple[int, int, int, int, int]] = []
     for (checkpoint, task), (times, arrivals) in found_stories.items():
@@ -338,7 +338,7 @@ def barriers(
 
 
 def stories(context: Context) -> Stories:
-    """Read from the journal once."""
+    """Group the events of the journal by checkpoint and task."""
     found: Stories = {}
     for entry in context.journal:
         if entry.checkpoint < 0 or entry.task < 0:
@@ -351,15 +351,15 @@ def stories(context: Context) -> Stories:
 
 
 def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[TimelineSlice]:
-    """A slice; nothing if it did not begin, is not over, or took no time."""
+    """Return a slice in a list; empty if it did not begin, has not ended, or took no time."""
     if begin_ns is None or end_ns is None or end_ns <= begin_ns:
         return []
     return [TimelineSlice(name, begin_ns, end_ns, values)]
 
 
-# ---- A watched run -> the events of its timeline: subtasks, asynchronous threads, storage nodes, the coordinator, barriers as arrows.
+# ---- The timeline of an observed run: subtasks, asynchronous threads, storage nodes, coordinator, and barriers as arrows.
 #
-# A window and a limit keep the file small enough for every viewer; what they leave out is counted.
+# A time window and a limit keep the file small enough for viewers; omitted events are counted.
 
 
 def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
@@ -418,18 +418,18 @@ def _draw_vertices(
 
 
 def _in_order(place: str) -> tuple[str, int]:
-    """Names in natural order: node 10 behind node 9."""
+    """Sort names in natural order: node 10 after node 9."""
     stem, _, number = place.rpartition(" ")
     return (stem, int(number)) if number.isdigit() else (place, 0)
 
 
-# ---- The window of a timeline, and the text of its file.
+# ---- The time window, and the text of the file.
 
 _LOOKS = 1000
 
 
 class WindowError(PrintableError, ValueError):
-    """A window that shows nothing; `part` of it is wrong: begin or step."""
+    """An invalid time window; `part` is the invalid value: begin or step."""
 
     def __init__(self, part: str, reason: str) -> None:
         super().__init__(f"{part}: {reason}")
@@ -438,7 +438,10 @@ class WindowError(PrintableError, ValueError):
 
 
 def samples_in(run_ns: int, begin_ns: int, end_ns: int | None, step_ns: int | None) -> Samples:
-    """Samples of a window of a run.  None: to its end, and a thousand looks of 1 ms or more.  Raises WindowError."""
+    """Return the samples for a window of a run: by default to its end, in a thousand steps of at least 1 ms.
+
+    Raises `WindowError`.
+    """
     end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
     if begin_ns >= end_ns:
         raise WindowError("begin", f"the window ends at {format_duration(end_ns)}: nothing lies in it")
@@ -449,7 +452,7 @@ def samples_in(run_ns: int, begin_ns: int, end_ns: int | None, step_ns: int | No
 
 
 def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timeline) -> str:
-    """Trace Event JSON, a line."""
+    """Return the timeline as Trace Event JSON in one line."""
     about = {
         "run": f"{scenario.name}, {strategy}",
         "question": scenario.question,
@@ -460,5 +463,5 @@ def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timelin
 
 
 def trace_text(drawn: Timeline, about: Mapping[str, object]) -> str:
-    """`about`: what is said of the run."""
+    """Return Trace Event JSON; `about` is metadata of the run."""
     return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": about}) + "\n"

@@ -1,7 +1,7 @@
-"""What is left of a path without some of its parts, and the scenario that shows what the checkpoint would take when simulated.
+"""Changes that would shorten a critical path: the remaining path, and the scenario to simulate.
 
-Another path may be the longest then, and the change may shorten what is left: only the simulation says what the
-checkpoint takes.
+After a change another path may be critical, and the rest of the path may be shorter, too.  Only a simulation gives the
+duration of the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
 
 NO_SETTING = {PathKind.TRIGGER, PathKind.ACKNOWLEDGEMENT, PathKind.FINALISATION, PathKind.NOTIFICATION}
-"""No setting of a real job makes them shorter: messages, the JobManager, a process that stands still."""
+"""Steps that no setting of a real job shortens: messages, the JobManager, pauses of a process."""
 _UNLIMITED = 10**15
-"""Bytes per second: what an LSM tree flushes takes no time."""
+"""Bytes per second at which flushes take no time."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A change of a scenario, and the time that the path is shorter by."""
+    """A change of a scenario, and the time by which it shortens the path."""
 
     change: str  # what would be different: "without ..." or "with ..."
     saved_ns: int  # of the path
@@ -36,7 +36,7 @@ class WhatIf:
 
 
 def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, context: Context) -> WhatIf | None:
-    """The change that would spare the part; None: none would."""
+    """Return the change that would avoid these parts, or None if there is none."""
     scenario, spent_ns = context.scenario, sum(part.duration_ns for part in parts)
     if slow is not None:
         saved_ns = int(spent_ns * (1 - 1 / slow.factor))
@@ -52,14 +52,17 @@ def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, c
 
 
 def bound(kind: PathKind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
-    """What the path of a real job's checkpoint would be spared; `overtakes`: its barriers do so already.  None: no setting spares it."""
+    """Return the change that would avoid a step of a recorded checkpoint, or None if no setting does.
+
+    `overtakes` is True if checkpoints are unaligned already.
+    """
     if kind not in _RULES or kind in NO_SETTING or (overtakes and _RULES[kind][1] is _unaligned):
         return None
     return WhatIf(_RULES[kind][0], spent_ns, None)
 
 
 def changed(kind: PathKind, scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-    """The scenario with the change that spares parts of this kind at the vertex; None: no setting says that."""
+    """Return the scenario with the change that avoids parts of this kind at a vertex, or None if no setting does."""
     return _RULES[kind][1](scenario, vertex) if kind in _RULES else None
 
 
@@ -79,7 +82,7 @@ def _async_operate(scenario: Scenario, _: Vertex | None) -> Scenario | None:
 
 
 def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-    """No snapshot work of the vertex, in any phase: its own, and what its state takes of the processor."""
+    """Return the scenario without snapshot work of the vertex in any phase, including CPU work for its state."""
     if vertex is None:
         return None
     own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
@@ -93,7 +96,7 @@ def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
 
 
 def _without_constant(part: Literal["freeze_ns", "upload_ns"]) -> _Change:
-    """No work, and nothing of what RocksDB takes in this part whatever its state does."""
+    """Return a change: no snapshot work, and no constant time of RocksDB in this phase."""
 
     def change(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
         if vertex is not None and vertex.state is not None:

@@ -208,7 +208,7 @@ class CheckpointOptions:
         for key, value_ns in (("interval", found.interval_ns), ("timeout", found.timeout_ns)):
             if value_ns is not None and value_ns < MIN_CHECKPOINT_NS:
                 few = f"is {format_duration(value_ns)}: Flink wants {format_duration(MIN_CHECKPOINT_NS)} or more"
-            # e.g. in benchmarks, which take snapshots one after the other
+                # e.g. in benchmarks, which take snapshots one after the other
                 if key == "interval" and value_ns >= MIN_INTERVAL_NS:
                     at.warn(f"{few}; simulated as written all the same", key)
                 else:

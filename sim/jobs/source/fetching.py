@@ -1,10 +1,9 @@
-"""A live Flink REST API -> a snapshot of one job: its graph, its checkpoints, and samples of its metrics.
+"""Fetch a snapshot of one job from Flink's REST API: its graph, its checkpoints, and samples of its metrics.
 
-It only asks and keeps; other modules read the answers.  A history server answers the same requests, without metrics.
+Answers are stored unparsed; other modules parse them.  A history server answers the same requests, except metrics.
 
-Flink caches: it fetches metrics from task managers every `metrics.fetcher.update-interval` (10 s) at most, and
-checkpoints every
-`web.refresh-interval` (3 s).  So samples are more frequent than changes, and their readers look at the changes.
+Flink caches metrics for `metrics.fetcher.update-interval` (10 s) and checkpoints for `web.refresh-interval` (3 s), so
+samples are more frequent than changes.
 """
 
 from __future__ import annotations
@@ -80,14 +79,15 @@ def fetch(
     under_way: bool = False,
     seen: Collection[int] = (),
 ) -> RestSnapshot:
-    """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
+    """Fetch the snapshot of a job.  Failed requests are in its `missing`.
 
-    Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
-    `answered` is called with the number of answers so far, while vertices are asked.
-    `under_way`: also the details of a checkpoint that has not ended.  `seen`: ids of checkpoints whose details are not asked for.
-    Requests end `total_s` seconds after the first one, sampling included (default: ten minutes more than that).
-    Requests without an answer are `missing`; the rest is kept.
-    RestError: no answer, no Flink, or an ambiguous job.  NoJobError: no answer lists the jobs.
+    `job` is an id or a prefix of it; if None, the only running job.  Metrics are sampled for `sample_s` seconds, or until
+    the job ends.  `answered` is called with the number of answers so far.  With `under_way`, details of checkpoints in
+    progress are included; details of the checkpoints in `seen` are not requested.  `total_s` limits the time of all
+    requests, including sampling (default: ten minutes more than that).
+
+    Raises `RestError` if there is no answer, the server is not Flink, or the job is ambiguous, and `NoJobError` if the
+    list of jobs is not available.
     """
     client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
     answers = _Answers(client, seen, answered)
@@ -109,7 +109,7 @@ def _ask_all(
     samples: dict[int, Mapping[str, Any]],
     watch: SamplingWatch,
 ) -> None:
-    """Ask the indispensable requests first.  Answers are kept even if those get none."""
+    """Send the required requests first.  Answers are kept even if a required request fails."""
     job = answers.optional(about, is_in_every_version=True)
     vertices = _vertices(job, answers.client.url + about)
     for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
@@ -129,7 +129,7 @@ def _ask_all(
 
 
 def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
-    """The ids of the TaskManagers where the job runs: some, of very many."""
+    """Return ids of TaskManagers on which the job runs; only some if there are very many."""
     found: dict[str, None] = {}
     for vertex in vertices:
         details = answers.by_path.get(f"{about}/vertices/{vertex}")
@@ -141,11 +141,11 @@ def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
 
 
 class _NoMoreAnswers(Exception):
-    """No further request gets an answer: time or memory is used up, or the server is gone."""
+    """Further requests are pointless: time or memory is used up, or the server is unreachable."""
 
 
 class NoJobError(RestError):
-    """No answer lists the jobs; `snapshot` holds the answers about the cluster."""
+    """The list of jobs is not available; `snapshot` contains the answers about the cluster."""
 
     def __init__(self, error: RestError, snapshot: RestSnapshot) -> None:
         super().__init__(snapshot.source + JOBS, error.why, status=error.status)
@@ -153,7 +153,7 @@ class NoJobError(RestError):
 
 
 class _Answers:
-    """The answers so far, and the requests without one."""
+    """Collects the answers, and the failed requests."""
 
     def __init__(
         self, client: Client, seen: Collection[int] = (), answered: Callable[[int], None] = no_progress
@@ -166,11 +166,11 @@ class _Answers:
         self.in_vain = 0  # requests in a row
 
     def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> RestSnapshot:
-        """All answers so far."""
+        """Return a snapshot of all answers so far."""
         return RestSnapshot(self.client.url, job, self.by_path, samples or {}, self.missing)
 
     def required(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
-        """RestError: there is no answer."""
+        """Send a request.  Raises `RestError` if it fails."""
         self._keep(path, self.client.get(path, attempts=attempts))
         return self.by_path[path]
 
@@ -180,7 +180,7 @@ class _Answers:
         self.in_vain = 0
 
     def optional_each(self, paths: Sequence[str]) -> None:
-        """Answers that may be missing, of many requests of one kind."""
+        """Send many optional requests of one kind."""
         with closing(answers_of(self.client, [(path, path) for path in paths])) as answers:
             for path, answer in zip(paths, answers, strict=False):
                 if isinstance(answer, RestError):
@@ -190,7 +190,7 @@ class _Answers:
                 self.answered(self.client.answered)
 
     def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
-        """The answers to (request, name in the budget); empty if the vertex is gone: the job ended, or restarted with other vertices."""
+        """Return the answers to (request, name in the budget); empty if the vertex no longer exists."""
         found: list[list[Any]] = []
         with closing(answers_of(self.client, questions)) as answers:
             for (question, _), answer in zip(questions, answers, strict=False):
@@ -204,7 +204,7 @@ class _Answers:
         return found
 
     def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
-        """An answer that may be missing.  None: this version of Flink has no such answer, or has it no longer; an earlier answer stays."""
+        """Send an optional request.  Returns None if it fails, for example because this Flink version does not have it."""
         try:
             return self.required(path)
         except RestError as error:
@@ -212,7 +212,7 @@ class _Answers:
             return None
 
     def count_failure(self, path: str, error: RestError, *, is_in_every_version: bool = False) -> None:
-        """Count a failed request.  _NoMoreAnswers: further requests are useless."""
+        """Count a failed request.  Raises `_NoMoreAnswers` if further requests are pointless."""
         if error.status == HTTPStatus.NOT_FOUND and not is_in_every_version:
             return
         if path not in self.by_path:
@@ -223,9 +223,9 @@ class _Answers:
 
 
 def _version_error(answers: _Answers) -> RestError | None:
-    """The error of `/config` if only this request fails; None: it has an answer.
+    """Request `/config`, which contains the version since Flink 1.0.  Returns the error if only this request fails.
 
-    `/config` has named the version since Flink 1.0.  It gets few retries, so that a wrong address is reported soon.
+    It gets few retries, so that a wrong address is reported soon.
     """
     try:
         config = answers.required("/config", attempts=2)
@@ -242,7 +242,7 @@ def _version_error(answers: _Answers) -> RestError | None:
 
 
 def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | None) -> tuple[str, str]:
-    """(id, state) of the job; the state is empty if no answer lists the jobs.  NoJobError: then any job is possible."""
+    """Return (id, state) of the job.  The state is empty if the list of jobs is not available.  Raises `NoJobError`."""
     try:
         overview = answers.required(JOBS, attempts=ATTEMPTS if version_error is None else 1)
     except RestError as error:
@@ -261,7 +261,7 @@ def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | N
 
 
 def _overview(answers: _Answers) -> Any:
-    """`/jobs/overview` rebuilt from `/jobs`, which has fewer fields; None: that has no answer, either."""
+    """Rebuild `/jobs/overview` from `/jobs`, which has fewer fields; None if that request fails, too."""
     jobs = None
     with suppress(_NoMoreAnswers):
         jobs = answers.optional("/jobs")
@@ -272,7 +272,7 @@ def _overview(answers: _Answers) -> Any:
 
 
 def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str]:
-    """(id, state) of the wanted job.  RestError: none or several; the message names them."""
+    """Return (id, state) of the wanted job.  Raises `RestError` if there is none, or several."""
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
     if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
@@ -301,7 +301,7 @@ def _named(jobs: list[dict[str, Any]]) -> str:
 
 
 def _vertices(job: Any, source: str) -> list[str]:
-    """RestError: their ids are not Flink's."""
+    """Return the ids of the vertices.  Raises `RestError` if they are invalid."""
     listed = job.get("vertices") if isinstance(job, dict) else None
     ids = (
         [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex]
@@ -356,13 +356,13 @@ def _sample(
 
 
 def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
-    """The time by the clock of the JobManager, which dates checkpoints, too; later than any sample."""
+    """Return the time by the JobManager's clock, which also dates checkpoints; it is later than that of any sample."""
     now = job.get("now") if isinstance(job, dict) else None
     return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
 
 
 def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> dict[str, list[str]]:
-    """Requests for the sampled metrics of each vertex.  Vertices that have none yet are asked again, all together."""
+    """Return requests for the sampled metrics of each vertex.  Vertices without metrics are queried again, all together."""
     deadline = monotonic() + min(LEARN_S, patience_s)
     asking: dict[str, list[str]] = {path: [] for path in paths}
     while waiting := [path for path in paths if not asking[path]]:
@@ -375,7 +375,7 @@ def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> di
 
 
 def _short_questions(path: str, names: Iterable[str]) -> list[str]:
-    """Requests for these metrics, each short enough."""
+    """Return requests for these metrics, each short enough for Flink's server."""
     asking: list[str] = []
     for name in names:
         if asking and len(asking[-1]) + len(name) + 1 < MAX_LINE_LENGTH:
@@ -393,7 +393,7 @@ def _names(listed: Any) -> list[str]:
 
 
 def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
-    """Ask for the details of every checkpoint of the history in these states that is new, down to the subtasks."""
+    """Request the details of all new checkpoints in these states, including subtasks."""
     overview = answers.by_path.get(f"{about}/checkpoints")
     history = overview.get("history") if isinstance(overview, dict) else None
     job = answers.by_path.get(about)
@@ -409,7 +409,7 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
 
 
 def _ids(history: Iterable[Any], states: tuple[str, ...]) -> list[int]:
-    """Ids of the checkpoints in these states, oldest first."""
+    """Return the ids of checkpoints in these states, oldest first."""
     over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in states]
     return sorted({number for number in over if isinstance(number, int) and 0 <= number <= MAX_CHECKPOINT_ID})
 

@@ -1,4 +1,4 @@
-"""Logs of a JobManager, and silences in them."""
+"""Read JobManager logs, and detect that a job no longer completes checkpoints."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sim.jobs.source.rest_answers import first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
 
-# ---- JobManager logs -> the history of a job's checkpoints, its vertices and its configuration.
+# ---- JobManager logs -> the checkpoints of a job, its vertices and its configuration.
 #
-# Messages of 1.9 to 2.3 are known (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph,
-# GlobalConfiguration), in any layout.  Trigger times are epoch milliseconds in the message itself.  Other times are
-# those of the lines; only their differences count.
+# The messages of Flink 1.9 to 2.3 are recognized (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph,
+# GlobalConfiguration), in any log layout.  Trigger times are epoch milliseconds in the messages.  Other times are those of
+# the lines; only their differences are used.
 
 MAX_LINE_LENGTH = 20_000
 DAY_MS = 86_400_000
@@ -52,15 +52,15 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
-"""The line after a failure, from 1.13 on."""
+"""The line after a failure, since Flink 1.13."""
 _CAUSE = re.compile(r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
 """A line of a stack trace; the last one is the root cause."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
-"""The end of a message in a log whose lines are JSON."""
+"""The end of a message in a JSON log."""
 NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
 _ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished|is not in state RUNNING but FINISHED")
-"""Why a trigger finds not all tasks running, in the words of all versions; the reason behind it is `NOT_RUNNING`, too."""
+"""Messages of all versions for a trigger while not all tasks are running, the reason `NOT_RUNNING`."""
 FINISHED = "tasks have finished, and checkpoints after that are not enabled"
 _NOT_COUNTED = re.compile(
     r"subsumed|Coordinator (?:is suspending|shutdown)|scheduler is shut down|Region is restarting|declined (?:\(|because one input)"
@@ -85,7 +85,7 @@ _JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?
 
 @dataclass(slots=True)
 class LogCheckpoint:
-    """A checkpoint in a log.  -1: the log does not tell."""
+    """A checkpoint in a log.  Unknown numbers are -1."""
 
     id: int
     triggered_ms: int = -1  # epoch
@@ -100,7 +100,7 @@ class LogCheckpoint:
 
     @property
     def failure_message(self) -> str:
-        """``declined by a task on tm-3: S3Exception: Please reduce your request rate``"""
+        """For example ``declined by a task on tm-3: S3Exception: Please reduce your request rate``."""
         who = f"{self.reason} by a task on {self.where}" if self.where else self.reason
         return f"{who}: {self.cause}" if self.cause and self.cause not in who else who
 
@@ -111,7 +111,7 @@ class LogCheckpoint:
 
 @dataclass(slots=True)
 class LogRefusal:
-    """A trigger that got no id."""
+    """A trigger that was refused before it got a checkpoint id."""
 
     line_ms: int  # of the log's clock; -1: not known
     reason: str = ""  # in Flink's words; empty: the log does not tell
@@ -120,7 +120,7 @@ class LogRefusal:
 
 @dataclass(slots=True)
 class JobLog:
-    """The content of logs about a job."""
+    """The content of the logs of a job."""
 
     source: str
     job: str
@@ -182,23 +182,26 @@ class JobLog:
 
     @property
     def running_ms(self) -> int:
-        """Line of the first switch to RUNNING; -1: there is none."""
+        """Time of the line of the first switch to RUNNING, or -1."""
         return self.runs_ms[0] if self.runs_ms else -1
 
     @property
     def intolerable(self) -> int:
-        """Failures of the job because too many checkpoints failed."""
+        """Number of job failures because too many checkpoints failed."""
         return len(self.exceeding)
 
     @property
     def tolerable(self) -> int | None:
-        """Failed checkpoints in a row that the job tolerates; None: the log does not show it."""
+        """The tolerable number of consecutive failed checkpoints, or None if the log does not show it."""
         counts = set(self.exceeding)
         return max(counts.pop() or 1, 1) - 1 if len(counts) == 1 and None not in counts else None
 
 
 def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
-    """Read one log, or the parts of a rotated log in any order.  RecordingError: no checkpoint lines, or several jobs and none chosen."""
+    """Read one log, or the parts of a rotated log in any order.
+
+    Raises `RecordingError` if there are no checkpoints, or the job is ambiguous.
+    """
     found = read_jobs(paths)
     prefix = job.lower() if job else ""
     chosen = [log for name, log in found.items() if name.startswith(prefix)]
@@ -209,7 +212,7 @@ def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
 
 
 def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
-    """Job id -> log, for all jobs with checkpoints.  RecordingError: there are none."""
+    """Return the logs of all jobs with checkpoints, by job id.  Raises `RecordingError` if there are none."""
     source = _named(paths)
     jobs: dict[str, JobLog] = {}
     shared = JobLog(source, "")
@@ -255,7 +258,7 @@ def _named(paths: Sequence[Path]) -> str:
 
 
 class _Clock:
-    """The time of a file's lines [ms]; only differences count.  A log without dates wraps at midnight."""
+    """Parses the times of a file's lines [ms].  Times without dates are continued at midnight."""
 
     def __init__(self) -> None:
         self.day = 0
@@ -322,12 +325,12 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
 
 
 def _told(text: str) -> str:
-    """Words of a log, without secrets, line ends and what is longer than a line."""
+    """Return text of a log on one line, shortened, with secrets masked."""
     return masked_text(text).rstrip(". \n\r")[:200]
 
 
 def _explain(failure: Failure, why: str) -> None:
-    """Set the reason, in Flink's words, and the task that it names."""
+    """Set the reason of a refusal, in Flink's words, and the task in it."""
     why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     found, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = FINISHED if _ENDED_TASKS.search(why) else found["reason"] if found else NOT_RUNNING if task else why
@@ -385,14 +388,14 @@ def _lines(path: Path) -> Iterator[str]:
             yield line.decode("utf-8", "replace")
 
 
-# ---- A stretch at the end of a history in which a job runs and completes no checkpoint: since when, why, and what to look at.
+# ---- Silence: at the end of the history the job runs, but completes no checkpoints.
 #
 # completed   completed   refused   refused   refused   end of the log, or the moment that the REST API answers for
 # ----|-----------|----------x---------x---------x------|
 #                 <------------- silence -------------->
 
 SILENT_GAPS = 3
-"""A job is silent if it completes none for so many times its usual gap."""
+"""A job is silent if it completes no checkpoint for this multiple of its usual gap."""
 _EXCEPTIONS = "Look at the exceptions of the job"
 _STORAGE = "Checkpoint storage could not be written: look at its address and access rights"
 _WHAT_TO_DO = (
@@ -423,12 +426,12 @@ _WHAT_TO_DO = (
     ("the job switched to", _EXCEPTIONS),
     ("has failed", _EXCEPTIONS),
 )
-"""(part of Flink's reason, what to look at); messages of CheckpointFailureReason, 1.9 to 2.3."""
+"""(part of Flink's failure reason, what to check); messages of CheckpointFailureReason, 1.9 to 2.3."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A stretch without a completed checkpoint that lasts to the end of what is known."""
+    """A period without completed checkpoints up to the end of the history."""
 
     since: str  # a time of the source's clock, and what was then
     lasts_ms: int
@@ -439,7 +442,7 @@ class Silence:
     end: str = "the end of the log"
 
     def sentences(self) -> Iterator[str]:
-        """First what is silent, then why, then what to look at."""
+        """Return sentences: since when, why, and what to check."""
         begun = f" since {self.since}" if self.since else ""
         until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
@@ -469,13 +472,13 @@ def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
 
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
-    """What checkpoints that failed for these reasons, in Flink's words, ask for; two sentences at most."""
+    """Return up to two sentences on what to check after checkpoints failed for these reasons."""
     advice = [*{what: 0 for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)}]
     yield from (f"{what}." for what in advice[:2])
 
 
 def silence_of_log(log: JobLog) -> Silence | None:
-    """None: the job has ended, or completes checkpoints as often as it did."""
+    """Return the silence at the end of a log, or None if the job has ended, or completes checkpoints as usual."""
     is_whole = not any(point.status == "COMPLETED" for point in log.checkpoints.values())
     since_ms = log.running_ms if is_whole else log.completed_ms
     refusals = [refusal for refusal in log.refusals if is_whole or refusal.line_ms > log.completed_ms]
@@ -509,7 +512,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:
-    """What ended the job or its tasks, triggers that were refused before, and what failures mean."""
+    """Return sentences about the end of the job or its tasks, earlier refused triggers, and failures."""
     ended_ms, _, state = log.last_switch
     if state == "FAILED":
         restarts = sum(own[2] == "RESTARTING" for own in log.switches)
@@ -536,7 +539,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
 
 
 def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: str = "checkpoints") -> Iterator[str]:
-    """That failures which did not follow each other do not add up.  `points`: in the order of their ids."""
+    """Return a sentence if failures were not consecutive, and so do not add up.  `points` are sorted by id."""
     points = [point for point in points if point.status == "COMPLETED" or not point.is_savepoint]
     over = [point for point in points if point.status == "COMPLETED" or is_counted(point)]
     reasons = Counter(
@@ -562,12 +565,12 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
 
 
 def is_counted(point: LogCheckpoint | RecordedCheckpoint) -> bool:
-    """Whether it failed, and CheckpointFailureManager counts that."""
+    """Return whether a checkpoint failed for a reason that CheckpointFailureManager counts."""
     return point.status == "FAILED" and not _NOT_COUNTED.search(point.failure_message)
 
 
 def _fresh_restarts(log: JobLog) -> Iterator[str]:
-    """What restarts without a checkpoint mean."""
+    """Return a sentence about restarts without a checkpoint."""
     if count := log.fresh_restarts:
         restarts = "1 restart" if count == 1 else f"{count} restarts"
         yield (
@@ -580,7 +583,7 @@ def _fresh_restarts(log: JobLog) -> Iterator[str]:
 def silence_of_job(
     points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int, counts: Mapping[str, int], end: str
 ) -> Silence | None:
-    """Of a running job, by its REST API.  None: it completes checkpoints as often as it should."""
+    """Return the silence of a running job from REST answers, or None if it completes checkpoints as it should."""
     done = [point for point in points if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     if not points or now_ms < 0:
         return None
@@ -615,6 +618,6 @@ _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def _clock(at_ms: int) -> str:
-    """A time of a line; a log without dates has the first days of 1970."""
+    """Format the time of a line; logs without dates use the first days of 1970."""
     at = datetime.fromtimestamp(min(max(at_ms, 0), LAST_MS) / 1000, UTC)
     return f"{at:%H:%M:%S}" if at_ms < 365 * DAY_MS else f"{at:%Y-%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""Answers of the REST API, and a snapshot of them."""
+"""Typed answers of Flink's REST API, snapshots of answers, and short names of vertices."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from sim.jobs.source.recorded_job import RecordedSubtask, RecordedTask, Recordin
 from sim.model.series.tables import is_known
 from sim.model.text import one_line
 
-# ---- Short names for the vertices of a real job: Flink's name lists all chained operators, at any length.
+# ---- Short names of vertices.  Flink's names list all chained operators, and may be very long.
 #
-# ``Source: orders -> Map -> (Sink: Writer, Filter)`` becomes ``orders+map+writer+filter``: short to write, unique, and fit for a key.
+# ``Source: orders -> Map -> (Sink: Writer, Filter)`` becomes ``orders+map+writer+filter``, unique and usable as a YAML key.
 
 MAX_NAME_CHARS = 40  # characters of a name, without the number that makes it unique
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 def operators(vertex: str) -> list[str]:
-    """The operators of a chain, in order; branches follow one another.  Arrows and commas inside an operator's brackets belong to it."""
+    """Return the operators of a chain in order, branches one after the other.
+
+    Arrows and commas inside brackets are part of an operator's name.
+    """
     parts, depth, branches, start, i = [], 0, 0, 0, 0
     while i < len(vertex):
         step = 1
@@ -45,7 +48,7 @@ def operators(vertex: str) -> list[str]:
 
 
 def short_names(vertices: Sequence[str]) -> list[str]:
-    """A name per vertex, all different."""
+    """Return a unique short name for each vertex."""
     names: list[str] = []
     numbers: dict[str, int] = {}  # how often a name occurred
     used: set[str] = set()
@@ -65,18 +68,17 @@ def short_names(vertices: Sequence[str]) -> list[str]:
 
 
 def _label(operator: str) -> str:
-    """A label for an operator: ``Source: Kafka Source`` -> ``kafka-source``; ``Calc[2](select=[a])`` -> ``calc-2``."""
+    """Return a label for an operator: ``Source: Kafka Source`` -> ``kafka-source``; ``Calc[2](select=[a])`` -> ``calc-2``."""
     head = re.sub(r"^(?:Source|Sink|SinkWriter|SinkCommitter): *", "", re.sub(r"<[^>]*>", "", operator))
     head = re.sub(r"\[(\d+)\]", r" \1", head)
     head = re.split(r"[(\[{]", head)[0] or head
     return "-".join(re.findall(r"[a-z0-9_]+", head.lower()))
 
 
-# ---- The answers of a Flink REST API about one job: every answer under its path, and repeated samples of metrics.
+# ---- Snapshots: the answers about one job by path, and samples of metrics.
 #
-# It knows neither the origin of the answers (a live endpoint, a saved folder, an archive of a history server) nor their
-# meaning. Foreign ids of jobs and vertices become parts of paths and files, so they are checked: both are AbstractIDs,
-# 16 bytes in hexadecimal digits.
+# Answers come from a live endpoint, a saved folder, or an archive of a history server.  Ids of jobs and vertices become
+# parts of file names, so they are validated: both are AbstractIDs, 16 bytes in hexadecimal digits.
 
 ID = "[0-9a-f]{32}"
 _ID = re.compile(ID)
@@ -86,12 +88,12 @@ _NAMED_JOBS = frozenset({"overview"})  # names behind /jobs/ that are no jobs
 
 
 def is_id(text: object) -> bool:
-    """Whether a text is the id of a job or of a vertex."""
+    """Return whether a text is the id of a job or of a vertex."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
 def is_path(path: str) -> bool:
-    """Whether ``/jobs/<id>/plan`` is a valid request, and a safe name of a file below a folder."""
+    """Return whether a path such as ``/jobs/<id>/plan`` is a valid request, and safe as a file name."""
     first, *steps = path.split("/")
     if first or not 1 <= len(steps) <= MAX_STEPS or not all(_STEP.fullmatch(step) for step in steps):
         return False
@@ -99,7 +101,7 @@ def is_path(path: str) -> bool:
 
 
 def climbs(name: str) -> bool:
-    """Whether a name in an archive would leave the folder that it is unpacked in."""
+    """Return whether a name in an archive would leave the folder that it is unpacked to."""
     steps = re.split(r"[/\\]", name)
     return ".." in steps or not steps[0] or ":" in steps[0] or "\x00" in name
 
@@ -118,7 +120,7 @@ class RestSnapshot:
     missing: Mapping[str, str] = field(default_factory=dict)  # path of a request without an answer -> reason
 
     def of_job(self, path: str = "") -> Any:
-        """The answer about the job: ``of_job("/plan")``; None: not requested."""
+        """Return an answer about the job, e.g. ``of_job("/plan")``, or None if it was not requested."""
         return self.answers.get(f"/jobs/{self.job}{path}")
 
 
@@ -126,12 +128,12 @@ HOW_TO_SAVE = "`ckptsim import http://HOST:8081 --save FOLDER` saves all answers
 
 
 def first_names(names: Sequence[str], most: int = MAX_NAMED) -> str:
-    """The first names, and the number of the others."""
+    """Return the first names, and the number of the others, as text."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
-    """The id of the job that has answers of its own and begins with `prefix`.  RecordingError: none or several; the message names them."""
+    """Return the id of the job that begins with `prefix`.  Raises `RecordingError` if there is none, or several."""
     ids = sorted({path.split("/")[2] for path in answers if path.startswith("/jobs/")} - {"overview"})
     ids = [name for name in ids if is_id(name)]
     meant = [name for name in ids if name.startswith(prefix.lower())] if prefix else ids
@@ -155,7 +157,7 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
 MAX_PARALLELISM = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MAX_VERTICES = 1000  # a job has tens
 CPU_TIME = "Status.JVM.CPU.Time"
-"""A metric of a TaskManager: processor time of its process [ns].  Busy time counts threads that block, this does not."""
+"""Metric of a TaskManager: CPU time of its process [ns], which unlike busy time does not include blocked threads."""
 Parallelism = Annotated[int, Field(ge=1, le=MAX_PARALLELISM)]
 Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
 Ms = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**15)]  # the year 33658
@@ -164,7 +166,7 @@ Maybe = Annotated[float | None, BeforeValidator(lambda value: value if is_known(
 
 
 class _Answer(BaseModel):
-    """An answer of Flink's REST API, or a part of one."""
+    """Base class of answers of Flink's REST API, and of their parts."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -176,7 +178,7 @@ class Version(_Answer):
 
 
 class Totals(_Answer):
-    """The counters of a vertex or a subtask since its start.  -1: not known."""
+    """The counters of a vertex or a subtask since its start; -1 if unknown."""
 
     read_records: Maybe = Field(default=None, alias="read-records")
     write_records: Maybe = Field(default=None, alias="write-records")
@@ -291,13 +293,13 @@ class CheckpointConfig(_Answer):
 
 
 class RestoredCheckpoint(_Answer):
-    """The checkpoint that a job last began from."""
+    """The checkpoint that a job was last restored from."""
 
     id: int
 
 
 class LatestCheckpoints(_Answer):
-    """The latest checkpoints of a job, by what became of them."""
+    """The latest checkpoints of a job by outcome."""
 
     restored: RestoredCheckpoint | None = None
 
@@ -309,13 +311,13 @@ class Spread(_Answer):
 
 
 class CheckpointSummary(_Answer):
-    """Numbers over all completed checkpoints, those that Flink has forgotten included."""
+    """Statistics over all completed checkpoints, including those no longer listed."""
 
     end_to_end_duration: Spread = Spread()
 
 
 class CheckpointStatistics(_Answer):
-    """What /jobs/:id/checkpoints says that the details of checkpoints lack."""
+    """The parts of /jobs/:id/checkpoints that are not in the details of checkpoints."""
 
     counts: dict[str, int] = Field(default_factory=dict)
     latest: LatestCheckpoints = LatestCheckpoints()
@@ -323,7 +325,7 @@ class CheckpointStatistics(_Answer):
 
     @property
     def slowest_ms(self) -> int:
-        """The duration of the slowest completed one ever; -1: not known."""
+        """The duration of the slowest completed checkpoint of the job, or -1 if unknown."""
         return (self.summary.end_to_end_duration.max if self.summary else 0) or -1  # 0: none has completed
 
 
@@ -370,13 +372,13 @@ class TaskManagerInfo(_Answer):
 
     @property
     def address(self) -> str:
-        """The host in its path, ``pekko.tcp://flink@HOST:PORT/...``; empty: it runs in the JobManager's process."""
+        """The host in its path, ``pekko.tcp://flink@HOST:PORT/...``; empty if it runs in the JobManager's process."""
         authority = self.path.partition("://")[2].partition("/")[0]
         return authority.partition("@")[2].rpartition(":")[0]
 
 
 class GarbageCollector(_Answer):
-    """The collections of one collector of a JVM since it began."""
+    """The collections of one garbage collector since the start of the JVM."""
 
     name: str = ""
     count: Count = -1
@@ -402,7 +404,7 @@ class TaskManagersInfo(_Answer):
 
 
 def with_tasks(details: Any, tasks: Mapping[str, RecordedTask]) -> Any:
-    """The answer about a checkpoint with these tasks: its own are sums, which `RecordedCheckpoint` does not have."""
+    """Return the answer about a checkpoint with `tasks` instead of its own, which are sums over subtasks."""
     return {**details, "tasks": tasks} if isinstance(details, dict) else details
 
 
@@ -417,7 +419,7 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
-    """RecordingError: the answer is not what Flink says there."""
+    """Parse an answer.  Raises `RecordingError` if it is invalid."""
     try:
         return _adapter(kind).validate_python(answer)
     except (ValidationError, RecursionError) as error:

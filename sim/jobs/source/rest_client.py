@@ -34,10 +34,9 @@ from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import Address, one_line
 
-# ---- Connections with an overall time limit, however slowly the server sends; redirects within one server only.
+# ---- Connections with a limit of the total time, and redirects within one server only.
 #
-# A socket's time limit holds for each read.  A server that sends a byte a second never reaches it, in a body or in a
-# header.
+# The timeout of a socket applies to each read, so a server that sends one byte per second never exceeds it.
 
 MAX_REASON_CHARS = 160  # characters of an address in a message
 Left = Callable[[], float]
@@ -49,9 +48,9 @@ class RedirectError(Exception):
 
 
 class WithinServer(HTTPRedirectHandler):
-    """A redirect handler that follows no redirect to another origin.
+    """A redirect handler that rejects redirects to another origin.
 
-    The other server would get the headers for this one, or they would travel unencrypted.
+    Another server would receive the headers for this one, possibly unencrypted.
     """
 
     def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
@@ -149,16 +148,13 @@ class _DeadlineReader(io.RawIOBase):
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """(scheme, host, port).  ValueError: an address without them."""
+    """Return (scheme, host, port).  Raises `ValueError` if the address lacks one of them."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
-# An HTTP endpoint, asked politely: limits of time and memory, a few retries with growing pauses, and a clear message
-# for every failure.
-#
-# It knows JSON, and that Flink answers in it.  `sim.jobs.source.fetching` decides about the requests.
-# Plain urllib is enough for reading.
+# ---- The client: JSON requests with limits of time and memory, retries with growing pauses, and an error message for each
+# failure.  `sim.jobs.source.fetching` decides which requests are sent.
 
 MAX_RECORDING_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
 SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the same default
@@ -171,7 +167,7 @@ _HINT = "is this Flink's REST address?"
 
 
 class RestError(RecordingError):
-    """The endpoint gives no usable answer; the message names it and a remedy."""
+    """A request failed; the message contains the endpoint and a remedy."""
 
     def __init__(
         self, place: str, why: str, *, status: int = 0, is_retryable: bool = False, is_final: bool = False
@@ -190,9 +186,9 @@ class _Reading(threading.local):
 
 
 class Client:
-    """A reader of JSON below one URL, for several threads.
+    """A thread-safe client for JSON below one URL.
 
-    Credentials in the URL (``http://user:password@host``) become a header; no message shows them.
+    Credentials in the URL (``http://user:password@host``) are sent as a header, and are never printed.
     """
 
     def __init__(
@@ -228,9 +224,9 @@ class Client:
         self.opener = build_opener(WithinServer, HTTPInTime(self._remaining_s), HTTPSInTime(self._remaining_s), *direct)
 
     def get(self, path: str, *, attempts: int = ATTEMPTS, kept_as: str = "") -> Any:
-        """The JSON below the URL.  RestError: no answer, even after retries.
+        """Return the JSON at a path.  Raises `RestError` if the request fails after all retries.
 
-        A repeated request replaces the earlier answer in the budget, unless `kept_as` gives it another name.
+        In the memory budget an answer replaces an earlier one of the same path, unless `kept_as` gives another name.
         """
         why = ""
         for attempt in range(attempts):
@@ -246,7 +242,7 @@ class Client:
         raise AssertionError(f"{attempts} attempts")
 
     def pause(self, seconds: float) -> None:
-        """Wait, but not beyond the limit of all requests."""
+        """Sleep, but not beyond the time limit of all requests."""
         self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
 
     def _attempt(self, path: str, kept_as: str) -> Any:
@@ -387,16 +383,16 @@ def _flink_reason(error: HTTPError) -> str:
     return one_line(masked_text(first.rpartition("Exception: ")[2]), MAX_REASON_CHARS)
 
 
-# Many requests of one kind, a few of them at once: a job of a thousand vertices is read in seconds, and its JobManager is not flooded.
+# ---- Parallel requests: a few at a time, so that a job with a thousand vertices is read in seconds without overloading Flink.
 
 AT_ONCE = 8  # requests; Flink answers with four threads (rest.server.numThreads), the others are on their way
 MAX_SEQUENTIAL_REQUESTS = 32  # requests that are sent one after the other, as for a job of tens of vertices
 
 
 def answers_of(client: Client, questions: Sequence[tuple[str, str]]) -> Generator[Any | RestError, None, None]:
-    """The answer or the error of each question (path, name in the budget), in their order.
+    """Yield the answer or error of each request (path, name in the budget), in their order.
 
-    Close it, and the questions that were not sent are not sent.  The threads do not keep a program from ending.
+    Closing the generator cancels requests that have not been sent.  The threads are daemons.
     """
 
     def answer(question: tuple[str, str]) -> Any | RestError:

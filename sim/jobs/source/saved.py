@@ -1,4 +1,4 @@
-"""Saved answers: a folder, an archive of a history server, a single answer."""
+"""Save and read snapshots as folders or zip files, and read archives of a history server and single answers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from sim.jobs.source.secrets import masked
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
 from sim.model.text import one_line
 
-# A snapshot as files: a folder or zip of JSON, to be sent to a colleague and imported there.  Each answer stands under
-# its REST path.
+# ---- A snapshot as files: a folder or zip of JSON that can be shared.  The file name of an answer is its REST path:
 #
 #     jobs/<id>/checkpoints/config.json                  the answer to /jobs/<id>/checkpoints/config
 #     samples/<epoch ms>/jobs/<id>/vertices/<id>/metrics.json    answers to repeated requests
 #     source.json                                        the address, and the requests without an answer
 #
-# Only `jobs/...` must exist: answers saved by hand are read too.  Other files, links, pipes and hidden files are
-# ignored.
+# Only `jobs/...` is required, so that answers saved by hand can be read, too.  Other files, links, pipes and hidden files
+# are ignored.
 #
 # An archive of Flink's history server is one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.  The
 # JobManager writes it into `jobmanager.archive.fs.dir` (FsJobArchivist).  The `json` of an entry is the answer of its
@@ -37,14 +36,14 @@ from sim.model.text import one_line
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MAX_FILES = 200_000
 Reader = Callable[[int], bytes]
-"""Greatest number of bytes -> content."""
+"""Function from the maximum number of bytes to the content."""
 
 
 def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) -> int:
-    """Save everything or nothing, into a new or empty folder; returns the number of masked secrets.
+    """Save a snapshot atomically to a new or empty folder.  Returns the number of masked secrets.
 
-    OSError: the folder cannot be written.  FileExistsError: it holds other files.  RecordingError: a path is not
-    Flink's.
+    Raises `OSError` if the folder cannot be written, `FileExistsError` if it contains other files, and `RecordingError`
+    if a path is not one of Flink's.
     """
     if folder.exists() and not is_free(folder):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
@@ -66,7 +65,7 @@ def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) ->
 
 
 def _move(partial: Path, folder: Path) -> None:
-    """Move all parts or none: half of them would look like answers saved by hand."""
+    """Move all parts or none, because some of them would look like answers saved by hand."""
     parts = sorted(partial.iterdir(), key=lambda part: part.name == SOURCE)
     try:
         for part in parts:
@@ -79,18 +78,18 @@ def _move(partial: Path, folder: Path) -> None:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether the folder holds nothing but unfinished parts of killed processes."""
+    """Return whether the folder contains nothing except partial files of killed processes."""
     remove_partials(folder)
     return all(is_abandoned(path) for path in folder.iterdir())
 
 
 def is_saved(path: Path) -> bool:
-    """Whether it is a folder, or a zip by its content."""
+    """Return whether it is a folder, or a zip file by its content."""
     return path.is_dir() or zipfile.is_zipfile(path)
 
 
 def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
-    """RecordingError: no answers of Flink, damaged ones, or several jobs and none chosen."""
+    """Read a saved snapshot.  Raises `RecordingError` if answers are missing or damaged, or the job is ambiguous."""
     answers: dict[str, Any] = {}
     samples: dict[int, dict[str, Any]] = {}
     source: Any = None
@@ -113,14 +112,14 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
 
 
 def _file(path: str) -> str:
-    """The file of a path, below the folder even if a server's names try to leave it."""
+    """Return the file of a path.  It is always below the folder, even for malicious ids."""
     if not is_path(path):
         raise RecordingError(f"{one_line(path)} is not a path of Flink's REST API: not saved")
     return path.removeprefix("/") + SUFFIX
 
 
 def is_answer(name: str) -> bool:
-    """Whether a file of that name belongs to a saved snapshot."""
+    """Return whether a file of that name belongs to a saved snapshot."""
     path = "/" + name.removesuffix(SUFFIX)
     first, _, rest = path.removeprefix(f"/{SAMPLES}/").partition("/")
     if path.startswith(f"/{SAMPLES}/"):
@@ -129,7 +128,7 @@ def is_answer(name: str) -> bool:
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(name below the folder that holds `jobs`, content) of every file of the snapshot."""
+    """Yield (name relative to the folder that contains `jobs`, content) of each file of the snapshot."""
     try:
         if path.is_dir():
             yield from _ours(path, _in_folder(path))
@@ -161,7 +160,7 @@ def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]
 
 
 def _in_folder(path: Path) -> Mapping[str, Reader]:
-    """Regular files only: a link may lead out of the folder, a pipe keeps its reader waiting."""
+    """Yield regular files only: a link may lead out of the folder, a pipe may block the reader."""
     found: dict[str, Reader] = {}
     for folder, below, names in os.walk(path):
         below[:] = [name for name in below if not name.startswith(".")]
@@ -213,7 +212,7 @@ def is_archive(document: Any) -> bool:
 
 
 def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnapshot:
-    """RecordingError: an entry is damaged, or it is not clear which job is wanted."""
+    """Read an archive of a history server.  Raises `RecordingError` if it is damaged, or the job is ambiguous."""
     answers: dict[str, Any] = {}
     budget = Budget()
     for number, entry in enumerate(document["archive"]):
@@ -239,7 +238,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
     return RestSnapshot(path.name, choose(answers, job, str(path)), answers)
 
 
-# ---- One answer of Flink's REST API on its own, as people paste it: with a prompt before it, with the prefix of a log, or cut off.
+# ---- A single answer of Flink's REST API, as users paste it: with a shell prompt or a log prefix, or truncated.
 
 MAX_RECORDING_BYTES = 50_000_000
 _KINDS = (
@@ -251,14 +250,14 @@ _KINDS = (
     ("/jobs/JOB/exceptions", {"root-exception", "all-exceptions"}),
     ("/jobs/JOB", {"jid", "vertices"}),
 )
-"""(path of the request, keys that its answer has), the surest first."""
+"""(path of the request, keys of its answer), the most specific first."""
 _WEB_UI = re.compile(r"(?i)End to End Duration|Latest Acknowledgement")
 _BEGIN = re.compile(r"\{\s*\"")
 _MAX_BEGINNINGS, _MAX_CUTS = 50, 200
 
 
 class LoneAnswer(NamedTuple):
-    """An answer and the request that it belongs to."""
+    """A single answer, and its request."""
 
     name: str  # of the file
     path: str  # of the request, with JOB, N and VERTEX for ids
@@ -267,7 +266,10 @@ class LoneAnswer(NamedTuple):
 
 
 def read_lone_answer(path: Path) -> LoneAnswer | None:
-    """None: the file holds something else.  RecordingError: it cannot be read, or is text of Flink's web UI."""
+    """Read a single answer, or return None if the file contains something else.
+
+    Raises `RecordingError` if it cannot be read, or is text copied from Flink's web UI.
+    """
     if path.is_dir() or not path.exists():
         return None
     with open_uncompressed(path) as file:
@@ -299,7 +301,7 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
 
 
 def _document(text: str, begin: int) -> tuple[Any, int, str]:
-    """(the document that begins there or what is whole of it, where it ends, where it is cut off).  None: it is none."""
+    """Return (document that begins there, its end, where it is truncated), or None if there is no document."""
     try:
         return *json.JSONDecoder().raw_decode(text, begin), ""
     except (ValueError, RecursionError) as error:
@@ -311,11 +313,11 @@ def _document(text: str, begin: int) -> tuple[Any, int, str]:
 
 
 _MAX_TOKEN = 20_000
-"""Characters; a stack trace that is cut off is one token."""
+"""In characters; a truncated stack trace is one token."""
 
 
 def _whole_part(text: str) -> Any:
-    """What a document that is cut off says before that: it is closed after its last whole value."""
+    """Return a truncated document, closed after its last complete value."""
     open_ones, cuts, is_text, is_escaped = list[str](), list[tuple[int, str]](), False, False
     for at, sign in enumerate(text):
         if is_text:

@@ -1,4 +1,4 @@
-"""Secrets in answers: found and masked."""
+"""Find and mask secrets in texts and in answers of Flink's REST API."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from sim.jobs.source.rest_answers import RestSnapshot
 
-# ---- Secrets in a text: patterns for the syntaxes that people write them in.
+# ---- Patterns of secrets in different syntaxes.
 #
-# The end of an unquoted password is unknown, so it ends at a blank.  Patterns hide too much rather than too little: a
-# secret that was sent cannot be taken back.  The group `v` of each pattern is the secret; `b` and `c` are the
-# backslashes and the quote before it.
+# An unquoted password is assumed to end at a blank.  Patterns rather mask too much than too little, because a secret that
+# was sent cannot be recalled.  The group `v` of each pattern is the secret; `b` and `c` are the backslashes and the quote
+# before it.
 
 HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT
 _OF_FLINK = (  # GlobalConfiguration.SENSITIVE_KEYS
@@ -134,30 +134,30 @@ _SIGNS = (
     "jdbc:oracle",
     "hooks.slack",
 )
-"""Each pattern needs one of these signs or a secret word; most texts have neither."""
+"""Quick check: a text without these characters and without a secret word matches no pattern."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _FLAG = re.compile(rf"--?[\w.-]{{0,80}}?{_NAME}", re.IGNORECASE)
 _ADDRESS = re.compile(r"""(?:(https?):)?(//|\\/\\/|%2F%2F)([^\s"<>]+)""", re.IGNORECASE)
 
 
 def is_secret_word(text: str) -> bool:
-    """Whether the text names a secret."""
+    """Return whether the text is a name of a secret."""
     return _SECRET_WORD.search(text) is not None
 
 
 def may_hold(text: str) -> bool:
-    """False: `without_secrets` changes nothing."""
+    """Return False if `without_secrets` would change nothing."""
     plain = text.lower()
     return _SIGN.search(plain) is not None or is_secret_word(plain)
 
 
 def is_flag(text: str) -> bool:
-    """``--db-password``, whose value is the next argument."""
+    """Return whether an argument is a flag such as ``--db-password``, whose value is the next argument."""
     return text == "-p" or _FLAG.fullmatch(text) is not None
 
 
 def without_secrets(text: str) -> tuple[str, int]:
-    """The text without secrets, and their number."""
+    """Return the text with secrets masked, and their number."""
     count = 0
     for pattern in _PATTERNS:
         found = (match for match in pattern.finditer(text) if match["v"].strip("'\"\\ ") not in ("", HIDDEN))
@@ -174,7 +174,7 @@ def _hidden(text: str, spans: list[tuple[int, int]]) -> tuple[str, int]:
 
 
 def _users(text: str) -> Iterator[tuple[int, int]]:
-    """`user:password` of addresses, with any characters in the password; of http also a token in place of the user."""
+    """Mask `user:password` of addresses; of http addresses also a token instead of the user."""
     for match in _ADDRESS.finditer(text):
         at = max(match[3].rfind("@"), match[3].lower().rfind("%40") if match[2].startswith("%") else -1)
         user = match[3][: max(at, 0)]
@@ -183,28 +183,27 @@ def _users(text: str) -> Iterator[tuple[int, int]]:
             yield match.start(3), match.start(3) + at
 
 
-# ---- Passwords, keys and tokens in the answers of a cluster are replaced by ``******``: answers are sent to colleagues.
+# ---- Mask passwords, keys and tokens in answers by ``******``, because answers are shared.
 #
-# Flink itself hides values of keys that look secret (GlobalConfiguration.SENSITIVE_KEYS), but only in its own
-# configuration.  It hides no parameters of a job.  Nor does it hide secrets inside other values: options of a JVM,
-# addresses, SQL, stack traces.
+# Flink hides values of sensitive keys in its own configuration (GlobalConfiguration.SENSITIVE_KEYS).  It hides neither
+# parameters of a job, nor secrets inside other values: JVM options, addresses, SQL, stack traces.
 
 _MAX_TEXT_CHARS = 100_000  # characters of one text; what follows is left out
 _MAX_CACHED_CHARS = 80  # characters of a text that is likely to come again, at the next look or of the next subtask
 _LAST_WORD = re.compile(r"(?<!\S)\S*\Z")
 _NAMES = ("key", "name", "option", "property")
-"""Keys of the name in an object that has a `value`."""
+"""Keys of the name in objects with a name and a `value`."""
 _MAX_SUBTASKS = 5  # digits
 
 
 @lru_cache(1 << 14)
 def is_secret(key: str) -> bool:
-    """Whether the value of such a key must be hidden."""
+    """Return whether the value of a key must be masked."""
     return is_secret_word(key)
 
 
 def masked(snapshot: RestSnapshot, *, with_samples: bool = True) -> tuple[RestSnapshot, int]:
-    """(the snapshot without secrets, number of replaced values).  Samples are numbers; only their names could hold a secret."""
+    """Return (the snapshot with secrets masked, number of masked values).  Of samples only names can contain secrets."""
     mask = _Mask()
     answers = {path: mask.value(answer) for path, answer in snapshot.answers.items()}
     samples = snapshot.samples
@@ -221,7 +220,7 @@ _short_may_hold = lru_cache(1 << 14)(may_hold)
 
 
 def masked_text(text: str) -> str:
-    """The text with its secrets replaced."""
+    """Return the text with secrets masked."""
     return _masked_text(text)[0]
 
 
@@ -234,7 +233,7 @@ def _masked_text(text: str) -> tuple[str, int]:
 
 
 def _masked_json(text: str) -> tuple[str, int] | None:
-    """The JSON document in a text, masked; None: the text is no document, or nested too deeply."""
+    """Return the JSON document in a text with secrets masked, or None if it is not JSON, or nested too deeply."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return None
     mask = _Mask()
@@ -246,7 +245,7 @@ def _masked_json(text: str) -> tuple[str, int] | None:
 
 
 class _Mask:
-    """A mask for secrets in answers, which counts what it hides."""
+    """Masks secrets in answers, and counts them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -267,7 +266,7 @@ class _Mask:
         return masked
 
     def _list(self, values: list[Any]) -> list[Any]:
-        """A list: arguments of a program, where a value may follow its name; or a pair of both."""
+        """Mask a list: arguments of a program, where a value may follow its flag, or a pair of name and value."""
         pair = (
             len(values) == 2 and isinstance(values[0], str) and not values[0].startswith("-") and is_secret(values[0])
         )
@@ -286,7 +285,7 @@ class _Mask:
         }
 
     def _hidden(self, value: Any) -> Any:
-        """The mask in place of any value but a switch, which tells nothing."""
+        """Return the mask instead of a value, except for booleans."""
         if value is None or isinstance(value, bool) or value in ("", HIDDEN, "true", "false"):
             return value
         self.count += 1
@@ -294,7 +293,7 @@ class _Mask:
 
 
 def _is_argument(before: Any, value: Any, *, pair: bool) -> bool:
-    """Whether the value is the secret that the argument before it announces.  Flink's own -p is the parallelism."""
+    """Return whether a value is the secret of the flag before it.  Flink's own -p is the parallelism."""
     if not isinstance(before, str) or not isinstance(value, str):
         return False
     if before in ("-u", "--user"):
