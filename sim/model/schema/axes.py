@@ -29,14 +29,14 @@ from sim.model.schema.text import (
 # ---- Sweep axes: lists where one value is expected.  Axes are independent; their product is the study.
 
 MAX_CELLS = 20_000
-"""Combinations of one study."""
+"""Maximum combinations of a study."""
 MAX_RUNS = 200_000
-"""Runs of all replications of all combinations: they are planned as a whole."""
+"""Maximum runs of a study, over all combinations and replications."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A list in the document: its place, and its values as they are written."""
+    """An axis: a list in the document where one value is expected."""
 
     path: DocumentPath
     name: str  # the dotted path, e.g. ``checkpoint.barriers``
@@ -44,7 +44,7 @@ class Axis:
 
 
 def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
-    """The axes in the order of the file."""
+    """Return the axes in the order of the file."""
     found = []
     sections = ((key_of_field(document, name), value) for name, value in document.__dict__.items() if value is not None)
     for path, values in chain.from_iterable(_axes_of(value, (key,), reading) for key, value in sections):
@@ -69,7 +69,7 @@ def _axes_of(section: Any, path: DocumentPath, reading: Reading) -> list[tuple[D
 
 
 def key_of_field(section: BaseModel, name: str) -> str:
-    """The key of a scenario for a field."""
+    """Return the key of a scenario for a field."""
     return type(section).model_fields[name].alias or name
 
 
@@ -78,7 +78,7 @@ def _replications(document: BaseModel) -> int:
 
 
 def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, tuple[tuple[str, str], ...]]]:
-    """(document without axes, chosen values) of every combination; the last axis varies fastest."""
+    """Yield (document without axes, chosen values) of each combination; the last axis varies fastest."""
     for chosen in product(*(range(len(axis.values)) for axis in axes)):
         concrete = plain
         for axis, index in zip(axes, chosen, strict=True):
@@ -87,7 +87,7 @@ def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, 
 
 
 def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, AxisValues]]:
-    """(path, values) of each list that stands for one value.  Lists inside the values of another list are left out."""
+    """Yield (path, values) of each axis, without lists inside the values of another axis."""
     if isinstance(node, AxisValues):
         yield path, node
     elif isinstance(node, BaseModel):
@@ -103,7 +103,7 @@ def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, 
 
 
 def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
-    """A copy with one value replaced; what is not on the path is shared."""
+    """Return a copy with one value replaced, which shares everything that is not on the path."""
     if not path:
         return value
     if isinstance(plain, list):
@@ -114,7 +114,7 @@ def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
 
 
 def _position(plain: Any, path: DocumentPath) -> tuple[int, ...]:
-    """Where the path stands in the file, as positions among the keys of each mapping and in each list."""
+    """Return the position of a path in the file: indices among the keys of each mapping and in each list."""
     position: tuple[int, ...] = ()
     for step in path:
         position = (*position, step if isinstance(step, int) else list(plain).index(step))
@@ -123,7 +123,7 @@ def _position(plain: Any, path: DocumentPath) -> tuple[int, ...]:
 
 
 def _label(value: Any) -> str:
-    """A value as it is written: ``5 s``, ``aligned-timeout 5 s``, ``lognormal mean 1 ms, cv 2``."""
+    """Return a value as text: ``5 s``, ``aligned-timeout 5 s``, ``lognormal mean 1 ms, cv 2``."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_label(item)}" for key, item in value.items())
     if isinstance(value, list):
@@ -131,22 +131,22 @@ def _label(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# ---- ``key.path=value`` from the command line -> the document, before it is checked; values in YAML syntax.
+# ---- Overrides ``key.path=value`` from the command line, applied before validation; values in YAML syntax.
 
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
 MAX_VALUES_KEPT = 256
-"""Sections with another value, kept at the section: combinations of a sweep have the same values again."""
+"""Maximum cached copies of a section with another value, which the combinations of a sweep share."""
 _VERBATIM = ("flink", "expect")
-"""Sections whose keys contain dots: what follows is one key."""
+"""Sections whose keys contain dots: the rest of the path is one key."""
 
 
 def key_of(path: DocumentPath) -> str:
-    """``("job", "my.sink", "state")`` -> ``job."my.sink".state``: the key of an override."""
+    """Return a path as the key of an override: ``("job", "my.sink", "state")`` -> ``job."my.sink".state``."""
     return ".".join(f'"{step}"' if re.search(r'[."=\s]', str(step)) else str(step) for step in path)
 
 
 def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
-    """The document with every override in its place."""
+    """Return the document with all overrides applied."""
     for override in overrides:
         path, text = _split(override)
         section = plain.get(str(path[0])) if path and isinstance(plain, Mapping) else None
@@ -182,13 +182,13 @@ def _apply(plain: Any, path: DocumentPath, text: str, source: Reading) -> None:
 
 
 def path_of(key: str) -> DocumentPath:
-    """The place that the key of an override names."""
+    """Return the path that the key of an override refers to."""
     return _split(f"{key}=")[0]
 
 
 @lru_cache(1024)
 def _split(override: str) -> tuple[DocumentPath, str]:
-    """``a."b.c".d=text`` -> (("a", "b.c", "d"), "text")."""
+    """Split an override: ``a."b.c".d=text`` -> (("a", "b.c", "d"), "text")."""
     path: list[str] = []
     at = 0
     while match := _STEP.match(override, at):
@@ -204,7 +204,7 @@ def _split(override: str) -> tuple[DocumentPath, str]:
 
 
 def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> None:
-    """Replace or add one value, in copies of what is around it; mappings on the way are added, except vertices."""
+    """Replace or add one value, in copies of the sections around it; missing sections are added, except vertices."""
     node: Any = plain
     for depth, step in enumerate(path[:-1]):
         here = path[: depth + 1]
@@ -230,7 +230,7 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
 
 
 def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: Reading) -> None:
-    """A mapping replaces the whole section of the file: warn of the keys that it had and the new one has not.  {} clears it on purpose."""
+    """Warn of keys that are lost because a mapping replaces a section of the file; not for {}, which clears it on purpose."""
     if (
         isinstance(before, Mapping)
         and isinstance(value, Mapping)

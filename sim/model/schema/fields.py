@@ -28,7 +28,7 @@ class AxisValues(list[Any]):
 
 
 class Leaf:
-    """Annotation of a leaf: how it is read, and its JSON Schema."""
+    """Annotation of a leaf: its parser, and its JSON Schema."""
 
     def __init__(self, parse: Callable[[object], Any], schema: dict[str, Any] | Callable[[], dict[str, Any]]) -> None:
         self.parse = parse
@@ -42,20 +42,20 @@ class Leaf:
 
 
 def quantity(parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = ()) -> Leaf:
-    """A number with its unit, or one of a few words."""
+    """Return the annotation of a number with a unit, or one of a few words."""
     choices = "".join(f"|{word}" for word in or_else)
     return Leaf(parse, {"type": "string", "pattern": f"^({pattern}{choices})$", "examples": [*examples, *or_else]})
 
 
 def choice(*choices: str) -> Leaf:
-    """One of a few words; numbers and booleans of YAML count as the words they look like."""
+    """Return the annotation of one of a few words; YAML numbers and booleans are accepted as words."""
     return choice_of(lambda: choices)
 
 
 def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], dict[str, str]] = dict) -> Leaf:
-    """One of the words of a catalog, which may grow: they are looked up at each use.
+    """Return the annotation of a name in a catalog, which is looked up at each use because plug-ins may add names.
 
-    `synonyms`: words of others, in small letters, and the choice that each means.  A message names that choice.
+    `synonyms` are other words in small letters, with the choice that the error message suggests.
     """
 
     def check(value: object) -> str:
@@ -81,7 +81,7 @@ def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], d
 
 
 def integer(least: int, most: int = 2**31 - 1) -> Leaf:
-    """A whole number in a range."""
+    """Return the annotation of a whole number in a range."""
 
     def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -162,7 +162,7 @@ def _version(value: object) -> str:
 
 
 def either(choices: Sequence[str]) -> str:
-    """``a, b or c``."""
+    """Join alternatives as ``a, b or c``."""
     return ", ".join(choices[:-1]) + " or " + choices[-1] if len(choices) > 1 else choices[0]
 
 
@@ -228,7 +228,7 @@ Condition = Annotated[
 
 
 def _one_or_axis(value: object) -> str:
-    """A list is an axis, unless it is a schedule of rates (`{at: ..., rate: ...}`)."""
+    """Return whether a list is an axis, not a schedule of rates (`{at: ..., rate: ...}`)."""
     schedule = isinstance(value, list) and value and all(isinstance(item, dict) and "at" in item for item in value)
     return "axis" if isinstance(value, list) and not schedule else "one"
 
@@ -242,7 +242,7 @@ def _distinct(values: list[Any]) -> AxisValues:
 
 T = TypeVar("T")
 if TYPE_CHECKING:
-    Axis = Annotated[T, "or a list of T"]  # one value in every concrete document
+    Axis = Annotated[T, "or a list of T"]  # a single value after `variants` has replaced axes
 else:
     Axis = Annotated[
         Annotated[T, Tag("one")] | Annotated[list[T], Field(min_length=1), AfterValidator(_distinct), Tag("axis")],

@@ -1,11 +1,10 @@
-"""Flink's own keys, of `flink:` and of the file that `flink-file:` names, moved to their places in the document before it is checked.
+"""Move Flink keys, of `flink:` and of the file in `flink-file:`, to their places in the document before validation.
 
-A modelled key behaves as if its place had been written.  All others are named in warnings; a misspelt name of a
-modelled key is a mistake.  Both ``execution.checkpointing.interval: 30s`` and Flink's nested spelling of config.yaml
-are read.
+A modelled key has the same effect as the scenario key for it.  Other keys are listed in warnings; a misspelt modelled key
+is an error.  Both ``execution.checkpointing.interval: 30s`` and the nested form of config.yaml are read.
 
-Where several say a value, the command line wins, key by key: first --set, then the file of --flink, then the scenario.
-A scenario that says a value twice is a mistake.
+If a value is set several times, --set takes precedence over the file of --flink, and that over the scenario, key by key.
+A value that is set twice in a scenario is an error.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ _OF_VERTICES: dict[str, tuple[str, ...]] = {
     "pipeline.auto-watermark-interval": ("source",),
     "state.backend.type": ("state",),
 }
-"""Key of Flink -> the section of a vertex for which it is a default."""
+"""Flink key -> the section of a vertex for which it is a default."""
 
 
 def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
-    """Move every key of `flink:` and of the file of `flink-file:` to its place in `plain`; both stay, and are checked as they are."""
+    """Copy each key of `flink:` and of the file in `flink-file:` to its place in the document `plain`."""
     if not isinstance(plain, Mapping) or not {"flink", FILE} & set(plain):
         return
     plain.update(copied(plain, deep=True))
@@ -77,7 +76,7 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
 
 
 class _Move:
-    """The move of Flink's keys into the document."""
+    """Moves Flink keys into a document."""
 
     def __init__(self, plain: Mapping, reading: Reading) -> None:
         self.plain = plain
@@ -135,7 +134,7 @@ class _Move:
         self._tell(others)
 
     def _ask_for_interval(self) -> None:
-        """Flink's default is no checkpoints; a program may set an interval of its own, so nothing is assumed."""
+        """Report a missing interval.  Flink's default is no checkpoints, but the program may set one, so nothing is assumed."""
         if INTERVAL not in self.places:
             what = f"sets no {INTERVAL}, and nor does the scenario: the job takes no checkpoints, unless its program sets an interval"
             self.reading.wrong(
@@ -144,20 +143,20 @@ class _Move:
         self._put(("checkpoint", "interval"), "off", (FILE, ""))  # one message is enough
 
     def _rank(self, place: DocumentPath) -> int:
-        """2: given with --set, 1: in the file of --flink, 0: in the scenario or in a file that it names."""
+        """Return the precedence of a value: 2 for --set, 1 for the file of --flink, 0 for the scenario and its files."""
         if place[0] == FILE:
             return int(self.reading.marks[FILE,].file != self.reading.file)
         mark = self.reading.marks.get(place)
         return 2 if mark is not None and mark.file != self.reading.file else 0
 
     def _again(self, key: str, place: DocumentPath) -> None:
-        """A key that was read from a place of the same or of a higher rank."""
+        """Handle a key that was already read with the same or a higher precedence."""
         first = self.places[key]
         if self._rank(first) == self._rank(place):
             self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
 
     def _other(self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]) -> None:
-        """A key that is not modelled: one of Flink's or of other systems is counted, others are named; a misspelt one is a mistake."""
+        """Handle a key that is not modelled: count known ones, list others, report misspelt ones as errors."""
         self.reading.written_keys.setdefault(key, str(value))
         if key in listed_keys():
             others.append((key, place))
@@ -173,7 +172,7 @@ class _Move:
             )
 
     def _profile(self) -> str:
-        """The profile that the file writes, or that its version has."""
+        """Return the profile of the document, or that of its version."""
         profile, version = (value_at(self.plain, ("cluster", key)) for key in ("profile", "version"))
         try:
             return str(profile or profile_of(str(version or "2")))
@@ -181,7 +180,7 @@ class _Move:
             return "2.x"
 
     def _tell(self, others: list[tuple[str, DocumentPath]]) -> None:
-        """What was taken from the file, and what has no effect here: a line each."""
+        """Add notes about what was read from the file, and what has no effect."""
         if self.file is not None:
             taken = [
                 f"{'.'.join(path)} {value}"
@@ -229,7 +228,7 @@ class _Move:
             self._put(self.keys[key].path, self._written(key), key)
 
     def _tell_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
-        """An older name of a backend, or the name of a class."""
+        """Note that a backend was named by an older name or a class."""
         if any(word in str(value).lower() for word in ("jobmanager", "memory")):
             self.reading.warn(
                 place, f"{value} is read as {backend}; that checkpoints stay in the JobManager's memory is not modelled"
@@ -238,7 +237,7 @@ class _Move:
             self.reading.note(place, f"{value} is read as {backend}, its present name")
 
     def _put(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
-        """Write a value as if it stood at `path`, unless --set says another; a scenario that says it twice is a mistake."""
+        """Set a value at `path`, unless a value with higher precedence is set; two values of the scenario are an error."""
         place = self.places[key] if isinstance(key, str) else key
         node = self.plain
         for depth, step in enumerate(path[:-1]):
@@ -263,7 +262,7 @@ class _Move:
         self.reading.marks[path] = replace(origin, path=origin.path or dotted(place))
 
     def _barriers(self) -> None:
-        """Mode, unaligned and aligned timeout are one choice of three (CheckpointConfig)."""
+        """Combine mode, unaligned and aligned timeout to one barrier mode (CheckpointConfig)."""
         given = [key for key in (UNALIGNED, ALIGNED_TIMEOUT, MODE) if key in self.values]
         if not given:
             return
@@ -314,7 +313,7 @@ class _Move:
         self._put(path, choices if enabled in self.lists else choices[0], enabled)
 
     def _restart(self) -> None:
-        """Move the keys of the strategy in force; keys of the others have no effect."""
+        """Move the keys of the configured restart strategy; those of other strategies have no effect."""
         strategy = self._single(_RESTART + "type")
         if strategy is None:
             strategy = value_at(self.plain, ("restart", "strategy")) or Restart().strategy
@@ -337,7 +336,7 @@ class _Move:
                 self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
     def _slots(self) -> None:
-        """Subtasks of one index share a slot; task managers are filled slot by slot, as in Flink."""
+        """Set slots and placement: subtasks of one index share a slot, and TaskManagers are filled in order, as in Flink."""
         if _SLOTS not in self.values:
             return
         placement = value_at(self.plain, ("cluster", "placement"))
@@ -347,7 +346,7 @@ class _Move:
         self._put(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
 
     def _vertices(self, key: str, section: tuple[str, ...]) -> None:
-        """Set a default of every vertex that has this section, and no value of its own."""
+        """Set a default for every vertex that has this section, unless it has a value."""
         if (value := self._single(key)) is None:
             return
         inside = self.keys[key].path[2 + len(section) :]
@@ -362,14 +361,14 @@ class _Move:
             self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
 
     def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
-        """(vertex, section) of those that have it."""
+        """Yield (vertex, section) of the vertices that have a section."""
         job = self.plain.get("job")
         for vertex, body in job.items() if isinstance(job, Mapping) else ():
             if isinstance(found := value_at(body, section), Mapping):
                 yield vertex, found
 
     def _state(self) -> None:
-        """Move the keys of state backends to every vertex with state."""
+        """Move the keys of state backends to all vertices with state."""
         given = {
             key: self._single(key)
             for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG)
@@ -385,9 +384,9 @@ class _Move:
                 self.reading.warn(self.places[key], "has no effect: no vertex has such state")
 
     def _of_state(self, state: Mapping, given: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-        """(place inside `state:`, value, key) of every key that says something about a vertex with this state.
+        """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
 
-        A time to live is about state that records write to: any other would only vanish.
+        A TTL applies only to state that records write to, because any other state would just expire.
         """
         backend = state.get("backend")
         if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
@@ -408,18 +407,18 @@ class _Move:
     def _switched(
         self, name: str, details: dict[str, str], given: dict[str, Any], switch: str
     ) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-        """A section that Flink switches on: its details, or the word on."""
+        """Return a section that a Flink key enables: its details, or the word `on`."""
         written: list[tuple[tuple[str, ...], Any, str]] = [
             ((name, place), given[key], key) for key, place in details.items() if key in given
         ]
         yield from written or [((name,), "on", switch)]
 
     def _below(self, section: tuple[str, ...]) -> dict[str, str]:
-        """Key of Flink -> key of this section."""
+        """Return the keys of a section by Flink key."""
         return {name: key.path[-1] for name, key in self.keys.items() if key.path[:-1] == section}
 
     def _local_recovery(self) -> None:
-        """Copies that are kept and read (CheckpointingOptions.LOCAL_BACKUP_ENABLED, StateRecoveryOptions.LOCAL_RECOVERY)."""
+        """Set local recovery, if local copies are both kept and used (LOCAL_BACKUP_ENABLED, LOCAL_RECOVERY)."""
         if LOCAL_RECOVERY in self.values:
             self._put(("checkpoint", "local-recovery"), self._single(LOCAL_RECOVERY), LOCAL_RECOVERY)
             return
@@ -431,7 +430,7 @@ class _Move:
             self.reading.warn(self.places[key], f"has no effect without {other}: true")
 
     def _storage(self) -> None:
-        """File merging is one switch and its details; an object store is told how to upload, other storage has no use for it."""
+        """Move the keys of file merging, and of uploads to an object store, which have no effect with other storage."""
         merging, uploads = self._below(_MERGING), self._below(_STORE)
         given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
         for place, value, key in self._switched("file-merging", merging, given, MERGING) if given.get(MERGING) else ():
@@ -446,7 +445,7 @@ class _Move:
                 self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
 
     def _written(self, key: str) -> Any:
-        """The value, or the list of an axis."""
+        """Return a value as written, or the list of an axis."""
         return self.values[key] if key in self.lists else self.values[key][0]
 
     def _single(self, key: str) -> Any:
@@ -489,7 +488,7 @@ def _backend(value: object) -> str:
 
 
 _STRATEGIES = {spelling: kind.name for kind in RESTARTS.values() for spelling in kind.spellings}
-"""Flink's spellings of a restart strategy (RestartStrategyOptions), hyphens as underscores."""
+"""Flink's names of restart strategies (RestartStrategyOptions), with hyphens as underscores."""
 
 
 def _interval(value: object) -> str:
@@ -498,7 +497,7 @@ def _interval(value: object) -> str:
 
 
 _SCHEDULERS = {"default": "default", "ng": "default", "adaptive": "adaptive", "adaptivebatch": "default"}
-"""SchedulerType -> how a streaming job is scheduled under it."""
+"""SchedulerType -> the scheduler used for a streaming job."""
 _READERS: dict[str, Callable[[object], Any]] = {
     "interval": _interval,
     "duration": lambda value: units.format_duration(units.parse_flink_duration(value)),

@@ -1,4 +1,4 @@
-"""`job:`: from the document to the model."""
+"""Build the job of the model from the section `job:`."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from sim.model.sinks import SINKS, Commit, commit_of
 from sim.model.state import BACKENDS, State, Ttl
 from sim.model.units import format_number, format_share
 
-# ---- `weights:` of an input -> shares of the reader's subtasks, as they were counted or said.
+# ---- `weights:` of an input -> shares of the reader's subtasks.
 
 _MAX_SAID = 8
-"""Shares that a warning lists."""
+"""Maximum shares listed in a warning."""
 
 
 def build_weights(
     given: doc.Input, readers: int, groups: int, here: DocumentPath, reading: Reading
 ) -> tuple[Fraction, ...]:
-    """Shares that add up to 1; mistakes go to `reading`."""
+    """Return the shares, which add up to 1.  Errors are added to `reading`."""
     weights = given.weights
     if weights is None:
         return ()
@@ -65,12 +65,12 @@ def build_weights(
 
 
 def excess_of(given: doc.Input) -> Excess:
-    """Where the hot keys of its weights are."""
+    """Return how the excess of weights is distributed over key groups."""
     return "key-groups" if isinstance(given.weights, doc.Skew) and given.weights.excess == "key-groups" else "one-key"
 
 
 def groups_of(given: doc.Vertex) -> int:
-    """The key groups of a vertex."""
+    """Return the number of key groups of a vertex."""
     return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
 
 
@@ -111,16 +111,16 @@ def _shares(weights: Sequence[Fraction], here: DocumentPath, reading: Reading) -
 
 
 def _hot(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
-    """The first reader's share, and those of the others by their key groups."""
+    """Return the share of the first subtask, and those of the others by their key groups."""
     others = [len(key_groups(i, readers, groups)) for i in range(1, readers)]
     return (hot, *[(1 - hot) * own / sum(others) for own in others])
 
 
-# ---- What must hold of the job's graph, read from the plain document so that it is told together with every other mistake.
+# ---- Validation of the job graph, on the plain document, so that its errors are reported together with all others.
 
 
 def check_graph(plain: Any, reading: Reading) -> None:
-    """Vertices have sources or inputs, inputs exist, no cycles, everything hangs on a source."""
+    """Check that inputs exist, that there are no cycles, and that each vertex is reachable from a source."""
     job = plain.get("job") if isinstance(plain, dict) else None
     if isinstance(job, dict) and job:
         _check_graph(job, reading)
@@ -165,7 +165,7 @@ def _check_graph(job: dict[str, Any], reading: Reading) -> None:
 
 
 def topological(inputs: dict[str, list[str]]) -> list[str]:
-    """Upstream first; otherwise in the order of the file.  Vertices of a cycle and behind it are left out."""
+    """Return the vertices in topological order, without those in a cycle or downstream of one."""
     sorter, names = _sorter(inputs), list(inputs)
     position = {name: i for i, name in enumerate(names)}
     with suppress(CycleError):
@@ -188,7 +188,7 @@ def _sorter(inputs: dict[str, list[str]]) -> TopologicalSorter[str]:
 
 
 def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
-    """The vertices of one cycle in the direction of the records, the first of the file first."""
+    """Return the vertices of one cycle in the direction of records, beginning with the first in the file."""
     try:
         _sorter(inputs).prepare()
     except CycleError as error:
@@ -198,7 +198,7 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
     return None
 
 
-# ---- `state:` of a vertex -> the model.
+# ---- `state:` of a vertex.
 
 
 def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State | None:
@@ -222,13 +222,13 @@ def _ttl(given: doc.State, at: At) -> Ttl | None:
     return built(Ttl, given, at, after_ns=given.ttl) if given.ttl else None
 
 
-# ---- `commit:` of a vertex -> the model; a global committer becomes a vertex of its own.
+# ---- `commit:` of a vertex.  A global committer becomes a separate vertex.
 
 
 def build_commit(
     given: doc.Commit | str | None, connector: str, here: DocumentPath, *, has_input: bool, reading: Reading
 ) -> Commit | None:
-    """What is not written is as the connector has it."""
+    """Build the commit options; defaults are those of the connector."""
     if given is None or given == "none":
         return None
     kind = SINKS.get(connector)
@@ -259,7 +259,7 @@ def build_commit(
 def build_connector(
     given: doc.Connector | str | None, here: DocumentPath, *, is_source: bool, reading: Reading
 ) -> dict[str, str]:
-    """The fields of a vertex about its connector."""
+    """Return the fields of a vertex about its connector."""
     name, version = (given.name, given.version) if isinstance(given, doc.Connector) else (given, None)
     if name is not None and (name in SOURCES) is not is_source:
         reading.wrong(
@@ -270,7 +270,7 @@ def build_connector(
 
 
 def with_committers(vertices: tuple[Vertex, ...], reading: Reading) -> tuple[Vertex, ...]:
-    """The vertices, and behind each with a global committer that committer: it reads committables, which take no room."""
+    """Insert a vertex for each global committer, which reads committables of negligible size."""
     names, committers = {vertex.name for vertex in vertices}, list[Vertex]()
     for vertex in vertices:
         if vertex.commit is None or vertex.commit.committer != "global":
@@ -294,7 +294,7 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 
 @remembered
 def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
-    """The job, its traces cut at the end of the run; mistakes go to `reading`."""
+    """Build the job, with traces up to the end of the run.  Errors are added to `reading`."""
     order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
     read = {upstream for vertex in job.values() for upstream in vertex.upstreams.values()}
@@ -315,7 +315,7 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, dur
 
 
 def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
-    """Gates of one input of a join follow each other."""
+    """Check that the edges of one input of a join are consecutive."""
     unions = {
         key: given.union
         for key, given in (vertex.input or {}).items()
@@ -334,7 +334,7 @@ def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
 
 
 def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
-    """Warn of side outputs without readers: Flink drops their records where they arise."""
+    """Warn of side outputs without readers, whose records Flink drops."""
     details = [(vertex.upstreams[key], given) for vertex in job.values() for key, given in (vertex.input or {}).items()]
     read = {(upstream, given.output) for upstream, given in details if isinstance(given, doc.Input)}
     for name, vertex in job.items():
@@ -429,7 +429,7 @@ def _input(
 def _side_output(
     given: doc.Input, writer: doc.Vertex, upstream: str, here: DocumentPath, reading: Reading
 ) -> doc.Output | None:
-    """The output of an edge, which has no amounts of its own then.  None: there is no such output."""
+    """Return the side output that an edge reads, or None if there is no such output."""
     outputs, tag = writer.outputs or {}, given.output or ""
     if tag not in outputs:
         known = reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
@@ -511,7 +511,7 @@ def _backlog(
 def _rates(
     given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int
 ) -> Sequence[Rate]:
-    """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
+    """Return the rates of one subtask, an equal part of the vertex's; empty if unlimited."""
     if isinstance(given, Fraction):
         return (Rate(0, given / shared),)
     if isinstance(given, doc.Trace):

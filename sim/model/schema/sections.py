@@ -1,4 +1,4 @@
-"""Sections of a scenario file: mappings that know their keys, made of the options of the model, and built into it."""
+"""Sections of a scenario file: pydantic classes generated from the options of the model, and building the model from them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ from sim.model.schema.fields import Axis, Duration, Number, Size, choice_of
 from sim.model.schema.text import DocumentPath, Mapping, Reading, did_you_mean
 from sim.model.text import listed
 
-# ---- Keys of a section that depend on each other: which exclude each other, and which count beside another one only.
-#
-# Reading, the JSON Schema and the reference of keys take it from here.
+# ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class OneOf:
     is_needed: bool = True  # False: none of them may stand there, too
 
     def mistake(self, written: Container[str]) -> str:
-        """What is wrong with the keys that are written, in words.  Empty: nothing."""
+        """Return the error message for the given keys, or an empty text."""
         found = [key for key in self.keys if key in written]
         if len(found) == 1 or not (found or self.is_needed):
             return ""
@@ -95,14 +93,14 @@ class OnlyWith:
         return {"dependentSchemas": dict.fromkeys(self.keys, needed)}
 
 
-# ---- The base of every mapping of a scenario document: which keys it knows, and what it says about others.
+# ---- The base class of sections, with error messages for unknown keys.
 #
-# Pydantic can read the descriptions of keys as it makes a class (`use_attribute_docstrings`).  That takes a third of
-# the time that all sections take together, in every command.  Only the schema shows them, so that it reads them here.
+# Descriptions of keys are read only for the schema: pydantic's `use_attribute_docstrings` would read them when a class is
+# created, which takes a third of the start-up time of all sections, in every command.
 
 
 def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:
-    """Add to the schema of one section how its keys depend on each other, and their descriptions."""
+    """Add dependencies between keys, and descriptions, to the schema of a section."""
     if issubclass(section, Section):
         together: list[OneOf | OnlyWith] = [*section.ONE_OF, *section.ONLY_WITH]
         if together:
@@ -111,7 +109,7 @@ def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:
 
 
 def _add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
-    """A key that another class passed on has the description that stands there."""
+    """Add the descriptions of keys; inherited keys have the description of the base class."""
     texts: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
@@ -128,7 +126,7 @@ def _add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
 
 @cache
 def _texts_of_module(module: str) -> dict[str, dict[str, str]]:
-    """Class -> key -> the text below it."""
+    """Return the docstrings of attributes in a module, by class and attribute."""
     try:
         source = inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError):  # typed at a prompt: it has no file
@@ -150,7 +148,7 @@ Texts = dict[str, str]
 T = TypeVar("T")
 _NUMBERS = count(1)
 REBUILDS = [0]
-"""How often sections were given other keys: what is read off them is kept until then."""
+"""Number of changes of sections by plug-ins; caches derived from sections are invalid when it changes."""
 
 
 def _key(name: str) -> str:
@@ -184,7 +182,7 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _of_mapping(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """A mapping without mistakes is read once, however many combinations of a sweep have it."""
+        """Validate a mapping.  Valid ones are cached, because the combinations of a sweep share them."""
         if not isinstance(data, Mapping) or not isinstance(info.context, Reading):
             return handler(data)
         reading = info.context
@@ -192,7 +190,7 @@ class Section(BaseModel):
 
     @classmethod
     def _known_keys(cls, data: Mapping, reading: Reading) -> dict[str, Any]:
-        """The keys with values; mistakes go to `reading`."""
+        """Return the keys with values.  Errors are added to `reading`."""
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key, value in data.items():
             here = (*data.path, key)
@@ -244,7 +242,7 @@ MAP_OR_TEXT = Discriminator(_map_or_text)
 
 
 def add_key(section: type[Section], key: str, annotation: Any) -> None:
-    """`section` may have one more key from now on, and so may every section around it.  `annotation`: as a class body would say it."""
+    """Add a key to a section, and rebuild the sections that contain it; `annotation` is the type of the key."""
     field = field_of(key, annotation)
     if isinstance(annotation, type):
         field.description = (annotation.__doc__ or "").partition("\n")[0]
@@ -253,7 +251,7 @@ def add_key(section: type[Section], key: str, annotation: Any) -> None:
 
 
 def field_of(key: str, annotation: Any, is_required: bool = False) -> FieldInfo:
-    """The field of a section for a key."""
+    """Return the field of a section for a key."""
     field = (
         FieldInfo.from_annotation(annotation)
         if is_required
@@ -264,7 +262,7 @@ def field_of(key: str, annotation: Any, is_required: bool = False) -> FieldInfo:
 
 
 def rebuild(section: type[Section]) -> None:
-    """Rebuild this section and those around it: a section holds its keys as they were when it was built."""
+    """Rebuild a section and those that contain it, because pydantic copies the fields of nested sections."""
     REBUILDS[0] += 1
     for later in sorted(below(Section), key=lambda found: found.MADE):
         if later.MADE >= section.MADE and later.__pydantic_complete__:
@@ -277,7 +275,7 @@ def below(section: type[Section]) -> Iterator[type[Section]]:
         yield from below(found)
 
 
-# ---- Distributions: a value alone, or one by name with its mean; as they are written, and as the model has them.
+# ---- Distributions: a constant, or a named distribution with its mean.
 
 
 class DurationSpread(Section):
@@ -308,7 +306,7 @@ class Law(Section):
 
 
 def _mean(value: object) -> object:
-    """The ends of a range look like a sweep axis."""
+    """Report a list, which looks like the bounds of a range."""
     if isinstance(value, list):
         another = "another range is not modelled, write erlang: {mean: ..., cv: ...}, and several means as a list of distributions"
         raise ValueError(
@@ -318,7 +316,7 @@ def _mean(value: object) -> object:
 
 
 def _section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
-    """A section with a key for each kind of distribution."""
+    """Return a section class with a key for each kind of distribution."""
     one_or_axis: Any = Axis
     axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
     types: dict[str, Any] = {
@@ -349,7 +347,7 @@ SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map
 
 
 def law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
-    """The distribution that stands at `here`; mistakes go to `reading`."""
+    """Build the distribution at the path `here`.  Errors are added to `reading`."""
     if given is None:
         return default
     if isinstance(given, int):
@@ -369,7 +367,7 @@ def law(given: int | Law | None, default: Distribution, here: DocumentPath, read
     return Distribution(value.mean, kind, float(value.cv))
 
 
-# ---- Sections whose keys are the options of the model, and the function that builds the model from a section.
+# ---- Sections whose keys are options of the model, and building the model from a section.
 
 _LEAVES: dict[Kind, Any] = {
     Kind.DURATION: fields.Duration,
@@ -427,20 +425,20 @@ class Options(Section):
 
 
 FORMS: dict[type, Any] = {}
-"""Dataclass of the model -> how it is written, where that is not a section with its options alone."""
+"""Dataclass of the model -> type of its key, if that is not a section with its options."""
 
 
 @cache
 def section_of(model: type) -> Any:
-    """How a dataclass of the model is written: as a section with a key for each of its options, or in its own form."""
+    """Return the type of a key for a dataclass of the model: a section with its options, or another form."""
     names = {"__doc__": (model.__doc__ or "").partition("\n")[0], "__module__": __name__}
     return FORMS.get(model) or new_class(model.__name__, (Options,), {"of": (model,)}, lambda body: body.update(names))
 
 
 def built(model: type[T], given: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
-    """Build the model from the written options, each checked by itself, and complete it.
+    """Build a dataclass of the model from the given options, and call its method `completed`.
 
-    `usual`: a model whose values stand for keys that are not written.  `others`: fields that do not come from one key; None: the default.
+    `usual` has the values of missing keys.  `others` are fields that do not correspond to one key; None means the default.
     """
     values = {name: value for name, value in others.items() if value is not None}
     if given is None:
@@ -461,7 +459,7 @@ def built(model: type[T], given: Options | None, at: At, usual: T | None = None,
 
 
 def built_part(record: Option, written: Any, at: At) -> Any:
-    """What a section, or a word for one, stands for."""
+    """Build a nested dataclass from a section, or from a word such as `on`."""
     if isinstance(written, Options):
         return built(record.part, written, at)
     if isinstance(written, Section):
@@ -470,7 +468,7 @@ def built_part(record: Option, written: Any, at: At) -> Any:
 
 
 def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: DocumentPath, reading: Reading) -> None:
-    """`other`: the value of the key that is needed."""
+    """Warn if an option has no effect, because another key does not have the needed value `other`."""
     key, readers = needs
     if not readers and not other:
         reading.warn(here, f"has no effect: write {key}")
@@ -481,7 +479,7 @@ def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: Documen
 
 
 def _value(record: Option, written: Any, at: At) -> Any:
-    """The value that the model takes."""
+    """Convert a value to that of the model."""
     if record.part is not None:
         return built_part(record, written, at)
     if record.kind in (Kind.SWITCH, Kind.ON_OFF):
@@ -500,7 +498,7 @@ def _value(record: Option, written: Any, at: At) -> Any:
 
 
 def annotation_of(record: Option, *, axes: bool = True) -> Any:
-    """The type of its key in a section, as a class body would say it."""
+    """Return the type annotation of an option's key in a section."""
     one_or_axis: Any = Axis
     if record.part is not None:
         mapping = section_of(record.part)
@@ -528,7 +526,7 @@ class SectionKey(NamedTuple):
 
 
 def keys_of(section: type[Section], path: tuple[str, ...] = (), inside: Option | None = None) -> Iterator[SectionKey]:
-    """All that a section may say, sections before what is in them."""
+    """Yield all keys of a section, each section before its keys."""
     made = section.OPTIONS if issubclass(section, Options) else {}
     records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
     for attribute, field in section.model_fields.items():

@@ -1,4 +1,4 @@
-"""YAML text as plain values with their places, and the problems found in it with file and line."""
+"""Parse YAML to plain values with positions, and report errors with file and line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sim.model.text import PrintableError, one_line, printable
 
-# ---- Mistakes in a scenario with their places, and the error that carries all of them.
+# ---- Errors and warnings with positions.
 
 DocumentPath = tuple[str | int, ...]
-"""Where in the document: keys and list positions from the top."""
+"""Path in a document: keys and list indices from the top."""
 
 
 MAX_GUESSES = 50
@@ -29,7 +29,7 @@ MAX_GUESSES = 50
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The place of a key: line and column from 1; line 0 means the file as a whole."""
+    """The position of a key: line and column from 1; line 0 means the file as a whole."""
 
     file: str
     line: int = 0
@@ -39,14 +39,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake (or warning) with its place; `path` is dotted, e.g. ``job.enrich.parallelism``."""
+    """An error or warning with its position; `path` is dotted, e.g. ``job.enrich.parallelism``."""
 
     file: str
     line: int
     column: int
     path: str
     message: str
-    is_note: bool = False  # it says what was done; a warning says what may be wrong
+    is_note: bool = False  # whether it informs about what was done, rather than warns
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -54,7 +54,7 @@ class Problem:
 
 
 class ScenarioError(PrintableError):
-    """The mistakes of a scenario, one per line."""
+    """The errors in a scenario file, one per line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))
@@ -62,7 +62,7 @@ class ScenarioError(PrintableError):
 
     @classmethod
     def of(cls, file: object, message: str) -> Self:
-        """One mistake, of a file as a whole."""
+        """Return an error about a file as a whole."""
         return cls([Problem(str(file), 0, 0, "", message)])
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class ScenarioError(PrintableError):
 
 @dataclass(slots=True)
 class Reading:
-    """The reading of one document: its marks, and the problems found so far."""
+    """The state of reading one document: positions of keys, errors and warnings."""
 
     file: str
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)
@@ -95,11 +95,11 @@ class Reading:
             raise ScenarioError(self.problems)
 
     def did_you_mean(self, word: str, known: Iterable[str]) -> str:
-        """A guess, as long as there are few problems: guessing among many words takes its time."""
+        """Return a guess; none if there are many errors already, because guessing is slow."""
         return did_you_mean(word, known) if len(self.problems) < MAX_GUESSES else ""
 
     def _at(self, path: DocumentPath, message: str) -> Problem:
-        """At the mark of the path, or of the nearest key above it."""
+        """Return a problem at the position of a path, or of the nearest key above it."""
         mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
         named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
         return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
@@ -111,7 +111,10 @@ MAX_REMEMBERED = 64
 
 
 def remembered(build: Callable[P, T]) -> Callable[P, T]:
-    """A builder that returns what it made of the same objects before: combinations of a sweep share what they leave as it is."""
+    """Cache the results of a builder by the identity of its arguments.
+
+    The combinations of a sweep share unchanged parts of the document, for which nothing is built again.
+    """
     kept: dict[tuple[Any, ...], tuple[tuple[Any, ...], T, dict[Problem, None]]] = {}
 
     @wraps(build)
@@ -141,34 +144,33 @@ def remembered(build: Callable[P, T]) -> Callable[P, T]:
 
 
 def dotted(path: DocumentPath) -> str:
-    """``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
+    """Return a path as text: ``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'timeout'?)`` or nothing."""
+    """Return a guess such as `` (did you mean 'timeout'?)``, or an empty text."""
     close = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
-# ---- Scenario text -> plain mappings, lists and scalars, with the place of every key.
+# ---- YAML text -> plain mappings, lists and scalars, with the position of every key.
 #
-# Guards against files that are no scenarios or hostile ones (binary, huge, deeply nested, alias bombs); knows no key by
-# name.
+# Rejects files that are not scenarios, and malicious ones (binary, huge, deeply nested, alias bombs).
 
 MAX_BYTES = 10**6
-"""Ten thousand vertices fit; a long rate belongs into a trace file."""
-MAX_NODES = 100_000  # aliases expanded
+"""Enough for ten thousand vertices; long series of rates belong in a trace file."""
+MAX_NODES = 100_000  # with aliases expanded
 MAX_DEPTH = 40
 _PACKED = (b"\x1f\x8b", b"PK\x03\x04")
-"""How files of gzip and zip begin: recordings and saved answers are kept so."""
+"""Magic numbers of gzip and zip, in which recordings and saved answers are stored."""
 
 _TAG = "tag:yaml.org,2002:"
 
 
 class Mapping(dict[str, Any]):
-    """A mapping of the document, with its place, and what was read from it: it is not changed after that, but copied."""
+    """A mapping of the document, with its path and a cache of what was read from it.  It must be copied to be changed."""
 
     __slots__ = ("path", "read")
 
@@ -183,7 +185,7 @@ class Mapping(dict[str, Any]):
 
 
 def copied(node: Any, *, deep: bool = False) -> Any:
-    """A mapping or a list that may be changed; `deep`: and so may all that is in it."""
+    """Copy a mapping or a list, so that it can be changed; with `deep`, also everything in it."""
     inner = copied if deep else lambda value, **_: value
     if isinstance(node, Mapping):
         return Mapping((key, inner(value, deep=True)) for key, value in node.items()).at(node.path)
@@ -191,7 +193,7 @@ def copied(node: Any, *, deep: bool = False) -> Any:
 
 
 def read_text(file: Path) -> str:
-    """The text of a scenario file, or a `ScenarioError` that says why there is none."""
+    """Return the text of a scenario file.  Raises `ScenarioError`."""
     data = _data(file, "scenario file (.yaml)")
     if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
         raise ScenarioError.of(
@@ -207,7 +209,7 @@ def read_text(file: Path) -> str:
 
 
 def read_beside(file: Path) -> str:
-    """The text of a file that a scenario names, or a `ScenarioError` of one problem that says why there is none."""
+    """Return the text of a file that a scenario refers to.  Raises `ScenarioError` with one problem."""
     data = _data(file, "file")
     if len(data) > MAX_BYTES:
         raise ScenarioError.of(file, f"is larger than {MAX_BYTES // 10**6} MB")
@@ -215,7 +217,7 @@ def read_beside(file: Path) -> str:
 
 
 def _data(file: Path, expected: str) -> bytes:
-    """The content of a file, read one byte beyond the limit."""
+    """Return the content of a file, up to one byte more than the limit."""
     try:
         if file.is_dir():
             raise ScenarioError.of(file, f"is a directory; a {expected} was expected")
@@ -238,7 +240,7 @@ def _decoded(file: Path, data: bytes) -> str:
 
 
 def first_comment(text: str) -> str:
-    """The question: the first comment before any key, without the line that names the schema."""
+    """Return the question of a scenario: the first comment before any key, without the line that names the schema."""
     lines: list[str] = []
     for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
         if line.startswith("#") and not line.startswith("# yaml-language-server:"):
@@ -249,7 +251,7 @@ def first_comment(text: str) -> str:
 
 
 def compose_document(text: str, reading: Reading) -> Any:
-    """`compose` of a whole file.  The combinations of a sweep share what they leave as it is: only the top level may be changed."""
+    """Parse a whole file.  Cached for the combinations of a sweep, so only the top level of the result may be changed."""
     plain, source = _composed(text, reading.file)
     reading.marks.update(source.marks)
     reading.problems.update(source.problems)
@@ -263,8 +265,8 @@ def _composed(text: str, file: str) -> tuple[Any, Reading]:
 
 
 def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
-    """The plain value of one YAML text; its places go to ``reading.marks``, its mistakes to ``reading.problems``."""
-    if _open_brackets(text) > 1000:  # YAML libraries take quadratic time over these
+    """Parse a YAML text to a plain value.  Positions are added to ``reading.marks``, errors to ``reading.problems``."""
+    if _open_brackets(text) > 1000:  # YAML libraries take quadratic time for these
         reading.wrong((), f"is nested more than {MAX_DEPTH} levels deep")
         return None
     try:
@@ -290,14 +292,14 @@ def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
 
 @lru_cache(256)
 def _nodes(text: str) -> Node | None:
-    """The nodes of a text, cached and not to be changed: sweeps read one scenario thousands of times, with few values."""
+    """Return the nodes of a text, which must not be changed.  Cached, because sweeps parse the same texts often."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
         return cast("Node | None", YAML(typ="safe", pure=True).compose(text))
 
 
 def _open_brackets(text: str) -> int:
-    """The most brackets open at once, those in quotes and comments included."""
+    """Return the maximum depth of brackets, including those in quotes and comments."""
     depth = deepest = 0
     for bracket in re.finditer(r"[\[{\]}]", text):
         depth += 1 if bracket[0] in "[{" else -1
@@ -306,7 +308,7 @@ def _open_brackets(text: str) -> int:
 
 
 class _Plain:
-    """A walk over a node tree.  Aliases are expanded, and counted."""
+    """Converts a node tree to plain values.  Aliases are expanded, and counted."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -360,7 +362,7 @@ class _Plain:
         return text
 
     def _text(self, node: Node, path: DocumentPath) -> str:
-        """The text of a node.  Half characters (surrogates) are refused, as no file can hold them."""
+        """Return the text of a node.  Surrogates are rejected, because they cannot be written to a file."""
         text = str(node.value)
         encodable = text.encode("utf-8", "replace").decode()
         if encodable != text:
@@ -381,7 +383,7 @@ class _Plain:
 
 
 def value_at(node: Any, path: DocumentPath) -> Any:
-    """What stands at this place of a document; None: nothing."""
+    """Return the value at a path of a document, or None if there is none."""
     for step in path:
         try:
             node = node[step]
@@ -390,14 +392,14 @@ def value_at(node: Any, path: DocumentPath) -> Any:
     return node
 
 
-# ---- Where a scenario file says that a value is assumed: the comments that ``ckptsim import`` marks UNKNOWN, until they are answered.
+# ---- Assumed values: the comments that ``ckptsim import`` marks UNKNOWN.
 
 _MARKED = re.compile(r"(?:^|\s)#\s*UNKNOWN:")
 LISTED_LINES = 6  # lines named in one sentence
 
 
 def assumed(text: str) -> str:
-    """``3 values are assumed, see UNKNOWN in lines 4, 9, 17``; empty if there are none."""
+    """Return for example ``3 values are assumed, see UNKNOWN in lines 4, 9, 17``; empty if there are none."""
     lines = [str(number) for number, line in enumerate(text.splitlines(), 1) if _MARKED.search(line)]
     if not lines:
         return ""
@@ -408,13 +410,13 @@ def assumed(text: str) -> str:
     )
 
 
-# ---- What to write for a key that is missing, from the JSON Schema of its document: a first example, or all that its section needs.
+# ---- Examples for missing keys, from the JSON Schema: of a value, or of the required keys of a section.
 
 ExampleNode = dict[str, Any]
 
 
 def example_of(schema: ExampleNode, path: DocumentPath) -> str:
-    """``interval: 30 s``, ``checkpoint: {interval: 30 s}``; empty if the schema has no example of it."""
+    """Return an example such as ``checkpoint: {interval: 30 s}``; empty if the schema has none."""
     definitions: dict[str, ExampleNode] = schema.get("$defs", {})
     sections, fields = [schema], [schema]
     for step in path:
@@ -428,7 +430,7 @@ def example_of(schema: ExampleNode, path: DocumentPath) -> str:
 
 
 def _sections(node: Any, definitions: dict[str, ExampleNode]) -> Iterator[ExampleNode]:
-    """Sections that may stand there, or below names and places there."""
+    """Yield the schemas of sections that are allowed there, directly or as items of a mapping or list."""
     if isinstance(node, list):
         for inner in node:
             yield from _sections(inner, definitions)

@@ -1,4 +1,4 @@
-"""Plain document -> scenario text a person would have written: short mappings on one line, comments at their keys."""
+"""Write a document as readable scenario text: short mappings on one line, comments at their keys."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?")  # ... which reads
 
 
 def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str] | Sequence[str] = ()) -> str:
-    """The text of a scenario file; `load` gives back what `document` says.
+    """Return the text of a scenario file, from which `load` reads the same document.
 
-    `comments`: lines for the head of the file, or texts by dotted path (``job.sink.service``; the empty path is the head).
+    `comments` are lines for the head of the file, or texts by dotted path (``job.sink.service``, "" for the head).
     """
     by_path = dict(comments) if isinstance(comments, Mapping) else {"": "\n".join(comments)} if comments else {}
     lines = [SCHEMA_LINE, *(f"# {line}".rstrip() for line in printable(question).splitlines() or [""])]
@@ -41,9 +41,9 @@ def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str
 
 
 def placed(text: str, folder: Path | None) -> str:
-    """The text of `write` for a file in this folder, or for a pipe (None).
+    """Return the text for a file in a folder, or for a pipe (None).
 
-    It names the schema only where that is beside it: editors look there.
+    The line that names the schema, for editors, is kept only if the schema is in that folder.
     """
     if folder is not None and (folder / SCHEMA_FILE).is_file():
         return text
@@ -51,7 +51,7 @@ def placed(text: str, folder: Path | None) -> str:
 
 
 class _Writer:
-    """A writer of scenario text."""
+    """Writes scenario text."""
 
     def __init__(self, comments: Mapping[str, str]) -> None:
         self.comments = comments
@@ -77,13 +77,13 @@ class _Writer:
             self._line(line, path, indent)
 
     def _is_block(self, value: Mapping[str, Any], path: DocumentPath, width: int) -> bool:
-        """Whether a mapping is written as a block: it has sections, comments inside, or does not fit on a line."""
+        """Return whether a mapping is written as a block: it contains sections or comments, or does not fit on a line."""
         inside = dotted(path) in self.commented
         wide = len(path) == 1 and len(value) > 3
         return inside or wide or width > WIDTH or (len(path) == 1 and path[0] in ALWAYS_BLOCK)
 
     def _line(self, line: str, path: DocumentPath, indent: int) -> None:
-        """The line, with its comment at the end or, if that is too wide, above."""
+        """Return a line with its comment at the end, or above if it is too wide."""
         comment = printable(self.comments.get(dotted(path), ""))
         if comment:
             self.used.add(dotted(path))
@@ -107,7 +107,7 @@ def _flow(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Plain where YAML reads the same text back, else quoted."""
+    """Return a text unquoted if YAML reads it back unchanged, otherwise quoted."""
     is_text = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and not text.endswith(" ")
     if is_text or _NUMBER.fullmatch(text):
         return text
