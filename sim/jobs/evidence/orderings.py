@@ -208,7 +208,7 @@ def _values(table: pd.DataFrame) -> pd.DataFrame:
     chosen = table[table["quantity"].isin(list(repeated())) & table["predicted_p50"].notna()]
     read = table[table["quantity"] == "outputQueueSize"][["recording", "vertex"]]  # the ends of a job have no output
     joined = chosen.merge(read.assign(has_readers=True), on=["recording", "vertex"], how="left")
-    ends = joined[~((joined["quantity"] == "numRecordsInPerSecond") & joined["is_read"].notna())]
+    ends = joined[~((joined["quantity"] == "numRecordsInPerSecond") & joined["has_readers"].notna())]
     rows = [
         (
             name,

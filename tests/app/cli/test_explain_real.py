@@ -111,7 +111,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
         ((pressed, "--set", "a=b"), 2, "--set: is for simulated runs"),
         ((pressed, "--deadline", "1 s"), 2, "--deadline: is for live jobs"),
         ((tiny, "--job", "a"), 2, "--job: is for real jobs"),
-        ((tmp_path / "cut.json.gz",), 3, "cut off"),
+        ((tmp_path / "cut.json.gz",), 3, "truncated"),
         ((tmp_path / "cut.json",), 3, "is not JSON"),
         ((tmp_path / "nothing.zip",), 3, "nothing.zip: no such file"),
     ):

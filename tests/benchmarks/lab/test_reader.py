@@ -63,7 +63,7 @@ def test_a_damaged_file_is_refused(tmp_path):
         (b"", "is empty"),
         (b" \n", "is empty"),
         (b"\x7fELF\x02\x01\x01\x00\xff\xfe", "is not JSON"),
-        (b"\x80\x81\x82\x83\x84", "is no text"),
+        (b"\x80\x81\x82\x83\x84", "is not UTF-8 text"),
         (b'{"format": ', "is not JSON: Expecting value at line 1, column 12"),
         (b"[" * 200_000, "is nested more than 100 levels deep"),
         (b"[" + b"[]," * 6_000_000 + b"1]", "would take more than 1 GiB of memory"),
