@@ -177,6 +177,8 @@ def _passes(line: AccountLine) -> str:
             return f"{reader} has its first barrier and waits for the last, from {writer}"
         case PathKind.TASK_THREAD:
             return f"the call waits for the task thread of {reader}"
+        case PathKind.UNREPORTED:
+            return f"{reader} does not acknowledge it"
         case PathKind.UPLOAD | PathKind.FLUSH:
             return f"{reader} waits for a file ({line.name})"
         case _:

@@ -39,6 +39,7 @@ class PathKind(StrEnum):
     OUTPUT = "own output"  # the task's barriers must leave its output queues before channel state is complete
     CHANNEL_STATE = "channel state"
     ACKNOWLEDGEMENT = "acknowledgement"
+    UNREPORTED = "no acknowledgement"  # of a real job: Flink has no times of a subtask that has not acknowledged
     FINALISATION = "finalisation"
     NOTIFICATION = "notification"  # the notification waits for the thread of the committer
     COMMIT = "commit"

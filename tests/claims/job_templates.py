@@ -580,7 +580,7 @@ TEMPLATES = (
         r"the alignment "
         r"timeout|SUB has its first barrier and waits for the last, from SUB|the call waits for the task thread of SUB|SUB waits "
         r"for a "
-        r"file \([\w ]+\)|is [\w ]+ of (?:SUB|coordinator)|its barrier is on the way from  to SUB)",
+        r"file \([\w ]+\)|SUB does not acknowledge it|is [\w ]+ of (?:SUB|coordinator)|its barrier is on the way from  to SUB)",
         part_of_it,
     ),
     template(
@@ -595,6 +595,12 @@ TEMPLATES = (
     template("queue", r"it lay behind data that SUB had to take first \(Flink does not say how much\)"),
     template(
         "overtakes", r"it overtakes data, and waited for the thread of SUB", lambda told, _: told.history.overtakes
+    ),
+    template(
+        "no acknowledgement",
+        r"barriers may overtake data here, so it is its thread that is held up, or its files that are not written: Flink's statistics "
+        r"have no times of it, and a thread dump tells",
+        lambda told, _: told.point.status != "COMPLETED" and told.history.overtakes,
     ),
     template(
         "not arrived",

@@ -322,6 +322,11 @@ class HistoryCauses:
                     "none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the JobManager, "
                     "or the process stood still, or worked before the barrier went on"
                 )
+            case PathKind.UNREPORTED:
+                return (
+                    "barriers may overtake data here, so it is its thread that is held up, or its files that are not written: Flink's "
+                    "statistics have no times of it, and a thread dump tells"
+                )
             case PathKind.FINALISATION:
                 return f"every subtask had acknowledged: the JobManager writes _metadata{cut}"
             case _:

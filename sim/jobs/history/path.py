@@ -182,6 +182,12 @@ class _PathSearch:
             self._before_call(name, first_ns, is_open=first_ns == end_ns)
             return
         writer = self._awaited_writer(name, end_ns, 0)
+        if writer is not None and first_ns == end_ns and self.history.overtakes:
+            # data no longer hold its barrier up: its thread may be, or its files
+            first_ns = min(max(self.moments[writer].forwarded_ns, self.history.aligned_for_ns), end_ns)
+            self._add(PathKind.UNREPORTED, first_ns, end_ns, name, is_open=True)
+            self._add_channel_steps(name, writer, first_ns, first_ns)
+            return
         if writer is None:  # its upstream subtasks are late, too
             self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
             return

@@ -400,6 +400,13 @@ _EXCEPTIONS = "Look at the exceptions of the job"
 _STORAGE = "Checkpoint storage could not be written: look at its address and access rights"
 _WHAT_TO_DO = (
     (
+        "memory-backed state",
+        (
+            "Checkpoints are kept in the JobManager's memory, which takes 5 MB per state: set execution.checkpointing.storage: filesystem and "
+            "execution.checkpointing.dir (before 1.20: state.checkpoint-storage and state.checkpoints.dir)"
+        ),
+    ),
+    (
         "tasks are currently running",
         "Look at why tasks do not run (slots, a restart loop, a long restore, their last exception), not at checkpoints",
     ),

@@ -175,6 +175,19 @@ def test_who_kept_a_checkpoint_that_expired():
     assert (last.kind, last.subtask, last.duration_ns, last.is_open) == (PathKind.QUEUE, ("sink", 1), 4980 * MS, True)
 
 
+def test_data_do_not_hold_up_a_subtask_whose_barriers_may_overtake():
+    """Behind data until the alignment timeout at most: then nothing says what the subtask does that does not acknowledge."""
+    src = [acknowledged(0, 50, 20, async_ms=10)]
+    expired = point(2, 5000, src, [acknowledged(0, 400, 100), pending(1)], "FAILED", failure_message="expired")
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=1000)
+    found = history(expired, config=config)
+
+    assert spent(found)[-2:] == [
+        (PathKind.QUEUE, ("sink", 1), 980),
+        (PathKind.UNREPORTED, ("sink", 1), 4000),
+    ]
+
+
 def test_an_aborted_snapshot_that_reported_how_far_it_was():
     """Barriers had come, its asynchronous part was under way, and went on for 1.5 s after the failure."""
     late = acknowledged(1, 4500, 100, 50, 10, 4300, aborted=True)

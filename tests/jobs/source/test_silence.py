@@ -266,10 +266,23 @@ LATE = "They take longer than execution.checkpointing.timeout"
             ],
             ["failed: declined by a task on tm-1: S3Exception: Please reduce your request rate."],
         ),
+        (
+            [
+                "Decline checkpoint {n} by task 5fe of job {job} at tm-1 @ host (dataPort=1).",
+                f"{EXCEPTION} Asynchronous task checkpoint failed.",
+                (
+                    "Caused by: x.SerializedThrowable: java.io.IOException: Size of the state is larger than the maximum permitted memory-backed "
+                    "state. Size=5246890, maxSize=5242880."
+                ),
+            ],
+            [
+                "Checkpoints are kept in the JobManager's memory, which takes 5 MB per state: set execution.checkpointing.storage"
+            ],
+        ),
         ([IO], ["IO-problem detected.", "Checkpoint storage could not be written"]),
         ([FAILED, f"{EXCEPTION} Asynchronous task checkpoint failed."], ["A task could not write its state"]),
     ],
-    ids=["expired", "expired 1.16", "declined", "declined with its exception", "io", "async"],
+    ids=["expired", "expired 1.16", "declined", "declined with its exception", "memory", "io", "async"],
 )
 def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     failed = []
