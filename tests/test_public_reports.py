@@ -133,7 +133,7 @@ CASES = {
         ["run", "scenario.yaml"],
         [
             "readers need isolation.level=read_committed",
-            "commits.again.sum == 0: it is 2 (again: asked for again after a restore: what is visible already is ignored, not",
+            "commits.again.sum == 0: it is 2 (again: requested again after a restore: output that is already visible is not committed",
         ],
         ["2 bool"],
     ),

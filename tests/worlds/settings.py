@@ -93,6 +93,7 @@ def draw_cores(draw: Draw, world: Document) -> None:
     for vertex in world["job"].values():
         if vertex.get("state", {}).get("backend", "hashmap") == "hashmap" and "state" in vertex:
             vertex["state"].setdefault("serialize", draw.pick("1 MB/s", "4 MB/s"))
+    world["cluster"] |= draw.section(0.3, **{"on-core": lambda: draw.pick("10 %", "60 %")})
 
 
 def _network(draw: Draw) -> Document:

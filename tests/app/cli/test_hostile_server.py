@@ -10,7 +10,7 @@ from sim.model.schema.study import loads
 from tests.app.cli.hostile import MODES, SECRET, turn
 
 MESSAGES = {
-    "one vertex many times": "has a vertex twice",
+    "one vertex many times": "the job has a duplicate vertex",
     "20 000 vertices": "the job has 20000 vertices; more than 1000 are not read",
     "to another host": "sends us to http://localhost:9/x",
     "deep": "nested more than 100 levels",
