@@ -44,7 +44,7 @@ def test_a_first_upload_is_a_row_of_its_own(ckptsim, job):
     text = ckptsim(*command, "run.warmup=auto").stdout
     assert "Left out as warm-up: aligned 1 s, until the size of checkpoints settled." in text
     (line,) = [line for line in text.splitlines() if line.startswith("aligned: first upload")]
-    assert line.split()[3:10] == ["1", "702", "ms", "702", "ms", "40", "MB"]
+    assert line.split()[3:10] == ["1", "654", "ms", "654", "ms", "40", "MB"]
     full = ckptsim(*command, "checkpoint.incremental=false")
     assert "first upload" not in full.stdout
     assert "uploads everything" not in full.stdout
