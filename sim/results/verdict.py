@@ -238,7 +238,7 @@ def _held_up_savepoint(strategies: Sequence[StrategyRow]) -> str:
     fails = (
         f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}." if single.cut_off else ""
     )
-    if 2 * (way.queue_ms + way.alignment_ms) < duration_ms:
+    if not 2 * max(way.queue_ms, way.alignment_ms) >= duration_ms:  # NaN: nothing was recorded
         return fails
     return f"{fails} {_cause_of(line, single, several)}: savepoints are always aligned."
 
@@ -285,7 +285,11 @@ def _none_ended(lines: Sequence[StrategyRow]) -> str:
     text = "No checkpoint was completed or failed after the warm-up"
     if all(line.without_interval for line in lines):
         return f"{text}: set checkpoint.interval"
-    found = [(single.duration_ms, line, single) for line in lines if (single := line.singles.under_way) is not None]
+    found = [
+        (single.duration_ms, line, single)
+        for line in lines
+        if (single := line.singles.under_way) is not None and single.cut_off
+    ]
     if not found:
         return f"{text}: run longer"
     duration_ms, line, single = max(found, key=lambda item: item[0])
