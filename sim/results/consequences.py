@@ -783,15 +783,15 @@ def consequences_sentence(
     what = "failure" if population is Population.FAILURES else "planned restart"
     ranked = sorted(compared, key=lambda line: (line[1].disturbed_share, line[2].replayed_records))
     best, worst = ranked[0], _most_alike(ranked)
-    if (
-        worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01
-        and worst[2].replayed_records <= 1.1 * best[2].replayed_records
-    ):
-        return (
-            ""
-            if _may_differ([cost for *_, cost in compared])
-            else f"A {what} stops the job and replays as much under all of them."
-        )
+    if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01:
+        ranked = sorted(compared, key=lambda line: line[2].replayed_records)
+        best, worst = ranked[0], _most_alike(ranked)
+        if worst[2].replayed_records <= 1.1 * best[2].replayed_records:
+            return (
+                ""
+                if _may_differ([cost for *_, cost in compared])
+                else f"A {what} stops the job and replays as much under all of them."
+            )
     also = " and ".join(label for label, *_ in (worst, best) if label in overloaded)
     also = (
         f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone."

@@ -190,6 +190,16 @@ def test_the_sentence_sets_the_worst_beside_the_best():
     assert consequences_sentence(["a", "c"], [slow, calm]) == ""
 
 
+def test_who_is_disturbed_a_little_less_may_replay_more():
+    """5.1 s and 5 s of 10 s are the same; 100 and 150 records are not."""
+    longer, more = (
+        consequences([run(recoveries=[(1_000.0, 3_000.0, up, 2_000.0, records)])], [10_000.0])
+        for up, records in ((6_100.0, 100), (6_000.0, 150))
+    )
+
+    assert "a replays 150 records" in consequences_sentence(["b", "a"], [longer, more])
+
+
 @pytest.mark.parametrize(
     ("caught_up", "replayed", "is_same"),
     [(6_000.0, 109, True), (6_000.0, 111, False), (6_500.0, 100, True), (6_700.0, 100, False), (6_700.0, 109, False)],
