@@ -133,6 +133,8 @@ class Causes:
                 return self._channel_state(part)
             case PathKind.ACKNOWLEDGEMENT:
                 return "the acknowledgement travels to the coordinator and takes its turn there"
+            case PathKind.UNREPORTED:
+                raise ValueError("simulated tasks report all of their times")
             case PathKind.FINALISATION:
                 return "the coordinator writes _metadata and completes the checkpoint"
             case PathKind.NOTIFICATION:
