@@ -492,10 +492,9 @@ def none_is_over(told: Printed, match: re.Match[str]) -> bool:
 
 
 def serves(told: Printed, match: re.Match[str]) -> bool:
-    """The first serves more, by all that its tasks have read."""
-    return served(told, match["high"]) >= 0.98 * served(told, match["low"]) and number(match["more"]) > number(
-        match["less"]
-    )
+    """The first serves more, by all that its tasks have read, and by as many times as is printed."""
+    ratio = number(match["more"]) / number(match["less"])
+    return ratio > 1 and abs(served(told, match["high"]) / served(told, match["low"]) / ratio - 1) < 0.1
 
 
 def throughput_changes(told: Printed, match: re.Match[str]) -> bool:

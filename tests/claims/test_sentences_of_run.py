@@ -102,6 +102,14 @@ SCENARIOS = {
         checkpoint=", timeout: 1 s, tolerable-failed: 100",
         rest="storage: {bandwidth: 30 MB/s}",
     ),
+    "throughput that the interval costs": job(
+        rate="unlimited",
+        service="5 ms",
+        b=", snapshot: {sync: 100 ms}",
+        checkpoint=", barriers: unaligned",
+        interval="[500 ms, 4 s]",
+        duration="30 s",
+    ),
     "three ways to fail": job(
         checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]",
         interval="2 s",
