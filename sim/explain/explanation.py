@@ -319,12 +319,8 @@ def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | 
 def _typical(run: CloseUp) -> list[tuple[int, int]]:
     """First uploads, and completed ones after the warm-up; if there are none, the last that failed, or the one under way for longest."""
     warmup_ns, uploads = warm_up([run.result]).ns, _first_uploads(run)
-    rows = [
-        (job, row)
-        for job, instance in enumerate(run.instances)
-        for row in instance.context.stats.values()
-        if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads
-    ]
+    every = [(job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values()]
+    rows = [(job, row) for job, row in every if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads]
     done = sorted(
         (row.latest_ack_ns - row.trigger_ns, job, row.number) for job, row in rows if row.status == "COMPLETED"
     )
@@ -332,12 +328,7 @@ def _typical(run: CloseUp) -> list[tuple[int, int]]:
         usual = [done[(len(done) - 1) // 2][1:], done[-1][1:]] if done else []
         return list(dict.fromkeys([*uploads, *usual]))
     failed = [(row.failed_ns, job, row.number) for job, row in rows if row.status == "FAILED"]
-    under_way = [
-        (row.trigger_ns, job, row.number)
-        for job, instance in enumerate(run.instances)
-        for row in instance.context.stats.values()
-        if row.status == "IN_PROGRESS"
-    ]
+    under_way = [(row.trigger_ns, job, row.number) for job, row in every if row.status == "IN_PROGRESS"]
     if not failed and not under_way:
         raise NoCheckpointError("no checkpoint was triggered after the warm-up: run longer, or set an interval")
     return [max(failed)[1:] if failed else min(under_way)[1:]]
