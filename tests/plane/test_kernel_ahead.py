@@ -32,19 +32,6 @@ def compared(spec, act=lambda plane: []):
     return list(differences(*answers, *twins))
 
 
-def test_a_table_shows_this_moment():
-    """The source is ahead by the records that fit into its buffer; no look at it finds more than were served by now."""
-    plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
-    for until in range(0, 400, 3):
-        plane.advance(until)
-        reference.advance(until)
-    ahead = plane._state.tasks[0].ahead
-
-    assert ahead > 1
-    assert list(differences([], [], reference, plane)) == []
-    assert plane._state.tasks[0].ahead == 0
-
-
 def test_looks_see_nothing_that_is_ahead():
     plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
     seen, expected = ([plane.look(1 + 21 * i, 7, 3)[0].tolist() for i in range(60)] for plane in (plane, reference))

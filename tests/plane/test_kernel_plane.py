@@ -10,7 +10,7 @@ import pytest
 
 from sim.plane import build
 from sim.plane.assembly import assign, picked
-from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
+from sim.plane.interface import Marker, NoticeKind, ThreadState
 from sim.plane.kernel import MARKER_ROOM
 from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec
 from sim.plane.text.basics import scaled
@@ -132,14 +132,6 @@ def test_a_record_without_bytes_is_refused(sizes):
 def test_an_unknown_engine_is_named():
     with pytest.raises(ValueError, match="unknown engine 'gpu'"):
         build(pipe(), "gpu")
-
-
-def test_an_announced_marker_without_outputs_has_left():
-    """A notice reported by a verb waits for the next advance, whatever its time."""
-    plane = build(pipe(total=0), "compiled")
-    plane.forward(1, Marker(3, Trait.ANNOUNCED))
-
-    assert (notice := plane.advance(0), notice.kind, notice.task, notice.number)[1:] == (NoticeKind.LEFT, 1, 3)
 
 
 def test_without_a_compiler_the_text_is_interpreted(tmp_path):

@@ -37,13 +37,3 @@ def test_P8_a_start_adds_nothing(build):
     run(plane, 1000)
 
     assert [counted(plane, t) for t in (0, 1)] == [(3, [], [3]), (6, [6], [])]
-
-
-def test_P8_an_abandoned_service_counts_as_read(build):
-    """As in a position (P1)."""
-    plane = build(pipe())
-    run(plane, 15)
-    plane.halt([0, 1])
-    run(plane, 1000)
-
-    assert [counted(plane, t) for t in (0, 1)] == [(1, [], [1]), (0, [1], [])]

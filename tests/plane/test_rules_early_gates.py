@@ -1,12 +1,10 @@
 """Rule P9: gates that open before the recovered input is read."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from sim.plane.interface import Marker, Notice, NoticeKind, Position, Trait
-from tests.plane.lab import channel, edge, idle_floating, pipe, run, source, task, vertex, world
+from sim.plane.interface import Marker, NoticeKind, Position, Trait
+from tests.plane.lab import channel, idle_floating, pipe, run, task
 
 NONE = np.zeros(0, np.int64)
 
@@ -22,22 +20,6 @@ def start(plane, *, captured, written, records):
     plane.start({0: writer, 1: Position(0, column(0), column(0), column(captured), NONE, NONE, NONE)})
     for t in (0, 1):
         plane.release(t)
-
-
-@pytest.mark.parametrize("local", [False, True])
-def test_P9_a_task_has_recovered_before_it_reads(build, local):
-    """At once, with 300 bytes left: three records of 10 ns.  What is new comes behind them."""
-    plane = build(pipe(total=5, local=local, opens_at_once=True))
-    start(plane, captured=300, written=300, records=3)
-
-    assert [Notice(0, NoticeKind.RECOVERED, 0), Notice(0, NoticeKind.RECOVERED, 1)] == run(plane, 25)
-    assert (task(plane, 1, "served"), channel(plane, 0, "blocked")) == (2, 0)
-
-    plane.check()
-    run(plane, 1000)
-    plane.check()
-
-    assert (task(plane, 1, "served"), channel(plane, 0, "consumed")) == (5, 500)
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -80,23 +62,3 @@ def test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready(build):
     run(plane, 1000)
 
     assert task(plane, 1, "served") == 3
-
-
-@pytest.mark.parametrize("joined", [False, True])
-def test_P9_all_gates_open_whatever_is_left_in_them(build, joined):
-    reading = replace(vertex("c", service=(50, 50)), joined=joined)
-    plane = build(
-        world([source("a", total=3), source("b", total=1), reading], [edge(0, 2), edge(1, 2)], opens_at_once=True)
-    )
-    writers = {t: Position(n, NONE, NONE, NONE, column(100 * n), column(n), column(0)) for t, n in ((0, 2), (1, 0))}
-    zeros = np.zeros(2, np.int64)
-    plane.start({**writers, 2: Position(0, zeros, zeros, np.array([200, 0]), NONE, NONE, NONE)})
-    for t in range(3):
-        plane.release(t)
-
-    assert [notice.time for notice in run(plane, 1) if notice.kind == NoticeKind.RECOVERED] == [0, 0, 0]
-
-    run(plane, 1000)
-    plane.check()
-
-    assert task(plane, 2, "served") == 4

@@ -24,13 +24,6 @@ def written(plane, *times):
     return counts
 
 
-def test_outputs_leave_so_long_after_the_service(build):
-    """L1, L2: served at 20, 30, 40 and 50, written 100 later each."""
-    plane = build(chain(Lag((100,), 10)))
-
-    assert written(plane, 120, 121, 130, 131, 141, 151) == [0, 1, 1, 2, 3, 4]
-
-
 def test_with_a_full_list_the_next_record_stays_in_hand(build):
     """L2: the third, served at 40, becomes late when the first leaves at 120; the fourth is served then and leaves 100 after the second."""
     plane = build(chain(Lag((100,), 2)))
@@ -164,15 +157,6 @@ def test_who_waits_for_late_outputs_runs_mails(build):
     assert notices(plane, 200) == [(60, NoticeKind.SAFE), (150, NoticeKind.NONE_LATE), (150, NoticeKind.ARRIVED)]
 
 
-def test_nothing_late_is_waited_for_no_longer_than_a_turn(build):
-    """L6: a thread at rest says so at once; one at work when it is between records."""
-    plane = build(chain(Lag((100,), 10)))
-    run(plane, 1000)
-    plane.wait_for_late(1)
-
-    assert notices(plane, 1001) == [(1000, NoticeKind.NONE_LATE)]
-
-
 def test_a_start_ends_the_waiting(build):
     """P3: of the verb nothing is left."""
     plane = build(chain(Lag((100,), 10)))
@@ -192,17 +176,6 @@ def fired(plane, until, *, release_late_outputs=4, at=100):
     run(plane, at)
     plane.release_late_outputs(1, release_late_outputs)
     return notices(plane, until)
-
-
-def test_firing_takes_the_thread_for_each_output(build):
-    """L7: let go at 100, four outputs are written 30 apart, and the thread is busy until the last."""
-    plane = build(chain(Lag(firing_ns=30)))
-    fired(plane, 101)
-    busy = task(plane, 1, "busy_ns")
-
-    assert written(plane, 130, 131, 160, 161, 191, 221) == [0, 1, 1, 2, 3, 4]
-    assert task(plane, 1, "busy_ns") - busy == 4 * 30 - 1
-    assert state(plane, 1) == ThreadState.IDLE
 
 
 def test_a_record_without_outputs_takes_no_firing(build):
@@ -246,22 +219,6 @@ def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
     assert written(plane, 131, 160, 161) == [1, 1, 2]
 
 
-def test_a_task_that_yields_reads_no_record_before_the_last_firing(build):
-    """L8: the fifth record is there at 110 and is served behind the four firings."""
-    spec = chain(Lag(firing_ns=30, yields=True))
-    plane = build(replace(spec, vertices=(source(total=5, every=25, service=1), *spec.vertices[1:])))
-    run(plane, 95)
-    plane.release_late_outputs(1, 4)
-    run(plane, 110)
-    plane.interrupt(1)
-
-    assert notices(plane, 126) == [(125, NoticeKind.SAFE)]
-    run(plane, 216)
-    assert task(plane, 1, "served", "records_out") == (4, 4)
-    run(plane, 300)
-    assert (task(plane, 1, "served"), plane.position(1).late) == (5, 1)
-
-
 def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(build):
     """L8, E4: the second firing begins at the release."""
     plane = build(chain(Lag(firing_ns=30, yields=True)))
@@ -296,37 +253,6 @@ def test_firing_is_blocked_by_a_full_output(build):
     assert plane.position(1).late > 0
 
 
-def test_who_waits_for_fired_outputs_hears_of_the_last(build):
-    """L6, L7: told when all is let go, NONE_LATE comes behind the last firing; mails pass between firings only if the task yields."""
-    times = {}
-    for yields in (False, True):
-        plane = build(chain(Lag(firing_ns=30, yields=yields)))
-        fired(plane, 110)
-        plane.wait_for_late(1)
-        plane.interrupt(1)
-        times[yields] = notices(plane, 400)
-
-    assert times == {
-        False: [(220, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
-        True: [(130, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
-    }
-
-
-def test_a_halt_ends_a_firing(build):
-    """P1, L7: its record stays late, and is fired again by the next attempt."""
-    plane = build(chain(Lag(firing_ns=30)))
-    positions = {t: plane.position(t) for t in range(3)}
-    fired(plane, 140)
-    plane.halt([0, 1, 2])
-    assert (task(plane, 1, "records_out"), plane.position(1).late) == (1, 3)
-    plane.start(positions)
-    for t in range(3):
-        plane.release(t)
-    fired(plane, 401, at=400)
-
-    assert written(plane, 430, 431) == [0 + 1, 1 + 1]
-
-
 def test_what_leaves_after_a_time_is_not_fired():
     """Two ways to leave would be in each other's way."""
     with pytest.raises(ValueError, match="not fired"):
@@ -341,19 +267,6 @@ def test_what_was_let_go_is_reported_when_it_is_written(build):
 
     assert notices(plane, 1000) == [(160, NoticeKind.WRITTEN)]
     assert plane.position(1).late == 2
-
-
-def test_nothing_to_write_is_reported_at_once(build):
-    """L9: with nothing let go, and by any task; who also waits for the late ones goes on waiting."""
-    plane = build(chain(Lag(firing_ns=30)))
-    run(plane, 1000)
-    plane.wait_for_late(1)
-    plane.report_written(1)
-    plane.report_written(2)
-    assert notices(plane, 1100) == [(1000, NoticeKind.WRITTEN)] * 2
-    plane.release_late_outputs(1, 4)
-
-    assert notices(plane, 2000) == [(1220, NoticeKind.NONE_LATE)]
 
 
 def test_mails_that_pass_come_before_the_report(build):
@@ -379,24 +292,6 @@ def test_L10_a_full_bundle_leaves_at_once(build):
     plane.release_late_outputs(1, 8)
     run(plane, 200)
     assert (plane.position(1).late, task(plane, 2, "served")) == (0, 8)
-
-
-def test_L10_a_start_lets_no_full_bundle_go(build):
-    """L5: one that was to be fired when its task failed waits until it is let go."""
-    plane = build(chain(Lag(capacity=2, firing_ns=30), total=2))
-    run(plane, 35)
-    positions = {t: plane.position(t) for t in range(3)}
-    assert (positions[1].served, positions[1].late) == (2, 2)
-    plane.halt([0, 1, 2])
-    plane.start(positions)
-    for t in range(3):
-        plane.release(t)
-    run(plane, 500)
-
-    assert (plane.position(1).late, task(plane, 2, "served")) == (2, 0)
-    plane.release_late_outputs(1, 2)
-    run(plane, 700)
-    assert (plane.position(1).late, task(plane, 2, "served")) == (0, 2)
 
 
 def test_L10_a_full_bundle_is_fired_and_nothing_passes(build):

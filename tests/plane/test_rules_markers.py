@@ -4,7 +4,7 @@ import pytest
 
 from sim.plane.interface import BARRIERS, OPEN_COUNTS, Marker, Notice, NoticeKind, Trait
 from sim.plane.spec import Ship
-from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, task, vertex, world
+from tests.plane.lab import channel, column, edge, next_notice, pipe, run, source, task, vertex, world
 
 
 def union(writers, **options):
@@ -14,44 +14,6 @@ def union(writers, **options):
 
 def arrived(t, task, number, channel, *, first=False, last=False, series=BARRIERS, gate=0):
     return Notice(t, NoticeKind.ARRIVED, task, gate, series, number, channel, first, last)
-
-
-def test_M1_markers_follow_the_data(build):
-    plane = build(pipe(total=2, size=150))
-    run(plane, 25)
-    plane.forward(0, Marker(1))
-
-    assert [arrived(40, 1, 1, 0, first=True, last=True)] == run(plane, 100)  # the second record's service began at 30
-    assert channel(plane, 0, "consumed") == 300
-
-
-def test_M1_forward_visits_the_channels_in_order(build):
-    """One line of 1 byte/ns, 30 bytes per channel: 0, 1, 2 arrive at 45, 75, 105, all markers at 105, when reader 2 begins to serve."""
-    plane = build(world([source(total=1), vertex(parallelism=3)], [edge(ship=Ship.BROADCAST, size=30)], nic=(1, 1)))
-    run(plane, 15)
-    plane.forward(0, Marker(1))
-
-    assert [(n.time, n.channel) for n in run(plane, 200)] == [(105, 0), (105, 1), (115, 2)]
-
-
-def test_M1_forward_to_one_edge_only(build):
-    plane = build(world([source(total=0), vertex("b"), vertex("c")], [edge(0, 1), edge(0, 2)]))
-    plane.forward(0, Marker(1), 1)
-
-    assert [arrived(0, 2, 1, 1, first=True, last=True)] == run(plane, 10)
-
-
-def test_M1_the_open_buffer_is_closed_by_the_marker(build):
-    plane = build(pipe(total=1, size=30))
-    run(plane, 15)
-
-    assert channel(plane, 0, "written", "sent") == (30, 0)
-
-    plane.forward(0, Marker(1))
-    run(plane, 16)
-
-    assert channel(plane, 0, "written", "sent", "queued") == (30, 30, 0)
-    assert pool(plane) == 0
 
 
 def test_M1_a_priority_marker_overtakes_data_behind_earlier_priority_markers(build):
@@ -68,34 +30,12 @@ def test_M1_a_priority_marker_overtakes_data_behind_earlier_priority_markers(bui
     assert [(n.number, n.series) for n in run(plane, 61)] == [(7, 0), (6, 1)]
 
 
-def test_M1_forward_without_priority_captures_nothing(build):
-    plane = build(pipe(total=3, exclusive=1, floating=0))
-    plane.hold(1)
-    run(plane, 50)
-
-    assert plane.forward(0, Marker(1)) == 0
-
-
 def test_M1_a_watched_marker_of_a_sink_has_left_at_once(build):
     plane = build(pipe(total=0))
     run(plane, 10)
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
 
     assert Notice(10, NoticeKind.LEFT, 1, number=3) == plane.advance(10)
-
-
-def test_M1_a_hard_task_can_be_given_a_marker(build):
-    """The marker cuts the record that is being written: its rest follows in a new buffer."""
-    plane = build(pipe(total=1, size=350, exclusive=1, floating=0, overdraft=1))
-    plane.hold(1)
-    run(plane, 50)
-    written = channel(plane, 0, "written")
-    plane.forward(0, Marker(1))
-    plane.release(1)
-    run(plane, 100)
-
-    assert written == 300
-    assert channel(plane, 0, "written", "sent") == (350, 300)
 
 
 def queue_with_marker(build, traits, **options):
@@ -111,32 +51,6 @@ def queue_with_marker(build, traits, **options):
     return plane
 
 
-def test_M2_a_queued_marker_becomes_a_priority_marker(build):
-    """It captures the data before it, is watched on, and blocks no more."""
-    plane = queue_with_marker(build, Trait.BLOCKING | Trait.ANNOUNCED)
-
-    assert plane.convert_output(0, 4) == 100
-    assert [Notice(60, NoticeKind.LEFT, 0, number=4)] == run(plane, 70)
-    assert channel(plane, 0, "sent", "blocked", "queued", "cap_out") == (100, 0, 1, 100)
-
-    plane.release(1)
-
-    assert arrived(70, 1, 4, 0, first=True, last=True) == next_notice(plane)
-    assert channel(plane, 0, "taken") == 0
-
-
-def test_M2_captures_only_what_stands_before_the_old_place(build):
-    """A record written behind the marker is not captured."""
-    plane = build(pipe(exclusive=1, floating=1, max_per_channel=9))
-    plane.hold(1)
-    run(plane, 35)
-    plane.forward(0, Marker(4, Trait.ANNOUNCED))
-    run(plane, 1000)
-
-    assert channel(plane, 0, "written", "sent") == (400, 200)
-    assert plane.convert_output(0, 4) == 100
-
-
 def test_M2_other_markers_stay(build):
     """Not the number asked for, not the series of barriers, not announced: they wait behind the record."""
     plane = queue_with_marker(build, Trait.NONE)
@@ -148,26 +62,6 @@ def test_M2_other_markers_stay(build):
     run(plane, 70)
 
     assert channel(plane, 0, "queued") == 4
-
-
-def test_M2_forgets_the_captured_bytes_of_other_channels(build):
-    """Number 1 overtook data on both channels; number 2 is converted on channel 1 only, whose reader is held."""
-    vertices = [source(total=2), vertex(parallelism=2)]
-    plane = build(world(vertices, [edge(ship=Ship.BROADCAST)], exclusive=1, floating=0, overdraft=9, max_per_channel=9))
-    plane.hold(1)
-    plane.hold(2)
-    run(plane, 50)
-
-    assert plane.forward(0, Marker(1, Trait.PRIORITY)) == 200
-
-    plane.release(1)
-    run(plane, 100)
-    plane.forward(0, Marker(2, Trait.ANNOUNCED))
-    run(plane, 150)
-
-    assert column(plane.channels(), "cap_out") == [100, 100]
-    assert plane.convert_output(0, 2) == 100
-    assert column(plane.channels(), "cap_out") == [0, 100]
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -241,27 +135,6 @@ def test_M3_markers_leave_the_receive_queues_in_the_order_of_gates_and_channels(
     ] == run(plane, 40)
 
 
-def test_M3_only_the_marker_moves_and_the_channel_stays_ready_for_its_data(build):
-    plane = build(pipe(total=2))
-    plane.hold(1)
-    run(plane, 15)
-    plane.forward(0, Marker(1, Trait.BLOCKING))
-    plane.forward(0, Marker(2))
-    run(plane, 16)
-
-    assert channel(plane, 0, "received") == 2  # the record and the blocking marker
-
-    plane.prioritise(1, 1)
-    plane.release(1)
-
-    assert [arrived(16, 1, 1, 0, first=True, last=True)] == run(plane, 17)
-    assert channel(plane, 0, "taken", "blocked") == (100, 1)
-
-    plane.resume(1)  # its traits came along: the sender is still blocked for this reader
-
-    assert channel(plane, 0, "blocked") == 0
-
-
 def test_M3_a_channel_without_anything_left_is_not_polled(build):
     """The gate leaves the list with its only ready channel; a record from the other gate is served first."""
     plane = build(pipe(total=0))
@@ -289,35 +162,6 @@ def test_M3_wakes_an_idle_or_soft_task_only_if_something_moved(build):
     assert [arrived(1000, 1, 1, 0, first=True, last=True)] == run(plane, 1010)
 
 
-def test_M4_first_and_last_of_three(build):
-    """The second of three is not reported."""
-    plane = build(union(3))
-    for t, writer in enumerate((1, 2, 0)):
-        plane.forward(writer, Marker(1))
-        assert [
-            [arrived(0, 3, 1, 1, first=True)],
-            [],
-            [arrived(2, 3, 1, 0, last=True)],
-        ][t] == run(plane, t + 1)
-
-
-def test_M4_numbers_and_series_are_counted_apart(build):
-    plane = build(union(2))
-    plane.forward(0, Marker(1))
-    plane.forward(0, Marker(2))
-    plane.forward(0, Marker(1, series=1))
-
-    assert [
-        arrived(0, 2, 1, 0, first=True),
-        arrived(0, 2, 2, 0, first=True),
-        arrived(0, 2, 1, 0, first=True, series=1),
-    ] == run(plane, 1)
-
-    plane.forward(1, Marker(2))
-
-    assert [arrived(1, 2, 2, 1, last=True)] == run(plane, 2)
-
-
 def test_M4_markers_of_the_upper_series_are_reported_one_by_one(build):
     """Each of three channels tells of its end, whatever stands open; the last one closes the gate."""
     plane = build(union(3))
@@ -341,29 +185,6 @@ def test_M4_an_obsolete_blocking_marker_resumes_at_once(build):
 
     assert run(plane, 1) == []
     assert channel(plane, 0, "blocked", "queued") == (0, 0)
-
-
-def test_M4_an_obsolete_marker_that_does_not_block_resumes_nothing(build):
-    """Number 2 waits behind a record; the blocking number 3 overtakes both and is settled.  Meeting 2, the reader lets the block be."""
-    plane = build(pipe(total=1))
-    plane.hold(1)
-    run(plane, 20)
-    plane.forward(0, Marker(2))
-    run(plane, 30)
-    plane.forward(0, Marker(3, Trait.PRIORITY | Trait.BLOCKING))
-    run(plane, 40)
-    plane.release(1)
-
-    assert arrived(40, 1, 3, 0, first=True, last=True) == next_notice(plane)
-
-    plane.settle(1, 3)
-
-    assert run(plane, 100) == []
-    assert channel(plane, 0, "blocked", "received") == (1, 0)
-
-    plane.resume(1)
-
-    assert channel(plane, 0, "blocked") == 0
 
 
 def test_M4_a_closed_channel_counts_for_every_number(build):
@@ -423,41 +244,6 @@ def test_M4_the_oldest_of_too_many_counts_is_dropped(build):
     plane.forward(1, Marker(2))
 
     assert [arrived(1, 2, 2, 1, last=True)] == run(plane, 2)
-
-
-def test_M5_resume_sends_in_the_order_of_gates_and_channels(build):
-    """Blocked 1 before 0, resumed 0 before 1: both have a record waiting, and the line is shared."""
-    plane = build(
-        world([source(parallelism=2, total=1), vertex()], [edge(ship=Ship.GLOBAL)], hosts=(0, 0, 1), nic=(1, 1))
-    )
-    plane.forward(1, Marker(1, Trait.BLOCKING))
-    plane.forward(0, Marker(1, Trait.BLOCKING))
-    run(plane, 50)
-
-    assert column(plane.channels(), "blocked") == [1, 1]
-
-    plane.resume(2)
-
-    assert column(plane.channels(), "blocked") == [0, 0]
-
-    run(plane, 151)
-
-    assert column(plane.channels(), "arrived") == [100, 0]
-
-
-def test_M5_resume_leaves_what_a_newer_barrier_has_blocked(build):
-    """Number 1 has blocked the first channel, number 2 the second: giving 1 up frees the first only."""
-    plane = build(union(2))
-    plane.forward(0, Marker(1, Trait.BLOCKING))
-    plane.forward(1, Marker(2, Trait.BLOCKING))
-    run(plane, 1)
-    plane.resume(2, 1)
-
-    assert column(plane.channels(), "blocked") == [0, 1]
-
-    plane.resume(2, 2)
-
-    assert column(plane.channels(), "blocked") == [0, 0]
 
 
 def test_M5_settle_forgets_counts_up_to_a_number(build):

@@ -2,7 +2,7 @@
 
 from sim.model.cluster import Debloating
 from sim.model.randomness import draw, stream
-from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
+from sim.plane.interface import Marker, Notice, NoticeKind, Trait
 from sim.plane.spec import Ship
 from tests.plane.lab import (
     channel,
@@ -13,7 +13,6 @@ from tests.plane.lab import (
     pipe,
     run,
     source,
-    state,
     task,
     vertex,
     world,
@@ -161,39 +160,6 @@ def test_E2_the_first_turns_are_by_number(build):
     assert [n.task for n in run(plane, 1)] == [0, 1, 2, 3]
 
 
-def test_E2_first_in_first_out(build):
-    """Woken 2, 0, 1: they report 2, 0, 1."""
-    plane = build(world([source(parallelism=3, total=0), vertex()], [edge(ship=Ship.GLOBAL)]))
-    run(plane, 10)
-    for t in (2, 0, 1):
-        plane.interrupt(t)
-
-    assert [n.task for n in run(plane, 20)] == [2, 0, 1]
-
-
-def test_E2_an_item_stands_on_the_list_once(build):
-    """Interrupted and given a priority marker, the idle reader keeps its place before task 0."""
-    plane = build(pipe(total=0))
-    run(plane, 10)
-    plane.interrupt(1)
-    plane.interrupt(0)
-    plane.interrupt(1)
-
-    assert [n.task for n in run(plane, 20)] == [1, 0]
-
-
-def test_E2_the_work_list_is_emptied_before_the_next_event(build):
-    """Both sources end at 10; what task 0 wrote is in service at its reader before task 1 writes."""
-    plane = build(world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge()]))
-    run(plane, 5)
-    plane.interrupt(2)
-    run(plane, 6)
-    plane.interrupt(1)
-
-    assert Notice(10, NoticeKind.EXHAUSTED, 0) == plane.advance(100)
-    assert column(plane.tasks(), "served") == [1, 0, 0, 0]
-
-
 def test_E3_control_before_data(build):
     """The record that ends at 10 has not ended for a control event at 10."""
     plane = build(pipe())
@@ -208,75 +174,6 @@ def test_E3_control_before_data(build):
     assert task(plane, 0, "served") == 1
 
 
-def test_E3_work_at_the_present_waits_for_time_to_go_on(build):
-    """A verb appends work; it runs when `until` lies beyond now."""
-    plane = build(pipe(total=0))
-    run(plane, 10)
-    plane.interrupt(0)
-
-    assert plane.advance(10).kind == NoticeKind.QUIET
-    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(11)
-
-
-def test_E3_pending_notices_come_first_whatever_until_is(build):
-    """A FINAL completes a count: two notices of one turn; the second is returned without any step."""
-    plane = build(world([source(parallelism=2, total=0), vertex()], [edge(ship=Ship.GLOBAL)]))
-    plane.forward(1, Marker(5))
-    run(plane, 10)
-    plane.forward(0, Marker(9, Trait.FINAL, 1))
-    plane.forward(1, Marker(6, series=2))
-
-    assert plane.advance(20).number == 9
-
-    received = channel(plane, 1, "received")
-    notice = plane.advance(0)
-
-    assert (10, 5, received) == (notice.time, notice.number, channel(plane, 1, "received"))
-    assert plane.advance(20).number == 6
-
-
-def test_E3_a_verb_between_pending_notices_acts_before_any_step(build):
-    """Held at its notice, the task does not begin the record that waits for it."""
-    plane = build(pipe(total=1))
-    run(plane, 5)
-    plane.forward(0, Marker(1))  # ahead of the record
-    notice = next_notice(plane)
-    plane.hold(1)
-    run(plane, 100)
-
-    assert (notice.time, *task(plane, 1, "state", "served")) == (5, ThreadState.HELD, 0)
-
-
-def test_E4_hold_drops_the_wake_up(build):
-    """Due at 25 and held from 15 to 40: nothing happens at 25; served at 50."""
-    plane = build(world([source(every=25), vertex()], [edge()]))
-    run(plane, 15)
-    plane.hold(0)
-    run(plane, 40)
-
-    assert task(plane, 0, "state", "served") == (ThreadState.HELD, 1)
-
-    plane.release(0)
-
-    assert state(plane, 0) == ThreadState.HELD  # until its turn
-
-    run(plane, 51)
-
-    assert task(plane, 0, "served") == 2
-
-
-def test_E4_an_interrupted_held_task_reports_after_its_release(build):
-    plane = build(pipe())
-    plane.hold(0)
-    plane.interrupt(0)
-
-    assert run(plane, 50) == []
-
-    plane.release(0)
-
-    assert [Notice(50, NoticeKind.SAFE, 0)] == run(plane, 55)
-
-
 def test_E4_release_stands_behind_the_work_already_there(build):
     plane = build(world([source(parallelism=2, total=0), vertex()], [edge(ship=Ship.GLOBAL)]))
     run(plane, 5)
@@ -286,17 +183,3 @@ def test_E4_release_stands_behind_the_work_already_there(build):
     plane.release(0)
 
     assert [n.task for n in run(plane, 10)] == [1, 0]
-
-
-def test_E4_scale_counts_for_services_that_begin_later(build):
-    """The record in service ends at 10; the next takes 30."""
-    plane = build(pipe())
-    run(plane, 5)
-    plane.scale(0, 3, 1)
-    run(plane, 40)
-
-    assert task(plane, 0, "served") == 1
-
-    run(plane, 41)
-
-    assert task(plane, 0, "served") == 2

@@ -1,7 +1,5 @@
 """Rules N, B, O: numbering, records as bytes, the pool, writing into buffers, routing, flushing."""
 
-from fractions import Fraction
-
 import pytest
 
 from sim.model.randomness import draw, stream
@@ -18,17 +16,6 @@ def test_N2_channels_are_numbered_by_edge_then_writer_then_reader(build):
     assert column(plane.channels(), "written") == [100, 0, 100, 0]
 
 
-def test_B1_record_sizes_are_draws_of_the_channel(build):
-    """Record i of a channel has the i-th size of the channel's own stream."""
-    table = (10, 20, 30, 40)
-    plane = build(pipe(size=table, total=9))
-    run(plane, 200)
-    sizes = [table[(draw(stream(0, "size", "0-1", 0, 0), i) * 4) >> 32] for i in range(9)]
-
-    assert sum(sizes) == channel(plane, 0, "written")
-    assert len(set(sizes)) > 1
-
-
 def test_B2_a_record_is_served_when_its_last_byte_is_there(build):
     """A record of 250 bytes spans three buffers; nothing is consumed while the last one is still open at the sender."""
     plane = build(pipe(size=250, total=2))
@@ -41,12 +28,6 @@ def test_B2_a_record_is_served_when_its_last_byte_is_there(build):
     assert channel(plane, 0, "written", "sent", "arrived", "taken", "consumed") == (500, 500, 500, 300, 250)
 
 
-def test_O1_the_pool_is_exclusive_per_channel_plus_floating(build):
-    plane = build(world([source(total=0), vertex(parallelism=3)], [edge(ship=Ship.HASH)], exclusive=3, floating=5))
-
-    assert tuple(int(plane.partitions()[0][name]) for name in ("edge", "used", "size", "available")) == (0, 0, 14, 1)
-
-
 def test_O2_a_full_pool_makes_the_output_unavailable(build):
     """Four buffers lie with the held reader, four fill the pool: the source stops between records."""
     plane = build(pipe(exclusive=2, floating=2))
@@ -57,19 +38,6 @@ def test_O2_a_full_pool_makes_the_output_unavailable(build):
     assert tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available")) == (4, 4, 0)
 
 
-def test_O2_a_channel_at_its_maximum_makes_the_output_unavailable(build):
-    """All records go to reader 0: three buffers of that channel are enough, whatever the pool has left."""
-    spec = world(
-        [source(), vertex(parallelism=2)], [edge(ship=Ship.GLOBAL)], exclusive=2, floating=2, max_per_channel=3
-    )
-    plane = build(spec)
-    plane.hold(1)
-    run(plane, 1000)
-
-    assert task(plane, 0, "state", "served") == (ThreadState.SOFT, 7)
-    assert tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available")) == (3, 6, 0)
-
-
 def test_O3_overdraft_lets_a_record_be_finished(build):
     """One segment and two more on credit: a record of 250 bytes fits, the task is SOFT and not HARD."""
     plane = build(pipe(size=250, exclusive=1, floating=0, overdraft=2))
@@ -78,33 +46,6 @@ def test_O3_overdraft_lets_a_record_be_finished(build):
 
     assert channel(plane, 0, "written", "sent") == (250, 100)
     assert (state(plane, 0), pool(plane)) == (ThreadState.SOFT, 2)
-
-
-def test_O4_a_refused_segment_leaves_the_task_inside_the_record(build):
-    """One segment, no overdraft, one credit: 100 bytes leave, 100 wait, the last 100 of the record are not written."""
-    plane = build(pipe(size=300, exclusive=1, floating=0, overdraft=0))
-    plane.hold(1)
-    run(plane, 1000)
-
-    assert task(plane, 0, "state", "served", "records_out") == (ThreadState.HARD, 1, 0)
-    assert channel(plane, 0, "written", "sent") == (200, 100)
-    assert task(plane, 0, "hard_ns") == 990
-
-    plane.release(1)
-    run(plane, 1001)  # the reader takes both buffers, the record is written at once
-
-    assert channel(plane, 0, "written", "sent", "records_out") == (300, 300, 1)
-
-
-def test_O4_a_full_buffer_is_offered_at_once_and_an_open_one_waits(build):
-    plane = build(pipe(size=60, total=2))
-    run(plane, 11)
-
-    assert channel(plane, 0, "written", "sent") == (60, 0)
-
-    run(plane, 21)
-
-    assert channel(plane, 0, "written", "sent") == (120, 100)
 
 
 @pytest.mark.parametrize(("exclusive", "expected"), [(1, (90, 1)), (8, (80, 2))])
@@ -167,20 +108,6 @@ def test_O1_a_broadcast_shares_its_segments(build):
     assert (state(plane, 0), pool(plane), column(plane.channels(), "queued")) == (ThreadState.SOFT, 10, [10, 10, 10])
 
 
-def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(build):
-    """Two readers have taken all there is; what the third has not keeps the writer waiting."""
-    plane = build(broadcast(vertex(parallelism=3)))
-    plane.hold(2)
-    run(plane, 10_000)
-
-    assert (state(plane, 0), pool(plane), column(plane.channels(), "queued")) == (ThreadState.SOFT, 10, [0, 10, 0])
-
-    plane.release(2)
-    run(plane, 10_001)
-
-    assert pool(plane) == 9 or state(plane, 0) != ThreadState.SOFT
-
-
 def test_O4_a_broadcast_is_written_to_all_channels_together(build):
     """A pool of two and no overdraft: 100 bytes are sent, 200 wait on each channel, and the rest of 450 until the last has sent some."""
     plane = build(
@@ -220,17 +147,6 @@ def copies(plane, channels):
     return [channel(plane, c, "records_out") for c in channels]
 
 
-def test_O5_rebalance_goes_round_from_a_drawn_start(build):
-    plane = build(world([source(total=5), vertex(parallelism=3)], [edge(ship=Ship.REBALANCE)], seed=5))
-    run(plane, 200)
-    start = (draw(stream(5, "start", "0-1", 0), 0) * 3) >> 32
-    expected = [0, 0, 0]
-    for m in range(5):
-        expected[(start + m) % 3] += 1
-
-    assert expected == copies(plane, range(3))
-
-
 @pytest.mark.parametrize("weights", [(), (0, 0, 2), (0, 0, 1, 2)])
 def test_O5_hash_draws_the_reader(build, weights):
     plane = build(world([source(total=20), vertex(parallelism=3)], [edge(ship=Ship.HASH, weights=weights)]))
@@ -241,56 +157,6 @@ def test_O5_hash_draws_the_reader(build, weights):
         expected[weights[(u * len(weights)) >> 32] if weights else (u * 3) >> 32] += 1
 
     assert expected == copies(plane, range(3))
-
-
-def test_O5_rescale_goes_round_its_own_block(build):
-    """Two writers, five readers: readers 0-2 belong to the first writer, 3-4 to the second."""
-    plane = build(world([source(parallelism=2, total=4), vertex(parallelism=5)], [edge(ship=Ship.RESCALE)]))
-    run(plane, 400)
-
-    assert copies(plane, range(5)) == [2, 1, 1, 2, 2]
-
-
-def test_O5_broadcast_and_global_and_forward(build):
-    vertices = [source(parallelism=2, total=3), vertex("b", 2), vertex("c", 2), vertex("d", 2)]
-    edges = [edge(0, 1, Ship.BROADCAST), edge(0, 2, Ship.GLOBAL), edge(0, 3, Ship.FORWARD)]
-    plane = build(world(vertices, edges))
-    run(plane, 400)
-
-    assert copies(plane, range(10)) == [3, 3, 3, 3, 3, 0, 3, 0, 3, 3]
-
-
-@pytest.mark.parametrize("fan_out", [(0, 1), (1, 2), (2, 3), (1, 1), (3, 1), (5, 2)])
-def test_O5_fan_out_is_kept_to_the_copy(build, fan_out):
-    plane = build(world([source(total=7), vertex()], [edge(fan_out=fan_out, size=1)]))
-    run(plane, 71)
-
-    assert 7 * Fraction(*fan_out) // 1 == channel(plane, 0, "records_out")
-
-
-def test_O5_partitions_are_written_in_the_order_of_the_edges(build):
-    """The first edge's pool refuses: nothing of the record reaches the second edge."""
-    vertices = [source(total=1), vertex("b"), vertex("c")]
-    plane = build(world(vertices, [edge(0, 1, size=400), edge(0, 2)], exclusive=1, floating=0, overdraft=0))
-    plane.hold(1)
-    run(plane, 100)
-
-    assert state(plane, 0) == ThreadState.HARD
-    assert column(plane.channels(), "written") == [200, 0]
-
-
-def test_O6_without_a_timer_every_record_flushes(build):
-    plane = build(pipe(size=30, total=2, buffer_timeout_ns=0))
-    run(plane, 11)
-
-    assert channel(plane, 0, "written", "sent", "arrived") == (30, 30, 30)
-
-
-def test_O6_a_negative_timeout_never_flushes(build):
-    plane = build(pipe(size=30, total=2))
-    run(plane, 10**9)
-
-    assert channel(plane, 0, "written", "sent") == (60, 0)
 
 
 def test_O6_a_flush_visits_partitions_and_channels_in_order(build):
@@ -318,19 +184,6 @@ def test_O7_a_flushed_buffer_keeps_its_segment_until_it_is_closed(build):
     assert (pool(plane), channel(plane, 0, "queued")) == (0, 1)  # the marker
 
 
-def test_O7_a_local_buffer_belongs_to_the_pool_until_the_reader_recycles_it(build):
-    """Two records in one buffer: its segment stays in use while the first is served."""
-    plane = build(pipe(size=50, total=2, local=True))
-    run(plane, 25)  # the reader is inside the first record
-
-    assert channel(plane, 0, "sent", "taken", "consumed") == (100, 100, 50)
-    assert pool(plane) == 1
-
-    run(plane, 35)  # the second record ends with the buffer: recycled when its service begins
-
-    assert (channel(plane, 0, "consumed"), pool(plane)) == (100, 0)
-
-
 def test_O7_a_closed_local_slice_is_given_back_with_the_last_recycling(build):
     """The reader holds a slice of the open buffer; the marker closes it; the segment returns when the reader is done with the slice."""
     plane = build(
@@ -343,17 +196,3 @@ def test_O7_a_closed_local_slice_is_given_back_with_the_last_recycling(build):
     plane.forward(0, Marker(1))
 
     assert pool(plane) == 0  # the record ended with the slice, which was recycled when its service began
-
-
-def test_O7_giving_back_wakes_a_soft_writer(build):
-    plane = build(pipe(exclusive=1, floating=0))
-    plane.hold(1)
-    run(plane, 95)
-
-    assert task(plane, 0, "state", "served") == (ThreadState.SOFT, 2)
-
-    plane.release(1)
-    run(plane, 96)
-
-    assert state(plane, 0) == ThreadState.BUSY
-    assert task(plane, 0, "busy_ns", "soft_ns") == (21, 75)

@@ -37,18 +37,6 @@ def columns(position):
 # ---------------------------------------------------------------------------------------------- P1
 
 
-def test_P1_a_service_under_way_is_abandoned(build):
-    """The source stops inside its second record, the sink inside its first: neither is served, the sink's stays consumed."""
-    plane = build(pipe())
-    run(plane, 15)
-    plane.halt([0, 1])
-    run(plane, 1000)
-
-    assert [state(plane, t) for t in (0, 1)] == [ThreadState.HALTED, ThreadState.HALTED]
-    assert column(plane.tasks(), "served") == [1, 0]
-    assert channel(plane, 0, "written", "consumed") == (100, 100)
-
-
 def test_P1_an_emission_ends_where_it_is(build):
     """A record of three buffers finds room for two."""
     plane = build(pipe(size=300, exclusive=1, floating=0, overdraft=0))
@@ -64,16 +52,6 @@ def test_P1_an_emission_ends_where_it_is(build):
     assert channel(plane, 0, "written", "queued") == (200, 0)
 
 
-def test_P1_a_wake_up_is_dropped(build):
-    """Records every 100 ns: the second one never comes."""
-    plane = build(world([source(every=100), vertex()], [edge()]))
-    run(plane, 50)
-    plane.halt([0])
-    run(plane, 1000)
-
-    assert task(plane, 0, "served") == 1
-
-
 def test_P1_a_halted_task_reports_nothing(build):
     """Neither what it reported before and nobody heard, nor anything that happens to it now."""
     plane = build(pipe(total=0))
@@ -85,54 +63,6 @@ def test_P1_a_halted_task_reports_nothing(build):
 
     assert [n.kind for n in run(plane, 100)] == [NoticeKind.LEFT]
     assert channel(plane, 0, "received") == 1
-
-
-def test_P1_timers_of_a_halted_task_go_by(build):
-    """30 bytes wait for a flush that does not come; a gate nobody reads from keeps its buffer size."""
-    flushed = []
-    for halted in ([], [0]):
-        plane = build(pipe(size=10, total=3, buffer_timeout_ns=1000))
-        run(plane, 31)
-        plane.halt(halted)
-        run(plane, 5000)
-        flushed.append(channel(plane, 0, "sent") == 30)
-
-    assert flushed == [True, False]
-
-    sizes = []
-    for halted in ([], [1]):
-        plane = build(pipe(debloating=Debloating(period_ns=1000, target_ns=1, samples=1, min_bytes=1)))
-        run(plane, 20)
-        plane.halt(halted)
-        run(plane, 5000)
-        sizes.append(column(plane.gates(), "buffer_bytes"))
-
-    assert sizes == [[10], [100]]
-
-
-def test_P1_what_is_sent_to_a_halted_task_arrives_and_stays(build):
-    """Two exclusive and two floating buffers fill, the writer's output, too."""
-    plane = build(pipe(floating=2, max_per_channel=2))
-    plane.halt([1])
-    run(plane, 1000)
-
-    assert channel(plane, 0, "arrived", "taken", "credit") == (400, 0, 0)
-    assert state(plane, 0) == ThreadState.SOFT
-
-
-def test_P1_what_a_halted_task_wrote_is_still_sent(build):
-    """As far as credit goes."""
-    plane = build(pipe(total=6, exclusive=1, floating=0))
-    plane.hold(1)
-    run(plane, 100)
-
-    assert channel(plane, 0, "sent") == 100
-
-    plane.halt([0])
-    plane.release(1)
-    run(plane, 200)
-
-    assert channel(plane, 0, "written") == channel(plane, 0, "sent") == channel(plane, 0, "consumed") > 100
 
 
 def test_P1_verbs_on_a_halted_thread(build):
@@ -151,46 +81,7 @@ def test_P1_verbs_on_a_halted_thread(build):
     assert state(plane, 1) == ThreadState.HALTED
 
 
-def test_P1_halted_time_is_counted_nowhere(build):
-    """Busy from 0 to 15, then nothing (T12)."""
-    plane = build(pipe())
-    run(plane, 15)
-    plane.halt([0])
-    run(plane, 100)
-
-    assert task(plane, 0, "busy_ns", "idle_ns", "soft_ns", "hard_ns") == (15, 0, 0, 0)
-
-
 # ---------------------------------------------------------------------------------------------- P2
-
-
-def test_P2_a_position_tells_how_things_stand(build):
-    """The sink is in its second record: two are read, one is served."""
-    plane = build(pipe(service=25))
-    run(plane, 45)
-
-    assert columns(plane.position(0)) == [4, [], [], [], [400], [4], [0]]
-    assert columns(plane.position(1)) == [1, [200], [2], [0], [], [], []]
-
-
-def test_P2_captures_are_those_of_the_latest(build):
-    """100 bytes lie in the sender's queue, 100 wait at the reader; an open capture shows what has arrived so far."""
-    plane = build(pipe(total=2, exclusive=1, floating=0))
-    plane.hold(1)
-    run(plane, 100)
-    plane.capture(1, 1)
-
-    assert plane.position(1).captured.tolist() == [100]
-
-    plane.forward(0, Marker(1, Trait.PRIORITY))
-    run(plane, 101)
-    plane.release(1)
-    run(plane, 1000)
-
-    assert plane.position(0).overtaken.tolist() == [100]
-    assert plane.position(1).captured.tolist() == [100]
-    assert plane.bare_position(0).overtaken.tolist() == [0]
-    assert plane.bare_position(1).captured.tolist() == [0]
 
 
 def test_P2_a_bare_position_is_one_without_captures(build):
@@ -246,23 +137,6 @@ def test_P3_a_started_job_does_what_a_new_one_does(build):
     assert [n._replace(time=0) for n in run(plane, 2300)] == [n._replace(time=0) for n in run(fresh, 1300)] != []
 
 
-def test_P3_notices_not_yet_returned_are_dropped(build):
-    """Two ends were announced at once; the second one is not news of the new attempt."""
-    plane = build(pipe(total=0))
-    plane.forward(1, Marker(1, Trait.ANNOUNCED))
-    begin_again(plane, {0: writer(), 1: reader()}, tasks=())
-
-    assert plane.advance(100).kind == NoticeKind.QUIET
-
-
-def test_P3_turns_leave_the_work_list(build):
-    """The turns of the beginning are not those of the new attempt, which come in the order of the releases."""
-    plane = build(pipe())
-    begin_again(plane, {0: writer(), 1: reader()}, tasks=(1, 0))
-
-    assert [plane.advance(10).task for _ in range(2)] == [1, 0]
-
-
 def test_P3_what_is_on_a_shared_line_is_dropped_alone(build):
     """Two pipes share a line of 1 byte / ns; 200 bytes of each are given to it when one starts anew: the others arrive all the same."""
     spec = world(
@@ -292,30 +166,6 @@ def test_P3_messages_are_dropped(build):
     assert channel(plane, 0, "credit") == 2
 
 
-def test_P3_the_timer_keeps_its_grid(build):
-    """A flush every 1000 ns: 10 bytes written at once after a start leave at the same phase as those at the beginning."""
-    plane = build(pipe(size=10, total=1, buffer_timeout_ns=1000))
-    leaves = []
-    for _ in range(2):
-        while channel(plane, 0, "sent") == 0:
-            run(plane, plane.now + 1)
-        leaves.append(plane.now)
-        begin_again(plane, {0: writer(), 1: reader()})
-
-    assert (leaves[1] - leaves[0]) % 1000 == 0
-
-
-def test_P3_a_slow_factor_is_kept(build):
-    """Twice 10 ns per record."""
-    plane = build(pipe())
-    plane.scale(0, 2, 1)
-    run(plane, 500)
-    begin_again(plane, {0: writer(), 1: reader()})
-    run(plane, 601)
-
-    assert task(plane, 0, "served") == 5
-
-
 def test_P3_totals_go_on(build):
     """Ten records, then five again: bytes, buffers and records count all of them, the index and the offsets only the last five."""
     plane = build(pipe(total=10))
@@ -327,31 +177,6 @@ def test_P3_totals_go_on(build):
     assert task(plane, 1, "served", "bytes_in", "buffers_in") == (5, 1500, 15)
     assert plane.polled(1) == 1500
     assert channel(plane, 0, "written", "consumed", "records_in", "records_out") == (1000, 1000, 10, 10)
-
-
-def test_P3_exhaustion_is_reported_anew(build):
-    """Also by a source that starts at its end."""
-    plane = build(pipe(total=1))
-    run(plane, 100)
-    begin_again(plane, {0: writer(served=1, written=[100], records=[1]), 1: reader()})
-
-    assert [plane.advance(200).kind for _ in range(4)] == [
-        NoticeKind.RECOVERED,
-        NoticeKind.RECOVERED,
-        NoticeKind.EXHAUSTED,
-        NoticeKind.QUIET,
-    ]
-
-
-def test_P3_started_tasks_are_held(build):
-    """Whatever they were doing."""
-    plane = build(pipe())
-    run(plane, 15)
-    plane.start({0: writer(), 1: reader()})
-    run(plane, 1000)
-
-    assert [state(plane, t) for t in (0, 1)] == [ThreadState.HELD, ThreadState.HELD]
-    assert column(plane.tasks(), "served") == [0, 0]
 
 
 def test_P3_a_joined_task_begins_with_its_first_gate(build):
@@ -534,34 +359,6 @@ def test_P6_recovered_input_is_in_no_pool(build, local):
     assert before == (*channel(plane, 0, "credit", "received", "queued"), idle_floating(plane), pool(plane))
 
 
-def test_P6_channels_with_recovered_input_are_ready_in_order(build):
-    """Channels 0 and 2 take turns, piece by piece."""
-    plane = build(world([source(parallelism=3, total=2), vertex()], [edge(ship=Ship.GLOBAL)]))
-    writers = {t: writer(served=2, written=[200], records=[2]) for t in range(3)}
-    begin_again(plane, {**writers, 3: reader(captured=[200, 0, 200])})
-    notices = []
-    for until in (1, 11, 21, 31):
-        run(plane, until)
-        notices.append(column(plane.channels(), "taken"))
-
-    assert notices == [[100, 200, 0], [100, 200, 100], [200, 200, 100], [200, 200, 200]]
-
-
-def test_P6_a_capture_counts_recovered_input_and_pins_none(build):
-    """A cut taken while 200 bytes are still to be read: they are in it, and no buffer waits for its release."""
-    plane = build(pipe(total=3))
-    plane.start({0: writer(served=3, written=[300], records=[3]), 1: reader(captured=[300])})
-    plane.release(1)
-    run(plane, 5)
-    plane.capture(1, 1)
-
-    assert plane.captured(1) == (200, 0)
-
-    run(plane, 100)
-
-    assert (idle_floating(plane), channel(plane, 0, "credit")) == (8, 2)
-
-
 def test_P6_recovered_input_counts_as_taken_only(build):
     """It folds into the digest once, on a local channel, too: both end with the same one."""
     digests = []
@@ -575,44 +372,6 @@ def test_P6_recovered_input_counts_as_taken_only(build):
 
 
 # ---------------------------------------------------------------------------------------------- P7
-
-
-def test_P7_a_gate_requests_its_partitions_when_its_recovered_input_is_read(build):
-    """100 bytes are read from 0 to 10; the request is with the writer at 110, what waits there arrives at 210."""
-    plane = build(pipe(total=2, latency_ns=100))
-    begin_again(plane, {0: writer(served=2, written=[200], records=[2], overtaken=[100]), 1: reader(captured=[100])})
-
-    assert [Notice(0, NoticeKind.RECOVERED, 0), Notice(10, NoticeKind.RECOVERED, 1)] == run(plane, 110)
-    assert channel(plane, 0, "sent", "blocked") == (100, 1)
-
-    run(plane, 111)
-
-    assert channel(plane, 0, "sent", "arrived", "blocked") == (200, 100, 0)
-
-    run(plane, 211)
-
-    assert channel(plane, 0, "arrived", "consumed") == (200, 200)
-
-
-def test_P7_nothing_else_unblocks_a_shut_channel(build):
-    """A resume of the reader, a priority marker of the writer: nothing leaves before the request."""
-    plane = build(pipe(total=2))
-    plane.start({0: writer(served=2, written=[200], records=[2], overtaken=[200]), 1: reader()})
-    plane.resume(1)
-    plane.forward(0, Marker(1, Trait.PRIORITY))
-    run(plane, 100)
-
-    assert channel(plane, 0, "queued", "sent") == (3, 0)
-
-
-def test_P7_without_recovered_input_a_released_task_has_recovered(build):
-    """At once."""
-    plane = build(pipe())
-    plane.start({0: writer(), 1: reader()})
-    run(plane, 50)
-    plane.release(1)
-
-    assert [Notice(50, NoticeKind.RECOVERED, 1)] == run(plane, 100)
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -651,23 +410,3 @@ def test_P7_a_task_without_output_to_spare_recovers_later(build):
     plane.release(2)
 
     assert [Notice(100, NoticeKind.RECOVERED, 2), Notice(110, NoticeKind.RECOVERED, 1)] == run(plane, 200)
-
-
-def test_E2_a_plane_may_begin_in_mid_run(build):
-    """Time, sums of times, timers and due records begin there."""
-    spec = world([source(every=100, total=1), vertex()], [edge(size=10)], buffer_timeout_ns=500)
-    plane = build(replace(spec, begin_ns=1000))
-
-    assert plane.now == 1000
-
-    run(plane, 1011)
-
-    assert task(plane, 0, "served", "busy_ns", "idle_ns") == (1, 10, 1)
-
-    while channel(plane, 0, "sent") == 0:
-        run(plane, plane.now + 1)
-    other = build(spec)
-    while channel(other, 0, "sent") == 0:
-        run(other, other.now + 1)
-
-    assert 1000 + other.now == plane.now

@@ -6,7 +6,7 @@ import pytest
 
 from sim.plane.interface import Notice, NoticeKind, ThreadState
 from sim.plane.spec import Wait
-from tests.plane.lab import edge, pool, run, source, task, vertex, world
+from tests.plane.lab import edge, run, source, task, vertex, world
 
 ALWAYS, NEVER = 1 << 32, 0
 
@@ -43,20 +43,6 @@ def test_W3_in_poll_a_source_catches_up_like_others(build):
     assert task(plane, 0, "served") == 4
 
 
-@pytest.mark.parametrize(
-    ("waits", "state", "used"),
-    [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.POLL, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 1)],
-)
-def test_W3_with_the_lock_a_source_does_not_look_at_its_output(build, waits, state, used):
-    """It is blocked within a record, and has no overdraft (O1): its pool is no larger than that of others."""
-    plane = build(pair(waits))
-    plane.hold(1)
-    run(plane, 500)
-
-    assert state == task(plane, 0, "state")
-    assert used == pool(plane)
-
-
 @pytest.mark.parametrize("behind", [False, True])
 def test_W3_a_mail_waits_for_the_emission_under_the_lock(build, behind):
     """The reader serves a record every 1000, and each makes room for one.  No element comes before a mail: another thread reads."""
@@ -90,19 +76,3 @@ def test_W3_a_source_without_due_records_gives_the_lock_back(build):
 
     assert (notice.kind, notice.task) == (NoticeKind.SAFE, 0)
     assert notice.time <= 32_000
-
-
-def test_W3_whether_a_mail_gets_the_lock_is_drawn(build):
-    """One in four: some wait for several emissions."""
-    plane = build(pair(Wait.LOCK, wins=1 << 30))
-    passed = []
-    for _ in range(30):
-        run(plane, plane.now + 5000)
-        before = task(plane, 0, "served")
-        plane.interrupt(0)
-        while not any(notice.kind == NoticeKind.SAFE for notice in run(plane, plane.now + 1)):
-            pass
-        passed.append(task(plane, 0, "served") - before)
-
-    assert max(passed) > 4
-    assert 2 < sum(passed) / len(passed) < 6

@@ -7,7 +7,7 @@ import pytest
 from sim.model.randomness import draw, stream
 from sim.plane.interface import Marker, Notice, NoticeKind, ThreadState, Trait
 from sim.plane.spec import Ship
-from tests.plane.lab import FOREVER, channel, column, edge, next_notice, pipe, run, source, state, task, vertex, world
+from tests.plane.lab import channel, column, edge, next_notice, pipe, run, source, state, task, vertex, world
 
 
 def test_T1_a_turn_of_a_held_task_does_nothing(build):
@@ -17,47 +17,6 @@ def test_T1_a_turn_of_a_held_task_does_nothing(build):
     run(plane, 100)
 
     assert task(plane, 0, "state", "served", "busy_ns") == (ThreadState.HELD, 0, 100)
-
-
-def hard_writer(build, size=300):
-    """Task 0 is HARD inside its first record: 100 of 300 bytes at the held reader, 100 in the pool."""
-    plane = build(pipe(size=size, exclusive=1, floating=0, overdraft=0))
-    plane.hold(1)
-    run(plane, 50)
-
-    assert state(plane, 0) == ThreadState.HARD
-
-    return plane
-
-
-def test_T2_a_hard_task_takes_no_mail_before_its_record_is_written(build):
-    plane = hard_writer(build)
-    plane.interrupt(0)
-
-    assert run(plane, 100) == []
-
-    plane.release(1)
-
-    assert Notice(100, NoticeKind.SAFE, 0) == plane.advance(101)
-    assert channel(plane, 0, "written", "records_out") == (300, 1)
-
-
-def test_T2_refused_again_it_stays_hard(build):
-    """200 of 600 bytes are written; every returned segment allows 100 more, and the task reports only after the last."""
-    plane = hard_writer(build, 600)
-    plane.interrupt(0)
-    plane.release(1)
-
-    assert Notice(50, NoticeKind.SAFE, 0) == plane.advance(51)
-    assert channel(plane, 0, "written", "records_out") == (600, 1)
-
-
-def test_T2_the_turn_goes_on_after_the_record_is_written(build):
-    plane = hard_writer(build)
-    plane.release(1)
-    run(plane, 51)
-
-    assert task(plane, 0, "state", "hard_ns", "busy_ns") == (ThreadState.BUSY, 40, 11)
 
 
 def test_T2_a_record_written_late_is_flushed(build):
@@ -78,45 +37,6 @@ def test_T2_a_record_written_late_is_flushed(build):
     run(plane, 51)
 
     assert channel(plane, 0, "written", "sent") == (350, 350)
-
-
-def test_T3_mail_before_priority(build):
-    """Both come while the reader is in service."""
-    plane = build(pipe(total=1))
-    run(plane, 15)
-
-    assert state(plane, 1) == ThreadState.BUSY
-
-    plane.forward(0, Marker(1, Trait.PRIORITY))
-    plane.interrupt(1)
-
-    assert [(n.time, n.kind) for n in run(plane, 30)] == [(20, NoticeKind.SAFE), (20, NoticeKind.ARRIVED)]
-
-
-def test_T3_mail_interrupts_an_idle_and_a_soft_task(build):
-    plane = build(pipe(exclusive=1, floating=0))
-    plane.hold(1)
-    run(plane, 100)
-
-    assert state(plane, 0) == ThreadState.SOFT
-
-    plane.interrupt(0)
-
-    assert [Notice(100, NoticeKind.SAFE, 0)] == run(plane, 110)
-    assert state(plane, 0) == ThreadState.SOFT
-
-
-def test_T3_behind_a_batch_of_mails_one_record_is_served(build):
-    """A reader that the control plane held has whole records: it serves one, and its mails are next."""
-    plane = build(pipe())
-    plane.hold(1)
-    run(plane, 50)
-    plane.interrupt_behind(1)
-    plane.interrupt(1)  # a mail more changes nothing
-    plane.release(1)
-
-    assert [Notice(60, NoticeKind.SAFE, 1)] == run(plane, 100)[:1]
-    assert task(plane, 1, "served") >= 1
 
 
 def test_T3_one_record_also_of_those_that_are_served_ahead(build):
@@ -141,32 +61,6 @@ def test_T3_a_marker_is_an_element(build):
     plane.release(1)
 
     assert [notice.kind for notice in run(plane, 20)] == [NoticeKind.ARRIVED, NoticeKind.SAFE]
-
-
-@pytest.mark.parametrize("full", [False, True], ids=["no input", "full output"])
-def test_T3_without_an_element_mails_are_next_at_once(build, full):
-    plane = build(pipe(exclusive=1, floating=0) if full else pipe(total=0))
-    if full:
-        plane.hold(1)
-    run(plane, 100)
-    reader = 0 if full else 1
-    plane.hold(reader)
-    plane.interrupt_behind(reader)
-    plane.release(reader)
-
-    assert [Notice(100, NoticeKind.SAFE, reader)] == run(plane, 101)
-    assert (ThreadState.SOFT if full else ThreadState.IDLE) == state(plane, reader)
-
-
-def test_T4_priority_before_output(build):
-    """The output of task 1 is full and stays so; its priority marker is processed."""
-    plane = build(world([source(), vertex("b"), vertex("c")], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0))
-    plane.hold(2)
-    run(plane, 100)
-    plane.forward(0, Marker(1, Trait.PRIORITY))
-
-    assert [Notice(100, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 200)
-    assert state(plane, 1) == ThreadState.SOFT
 
 
 def test_T4_priority_markers_are_processed_in_the_order_of_arrival(build):
@@ -201,37 +95,6 @@ def test_T5_output_before_input(build):
     assert Notice(200, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
 
 
-def test_T6_a_source_reports_its_end_once(build):
-    plane = build(pipe(total=2))
-
-    assert Notice(20, NoticeKind.EXHAUSTED, 0) == plane.advance(FOREVER)
-    assert plane.advance(1000).kind == NoticeKind.QUIET
-    assert task(plane, 0, "state", "served") == (ThreadState.IDLE, 2)
-
-    plane.interrupt(0)
-
-    assert [Notice(1000, NoticeKind.SAFE, 0)] == run(plane, 2000)
-
-
-def test_T6_a_source_waits_for_what_is_due(build):
-    """Every 25 ns: served at 10, 35, 60, idle in between."""
-    plane = build(world([source(every=25), vertex()], [edge()]))
-    run(plane, 61)
-
-    assert task(plane, 0, "state", "served", "busy_ns", "idle_ns") == (ThreadState.IDLE, 3, 30, 31)
-
-
-def test_T6_a_source_catches_up(build):
-    """Held until 100, it serves the four due records one after the other."""
-    plane = build(world([source(every=25), vertex()], [edge()]))
-    plane.hold(0)
-    run(plane, 100)
-    plane.release(0)
-    run(plane, 141)
-
-    assert task(plane, 0, "state", "served") == (ThreadState.BUSY, 4)
-
-
 def test_T6_a_silent_subtask_is_exhausted_from_the_beginning(build):
     """The last one of three has no record, whatever the rate of the others."""
     silent = replace(source(parallelism=3, every=100), source=replace(source(every=100).source, silent=1))
@@ -254,14 +117,6 @@ def test_T7_records_of_one_buffer_are_served_one_by_one(build):
     assert consumed == [20, 20, 40, 60, 80, 100, 100]
 
 
-def test_T7_the_buffer_is_recycled_when_service_of_its_last_record_begins(build):
-    """One receive buffer, no floating ones: the credit for the next is given at the begin of service."""
-    plane = build(pipe(total=1, exclusive=1, floating=0, service=1000))
-    run(plane, 11)
-
-    assert (state(plane, 1), channel(plane, 0, "credit")) == (ThreadState.BUSY, 1)
-
-
 def test_T8_a_used_up_buffer_is_recycled_with_the_record_incomplete(build):
     """150 of a record's 200 bytes: the first buffer is a credit again although no record is complete."""
     plane = build(pipe(size=150, total=1, exclusive=1, floating=0))
@@ -271,72 +126,10 @@ def test_T8_a_used_up_buffer_is_recycled_with_the_record_incomplete(build):
     assert state(plane, 1) == ThreadState.IDLE
 
 
-def two_by_two(**options):
-    """Two writers with two buffers of two records each; the reader is held until 100."""
-    return world([source(parallelism=2, total=4), vertex()], [edge(ship=Ship.GLOBAL, size=50)], **options)
-
-
-@pytest.mark.parametrize("hosts", [(0, 1, 2), (0, 0, 0)])
-def test_T9_round_robin_per_buffer(build, hosts):
-    """Both records of a buffer, then a buffer of the other channel."""
-    plane = build(two_by_two(hosts=hosts))
-    plane.hold(2)
-    run(plane, 100)
-    plane.release(2)
-    consumed = []
-    for until in range(101, 181, 10):
-        run(plane, until)
-        consumed.append(tuple(column(plane.channels(), "consumed")))
-
-    assert consumed == [(50, 0), (100, 0), (100, 50), (100, 100), (150, 100), (200, 100), (200, 150), (200, 200)]
-
-
-def test_T9_round_robin_over_gates(build):
-    """Gate 0 has two ready channels, gate 1 one: gates take turns, whatever they hold."""
-    vertices = [source("a", 2, total=2), source("b", total=2), vertex("c", service=(10, 10))]
-    plane = build(world(vertices, [edge(0, 2, Ship.GLOBAL), edge(1, 2)]))
-    plane.hold(3)
-    run(plane, 100)
-    plane.release(3)
-    notices = []
-    for until in range(101, 161, 10):
-        run(plane, until)
-        notices.append(tuple(column(plane.channels(), "taken")))
-
-    assert notices == [(100, 0, 0), (100, 0, 100), (100, 100, 100), (100, 100, 200), (200, 100, 200), (200, 200, 200)]
-
-
-def test_T9_gates_stand_in_the_order_they_became_ready(build):
-    """Gate 1 had data first."""
-    vertices = [source("a", service=20, total=1), source("b", service=10, total=1), vertex("c", service=(10, 10))]
-    plane = build(world(vertices, [edge(0, 2), edge(1, 2)]))
-    plane.hold(2)
-    run(plane, 100)
-    plane.release(2)
-    run(plane, 101)
-
-    assert column(plane.channels(), "taken") == [0, 100]
-
-
 def joined_world(*edges_in, **options):
     """Two sources, task 2 reads them as two logical inputs; records of 50 bytes, two in a buffer; the reader is held until 100."""
     vertices = [source("a", total=4), source("b", total=4), replace(vertex("c", service=(10, 10)), joined=True)]
     return world(vertices, [edge(0, 2, size=50), edge(1, 2, size=50)], **options)
-
-
-@pytest.mark.parametrize("hosts", [(0, 1, 2), (0, 0, 0)])
-def test_T9_joined_inputs_take_turns_record_by_record(build, hosts):
-    """One record of each gate, though a buffer holds two; both gates keep a buffer of their own."""
-    plane = build(joined_world(hosts=hosts))
-    plane.hold(2)
-    run(plane, 100)
-    plane.release(2)
-    consumed = []
-    for until in range(101, 181, 10):
-        run(plane, until)
-        consumed.append(tuple(column(plane.channels(), "consumed")))
-
-    assert consumed == [(50, 0), (50, 50), (100, 50), (100, 100), (150, 100), (150, 150), (200, 150), (200, 200)]
 
 
 @pytest.mark.parametrize("hosts", [(0, 1, 2, 3), (0, 0, 0, 0)])
@@ -387,62 +180,6 @@ def test_T9_a_joined_task_goes_on_with_the_gate_that_has_something(build):
     assert column(plane.channels(), "consumed") == [200, 50]
 
 
-def test_T9_an_open_local_buffer_is_taken_as_a_slice(build):
-    """Flushed with 30 bytes, it stays the writer's open buffer."""
-    plane = build(pipe(size=30, total=2, local=True, buffer_timeout_ns=0))
-    run(plane, 11)
-
-    assert channel(plane, 0, "written", "sent", "arrived", "taken", "queued") == (30, 30, 30, 30, 1)
-
-    run(plane, 31)
-
-    assert channel(plane, 0, "written", "taken", "queued") == (60, 60, 1)
-    assert task(plane, 1, "buffers_in") == 2
-
-
-def test_T9_a_blocking_marker_polled_on_a_local_channel_blocks_it(build):
-    """The record behind the marker is not polled before the resume."""
-    plane = build(pipe(total=1, local=True))
-    plane.hold(1)
-    plane.forward(0, Marker(1, Trait.BLOCKING))
-    run(plane, 50)
-    plane.release(1)
-
-    assert [Notice(50, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 100)
-    assert channel(plane, 0, "blocked", "queued", "taken") == (1, 1, 0)
-
-    plane.resume(1)
-    run(plane, 101)
-
-    assert channel(plane, 0, "blocked", "queued", "taken") == (0, 0, 100)
-
-
-def test_T9_a_marker_that_tells_nothing_does_not_end_the_turn(build):
-    """An obsolete marker before a record: service begins at the same instant, without a notice."""
-    plane = build(pipe(total=1))
-    plane.settle(1, 5)
-    plane.forward(0, Marker(5))
-    run(plane, 11)
-
-    assert (state(plane, 1), channel(plane, 0, "taken")) == (ThreadState.BUSY, 100)
-
-
-def test_T10_a_turn_ends_with_its_notice_and_comes_last_again(build):
-    """Both sources were asked before they began: the first reports, the second reports, only then does the first begin service."""
-    plane = build(world([source(parallelism=2), vertex(parallelism=2)], [edge()]))
-    plane.interrupt(0)
-    plane.interrupt(1)
-
-    assert Notice(0, NoticeKind.SAFE, 0) == plane.advance(100)
-    assert state(plane, 0) == ThreadState.IDLE
-    assert Notice(0, NoticeKind.SAFE, 1) == plane.advance(100)
-    assert (state(plane, 0), state(plane, 1)) == (ThreadState.IDLE, ThreadState.IDLE)
-
-    run(plane, 1)
-
-    assert (state(plane, 0), state(plane, 1)) == (ThreadState.BUSY, ThreadState.BUSY)
-
-
 def test_T10_the_state_stays_and_the_task_can_be_held(build):
     """After service the state still reads BUSY at the safe point; holding is legal there."""
     plane = build(pipe())
@@ -473,27 +210,6 @@ def test_T11_service_times_are_draws_of_the_task(build):
     run(plane, 100)
 
     assert task(plane, 0, "served", "busy_ns") == (4, 4)
-
-
-def test_T11_a_refused_task_stands_on_the_work_list_too(build):
-    """The last of four buffers is refused.  Work: SEND 0 (wakes the local reader), SEND 1 (frees a segment), the writer, the reader."""
-    vertices = [source(total=2), vertex(parallelism=2)]
-    plane = build(
-        world(vertices, [edge(ship=Ship.BROADCAST, size=200)], (0, 0, 1), exclusive=1, floating=0, overdraft=1)
-    )
-    run(plane, 5)
-    plane.interrupt(0)
-
-    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
-    assert channel(plane, 0, "written", "taken") == (200, 0)  # the local reader has had no turn
-
-
-def test_T11_each_gate_has_its_own_law(build):
-    vertices = [source("a", total=3), source("b", total=2), vertex("c", service=(7, 100))]
-    plane = build(world(vertices, [edge(0, 2), edge(1, 2)]))
-    run(plane, 1000)
-
-    assert task(plane, 2, "busy_ns") == 3 * 7 + 2 * 100
 
 
 def test_T12_every_instant_belongs_to_one_state(build):

@@ -6,9 +6,8 @@ import pytest
 
 from sim.model.cluster import Debloating
 from sim.model.randomness import draw, stream
-from sim.plane.interface import ThreadState
 from sim.plane.spec import RateSegment, SourceSpec, VertexSpec
-from tests.plane.lab import channel, column, edge, pipe, run, source, state, task, vertex, world
+from tests.plane.lab import channel, edge, pipe, run, source, task, vertex, world
 
 UNIT = 1 << 32
 
@@ -73,59 +72,6 @@ def test_D2_D3_the_size_follows_the_rate(build, local):
     assert half_even(last) == int(plane.gates()[0]["buffer_bytes"])
 
 
-def test_D2_a_paused_gate_does_not_measure(build):
-    """One buffer every 100 ns, read in 10: 100 bytes per 10 active ns and not per 100; nothing is in use at the timer."""
-    options = Debloating(period_ns=1000, target_ns=10, samples=1, threshold_percent=1, min_bytes=10)
-    vertices = [source(service=1, every=100), vertex()]
-    plane = build(
-        world(vertices, [edge()], debloating=options, segment_bytes=200, starting_buffer_bytes=100, buffer_timeout_ns=0)
-    )
-    first = phase(1000, "debloat", "0-1", 0)
-    run(plane, first)
-    reading = state(plane, 1) == ThreadState.BUSY
-    read_bytes = channel(plane, 0, "taken")
-    active_ns = task(plane, 1, "busy_ns")
-    run(plane, first + 1)
-
-    assert not reading
-    assert half_even(step(100 * UNIT, read_bytes * 10 // active_ns, 1, options, 200)) == int(
-        plane.gates()[0]["buffer_bytes"]
-    )
-
-
-def test_D2_a_gate_in_service_goes_on_measuring(build):
-    """One record that takes 5000 ns: the second period is all active and read nothing, so nothing is desired."""
-    options = Debloating(period_ns=1000, target_ns=1000, samples=3, threshold_percent=1, min_bytes=10)
-    plane = build(pipe(total=1, service=5000, debloating=options))
-    first = phase(1000, "debloat", "0-1", 0)
-    last = step(100 * UNIT, 100 * 1000 // (first - 10), 1, options, 100)
-    then = step(last, 0, 1, options, 100)
-
-    assert [half_even(last), half_even(then)] == sizes(plane, [first, first + 1000])
-
-
-def test_D2_without_activity_the_rate_is_the_previous_one(build):
-    """One buffer in the first period, none in the second: the size goes on towards the same desired bytes."""
-    options = Debloating(period_ns=1000, target_ns=40, samples=3, threshold_percent=1, min_bytes=10)
-    plane = build(pipe(total=1, debloating=options, segment_bytes=100, starting_buffer_bytes=100, service=10))
-    first = phase(1000, "debloat", "0-1", 0)
-    last, expected = 100 * UNIT, []
-    for _ in range(3):
-        last = step(last, 100 * 40 // 10, 1, options, 100)
-        expected.append(half_even(last))
-
-    assert expected == sizes(plane, [first, first + 1000, first + 2000])
-
-
-def test_D3_grows_at_most_to_twice_the_average_and_to_a_segment(build):
-    """With samples = 1 the average jumps to inst = twice the last: 100, 200, 400, 800, 1000."""
-    options = Debloating(period_ns=1000, target_ns=10**6, samples=1, threshold_percent=1, min_bytes=10)
-    plane = build(pipe(total=1, debloating=options, segment_bytes=1000, starting_buffer_bytes=100))
-    first = phase(1000, "debloat", "0-1", 0)
-
-    assert sizes(plane, [first + 1000 * i for i in range(5)]) == [200, 400, 800, 1000, 1000]
-
-
 def test_D3_rounds_half_to_even(build):
     """Half the way to 0 in every run (samples = 3): 101 becomes 50.5, 25.25 and 12.625, announced as 50, 25, 13."""
     options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=0, min_bytes=1)
@@ -137,23 +83,6 @@ def test_D3_rounds_half_to_even(build):
     plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=103))
 
     assert sizes(plane, [first, first + 1000]) == [52, 26]  # 51.5, 25.75
-
-
-def test_D4_small_changes_are_not_announced(build):
-    """2 / 21 of the way to 0 in every run: 905 and 819 are too near to 1000, 741 is told."""
-    options = Debloating(period_ns=1000, target_ns=1, samples=20, threshold_percent=25, min_bytes=10)
-    plane = build(pipe(total=0, debloating=options, segment_bytes=2000, starting_buffer_bytes=1000))
-    first = phase(1000, "debloat", "0-1", 0)
-    last, previous, expected = 1000 * UNIT, 1000, []
-    for _ in range(8):
-        last = step(last, 0, 1, options, 2000)
-        new = half_even(last)
-        if abs(new - previous) >= previous * 25 // 100:
-            previous = new
-        expected.append(previous)
-
-    assert expected[:3] == [1000, 1000, 741]
-    assert expected == sizes(plane, [first + 1000 * i for i in range(8)])
 
 
 def test_D4_bounds_are_always_announced(build):
@@ -193,19 +122,6 @@ def test_W1_the_last_segment_that_has_begun_counts(build):
     assert begun == [5, 105, 205, 2000, 2333, 2666]
 
 
-def test_W1_each_source_has_its_own_segments(build):
-    """One every 100 ns from 5 on, the other every 300 ns from 50 on, and after its second record every 10 ns from 1000 on."""
-    segments = ((RateSegment(0, 5, 1, 100),), (RateSegment(0, 50, 1, 300), RateSegment(2, 1000, 1, 10)))
-    vertices = [VertexSpec(name, 1, ((1,),), SourceSpec(rates)) for name, rates in zip("ab", segments, strict=True)]
-    plane = build(world([*vertices, vertex("c", service=(1, 1))], [edge(0, 2), edge(1, 2)]))
-    served = []
-    for until in (5, 51, 106, 351, 999, 1001, 1011, 1021):
-        run(plane, until + 1)
-        served.append(tuple(column(plane.tasks(), "served")[:2]))
-
-    assert served == [(0, 0), (1, 1), (2, 1), (4, 2), (10, 2), (10, 3), (11, 4), (11, 5)]
-
-
 def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
     """Two sources with an open buffer each: each is flushed at its own phase."""
     spec = world([source(parallelism=2, total=1), vertex(parallelism=2)], [edge(size=30)], buffer_timeout_ns=100_000)
@@ -216,15 +132,6 @@ def test_F1_flush_timers_have_a_drawn_phase_and_a_period(build):
         assert channel(plane, i, "sent") == 0
         run(plane, at + 1)
         assert channel(plane, i, "sent") == 30
-
-
-def test_F1_the_timer_comes_again(build):
-    """A record every 1000 ns, written 10 later: every flush but one before the first record finds something to send."""
-    plane = build(world([source(every=1000), vertex()], [edge(size=10)], buffer_timeout_ns=1000))
-    run(plane, 20_000)
-    flushes = [t for t in range(phase(1000, "flush", "a", 0), 20_000, 1000) if t > 10]
-
-    assert len(flushes) == task(plane, 0, "buffers_out")
 
 
 def fold(values):
@@ -248,24 +155,6 @@ def test_G1_a_channel_folds_sending_arrival_and_taking(build, local, events):
         order = [(10, *a), (20, *b), (1010, *a), (1010, *a), (1020, *b), (1020, *b)]
 
     assert fold([x for row in order for x in row]) == channel(plane, 0, "digest")
-
-
-def test_G1_a_task_folds_its_changes_of_state(build):
-    """IDLE at first, BUSY at 0, IDLE at 10, BUSY at 50, IDLE at 60; staying BUSY is no change."""
-    plane = build(world([source(every=50, total=2), vertex()], [edge()], digests=True))
-    run(plane, 1000)
-
-    assert fold([0, ThreadState.BUSY, 10, ThreadState.IDLE, 50, ThreadState.BUSY, 60, ThreadState.IDLE]) == task(
-        plane, 0, "digest"
-    )
-
-
-def test_G1_without_digests_nothing_is_folded(build):
-    plane = build(pipe(total=3))
-    run(plane, 1000)
-
-    assert column(plane.channels(), "digest") == [1]
-    assert column(plane.tasks(), "digest") == [1, 1]
 
 
 def test_D4_an_open_buffer_keeps_its_capacity(build):
