@@ -316,11 +316,11 @@ class Consequences:
         heading="lost",
         printed_with="lost_records",
     )
-    restarts: float = result_column("per run", Population.RESTARTS, lambda run: len(run.restarts) / len(run.runs))
+    restarts: float = result_column("per run", Population.RESTARTS, lambda run: _attempts(run.restarts) / len(run.runs))
     failures: float = result_column(
         "per run",
         Population.FAILURES,
-        lambda run: len(run.failures) / len(run.runs),
+        lambda run: _attempts(run.failures) / len(run.runs),
         heading="failures",
         printed_with="failures",
     )
@@ -354,7 +354,9 @@ class Consequences:
         printed_with="failures",
         cell=lambda line: line.cost_text("caught_up_ms", "never"),
     )
-    planned_restarts: float = result_column("per run", Population.PLANNED, lambda run: len(run.planned) / len(run.runs))
+    planned_restarts: float = result_column(
+        "per run", Population.PLANNED, lambda run: _attempts(run.planned) / len(run.runs)
+    )
     planned_downtime_ms: float = result_column(
         "start of the restart -> all tasks run again, median",
         Population.PLANNED,
@@ -511,11 +513,20 @@ def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
 _MAX_RESTARTS = 12
 """Of more, no table lists each."""
 _RESTART_PHASES = (
+    ("failed", "in attempts that failed"),
     ("detected", "until it is detected"),
     ("cancelled", "until the old tasks are gone"),
     ("deployed", "until the new ones have slots and are deployed"),
     ("running", "until all of them run"),
 )
+
+
+def distinct_failures(recoveries: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in order of time; of tasks that fail at the same instant, only the last.
+
+    One restart serves them all: four subtasks whose restore fails are one failure of the job.
+    """
+    return recoveries.sort_values("failed", kind="stable").drop_duplicates("failed", keep="last")
 
 
 def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
@@ -525,13 +536,16 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
     """
     found: list[tuple[float, str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
     for name, tables in runs.items():
-        for rows in (run["recoveries"] for run in tables):
-            times = rows[["failed", *(phase for phase, _ in _RESTART_PHASES)]].to_numpy(dtype=float)
+        for rows in (distinct_failures(run["recoveries"]) for run in tables):
+            times = rows[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
             causes, sizes = rows["cause"].tolist(), rows[["restored_bytes", "recovered_bytes"]].to_numpy(dtype=float)
-            found += [
-                (times[i][-1] - times[i][0], name, causes[i], sizes[i], np.diff(times[i]))
-                for i in np.flatnonzero((np.diff(times, axis=1) >= 0).all(axis=1))
-            ]
+            begun = 0  # the first failure since the job last ran
+            for i, moments in enumerate(times):
+                spent = np.array([moments[0] - times[begun][0], *np.diff(moments)])
+                if (spent >= 0).all():
+                    cause = f"{causes[begun]}; then {causes[i]}" if begun < i else causes[i]
+                    found.append((spent.sum(), name, cause, sizes[i], spent))
+                begun = i + 1 if moments[-1] >= 0 else begun
     if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
     downtime_ms, name, cause, (restored_bytes, recovered_bytes), spent = longest
@@ -542,7 +556,9 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
             f"{bytes_text(recovered_bytes)} of in-flight data are recovered, whose records are processed before"
         )
     read_text = f" ({', and '.join(read)})" if read else ""
-    is_open = any((run["recoveries"]["running"] < 0).any() for tables in runs.values() for run in tables)
+    is_open = any(
+        (_with_end_of_downtime(run["recoveries"])["up"] < 0).any() for tables in runs.values() for run in tables
+    )
     which = "longest downtime that ended" if is_open else "longest downtime"
     return (
         f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
@@ -554,37 +570,42 @@ _Lasted = tuple[float, bool]
 
 
 class _Restart(NamedTuple):
-    """A row of `recoveries`."""
+    """A restart of the job, with all attempts until it ran or the run ended."""
 
     is_planned: bool
+    attempts: int  # failures, the first one included
     down: _Lasted
     catching_up: _Lasted
-    ran: bool  # all tasks ran again before the next restart began
+    ran: bool  # all tasks ran again
     replayed_records: float
 
 
-def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
-    """Yield the restarts of a run, the last one first.
+def _restarts(recoveries: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
+    """Yield the restarts of a run, in order of time.
 
-    A restart may be interrupted by a later failure.  The job is then down until the later restart runs.  When the later
-    one has caught up, the backlog is only as small as at the later failure, so the earlier restart has not caught up.
+    Failures before the job runs again belong to the restart that they interrupt: downtime is counted from the first one,
+    and the records that its attempts replay are added.  When such a restart has caught up, the backlog is only as small
+    as at the last failure, so that the time is a lower bound.
     """
-    down: _Lasted = (end_ms, False)
-    known_until_ms = end_ms
-    for row in rows.sort_values("failed")[["kind", "failed", "running", "caught_up", "replayed_records"]].to_dict(
-        "records"
-    )[::-1]:
-        failed, running, caught_up = float(row["failed"]), float(row["running"]), float(row["caught_up"])
-        down = (running, True) if running >= 0 else down
-        known_until_ms = caught_up if caught_up >= 0 else known_until_ms
-        catching_up = (known_until_ms - failed, caught_up >= 0)
+    rows = _with_end_of_downtime(distinct_failures(recoveries))
+    is_planned = rows["kind"].isin(PLANNED_RESTARTS)
+    begins = (rows["running"].shift(fill_value=0.0) >= 0) | (is_planned != is_planned.shift())
+    caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
+    for _, attempts in rows.groupby(begins.cumsum()):
+        first = attempts.iloc[0]
+        failed_ms, up_ms = float(first["failed"]), float(first["up"])
         yield _Restart(
-            row["kind"] in PLANNED_RESTARTS,
-            (down[0] - failed, down[1]),
-            catching_up,
-            running >= 0,
-            float(row["replayed_records"]),
+            bool(is_planned[attempts.index[0]]),
+            len(attempts),
+            ((up_ms if up_ms >= 0 else end_ms) - failed_ms, up_ms >= 0),
+            (float(caught_up_ms[attempts.index[0]]) - failed_ms, bool(first["caught_up"] >= 0)),
+            bool(attempts["running"].iloc[-1] >= 0),
+            float(attempts["replayed_records"].sum()),
         )
+
+
+def _attempts(restarts: Sequence[_Restart]) -> int:
+    return sum(restart.attempts for restart in restarts)
 
 
 def _replayed(restarts: Sequence[_Restart]) -> float:
@@ -728,13 +749,18 @@ def planned_restarts_table(
     )
 
 
+def _with_end_of_downtime(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `up`: when the job runs again after each failure, maybe by a later restart; negative: never."""
+    return rows.assign(up=rows["running"].where(rows["running"] >= 0).bfill().fillna(-1.0))
+
+
 def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
     """Each restart of each strategy; None: a strategy has one at most, or there are too many to list.  `runs`: by label."""
     rows = [
         (name, row)
         for name, tables in runs.items()
         for run in tables
-        for row in run["recoveries"].sort_values("failed").to_dict("records")
+        for row in _with_end_of_downtime(distinct_failures(run["recoveries"])).to_dict("records")
     ]
     per_strategy = Counter(name for name, _ in rows)
     if (
@@ -755,7 +781,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
                 name,
                 ms_text(row["failed"]),
                 str(row["cause"]),
-                lasted(row, "running"),
+                lasted(row, "up"),
                 bytes_text(row["restored_bytes"]),
                 bytes_text(row["recovered_bytes"]),
                 count_text(row["replayed_records"]),

@@ -21,7 +21,7 @@ from sim.studies.comparison import Comparison, label
 from sim.studies.local import run_each
 from sim.studies.plan import Cell, baseline, cells, distinct, slug, with_baselines
 from sim.studies.progress import Watch, no_watch
-from sim.studies.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
+from sim.studies.run_folder import RUNS, SHEET, SUMMARY, TABLE
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- Files of a comparison, next to the folders of its runs: rows, verdict, picture, and the scenario.
+# ---- Files of a comparison, next to the folders of its runs: rows, verdict, and the scenario.
 
 
-def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any], *, picture: bool = False) -> None:
+def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any]) -> None:
     """`text`: of the scenario.  Every file appears whole or not at all; the runs themselves are there already.
 
     `summary`: JSON-ready, with the `source` of the text (from the folder of results) and its `overrides`.
-    `picture`: draw one.  It takes as long as a small scenario.
     """
     replace_text(folder / "scenario.yaml", text)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
@@ -45,19 +44,6 @@ def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, 
         return
     replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))
     write_csv(comparison.table, folder / SHEET)
-    if picture:
-        _draw(comparison, folder)
-
-
-def _draw(comparison: Comparison, folder: Path) -> None:
-    from sim.results.pictures import plot_strategies_over_time, save
-
-    runs = {name: results[0] for name, results in comparison.results.items()}
-    title = comparison.question or comparison.name
-    figure = plot_strategies_over_time(
-        {name: result.tables for name, result in runs.items()}, title, comparison.warmup_s
-    )
-    replace_file(folder / PICTURE, partial(save, figure))
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from sim.app.report.figures import (
     curves_of,
     failures_s,
     lines,
+    median_phases,
     one_checkpoint,
     phases,
     triggers_s,
 )
 from sim.app.verbs.common import Listener, Picture, paragraph, table_html, table_text
 from sim.app.verbs.options import WindowOptions, documented
-from sim.results.charts import still
-from sim.results.pictures import plot_phase_breakdown
+from sim.results.charts import Chart, still
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
 from sim.studies.progress import Watch, no_watch
@@ -151,10 +151,7 @@ class Plots:
 
     def durations(self) -> Picture:
         """Plot a bar per checkpoint, stacked by the phases of its critical path, with a panel per strategy."""
-        drawn = phases(self._runs)
-        if drawn is None:
-            raise ValueError("no checkpoint has finished: there is nothing to draw")
-        return Picture(still(drawn), "durations of checkpoints by phase")
+        return _drawn(phases(self._runs), "durations of checkpoints by phase")
 
     def timeline(self, checkpoint: int | None = None, *, strategy: str | None = None) -> Picture:
         """Plot the phases of every subtask in one checkpoint, from the trigger to its acknowledgement.
@@ -175,7 +172,7 @@ class Plots:
 
     def parts(self) -> Picture:
         """Plot a bar per strategy with the parts of its median checkpoint."""
-        return Picture(plot_phase_breakdown(self._comparison.strategies), "parts of the median checkpoint")
+        return _drawn(median_phases(self._comparison.strategies), "parts of the median checkpoint")
 
     def throughput(self) -> Picture:
         """Plot records per second at the sinks over time."""
@@ -217,6 +214,13 @@ class Plots:
             warmup_s=self._comparison.warmup_s,
         )
         return Picture(still(drawn), f"{quantity.title} through time")
+
+
+def _drawn(chart: Chart | None, caption: str) -> Picture:
+    """ValueError: there is no chart."""
+    if chart is None:
+        raise ValueError("no checkpoint has finished: there is nothing to draw")
+    return Picture(still(chart), caption)
 
 
 # ---- Explanations and timelines of studies and results.

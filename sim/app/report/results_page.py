@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sim.app.report.figures import QUANTITIES, curves_of, end_s, failures_s, history, lines, phases, triggers_s
+from sim.app.report.figures import (
+    QUANTITIES,
+    curves_of,
+    end_s,
+    failures_s,
+    group_identical_curves,
+    history,
+    lines,
+    phases,
+    triggers_s,
+)
 from sim.app.report.job_page import checkpoint_blocks
 from sim.app.report.sweep_figures import (
     MAX_WINDOWS,
@@ -35,7 +45,6 @@ from sim.model.text import capitalised
 from sim.results.formats import TextTable, count_text, ms_text
 from sim.results.journal import Journal
 from sim.results.page import Block, Page
-from sim.results.pictures import group_identical_curves
 from sim.results.rates import Tables
 from sim.results.schema import TABLES
 from sim.results.side_by_side import texts

@@ -16,7 +16,7 @@ from sim.results.columns import text, unit_of_ticks
 from sim.results.formats import ms_text
 from sim.results.page import Block
 from sim.results.summary import in_words
-from sim.results.sweep_answers import means
+from sim.results.sweep_answers import Limit, means
 from sim.results.sweep_effects import effects, ended, has_no_result
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ _MAX_SETTINGS = 30
 """Maximum number of settings drawn; more would overlap."""
 
 
-def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:
+def intervals(
+    results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str], limits: Sequence[Limit] = ()
+) -> Chart | None:
     """Chart the mean and 95 % confidence interval of each setting, a panel per column.  Returns None without values.
 
-    Intervals of durations, sizes and counts are cut at zero.
+    Intervals of durations, sizes and counts are cut at zero.  A ring is a lower bound, and a shaded area beyond a limit.
     """
     table = means(results, list(settings), list(columns))[:_MAX_SETTINGS]
     columns = [column for column in columns if table[column].notna().any()]
@@ -47,6 +49,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
             table[f"{column} ±"].replace(np.inf, np.nan).fillna(0.0).to_numpy(float),
         )
         lower = middle - half if column.endswith("_change") else np.maximum(middle - half, 0.0)
+        bounds = table[f"{column} unfinished"].to_numpy(bool)
         ending, size = unit_of_ticks(column, float(np.nanmax(np.abs(middle))))
         title = in_words(column)
         for place, (low, value, high) in enumerate(zip(lower, middle, middle + half, strict=True)):
@@ -60,8 +63,12 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
             }
             marks += [
                 at | {"shape": "span", "x": low / size, "x2": high / size},
-                at | {"shape": "point", "x": value / size},
+                at | {"shape": "ring" if bounds[place] else "point", "x": value / size},
             ]
+        for limit in limits:
+            if limit.column == column:
+                beyond = {"x": limit.at_most / size} if math.isfinite(limit.at_most) else {"x2": limit.at_least / size}
+                marks.append({"panel": number, "series": "beyond a limit", "shape": "band", "x": 0.0} | beyond)
         panels.append(
             Panel(
                 title,
@@ -69,7 +76,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
                 ChartAxis(names=tuple(names)),
             )
         )
-    return chart(marks, panels)
+    return chart(marks, panels, colours={"beyond a limit": INK})
 
 
 def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Chart | None:

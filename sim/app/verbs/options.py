@@ -279,7 +279,7 @@ class RunOptions(TypedDict, total=False):
     jobs: JobsOption
     checks: ChecksOption
     picture: Annotated[
-        bool, Option("Also draw comparison.png: checkpoints, queues, back-pressure.", False, is_stored=False)
+        bool, Option("Also draw comparison.png: the checkpoints of each strategy, by phase.", False, is_stored=False)
     ]
     try_assumptions: Annotated[
         bool,

@@ -9,10 +9,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import Listener, Stopped, writable_folder
+from sim.app.verbs.common import Listener, Picture, Stopped, writable_folder
 from sim.app.verbs.findings import (
     Remark,
     axes_of,
@@ -25,6 +26,7 @@ from sim.app.verbs.findings import (
 from sim.app.verbs.options import RunFileOptions, RunOptions, command_line, lines_of, path_of, portable, with_defaults
 from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
+from sim.model.files import replace_file
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import inline_history, missed_failures
@@ -40,7 +42,7 @@ from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
-from sim.studies.run_folder import replacing
+from sim.studies.run_folder import PICTURE, replacing
 
 if TYPE_CHECKING:
     from sim.plane import Engine
@@ -356,7 +358,21 @@ def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{found.request.command(folder)}\n{report} -o report.html",
     }
-    keep(found.comparison, place, _self_contained(origin), with_provenance(summary), picture=picture)
+    keep(found.comparison, place, _self_contained(origin), with_provenance(summary))
+    if picture:
+        _draw(found.comparison, place)
+
+
+def _draw(comparison: Comparison, place: Path) -> None:
+    """Draw checkpoint durations by phase, or if none has finished, the data in queues.  It takes as long as a small scenario."""
+    from sim.app.report.figures import QUANTITIES, curves_of, lines, phases
+    from sim.results.charts import still
+
+    quantity = QUANTITIES["in_flight"]
+    drawn = phases({name: runs[0].tables for name, runs in comparison.results.items()})
+    drawn = lines(curves_of(quantity, comparison), quantity.unit) if drawn is None else drawn
+    picture = Picture(still(drawn), comparison.question or comparison.name)
+    replace_file(place / PICTURE, partial(picture.figure.savefig, format="png"))
 
 
 def _self_contained(origin: StudySource) -> str:

@@ -36,12 +36,15 @@ from sim.app.verbs.findings import (
 from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_defaults
 from sim.model.files import replace_file
 from sim.model.schema.flink_file import flink_change
+from sim.results.charts import Chart, still
 from sim.studies.plan import planned_of, run_folder
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
-from sim.studies.sweeps.sweep_file import Definition, define, racing_fault, varied_scenario, windows_of
+from sim.studies.sweeps.sweep_file import Definition, Question, define, racing_fault, varied_scenario, windows_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sim.studies.cells import Row
     from sim.studies.plan import Cell
     from sim.studies.progress import Watch
@@ -57,11 +60,12 @@ class Sweep(SweepResult):
     """The result of `sweep`; displays the answer, or the rows if the file asks no question."""
 
     def picture(self) -> Picture:
-        """Return a chart of the answer by setting, with confidence intervals and limits.  ValueError: no question or values."""
-        drawn = self.figure()
+        """Return a chart of the means by setting, with confidence intervals and limits.  ValueError: no question or values."""
+        question = self.definition.question
+        drawn = _chart(question, self.rows) if question is not None and self.sections else None
         if drawn is None:
             raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
-        return Picture(drawn, "the answer of the sweep")
+        return Picture(still(drawn), self.definition.text or self.definition.name)
 
     def __repr__(self) -> str:
         if not self.sections:
@@ -218,16 +222,23 @@ def _watching(
             ) from None
 
 
+def _chart(question: Question, rows: pd.DataFrame) -> Chart | None:
+    """Chart the mean of each setting, for each value of `by`, with confidence intervals."""
+    from sim.app.report.sweep_figures import intervals
+
+    by = [question.by] if question.by else []
+    return intervals(rows, [*by, *question.settings], question.show, question.limits)
+
+
 def _keep(found: Sweep, request: SweepRequest) -> None:
     """Store the picture of the answer, and the answer for `report`; nothing if the file asks no question."""
     definition, question = found.definition, found.definition.question
     if question is None:
         return
     from sim.jobs.evidence.what_ifs import history_of
-    from sim.results.pictures import save
 
-    if (figure := found.figure()) is not None:
-        replace_file(found.folder / PICTURE, partial(save, figure))
+    if found.sections:
+        replace_file(found.folder / PICTURE, partial(found.picture().figure.savefig, format="png"))
     same = "Simulated; all settings meet the same windows with the same random numbers."
     keep_answer(
         found.folder,

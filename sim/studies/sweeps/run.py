@@ -14,14 +14,13 @@ import numpy as np
 
 from sim.model.text import capitalised
 from sim.results.formats import TextTable, ms_text
-from sim.results.pictures import plot_sweep_answer
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
 from sim.studies.local import cores, run_all, run_each
 from sim.studies.plan import Cell, CellPlan, SeededScenarios, cells, run_folder, with_baselines
 from sim.studies.progress import Progress, Watch, no_watch
-from sim.studies.sweeps.answer import groups, sections, sentence
+from sim.studies.sweeps.answer import sections, sentence
 from sim.studies.sweeps.racing import SweepRace, more_replications
 from sim.studies.sweeps.results import collect, keep, read_results
 from sim.studies.sweeps.store import Store, WaitingRows
@@ -29,7 +28,6 @@ from sim.studies.sweeps.sweep_file import Definition, define
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from sim.plane import Engine
 
@@ -292,16 +290,6 @@ class SweepResult:
         least, middle, most = (ms_text(float(found.quantile(share))) for share in (0.0, 0.5, 1.0))
         return (
             f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
-        )
-
-    def figure(self) -> Figure | None:
-        """Return a figure of the answer by setting, with confidence intervals and limits; None without question or values."""
-        question = self.definition.question
-        if question is None or not self.sections:
-            return None
-        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self.rows)}
-        return plot_sweep_answer(
-            parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name
         )
 
     @property

@@ -9,6 +9,7 @@ import pytest
 from sim.app.report.sweep_figures import heat_map, intervals, trade_off
 from sim.results.charts import still
 from sim.results.summary import in_words
+from sim.results.sweep_answers import Limit
 
 SETTINGS = ["interval", "barriers"]
 
@@ -98,3 +99,17 @@ def test_an_axis_that_is_cut_says_where_it_begins(rows):
     assert re.fullmatch(r"from 0?\.?\d+ m?s", near.panels[0].x.heading), near.panels[0].x.heading
     assert near.panels[0].x.low < near.of(0, "span")["x"].min()
     assert (far.panels[0].x.heading, far.panels[0].x.low) == ("", 0.0)
+
+
+def test_areas_beyond_limits_are_shaded_and_lower_bounds_are_rings(rows):
+    """A run that ends before the checkpoint does gives at least its value."""
+    rows["unfinished"] = ["", "", "end_to_end_p99_ms", ""]
+    limits = [Limit("end_to_end_p99_ms", at_most=300.0), Limit("throughput_per_second", at_least=50.0)]
+    drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"], limits)
+
+    assert [tuple(drawn.of(panel, "band")[["x", "x2"]].iloc[0].fillna(-1)) for panel in (0, 1)] == [
+        (300.0, -1),
+        (0.0, 50.0),
+    ]
+    assert [(len(drawn.of(0, shape))) for shape in ("point", "ring")] == [2, 1]
+    assert still(drawn).axes[0].patches

@@ -79,11 +79,20 @@ def test_every_failure_counts_also_one_shortly_before_the_end():
 
 
 def test_a_failure_during_a_restart():
-    """The job is down until the later restart runs.  When that one has caught up, as much waits as usual."""
+    """The job is down from the first failure until the later restart runs, and replays what both read again."""
     first, second = (20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)
     row = consequences([run(recoveries=[first, second])], [100_000.0])
 
-    assert (row.downtime_ms, row.caught_up_ms, row.unfinished) == (8_000.0, 18_000.0, "caught_up_ms")
+    assert (row.failures, row.downtime_ms, row.replayed_records) == (2, 10_000.0, 100)
+    assert (row.caught_up_ms, row.unfinished) == (20_000.0, "caught_up_ms")
+
+
+def test_tasks_that_fail_at_the_same_instant_are_one_failure():
+    """One restart serves all of them."""
+    recoveries = [*[(20_000.0, -1.0, -1.0, -1.0, 0)] * 3, (20_000.0, 30_000.0, 40_000.0, 10_000.0, 50)]
+    row = consequences([run(recoveries=recoveries)], [100_000.0])
+
+    assert (row.failures, row.downtime_ms, row.replayed_records) == (1, 10_000.0, 50)
 
 
 def test_a_restart_that_never_ran_hides_no_replay():
@@ -290,7 +299,10 @@ def test_one_bound_hides_the_cost():
 def test_sums_are_means_per_run():
     """Two runs commit 100 and 300 records, and lose 6 of them; each restarts once on the mean."""
     runs = [
-        run([(100, 4_000.0, False, 6)], recoveries=[(1_000.0, 3_000.0, 5_000.0, 2_000.0, 50)] * 2),
+        run(
+            [(100, 4_000.0, False, 6)],
+            recoveries=[(at, at + 2_000.0, at + 4_000.0, 2_000.0, 50) for at in (1_000.0, 9_000.0)],
+        ),
         run([(150, 4_000.0, False, 0), (150, 4_000.0, False, 0)]),
     ]
     row = consequences(runs, [20_000.0, 30_000.0])
@@ -302,7 +314,7 @@ def test_sums_are_means_per_run():
         1.0,
         25.0,
     )
-    assert pytest.approx(row.disturbed_share) == 4_000 / 50_000
+    assert pytest.approx(row.disturbed_share) == 8_000 / 50_000
 
 
 def test_a_restart_at_the_very_beginning_is_one():

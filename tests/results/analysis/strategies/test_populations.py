@@ -256,3 +256,22 @@ def test_a_restart_that_has_not_ended_is_not_the_longest_downtime(made):
         "The longest downtime that ended, 2 s (killed): 2 s until all of them run "
         "(7 MB of in-flight data are recovered, whose records are processed before)."
     )
+
+
+def test_a_restart_that_fails_belongs_to_the_downtime(made):
+    """Restores that fail while storage is away: the job is down from the first failure on, and its tasks fail as one."""
+    run = made().tables()
+    times = {"failed": [100e3, 160e3, 160e3], "running": [-1.0, -1.0, 230e3], "caught_up": -1.0}
+    phases = {name: [moment, -1.0, 161e3] for name, moment in (("detected", 101e3), ("cancelled", 101e3))}
+    causes = ["killed", "restore: storage is down", "restore: storage is down"]
+    sizes = {"restored_bytes": [0.0, 0.0, 9e6], "recovered_bytes": 0.0, "replayed_records": [500, 0, 7]}
+    run["recoveries"] = pd.DataFrame({"cause": causes, **times, **phases, "deployed": [101e3, -1.0, 170e3], **sizes})
+
+    assert longest_downtime_sentence({"aligned": [run]}) == (
+        "The longest downtime, 2.2 min (killed; then restore: storage is down): 60 s in attempts that failed, "
+        "1 s until it is detected, 9 s until the new ones have slots and are deployed, 60 s until all of them run (9 MB are read)."
+    )
+    assert [row[1:4] for row in restarts_table({"aligned": [run]}).rows] == [
+        ["100 s", "killed", "2.2 min"],
+        ["2.7 min", "restore: storage is down", "70 s"],
+    ]
