@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.model.text import one_line
 from sim.model.units import SECOND, format_duration
 from sim.plane.interface import channels_out
+from sim.protocol.options import forced_aligned_edges
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import bytes_text
 from sim.results.journal import Happening
@@ -194,10 +195,13 @@ class Causes:
 
     def _overtook(self, part: PathPart) -> bool:
         """Return whether the barrier was allowed to overtake when this part began."""
-        kind = self.context.scenario.checkpoint.barriers.record
+        scenario, writer = self.context.scenario, self.context.layout.writer[part.channel]
+        edge = self.context.names[writer][0], self.context.names[part.task][0]
+        if edge in forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned):
+            return False
+        kind = scenario.checkpoint.barriers.record
         if kind.overtakes and not kind.has_deadline:
             return True
-        writer = self.context.layout.writer[part.channel]
         times = self._time(Happening.OUTPUT_CONVERTED, writer), self._time(Happening.INPUT_PRIORITISED, part.task)
         return any(time_ns is not None and time_ns <= part.begin_ns for time_ns in times)
 

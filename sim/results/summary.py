@@ -515,7 +515,7 @@ def summarize(
         slowest=subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median(),
         load=load,
         emitted=emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s),
-        bottleneck=_bottleneck(_pooled(runs, "tasks")),
+        bottleneck=bottleneck(_pooled(runs, "tasks")),
         waiting=_largest(load["backPressured"]),
     )
     return Summary(
@@ -571,24 +571,25 @@ def _with_unique_ids(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(id=frame["id"] + frame["x_job"] * 10**8) if {"id", "x_job"} <= set(frame) else frame
 
 
-def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
+def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
     """Return (vertex, subtask, busy share) of the busiest subtask.
 
-    Of vertices within 0.02 of the largest share, the most downstream is chosen: it slows down the others.
+    Of vertices within 0.02 of the largest share, the most downstream is chosen: it slows down the others.  Subtasks with
+    the same number before and after a rescale have other keys: they are different subtasks.
     """
     if tasks.empty:
         return "", -1, np.nan
     spent = tasks[
         ["accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs"]
     ].sum(axis=1)
-    busy = (
-        (tasks["accumulateBusyTimeMs"] / spent.where(spent > 0, 1.0))
-        .groupby([tasks["vertex"], tasks["index"]], sort=False)
-        .mean()
-    )
+    instance = [tasks["x_job"], tasks["vertex"]] if "x_job" in tasks else tasks["vertex"]
+    parallelism = tasks.groupby(instance)["index"].transform("max")
+    subtask = [tasks["vertex"], tasks["index"], parallelism]
+    sums = [column.groupby(subtask, sort=False).sum() for column in (tasks["accumulateBusyTimeMs"], spent)]
+    busy = sums[0] / sums[1].where(sums[1] > 0, 1.0)
     vertices = busy.groupby(level=0, sort=False).max()
     vertex = vertices.index[vertices >= vertices.max() - 0.02][-1]
-    return str(vertex), int(busy[vertex].idxmax()), float(busy[vertex].max())
+    return str(vertex), int(busy[vertex].idxmax()[0]), float(busy[vertex].max())
 
 
 def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:

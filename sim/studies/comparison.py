@@ -47,7 +47,16 @@ from sim.results.stored import (
     stored,
     table_sinks,
 )
-from sim.results.summary import Summary, WarmUpEnd, cold_start, median_duration_ms, summarize, throughput, warm_up
+from sim.results.summary import (
+    Summary,
+    WarmUpEnd,
+    bottleneck,
+    cold_start,
+    median_duration_ms,
+    summarize,
+    throughput,
+    warm_up,
+)
 from sim.results.verdict import overload_sentence, verdict
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
@@ -416,6 +425,36 @@ class Comparison:
                     why, f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
                 )
         return list(found.values())
+
+    @cached_property
+    def rescaled(self) -> list[str]:
+        """Return, for each strategy that rescales, a sentence on its busiest subtask before and after."""
+        found = []
+        for name, results in self.results.items():
+            if results[0].scenario.rescale and len(jobs := results[0].tasks.groupby("x_job")) > 1:
+                busiest = [
+                    f"{vertex}[{index}] {share_text(share)}"
+                    for vertex, index, share in (bottleneck(rows) for _, rows in jobs)
+                ]
+                found.append(f"{name}: the busiest subtask is {', after the rescale '.join(busiest)}.")
+        return found
+
+    @cached_property
+    def aligned_inputs(self) -> list[str]:
+        """Return, for each vertex with an input that keeps the barriers of all its inputs aligned, a sentence that says so."""
+        found: dict[str, None] = {}
+        for scenario in (results[0].scenario for results in self.results.values()):
+            if not scenario.checkpoint.barriers.record.overtakes:
+                continue
+            for vertex in scenario.job.vertices:
+                aligned = [inlet for inlet in vertex.inputs if not inlet.shipping.overtaken]
+                if 0 < len(aligned) < len(vertex.inputs):
+                    inlet = aligned[0]
+                    found[
+                        f"No barrier overtakes data in front of '{vertex.name}': its input '{inlet.upstream}' ({inlet.shipping.name}) "
+                        "cannot store in-flight data, and Flink then keeps all inputs of the vertex aligned."
+                    ] = None
+        return list(found)
 
     @cached_property
     def repetitions(self) -> dict[str, str]:

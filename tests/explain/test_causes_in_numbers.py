@@ -61,6 +61,20 @@ def test_a_barrier_that_overtakes_waits_for_the_thread():
     assert "drained at" in causes.text([part_of(PathKind.QUEUE)])
 
 
+def test_a_barrier_overtakes_nothing_where_another_input_is_a_broadcast():
+    """Flink keeps all input edges of the vertex aligned (StreamGraphGenerator)."""
+    causes = with_data([5, 5])
+    causes.context.scenario.checkpoint.barriers.record.overtakes = True
+    inputs = [
+        SimpleNamespace(upstream=upstream, shipping=SimpleNamespace(overtaken=overtaken))
+        for upstream, overtaken in (("a", True), ("b", False))
+    ]
+    vertices = causes.context.scenario.job.vertices
+    vertices[2] = SimpleNamespace(**vars(vertices[2]) | {"name": "c", "inputs": inputs})
+
+    assert "drained at" in causes.text([part_of(PathKind.QUEUE)])
+
+
 @pytest.mark.parametrize(
     ("status", "failed_ns", "is_drained"),
     [("FAILED", 2 * SECOND, False), ("FAILED", 3 * SECOND, True), ("COMPLETED", 2 * SECOND, True)],

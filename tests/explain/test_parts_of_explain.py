@@ -43,12 +43,21 @@ def test_a_bound_is_told_where_a_setting_spares_the_part(kind, overtakes):
 
 def observed(**fields):
     """Tasks a (0), b (1) and c (2); channels a -> c (0) and b -> c (1), with 70 bytes at the writer of channel 0 and 30 at its reader."""
-    vertex = SimpleNamespace(window=None, fan_out=1, commit=None, state=None, snapshot=SimpleNamespace(async_ns=0))
+    vertex = SimpleNamespace(
+        name="v",
+        committer_of="",
+        inputs=(),
+        window=None,
+        fan_out=1,
+        commit=None,
+        state=None,
+        snapshot=SimpleNamespace(async_ns=0),
+    )
     barriers = SimpleNamespace(
         timeout_ns=200 * MILLISECOND, record=SimpleNamespace(overtakes=False, has_deadline=False)
     )
     scenario = SimpleNamespace(
-        job=SimpleNamespace(vertices=[vertex] * 3), checkpoint=SimpleNamespace(barriers=barriers)
+        job=SimpleNamespace(vertices=[vertex] * 3), checkpoint=SimpleNamespace(barriers=barriers, forced_aligned=())
     )
     layout = SimpleNamespace(writer=np.array([0, 1]), reader=np.array([2, 2]), vertex=[0, 1, 2], outputs=[[0], [1], []])
     layout.task_partitions, layout.partitions = [[0], [1], []], [(0, 0, [0]), (1, 0, [1])]

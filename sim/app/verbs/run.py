@@ -110,6 +110,8 @@ class RunOutcome:
             *filter(None, [comparison.overload]),
             *scarce,
             *comparison.uneven,
+            *comparison.rescaled,
+            *comparison.aligned_inputs,
             *map(str, comparison.deciding),
             *filter(None, [comparison.left_out, comparison.in_cold_start]),
         ]

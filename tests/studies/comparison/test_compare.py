@@ -1,6 +1,7 @@
 """`compare` of the room: from a study, a file, or results."""
 
 import math
+import re
 
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
@@ -60,3 +61,41 @@ def test_a_job_without_periodic_checkpoints_is_an_answer():
     assert list(comparison.table["strategy"]) == ["no checkpoints"]
     assert run.checkpoints["checkpoint_type"].tolist() == ["SAVEPOINT"]
     assert list(compare(loads(f"{text}run: {{duration: 3 s}}\n"), jobs=1).table["strategy"]) == ["no checkpoints"]
+
+
+def test_inputs_that_another_input_keeps_aligned_are_named():
+    """Unaligned barriers gain nothing there; where no barrier overtakes, there is nothing to say."""
+    text = (
+        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {source: {rate: 1/s, record: 1 kB}}, "
+        "c: {input: {a: hash, b: broadcast}, service: 1 ms}}\n"
+        "checkpoint: {interval: 1 s, barriers: BARRIERS}\nrun: {duration: 3 s}\n"
+    )
+    said = {
+        barriers: compare(loads(text.replace("BARRIERS", barriers)), jobs=1).aligned_inputs
+        for barriers in ("aligned", "unaligned")
+    }
+
+    assert said == {
+        "aligned": [],
+        "unaligned": [
+            (
+                "No barrier overtakes data in front of 'c': its input 'b' (broadcast) cannot store in-flight data, "
+                "and Flink then keeps all inputs of the vertex aligned."
+            )
+        ],
+    }
+
+
+def test_the_busiest_subtask_is_named_before_and_after_a_rescale():
+    text = (
+        "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: {ship: hash, weights: {hot: 60 %}}}, "
+        "service: 8 ms, parallelism: 2}}\ncheckpoint: {interval: 1 s}\n"
+        "rescale: {at: 4 s, parallelism: {b: 4}}\nrun: {duration: 12 s}\n"
+    )
+    (sentence,) = compare(loads(text), jobs=1).rescaled
+
+    assert re.fullmatch(
+        r"aligned: the busiest subtask is b\[\d\] \d+ %, after the rescale b\[\d\] \d+ %\.", sentence
+    ), sentence
+    without = "\n".join(line for line in text.splitlines() if not line.startswith("rescale"))
+    assert compare(loads(without), jobs=1).rescaled == []

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.results.summary import summarize, throughput
+from sim.results.summary import bottleneck, summarize, throughput
 
 
 def test_percentiles_are_over_completed_checkpoints(made, edges):
@@ -158,3 +158,23 @@ def test_a_job_that_is_over_before_the_first_sample(made, edges):
     assert math.isnan(row.busy_share)
     assert math.isnan(row.throughput_per_second)
     assert math.isnan(throughput([made().tables()], edges))
+
+
+def test_subtasks_of_two_parallelisms_are_different_ones():
+    """Before a rescale subtask 0 is hot, afterwards 1: the mean over equal numbers is nobody's load."""
+    shares = {(0, 0): 0.8, (0, 1): 0.4, (1, 0): 0.2, (1, 1): 0.7, (1, 2): 0.2}
+    rows = [
+        {
+            "x_job": job,
+            "vertex": "agg",
+            "index": index,
+            "accumulateBusyTimeMs": 1e3 * share,
+            "accumulateIdleTimeMs": 1e3 * (1 - share),
+            "x_softBackPressuredTimeMs": 0.0,
+            "x_hardBackPressuredTimeMs": 0.0,
+        }
+        for (job, index), share in shares.items()
+    ]
+
+    assert bottleneck(pd.DataFrame(rows)) == ("agg", 0, pytest.approx(0.8))
+    assert bottleneck(pd.DataFrame(rows[2:])) == ("agg", 1, pytest.approx(0.7))
