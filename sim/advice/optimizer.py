@@ -271,8 +271,8 @@ def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
     if found is None:
         return ""
     name = name_of(found.setting)
-    if found.kept_s is None:
-        return f"{name} breaks them with the state of today already."
+    if found.kept_s is None:  # or it is not tried with the state of today
+        return "" if found.broken_s else f"{name} breaks them with the state of today already."
     if found.broken_s is None or found.broken is None:
         return f"{name} keeps them for the next {_time(found.kept_s)} as well."
     sizes = ", ".join(

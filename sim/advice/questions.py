@@ -17,7 +17,7 @@ from sim.model.schema.axes import key_of, path_of
 from sim.model.schema.text import DocumentPath, Reading, compose, value_at
 from sim.results.formats import bytes_text
 
-_MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
+_MARK = re.compile(r"(?:^|\s)#\s*(?:.*; )?UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
 """Keys of `checkpoint` that advice chooses, and does not ask for."""
 _ZERO = re.compile(r"0+(?:\.0+)?(?![.\d])")

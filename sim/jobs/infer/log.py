@@ -2,7 +2,8 @@
 
 A log contains times and sizes of checkpoints, the scheduled vertices, and the configuration of the cluster, but neither
 the edges of the job graph nor record rates.  If each checkpoint is triggered as soon as the one before completes,
-barriers queue behind records.  Then the job is saturated, and the assumed workload saturates it, too.
+barriers queue behind records, unless durations follow the sizes.  Then the job is saturated, and the assumed workload
+saturates it, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from statistics import median
 
 from sim.jobs.infer.draft import Draft, Inference, duration_text, rate_text
 from sim.jobs.infer.options import MIN_INTERVAL_MS, configured_ms, infer_options, put_restart_strategy, put_version
+from sim.jobs.infer.state import ask_for_update, infer_growth
+from sim.jobs.infer.storage import MAX_PHASES_FOR_LINE, AsyncPhase, FittedLine, fit_async_phases
 from sim.jobs.source.job_log import JobLog, LogCheckpoint, log_remarks, silence_of_log
 from sim.jobs.source.rest_answers import operators, short_names
 from sim.model.schema.flink_keys import INTERVAL
@@ -27,6 +30,7 @@ NEVER_MS = 10**11  # three years; longer durations are "never"
 ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
 MAX_RUN_MS = 3_600_000
 CHECKPOINTS_PER_RUN = 12
+RECORDS_PER_SECOND = 1000  # assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,11 @@ def infer_log(log: JobLog) -> Inference:
     failed = [point for point in points if point.status == "FAILED"]
     rhythm = infer_trigger_rhythm(points, log.runs_ms)
     took_ms = median(max(point.duration_ms, 0) for point in done) if done else 0
+    line = fit_async_phases(
+        [AsyncPhase(point.size_bytes, point.duration_ms) for point in done if point.duration_ms > 0]
+    )
+    # With a latency of more than half of the duration, something else than bytes decides.
+    saturated = rhythm.is_saturated and not (line and line.is_significant and line.latency_ms < took_ms / 2)
     draft.head.append(
         f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates."
     )
@@ -95,22 +104,36 @@ def infer_log(log: JobLog) -> Inference:
     if (silence := silence_of_log(log)) is not None:
         draft.head += silence.sentences()
     draft.head += log_remarks(log)
-    _job(draft, log, rhythm, done, took_ms)
+    grows = _job(draft, log, rhythm, done, took_ms, line, saturated=saturated)
     interval_ms = _checkpoint(draft, log, rhythm, points)
     put_version(draft, log.version, f"version {log.version} in the log")
     infer_options(draft, log.options, log.version)
     put_restart_strategy(draft, log.strategy, "from the log")
-    _storage(draft, rhythm, done, took_ms)
+    _storage(draft, done, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
-    draft.put("run.duration", format_duration(min(max(CHECKPOINTS_PER_RUN * each_ms, 60_000), MAX_RUN_MS) * 10**6))
+    count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
+    draft.put("run.duration", format_duration(min(max(count * each_ms, 60_000), MAX_RUN_MS) * 10**6))
     return draft.inference("How would the job of this log checkpoint with other settings?")
 
 
-def _job(draft: Draft, log: JobLog, rhythm: TriggerRhythm, done: list[LogCheckpoint], took_ms: float) -> None:
-    """Set `job:`: the vertices of the log as a linear graph, or a source and an operator if the log has none."""
+def _job(
+    draft: Draft,
+    log: JobLog,
+    rhythm: TriggerRhythm,
+    done: list[LogCheckpoint],
+    took_ms: float,
+    line: FittedLine | None,
+    *,
+    saturated: bool,
+) -> bool:
+    """Set `job:`: the vertices of the log as a linear graph, or a source and an operator if the log has none.
+
+    Returns whether the state grows.
+    """
     vertices = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
     names = short_names(list(vertices))
     unread: list[str] = []
+    per_second = 0.0
     for (vertex, parallelism), name in zip(vertices.items(), names, strict=True):
         draft.remark(f"chain: {' -> '.join(operators(vertex))}" if log.vertices else "assumed", job=name)
         reads = [] if vertex.startswith("Source") or not unread else unread
@@ -119,10 +142,9 @@ def _job(draft: Draft, log: JobLog, rhythm: TriggerRhythm, done: list[LogCheckpo
             draft.ask(f"input.{upstream}", "hash", question, "the vertex before it in the log, by key.", job=name)
         unread = [*([] if reads else unread), name]
         if not reads:
+            per_second += RECORDS_PER_SECOND
             rate, why = (
-                ("unlimited", "its barriers queue behind records")
-                if rhythm.is_saturated
-                else ("1k/s", "the log does not tell")
+                ("unlimited", "its barriers queue behind records") if saturated else ("1k/s", "the log does not tell")
             )
             draft.ask("source.rate", rate, "How many records per second arrive?", f"{rate}: {why}.", job=name)
             draft.ask(
@@ -133,20 +155,32 @@ def _job(draft: Draft, log: JobLog, rhythm: TriggerRhythm, done: list[LogCheckpo
         else:
             draft.ask("parallelism", parallelism, "What is its parallelism?", "1.", job=name)
     last = names[-1]
-    if rhythm.is_saturated:
+    if saturated:
         hops = max(len(names) - 1, 1)
-        service = duration_text(min(took_ms, NEVER_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops))
+        service_ns = max(min(took_ms, NEVER_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops), 1)
+        service, per_second = duration_text(service_ns), vertices[[*vertices][-1]] * 1e9 / service_ns
         why = (
             f"so long that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} edges."
         )
         draft.ask("service", service, "How long does one record keep the slowest operator busy?", why, job=last)
     else:
         why = "there are pauses between checkpoints" if rhythm.gaps else "the log does not tell"
+        why = "the bytes explain how long checkpoints take" if rhythm.is_saturated else why
         draft.ask("service", "1 us", "How long does one record keep it busy?", f"1 us: {why}.", job=last)
+    question = "Which vertices keep how much of the state?"
+    if line is None or line.is_significant:  # otherwise checkpoints do not write what the state grows by
+        own = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
+        sizes = [(point, point.state_size) for point in own[:: len(own) // MAX_PHASES_FOR_LINE + 1]]
+        infer_growth(draft, log.options, last, sizes, per_second)
+    if "state" in draft.document["job"][last]:
+        draft.doubt("state.size", question, "this vertex has all of it.", job=last)
+        ask_for_update(draft, last, None, per_second * median(rhythm.gaps or (0,)) / 1000, done[-1].size_bytes)
+        return True
     if done and done[-1].size_bytes > 0:
         size = format_size(done[-1].size_bytes)
         kept = f"this vertex has all of the {size} of checkpoint {done[-1].id}."
-        draft.ask("state.size", size, "Which vertices keep how much of the state?", kept, job=last)
+        draft.ask("state.size", size, question, kept, job=last)
+    return False
 
 
 def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[LogCheckpoint]) -> int:
@@ -224,16 +258,27 @@ def _first_delays(log: JobLog, points: list[LogCheckpoint]) -> Iterator[int]:
             yield min(times) - begin_ms
 
 
-def _storage(draft: Draft, rhythm: TriggerRhythm, done: list[LogCheckpoint], took_ms: float) -> None:
+def _storage(
+    draft: Draft, done: list[LogCheckpoint], took_ms: float, line: FittedLine | None, *, saturated: bool
+) -> None:
     """Set the storage bandwidth.  If barriers do not queue behind records, a checkpoint's duration is the time of its upload."""
     question = "How fast does checkpoint storage write, in bytes per second?"
     size = done[-1].size_bytes if done else 0
-    if rhythm.is_saturated or not size or not took_ms:
+    if saturated or not size or not took_ms:
         draft.ask("storage.bandwidth", "100 MB/s", question, "100 MB/s: the log does not tell.")
+        return
+    written = f"bytes and duration of the same of {len(done)} checkpoints"
+    if line is None:
+        per_ms = median(point.size_bytes / max(point.duration_ms, 1) for point in done)
+        why = f"median of {written}"
+    elif line.is_significant:
+        per_ms, why = line.bytes_per_ms, f"line (Theil-Sen) through {written}"
+        draft.put("storage.file-latency", format_duration(round(line.latency_ms) * 10**6), "intercept of that line")
     else:
-        rate = rate_text(size / took_ms * 1000)
-        why = f"{rate}: {size:,} bytes in the {took_ms:,.0f} ms of a checkpoint, if one task writes all of them."
-        draft.ask("storage.bandwidth", rate, question, why)
+        per_ms = size / took_ms
+        why = f"{size:,} bytes in the {took_ms:,.0f} ms of a checkpoint; durations do not follow the sizes"
+    rate = rate_text(per_ms * 1000)
+    draft.ask("storage.bandwidth", rate, question, f"{rate}: {why}, if one task writes all of them.")
 
 
 def _valid_timeout_text(ms: int) -> str:

@@ -249,13 +249,14 @@ def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
             tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
             # The size in the scenario may be 0, if the state grows from there.
             largest = max((sum(map(own_bytes, task.subtasks)) for task in tasks), default=0)
-            _ask_for_update(draft, vertex, flowed[vertex.name], seconds_between(points), largest)
+            flow = flowed[vertex.name]
+            ask_for_update(draft, vertex.name, flow, flow.per_second("records_in") * seconds_between(points), largest)
 
 
-def _ask_for_update(draft: Draft, vertex: RestVertex, flow: Flows, between: float, size: int) -> None:
-    state = draft.document["job"][vertex.name]["state"]
+def ask_for_update(draft: Draft, vertex: str, flow: Flows | None, records: float, size: int) -> None:
+    """Ask for the updates of a vertex's state of at most `size` bytes, which reads `records` between two checkpoints."""
+    state = draft.document["job"][vertex]["state"]
     value = round(entry_bytes(state, flow))
-    records = flow.per_second("records_in") * between
     effect = f" {_checkpoint_sizes_text(size, value, records)}" if records > 0 else ""
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
     share = max(1 - new, _MIN_UPDATE_SHARE)
@@ -265,10 +266,10 @@ def _ask_for_update(draft: Draft, vertex: RestVertex, flow: Flows, between: floa
         format_share(Fraction(f"{float(share):.3f}")),
         "Which share of the records updates an existing entry?",
         f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it.{effect}",
-        job=vertex.name,
+        job=vertex,
     )
     assumed = f"as large as the records it reads, or 1 kB if these are not measured; at most {format_size(max(size, 1))}, with a single key."
-    draft.ask("state.value", format_size(value), _VALUE_QUESTION, assumed, job=vertex.name)
+    draft.ask("state.value", format_size(value), _VALUE_QUESTION, assumed, job=vertex)
 
 
 def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
@@ -326,7 +327,8 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
                 if in_memory:
                     infer_copying(draft, points, vertex.name)
             elif state:
-                _infer_growth(draft, job, vertex, points, flowed[vertex.name])
+                sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
+                infer_growth(draft, job.options, vertex.name, sizes, flowed[vertex.name].per_second("records_in"))
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         draft.put(
             "checkpoint.incremental",
@@ -376,12 +378,18 @@ def _put_size_and_backend(
             )
 
 
-def _infer_growth(
-    draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows
+def infer_growth(
+    draft: Draft,
+    options: Mapping[str, str],
+    vertex: str,
+    sizes: Sequence[tuple[RecordedCheckpoint, int]],
+    per_second: float,
 ) -> None:
-    """Set the growth per record if the sizes of the history rise.  The scenario then begins with the size at its start."""
-    sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
-    per_second = flow.per_second("records_in")
+    """Set the growth per record if the sizes of the history rise.  The scenario then begins with the size at its start.
+
+    `options` of the cluster, `sizes` of the vertex's state, oldest first, and the records/s that it reads.
+    """
+    points = [point for point, _ in sizes]
     if (
         len(sizes) < _MIN_POINTS_OF_LINE or sizes[-1][1] <= _MIN_GROWTH_FACTOR * sizes[0][1] or not per_second > 0
     ):  # or not a number
@@ -391,13 +399,13 @@ def _infer_growth(
         return
     level, numbers = fit_level(seconds, size_bytes), [point.id for point, _ in sizes]
     if level is not None and level.per_second >= per_second:
-        _put_level(draft, job, vertex, numbers, level, per_second, _equal_last_sizes(size_bytes))
+        _put_level(draft, options, vertex, numbers, level, per_second, _equal_last_sizes(size_bytes))
         return
     filling = fit_saturating_growth(seconds, size_bytes)
     if filling is not None and filling.per_second >= per_second:
         _put_saturating_growth(draft, vertex, numbers, filling, per_second, begins=seconds[0] - seconds_between(points))
         if len(same := _equal_last_sizes(size_bytes)) >= _MIN_POINTS_OF_LINE:
-            draft.drop("state.limit", job=vertex.name)
+            draft.drop("state.limit", job=vertex)
             _put_constant_size(draft, vertex, same, per_second)
         return
     if correlation(seconds, size_bytes) < _MIN_CORRELATION:
@@ -413,15 +421,15 @@ def _infer_growth(
         "state.size",
         format_size(round(begins)),
         f"one interval before checkpoint {first.id}, the first known, which has {size:,} bytes; it grows from there",
-        job=vertex.name,
+        job=vertex,
     )
     draft.put(
         "state.growth",
         format_size(added),
         (f"{slope:,.0f} bytes/s ({line}, to {largest:,} bytes in {last.id}) / {per_second:,.1f} records/s"),
-        job=vertex.name,
+        job=vertex,
     )
-    _put_or_ask_for_ttl(draft, job, vertex, seconds[-1] - seconds[0])
+    _put_or_ask_for_ttl(draft, options, vertex, seconds[-1] - seconds[0])
 
 
 def _equal_last_sizes(sizes: list[int]) -> list[int]:
@@ -431,8 +439,8 @@ def _equal_last_sizes(sizes: list[int]) -> list[int]:
 
 def _put_level(
     draft: Draft,
-    job: RestJob,
-    vertex: RestVertex,
+    options: Mapping[str, str],
+    vertex: str,
     checkpoints: list[int],
     level: Level,
     per_second: float,
@@ -450,32 +458,30 @@ def _put_level(
     stays = f"it rose until checkpoint {checkpoints[level.first]} and stays at {limit} to checkpoint {checkpoints[-1]}"
     size = format_size(round(level.size_bytes))
     added = format_size(round(level.per_second / per_second))
-    draft.put("state.size", size, f"{stays}: the scenario begins there", job=vertex.name)
-    draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex.name)
+    draft.put("state.size", size, f"{stays}: the scenario begins there", job=vertex)
+    draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex)
     if len(same) >= _MIN_POINTS_OF_LINE:
-        draft.put("state.size", format_size(same[0]), f"{stays}: the scenario begins there", job=vertex.name)
+        draft.put("state.size", format_size(same[0]), f"{stays}: the scenario begins there", job=vertex)
         _put_constant_size(draft, vertex, same, per_second)
         return
-    if _configured_ttl_ns(job):
-        _put_or_ask_for_ttl(draft, job, vertex, 0.0)
+    if _configured_ttl_ns(options):
+        _put_or_ask_for_ttl(draft, options, vertex, 0.0)
         return
     lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
-    draft.put(
-        "state.ttl", lives, f"used without a limit: as many keys expire as arrive, {limit} / {rise}", job=vertex.name
-    )
+    draft.put("state.ttl", lives, f"used without a limit: as many keys expire as arrive, {limit} / {rise}", job=vertex)
     question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
     assumed = "all keys exist, so the size does not depend on the rate. With 0 B keys expire, and the size is proportional to the rate."
-    draft.ask("state.limit", size, question, assumed, job=vertex.name)
+    draft.ask("state.limit", size, question, assumed, job=vertex)
 
 
-def _put_constant_size(draft: Draft, vertex: RestVertex, same: list[int], per_second: float) -> None:
+def _put_constant_size(draft: Draft, vertex: str, same: list[int], per_second: float) -> None:
     origin = f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
-    draft.put("state.limit", format_size(same[0]), origin, job=vertex.name)
+    draft.put("state.limit", format_size(same[0]), origin, job=vertex)
 
 
 def _put_saturating_growth(
     draft: Draft,
-    vertex: RestVertex,
+    vertex: str,
     checkpoints: list[int],
     filling: SaturatingGrowth,
     per_second: float,
@@ -489,40 +495,40 @@ def _put_saturating_growth(
         "state.size",
         format_size(max(round(filling.at(begins)), 0)),
         f"one interval before checkpoint {checkpoints[0]}, the first known; it grows from there",
-        job=vertex.name,
+        job=vertex,
     )
     draft.put(
         "state.growth",
         format_size(max(round(filling.per_second / per_second), 1)),
         f"{filling.per_second:,.0f} bytes/s while all keys are new ({curve}) / {per_second:,.1f} records/s",
-        job=vertex.name,
+        job=vertex,
     )
     question = "How large is it when all of its keys exist?"
     origin = f"{curve}: fewer and fewer keys are new"
-    draft.put("state.limit", format_size(round(filling.limit_bytes)), origin, job=vertex.name)
+    draft.put("state.limit", format_size(round(filling.limit_bytes)), origin, job=vertex)
     assumed = "as for equally likely keys. It is larger if some keys are rare."
-    draft.doubt("state.limit", question, assumed, job=vertex.name)
+    draft.doubt("state.limit", question, assumed, job=vertex)
 
 
-def _put_or_ask_for_ttl(draft: Draft, job: RestJob, vertex: RestVertex, known_s: float) -> None:
+def _put_or_ask_for_ttl(draft: Draft, options: Mapping[str, str], vertex: str, known_s: float) -> None:
     """Set the TTL of growing state if it is configured (SQL), else ask for it."""
-    ttl_ns = _configured_ttl_ns(job)
+    ttl_ns = _configured_ttl_ns(options)
     if ttl_ns:
-        draft.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster", job=vertex.name)
+        draft.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster", job=vertex)
     elif ttl_ns is None:
         question = "When do its keys expire (StateTtlConfig: ttl)?"
         draft.doubt(
             "state.growth",
             question,
             f"never. It has grown for {known_s:,.0f} s, the whole history.",
-            job=vertex.name,
+            job=vertex,
         )
 
 
-def _configured_ttl_ns(job: RestJob) -> int | None:
+def _configured_ttl_ns(options: Mapping[str, str]) -> int | None:
     """Return the TTL of a SQL job, 0 if keys never expire, or None if it is not configured."""
     try:
-        return parse_flink_duration(job.options[TTL]) if TTL in job.options else None
+        return parse_flink_duration(options[TTL]) if TTL in options else None
     except UnitError:
         return None
 
@@ -577,7 +583,9 @@ def _infer_state_in_files(
             f"{slope:,.0f} bytes/s (the latest {_LATEST_FALLS} such checkpoints) / {per_second:,.1f} records/s",
             job=vertex.name,
         )
-        _put_or_ask_for_ttl(draft, job, vertex, (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000)
+        _put_or_ask_for_ttl(
+            draft, job.options, vertex.name, (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000
+        )
     draft.put("state.size", format_size(round(size)), origin, job=vertex.name)
     if not logs:
         infer_flushes(

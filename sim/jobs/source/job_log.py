@@ -48,6 +48,10 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         rf"Failed to trigger (?:or complete )?checkpoint (?:UNKNOWN_CHECKPOINT_ID )?for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
     ),
     "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
+    "late": re.compile(
+        rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
+        r"(?: at (?P<where>[^\s.]+))?"
+    ),
     "restored": re.compile(rf"Restoring job {_JOB} from "),
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
@@ -73,10 +77,16 @@ _NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
 ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _LOST = re.compile(r"TaskManager with id (?P<id>\S+) (?:timed out|is no longer reachable)")
-_TASK = re.compile(r" - (?P<name>.+) \((?P<index>\d+)/(?P<of>\d+)\) \([0-9a-f_]+\) switched from CREATED to SCHEDULED")
-_FINISHED_TASK = re.compile(
-    r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to FINISHED"
+_TASK = re.compile(
+    r" - (?P<name>.+) (?P<place>\(\d+/(?P<of>\d+)\)) \((?P<attempt>[0-9a-f_]+)\) switched from CREATED to SCHEDULED"
 )
+_ENDED_TASK = re.compile(
+    r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to (?P<state>FINISHED|FAILED)"
+    r"(?: on (?P<where>[^\s.]+))?"
+)
+_ATTEMPT = re.compile(r"^(?:.*_)?([0-9a-f]+)_(\d+)_\d+$")
+"""Since 1.15; the second number is that of the attempt."""
+_PACKAGE = re.compile(r"^(?:[\w$]+\.)+(?=[\w$]+)")
 _OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
 _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
 _JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?:\.\d+)?(?:-[A-Za-z]\w*)*)\.jar\b")
@@ -97,6 +107,8 @@ class LogCheckpoint:
     reason: str = ""  # why it failed
     where: str = ""  # TaskManager whose task declined it
     cause: str = ""  # the root cause of the exception behind it
+    # acknowledgements after it expired: time after the trigger, attempt of a task, TaskManager
+    late: list[tuple[int, str, str]] = field(default_factory=list)
 
     @property
     def failure_message(self) -> str:
@@ -119,6 +131,17 @@ class LogRefusal:
 
 
 @dataclass(slots=True)
+class LogTaskFailure:
+    """The first failure of a task in a run of a job."""
+
+    line_ms: int
+    task: str
+    where: str  # TaskManager
+    reason: str = ""  # exception
+    cause: str = ""  # the root cause
+
+
+@dataclass(slots=True)
 class JobLog:
     """The content of the logs of a job."""
 
@@ -135,6 +158,9 @@ class JobLog:
     failed: list[LogCheckpoint] | None = None  # since one completed; None: began before the log
     lost: dict[str, int] = field(default_factory=dict)  # TaskManager -> line
     finished: dict[str, None] = field(default_factory=dict)  # tasks, of all jobs
+    attempts: dict[str, str] = field(default_factory=dict)  # id -> task, of all jobs
+    failing: LogTaskFailure | None = None  # before the job's state switches, of all jobs
+    task_failures: list[LogTaskFailure] = field(default_factory=list)  # that failed the job
     name: str = ""
     restored: int = 0
     fresh_restarts: int = 0  # that found no checkpoint to restore
@@ -240,7 +266,7 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
     for log in found.values():
         log.options, log.version, log.ended_ms = shared.options, shared.version, shared.ended_ms
         log.vertices, log.fresh_restarts = (shared.vertices, shared.fresh_restarts) if len(jobs) == 1 else ({}, 0)
-        log.lost = shared.lost
+        log.lost, log.attempts = shared.lost, shared.attempts
         for refusal in log.refusals if len(jobs) == 1 else ():
             if refusal.reason == FINISHED:
                 refusal.task = refusal.task or next(iter(shared.finished), "")
@@ -280,13 +306,16 @@ class _Clock:
         return self.last
 
 
-Failure = LogCheckpoint | LogRefusal
+Failure = LogCheckpoint | LogRefusal | LogTaskFailure
 
 
 def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
     """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
-    if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _CAUSE.search(line)):
+    if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
         failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _told(match["why"])
+        return failure
+    if isinstance(failure, LogTaskFailure) and at_ms < 0:
+        failure.reason = failure.reason or _told(_PACKAGE.sub("", line.strip()))
         return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
@@ -308,13 +337,24 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
         log.name = masked_text(match["name"])[:200]
         log.switches.append((at_ms, match["before"], match["state"]))
         log.failed = [] if match["before"] == "CREATED" else log.failed
+        if shared.failing is not None and match["before"] == "RUNNING":
+            log.task_failures.append(shared.failing)
+        shared.failing = None
         if shared.exceeding:
             log.exceeding.append(None if log.failed is None else sum(map(is_counted, log.failed)))
             log.failed, shared.exceeding = [], []
     elif (match := _TASK.search(line)) and len(shared.vertices) < MAX_NAMES:
-        shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
-    elif (match := _FINISHED_TASK.search(line)) and len(shared.finished) < MAX_NAMES:
-        shared.finished[masked_text(match["name"])[:200]] = None
+        name = masked_text(match["name"])
+        shared.vertices[name] = min(max(int(match["of"]), 1), 32768)
+        if len(shared.attempts) < MAX_NAMES:
+            shared.attempts[match["attempt"]] = f"{name[:200]} {match['place']}"
+    elif (match := _ENDED_TASK.search(line)) and len(shared.finished) < MAX_NAMES:
+        task = masked_text(match["name"])[:200]
+        if match["state"] == "FINISHED":
+            shared.finished[task] = None
+        elif shared.failing is None:
+            shared.failing = LogTaskFailure(at_ms, task, masked_text(match["where"] or "")[:100])
+            return shared.failing
     elif "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(shared.lost) < MAX_NAMES:
         shared.lost.setdefault(masked_text(match["id"])[:100], at_ms)
     elif match := _OPTION.search(line):
@@ -359,6 +399,10 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         return None  # no coordinator writes such numbers
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
+        case "late":
+            if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
+                where = masked_text(fields["where"] or "")[:100]
+                point.late.append((line_ms - point.line_ms, masked_text(fields["task"] or "")[:100], where))
         case "triggered":
             point.triggered_ms, point.line_ms = int(fields["at"] or 0), line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
@@ -394,6 +438,8 @@ def _lines(path: Path) -> Iterator[str]:
 # ----|-----------|----------x---------x---------x------|
 #                 <------------- silence -------------->
 
+_SOON = 0.1
+"""Failures within this share of the usual gap between triggers are due to the checkpoint before."""
 SILENT_GAPS = 3
 """A job is silent if it completes no checkpoint for this multiple of its usual gap."""
 _EXCEPTIONS = "Look at the exceptions of the job"
@@ -541,8 +587,56 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     if over := [refusal for refusal in log.refusals if id(refusal) not in told]:
         look = where_to_look([refusal.reason for refusal in over]) if len(over) >= SILENT_GAPS else ()
         yield " ".join([*_refused(over), *look])
-    yield from failures_apart([point for _, point in sorted(log.checkpoints.items())])
+    points = [point for _, point in sorted(log.checkpoints.items())]
+    yield from failures_apart(points)
+    yield from _late_acknowledgements(log, points)
+    yield from _task_failures(log, points)
     yield from _fresh_restarts(log)
+
+
+def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
+    """Return a sentence about tasks that acknowledged checkpoints after they expired."""
+    over = [point for point in points if point.late]
+    if not over:
+        return
+    tasks = Counter(
+        (log.attempts.get(task, _ATTEMPT.sub(r"subtask \2 of vertex \1", task)), where)
+        for point in over
+        for _, task, where in point.late
+    )
+    named = [
+        f"{one_line(task, 120)}{f' on {one_line(where, 100)}' if where else ''} ({count})"
+        for (task, where), count in tasks.most_common()
+    ]
+    last_ms = max(after_ms for point in over for after_ms, _, _ in point.late)
+    yield (
+        f"{len(over)} expired checkpoint{' was' if len(over) == 1 else 's were'} acknowledged late, by {first_names(named, 3)}: "
+        f"{_about(last_ms)} after the trigger at most. A longer execution.checkpointing.timeout would have been enough for these; a "
+        "task that stops when a checkpoint is aborted sends none."
+    )
+
+
+def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
+    """Return sentences about the tasks whose failures failed the job, and whether these came right after checkpoints."""
+    if not log.task_failures:
+        return
+    tasks = Counter(failure.task for failure in log.task_failures)
+    named = [f"'{one_line(task, 120)}' ({count})" for task, count in tasks.most_common()]
+    last = log.task_failures[-1]
+    why = "; ".join(one_line(text, 160) for text in dict.fromkeys((last.reason, last.cause)) if text)
+    yield f"A task failed the job: {first_names(named, 3)}. The last exception: {why or 'not in the log'}."
+    ends = sorted(point.line_ms + point.duration_ms for point in points if point.status == "COMPLETED")
+    triggers = sorted(point.line_ms for point in points)
+    gaps = [after - before for before, after in pairwise(triggers)]
+    after_ms = [
+        failure.line_ms - max((end for end in ends if end <= failure.line_ms), default=-LARGEST)
+        for failure in log.task_failures
+    ]
+    if len(after_ms) > 1 and gaps and max(after_ms) < _SOON * median(gaps):
+        yield (
+            f"The job fails behind checkpoints: each of these {len(after_ms)} failures came within {_about(max(after_ms))} after one "
+            "completed. Look at what tasks do then (commits of sinks, notifications), not at the checkpoint."
+        )
 
 
 def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: str = "checkpoints") -> Iterator[str]:

@@ -123,6 +123,8 @@ class WatchState:
     held_from_ms: int = 0  # earlier checkpoints ran with other settings, and are not compared with the forecast
     settling: int = 0  # checkpoints after a restart that are still to be skipped
     away_ms: int | None = None  # time since when the JobManager is unreachable
+    failed: int = 0  # periodic checkpoints that failed since one completed
+    completed_ms: int | None = None  # trigger of the last one that completed
     sizes: dict[str, float] = field(default_factory=dict)  # vertex -> last reported state size
     loads: dict[str, float] = field(default_factory=dict)  # source -> last reported records per second
     is_over: bool = False  # whether the last report was that checkpoints exceed the limit
@@ -320,6 +322,7 @@ class Watcher:
             )
             self.course.forecast, self.study = None, None
             self.course.reset()
+            self.course.failed, self.course.completed_ms = 0, None
             self.course.held_from_ms = look.time_ms
             self.recent, self.rows = [], []
             yield WatchEvent(now_ms, "forecast", f"{was} is made of its next {MIN_FORECAST_CHECKPOINTS} checkpoints")
@@ -351,7 +354,7 @@ class Watcher:
         if point.trigger_ms < self.course.held_from_ms:
             return "of other settings", []
         self.recent = [*self.recent, point][-MAX_RECENT_ROWS:]
-        failed = list(_report_failure(point, now_ms))
+        failed = list(self._report_failure(point, now_ms))
         if point.is_savepoint or point.number == 1:
             return "savepoint" if point.is_savepoint else "first", failed
         if self.course.settling:
@@ -365,7 +368,32 @@ class Watcher:
                 *(self._add_evidence(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else []),
             ]
         verdict = "beyond" if point.duration_ms > forecast.longest_p90_ms else "within"
-        return verdict, self._add_evidence(forecast, point, now_ms)
+        return verdict, [*failed, *self._add_evidence(forecast, point, now_ms)]
+
+    def _report_failure(self, point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
+        """Report a failure and, of failures in a row, the second, the fourth, the eighth, and how many there were."""
+        course, is_periodic = self.course, not point.is_savepoint
+        if point.status == "COMPLETED" and is_periodic:
+            if course.failed > 1:
+                text = f"checkpoints complete again, after {course.failed} failed in a row"
+                yield WatchEvent(now_ms, "failed", text, {"failed_in_a_row": course.failed})
+            course.failed, course.completed_ms = 0, point.trigger_ms
+        if point.status != "FAILED":
+            return
+        course.failed += is_periodic
+        why = f": {point.failure}" if point.failure else ""
+        after = f" after {ms_text(point.duration_ms)}" if point.duration_ms >= 0 else ""
+        data = {"checkpoint": point.number}
+        if point.is_savepoint or course.failed == 1:
+            what = "savepoint" if point.is_savepoint else "checkpoint"
+            yield WatchEvent(now_ms, "failed", f"{what} {point.number} failed{after}{why}", data)
+        elif course.failed.bit_count() == 1:
+            last = "" if course.completed_ms is None else f" since the one of {clock_text(course.completed_ms, now_ms)}"
+            settings = {} if course.look is None else course.look.settings.get("checkpoints", {})
+            tolerated = settings.get("tolerable_failed_checkpoints")
+            tolerated = "" if tolerated is None else f" ({tolerated} are tolerated)"
+            text = f"no checkpoint completes{last}: {course.failed} in a row failed{tolerated}, {point.number} the last{after}{why}"
+            yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": course.failed})
 
     def _add_evidence(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         course, ms = self.course, point.duration_ms
@@ -535,11 +563,3 @@ def _is_usual(point: SeenCheckpoint) -> bool:
 
 def _is_expired(point: SeenCheckpoint) -> bool:
     return "expired" in point.failure.lower()
-
-
-def _report_failure(point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
-    if point.status == "FAILED":
-        what = "savepoint" if point.is_savepoint else "checkpoint"
-        why = f": {point.failure}" if point.failure else ""
-        after = f" after {ms_text(point.duration_ms)}" if point.duration_ms >= 0 else ""
-        yield WatchEvent(now_ms, "failed", f"{what} {point.number} failed{after}{why}", {"checkpoint": point.number})
