@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 import simpy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,12 +36,6 @@ def test_a_file_takes_its_bytes_and_one_latency():
     assert (files.files.written, files.bytes_written) == (1, 1_500_000)
 
 
-def test_an_empty_file_takes_its_latency():
-    files = storage()
-
-    assert taken_ns(files, files.write(0, "operator")) == 7 * MS
-
-
 @given(st.integers(0, 2**50), st.integers(1, 2**40))
 def test_transfer_times_are_exact_integers(size_bytes, rate):
     """Rounded down to whole ns, without floating point: the smallest n with n + 1 ns too long."""
@@ -50,22 +43,6 @@ def test_transfer_times_are_exact_integers(size_bytes, rate):
 
     assert type(ns) is int
     assert ns * rate <= size_bytes * 10**9 < (ns + 1) * rate
-
-
-def test_unlimited_bandwidth_leaves_the_latency():
-    files = storage(replace(PLAIN, bytes_per_second=None))
-
-    assert taken_ns(files, files.write(10**15, "keyed")) == 7 * MS
-
-
-def test_every_file_has_its_own_stream():
-    """Two files at a time take as long as one: nothing is shared."""
-    files = storage()
-    both = simpy.AllOf(files.env, [files.env.process(files.write(1_500_000, name)) for name in "ab"])
-    files.env.run(until=both)
-
-    assert files.env.now == 37 * MS
-    assert (files.files.written, files.bytes_written) == (2, 3_000_000)
 
 
 def test_metadata_takes_its_own_latency():
@@ -83,15 +60,6 @@ def test_a_slow_file_is_slow_in_both_parts():
     assert taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1)) == 370 * MS
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_as_many_files_are_slow_as_the_probability_says(share):
-    """Over 4000 names, within four standard deviations."""
-    names = [("keyed", "map", i, n) for i in range(40) for n in range(100)]
-    files = storage(replace(PLAIN, slow_probability=share, slow_factor=10))
-
-    assert abs(len(slow_ones(files, names)) - 4000 * share) <= 4 * (4000 * share * (1 - share)) ** 0.5
-
-
 @given(st.permutations([("keyed", "map", i, n) for i in range(4) for n in range(4)]))
 def test_which_files_are_slow_does_not_depend_on_the_order_of_writes(names):
     """A function of name and seed: strategies that write in another order meet the same slow files."""
@@ -104,29 +72,11 @@ def test_another_seed_has_other_slow_files():
     assert slow_ones(storage(HALF_SLOW, seed=1), names) != slow_ones(storage(HALF_SLOW, seed=2), names)
 
 
-def test_probability_zero_is_never_slow():
-    assert storage(replace(PLAIN, slow_probability=0.0, slow_factor=10)).medium.close_ns(("file",)) == 7 * MS
-
-
 def test_small_state_travels_inline():
     """Up to the threshold, the threshold included (FsCheckpointStreamFactory: fileStateThreshold)."""
     files = storage()
 
     assert [files.is_inlined(size) for size in (0, 1000, 1001)] == [True, True, False]
-
-
-def test_what_is_given_up_is_never_durable():
-    """Not even if its close was under way: it goes on to its end, for nothing."""
-    files = storage()
-    stream = files.open("channel-state", 0, 1)
-    files.env.run(until=files.env.process(stream.write(1_000)))
-    closing = files.env.process(stream.close())
-    files.env.run(until=files.env.now + 3 * MS)
-    stream.give_up()
-    file = files.env.run(until=closing)
-
-    assert (files.files.exists(file), files.files.written) == (False, 0)
-    assert files.files[file].given_up_ns is not None
 
 
 def test_a_file_is_there_from_its_close_to_its_delete():
@@ -141,13 +91,6 @@ def test_a_file_is_there_from_its_close_to_its_delete():
         (0, 17 * MS, 34 * MS),
         (17 * MS, 34 * MS, None),
     ]
-
-
-def test_reading_has_a_bandwidth_of_its_own():
-    """1 MB at 20 MB/s; unlimited takes no time."""
-    slow, free = storage(replace(PLAIN, read_bytes_per_second=20_000_000)), storage()
-
-    assert [taken_ns(files, files.read(1_000_000, "keyed")) for files in (slow, free)] == [50 * MS, 0]
 
 
 def test_every_file_of_flat_storage_takes_its_floor():

@@ -28,112 +28,12 @@ def physical(here):
     return [stored for stored in here.storage.files if stored.name[0] == "merged"]
 
 
-def test_one_after_the_other_into_one_file():
-    """Created and given a block once: 2 + 10 ms, then 10 ms each."""
-    here = lab()
-
-    assert [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abc"] == [12, 10, 10]
-    assert [stored.size_bytes for stored in physical(here)] == [3 * MB]
-
-
-def test_off_every_file_is_its_own():
-    here = lab(merging=None)
-
-    assert [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "ab"] == [13, 13]
-    assert physical(here) == []
-
-
-def test_large_files_and_others_never_share():
-    here = lab()
-    written(here, "large", size=4 * MB)
-    here.took_ms(here.storage.write(MB, "alone"))
-
-    assert physical(here) == []
-
-
-def test_a_full_file_is_closed():
-    """The fourth MB fills it: its writer closes it (1 ms), the fifth begins another."""
-    here = lab()
-
-    assert [here.took_ms(here.storage.write(MB, name, merge=1)) for name in "abcde"] == [12, 10, 10, 11, 12]
-    assert [stored.complete for stored in physical(here)] == [True, False]
-
-
-def test_what_is_appended_is_durable():
-    here = lab()
-    (file,) = written(here, "a")
-
-    assert here.storage.files.exists(file)
-    assert not physical(here)[0].complete
-
-
-def test_two_at_a_time_need_two_files():
-    """The pool does not block: who finds no idle file makes one."""
-    here = lab()
-    here.start("a", here.storage.write(MB, "a", merge=1))
-    here.start("b", here.storage.write(MB, "b", merge=1))
-    here.run()
-
-    assert len(physical(here)) == 2
-
-
-def test_task_managers_and_checkpoints_do_not_share():
-    here = lab()
-    written(here, "a")
-    written(here, "b", host=1)
-    written(here, "c", merge=2)
-
-    assert len(physical(here)) == 3
-
-
-def test_across_checkpoints_they_do():
-    here = lab(replace(ON, across=True))
-    written(here, "a")
-    written(here, "b", merge=2)
-    here.took_ms(here.storage.end_merging(1))
-
-    assert [(stored.size_bytes, stored.complete) for stored in physical(here)] == [(2 * MB, False)]
-
-
-def test_the_end_of_a_checkpoint_closes_its_files():
-    here = lab()
-    written(here, "a")
-    written(here, "b", merge=2)
-
-    assert here.took_ms(here.storage.end_merging(1)) == 1
-    assert [stored.complete for stored in physical(here)] == [True, False]
-
-
-def test_the_last_delete_deletes_the_physical_file():
-    """Space is free only then; a delete before it is no request."""
-    here = lab()
-    a, b = written(here, "a", "b")
-    here.took_ms(here.storage.end_merging(1))
-
-    assert [here.took_ms(here.storage.delete([file])) for file in (a, b)] == [0, 1]
-    assert [here.storage.files.exists(stored.id) for stored in physical(here)] == [False]
-
-
 def test_what_was_deleted_before_the_end_goes_with_it():
     here = lab()
     (a,) = written(here, "a")
 
     assert here.took_ms(here.storage.delete([a])) == 0
     assert here.took_ms(here.storage.end_merging(1)) == 2, "close, delete"
-
-
-def test_space_that_is_wasted_is_not_kept_by_reuse():
-    """Three of 1 MB, two deleted: 3 MB hold 1, more than twice: a later checkpoint writes its bytes again."""
-    here = lab(replace(ON, max_space_amplification=Fraction(2)))
-    a, b, c = written(here, "a", "b", "c")
-    (own,) = written(here, "own", merge=None)
-    answers = []
-    for number, gone in enumerate(([], [b], [c]), start=1):
-        here.took_ms(here.storage.delete(gone))
-        here.took_ms(here.storage.end_merging(number))
-        answers.append((here.storage.may_reuse(a), here.storage.may_reuse(own)))
-
-    assert answers == [(True, True), (True, True), (False, True)]
 
 
 def test_the_worst_wasters_go_first():
@@ -164,25 +64,6 @@ def test_without_a_limit_nothing_is_worn():
     assert here.storage.may_reuse(a)
 
 
-def test_shared_state_is_merged_within_its_subtask():
-    here = lab()
-    for owner in ("map/0", "map/1", ""):
-        here.took_ms(here.storage.write(MB, "a", merge=1, owner=owner))
-
-    assert len(physical(here)) == 3
-
-
-def test_a_flood_of_small_files_is_a_few():
-    """100 files by four threads: 4 creates and blocks instead of 100 of each and as many closes."""
-    sizes = [(10_000, ("op", i)) for i in range(100)]
-    merged, apart = lab(), lab(None)
-    times = [here.took_ms(here.write_all(sizes, threads=4, merge=1)) for here in (merged, apart)]
-
-    assert merged.storage.files.written + len(physical(merged)) == 4
-    assert apart.storage.files.written == 100
-    assert times[0] < times[1] / 2
-
-
 def test_files_of_an_older_job_go_together_too():
     """A new storage begins with the files of the one before it: the physical file still goes with the last one in it."""
     older, here = lab(), lab()
@@ -192,15 +73,6 @@ def test_files_of_an_older_job_go_together_too():
 
     assert [here.took_ms(here.storage.delete([file])) for file in (b, a)] == [0, 1]
     assert [here.storage.files.exists(stored.id) for stored in physical(here)] == [False]
-
-
-def test_a_file_that_is_written_to_when_its_checkpoint_ends_is_closed_then():
-    here = lab()
-    here.start("write", here.storage.write(MB, "a", merge=1))
-    here.start("end", here.storage.end_merging(1), at_ms=5)
-
-    assert here.run() == {"end": 5, "write": 13}
-    assert [stored.complete for stored in physical(here)] == [True]
 
 
 def test_a_file_that_wastes_no_more_than_allowed_is_referred_to():

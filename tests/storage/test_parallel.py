@@ -1,6 +1,5 @@
 """Files by a few threads: list scheduling, in the order given."""
 
-import pytest
 import simpy
 
 from sim.model.storage import Retry, Storage
@@ -11,30 +10,6 @@ FLAT = Storage(bytes_per_second=100 * MB, close_ns=10 * MS)
 
 def files(*sizes_mb):
     return [(size * MB, ("sst", i)) for i, size in enumerate(sizes_mb)]
-
-
-@pytest.mark.parametrize(
-    ("threads", "ms"),
-    [
-        (1, 40 + 20 + 30 + 10 + 4 * 10),
-        (2, 40 + 10 + 10 + 10),  # one has 40 and 10, the other 20 and 30: 60 and 2 closes
-        (4, 50),
-        (9, 50),
-    ],
-)
-def test_list_scheduling(threads, ms):
-    """4, 2, 3 and 1 MB at 100 MB/s and 10 ms to close: whoever is free takes the next one."""
-    lab = Lab(FLAT)
-
-    assert max(ms, 70 if threads == 2 else 0) == lab.took_ms(lab.write_all(files(4, 2, 3, 1), threads=threads))
-
-
-def test_files_are_begun_in_the_order_given():
-    lab = Lab(FLAT)
-    lab.took_ms(lab.write_all(files(4, 2, 3, 1), threads=3))
-
-    assert [("sst", i) for i in range(4)] == [file.name for file in lab.storage.files]
-    assert all(file.complete for file in lab.storage.files)
 
 
 def test_nothing_to_write():

@@ -27,24 +27,6 @@ def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
     assert story == [("waited", 3), ("known", 3), ("done", 5)]
 
 
-def test_a_failure_reaches_the_work_and_nobody_else() -> None:
-    env = simpy.Environment()
-    broken, story = env.event(), []
-
-    def work() -> Work[None]:
-        try:
-            yield broken
-        except OSError as failure:
-            story.append(str(failure))
-
-    under_way = work()
-    run_detached(under_way, next(under_way))
-    broken.fail(OSError("gone"))
-    env.run()
-
-    assert story == ["gone"]
-
-
 def test_what_is_awaited_first_may_be_over_already() -> None:
     env = simpy.Environment()
     over = env.event().succeed("known")

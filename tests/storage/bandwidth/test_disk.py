@@ -79,11 +79,3 @@ def test_files_of_disk_and_storage_stand_in_one_ledger():
         (("remote",), False, 0),
         (("local",), True, 2),
     ]
-
-
-def test_a_byte_takes_its_time_and_a_delete_none():
-    here = lab(rate=1)
-    disk = here.storage.disk(0)
-
-    assert here.took_ms(disk.write(1, "a")) == 1000
-    assert here.took_ms(disk.delete([disk.files[0].id])) == 0

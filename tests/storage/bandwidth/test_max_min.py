@@ -14,20 +14,6 @@ def worlds(draw):
     return draw(st.lists(path, max_size=8)), capacity
 
 
-def test_flows_of_one_link_share_it_equally():
-    assert max_min([[0], [0], [0]], [90]) == [30, 30, 30]
-
-
-def test_what_one_cannot_use_goes_to_the_others():
-    """Flow 0 is held to 10 by its second link; the others get (90 - 10) / 2."""
-    assert max_min([[0, 1], [0], [0]], [90, 10]) == [10, 40, 40]
-
-
-def test_the_textbook_case():
-    """Bertsekas and Gallager, figure 6.10: a flow over two links and one on each, then a third link that is not full."""
-    assert max_min([[0, 1], [0], [1]], [100, 200]) == [50, 50, 150]
-
-
 def test_no_flows_no_rates():
     assert max_min([], [100]) == []
 

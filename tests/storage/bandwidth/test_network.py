@@ -32,56 +32,6 @@ class Road:
         return self.arrived
 
 
-class Weather:
-    """100 MB/s, and a tenth of it from 1 s to 3 s."""
-
-    def bandwidth(self, now):
-        if now < SECOND:
-            return 100 * MB * SCALE, SECOND
-        return (10 * MB * SCALE, 3 * SECOND) if now < 3 * SECOND else (100 * MB * SCALE, None)
-
-
-def test_alone_it_has_the_whole_link():
-    road = Road()
-    road.send("a", 50 * MB, ConstantRateLink(100 * MB))
-
-    assert road.run() == {"a": 500}
-
-
-def test_two_share_a_card():
-    """a: 100 MB from 0, b: 25 MB from 500 ms on, 100 MB/s.  Half each until b is there at 1000 ms, then a has its last 25 MB alone."""
-    road, card = Road(), ConstantRateLink(100 * MB)
-    road.send("a", 100 * MB, card)
-    road.send("b", 25 * MB, card, at_ms=500)
-
-    assert road.run() == {"b": 1000, "a": 1250}
-
-
-def test_what_one_cannot_use_goes_to_the_others():
-    """a is held to 20 MB/s by its own node; b has the other 80 of the card."""
-    road, card = Road(), ConstantRateLink(100 * MB)
-    road.send("a", 20 * MB, card, ConstantRateLink(20 * MB))
-    road.send("b", 80 * MB, card)
-
-    assert road.run() == {"a": 1000, "b": 1000}
-
-
-def test_a_link_that_slows_down_slows_what_is_under_way():
-    """150 MB: 100 in the first second, 20 in the two slow ones, 30 at full speed."""
-    road = Road()
-    road.send("a", 150 * MB, Weather())
-
-    assert road.run() == {"a": 3300}
-
-
-def test_nothing_to_send_or_nothing_in_the_way_takes_no_time():
-    road = Road()
-    road.send("empty", 0, ConstantRateLink(1))
-    road.send("free", 10**15)
-
-    assert road.run() == {"empty": 0, "free": 0}
-
-
 def test_who_gives_up_leaves_the_link_to_the_others():
     """b is interrupted after 500 ms with 25 MB behind it; a has had 25 MB and 75 MB alone after that."""
     road, card = Road(), ConstantRateLink(100 * MB)

@@ -9,35 +9,7 @@ from sim.model.job import Distribution
 from sim.model.storage import Dfs, Retry
 from sim.storage.media.dfs import replicas
 from sim.storage.network import ConstantRateLink
-from tests.storage.lab import MB, MS, SECOND, Lab, dfs, slow
-
-MIB = 1 << 20
-
-
-def test_time_of_one_file():
-    """create + 3 x (add a block + 40 ms) + close, the last block half full: 5 requests of 10 ms and 2.5 blocks of 40 ms."""
-    lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
-
-    assert lab.took_ms(lab.storage.write(10 * MB, "keyed", "map", 0, 1)) == 5 * 10 + 2.5 * 40
-
-
-def test_an_empty_file_is_created_and_closed():
-    lab = Lab(dfs(latency_ms=10))
-
-    assert lab.took_ms(lab.storage.write(0, "operator")) == 20
-
-
-def test_pieces_go_on_in_the_same_block():
-    """Two writes of half a block: one block, created once."""
-    lab = Lab(dfs(latency_ms=10, block_bytes=4 * MB))
-    stream = lab.storage.open("channel-state", 0, 1)
-
-    assert [lab.took_ms(work) for work in (stream.write(2 * MB), stream.write(2 * MB), stream.close())] == [
-        10 + 10 + 20,
-        20,
-        10,
-    ]
-    assert (lab.storage.files.written, lab.storage.files.bytes_written) == (1, 4 * MB)
+from tests.storage.lab import MB, MS, Lab, dfs, slow
 
 
 def test_two_streams_share_the_card_of_their_task_manager():
@@ -50,71 +22,11 @@ def test_two_streams_share_the_card_of_their_task_manager():
     assert lab.run() == {"a": 1000, "b": 1000, "c": 500}
 
 
-def test_two_streams_share_a_node():
-    """One node only: both files lie there."""
-    lab = Lab(dfs(nodes=1))
-    for name in "ab":
-        lab.start(name, lab.storage.write(50 * MB, name, host=ord(name)))
-
-    assert lab.run() == {"a": 1000, "b": 1000}
-
-
-def test_one_slow_replica_sets_the_pace():
-    """Three nodes, three replicas: all of them in every pipeline; whichever is slow by 20, the file is."""
-    limping = [Lab(dfs(replication=3)) for _ in range(3)]
-    for node, lab in enumerate(limping):
-        lab.storage.medium._nodes[node].disk = ConstantRateLink(5 * MB)
-
-    assert (healthy := Lab(dfs(replication=3))).took_ms(healthy.storage.write(100 * MB, "a")) == 1000
-    assert [lab.took_ms(lab.storage.write(100 * MB, "a")) for lab in limping] == [20_000] * 3
-
-
-def test_a_replica_close_by_needs_no_card():
-    """local_first: the first replica stands beside the writer, and with one replica nothing leaves the machine."""
-    near, far = (Lab(dfs(nodes=5, nic=10 * MB, local_first=local)) for local in (True, False))
-
-    assert [lab.took_ms(lab.storage.write(10 * MB, "a", host=3)) for lab in (near, far)] == [100, 1000]
-    assert [near.storage.medium.replicas((name,), 3, 0)[0] for name in "ab"] == [3, 3]
-
-
-def test_the_first_replica_sends_to_the_second():
-    """Two pipelines that begin on node 0 and end on different nodes share the way out of node 0: 50 MB/s for both."""
-    lab = Lab(dfs(rate=None, replication=2, local_first=True, nic_bytes_per_second=50 * MB))
-    ends = {lab.storage.medium.replicas((name,), 0, 0)[1]: name for name in "abcdefgh"}
-    for name in ends.values():
-        lab.start(name, lab.storage.write(50 * MB, name, host=0))
-
-    assert {1, 2} == set(ends)
-    assert dict.fromkeys(ends.values(), 2000) == lab.run()
-
-
-def test_replicas_forward_through_their_own_cards():
-    """The card of a node carries a block in once and out once, each way on its own: a pipeline of three is no slower than one."""
-    lab = Lab(dfs(rate=None, replication=3, nic_bytes_per_second=50 * MB))
-
-    assert lab.took_ms(lab.storage.write(50 * MB, "a")) == 1000
-
-
-def test_one_stream_can_have_a_limit_of_its_own():
-    lab = Lab(dfs(nodes=50, stream_bytes_per_second=25 * MB))
-
-    assert lab.took_ms(lab.storage.write(25 * MB, "a")) == 1000
-
-
 def test_reading_takes_the_node_and_the_card():
     """One request, then 100 MB from one replica at 50 MB/s into the card of the reader."""
     lab = Lab(dfs(nic=50 * MB, latency_ms=10, replication=3))
 
     assert lab.took_ms(lab.storage.read(100 * MB, "a", host=2)) == 10 + 2000
-
-
-def test_a_delete_is_one_request():
-    lab = Lab(dfs(latency_ms=10))
-    files = [lab.env.run(until=lab.env.process(lab.storage.write(1, name))) for name in "ab"]
-
-    assert lab.took_ms(lab.storage.delete(files)) == 20
-    assert [lab.storage.files.exists(file) for file in files] == [False, False]
-    assert lab.took_ms(lab.storage.delete(files)) == 0, "gone files are not asked for again"
 
 
 def test_replicas_are_distinct_and_every_set_is_equally_likely():
@@ -125,10 +37,6 @@ def test_replicas_are_distinct_and_every_set_is_equally_likely():
     assert {3} == {len(nodes) for nodes in sets}
     assert comb(6, 3) == len(set(sets))
     assert all(abs(sets.count(nodes) - expected) < 5 * deviation for nodes in set(sets))
-
-
-def test_fewer_nodes_than_replicas_are_all_used():
-    assert {0, 1} == set(replicas(2, 3, 1, ("a",), 0))
 
 
 @pytest.mark.parametrize(("share", "writers", "blocks"), [("1/200", 20, 1), ("1/50", 8, 2)])
@@ -217,28 +125,7 @@ def test_what_is_interrupted_is_half_written():
     assert lab.took_ms(lab.storage.write(10 * MB, "b")) == 100
 
 
-def test_sizes_at_which_nothing_is_left_over():
-    """Exactly one block is one block."""
-    lab = Lab(dfs(latency_ms=1, block_bytes=128 * MIB))
-
-    assert 3 + round(128 * MIB * SECOND / (100 * MB)) / MS == pytest.approx(
-        lab.took_ms(lab.storage.write(128 * MIB, "a")), abs=1e-5
-    )
-
-
 PIPELINE = {"nodes": 2, "rate": None, "replication": 2, "nic_bytes_per_second": 100 * MB, "local_first": True}
-
-
-def test_only_those_who_pass_a_block_on_send_it():
-    """Node 0 sends to node 1, the last one to nobody: who reads from node 0 meanwhile shares its card, who reads from node 1 does not."""
-    took = set()
-    for i in range(8):
-        lab = Lab(dfs(**PIPELINE))
-        lab.start("write", lab.storage.write(50 * MB, "written", host=0))
-        lab.start("read", lab.storage.read(50 * MB, "read", i, host=-1))
-        took.add(lab.run()["read"])
-
-    assert {500, 1000} == took
 
 
 def test_the_own_node_is_read_if_it_holds_a_replica():
@@ -274,13 +161,3 @@ def test_a_last_block_of_one_byte_is_read():
     lab = Lab(dfs(nodes=1, rate=1, block_bytes=1))
 
     assert [lab.took_ms(lab.storage.read(size, "a")) for size in (1, 2)] == [1000, 2000]
-
-
-def test_readers_of_a_task_manager_share_its_card():
-    """Files are read by the first one unless another one is named."""
-    lab = Lab(dfs(nodes=50, rate=None, nic=100 * MB))
-    lab.start("a", lab.storage.read(50 * MB, "a"))
-    lab.start("b", lab.storage.read(50 * MB, "b", host=0))
-    lab.start("c", lab.storage.read(50 * MB, "c", host=1))
-
-    assert lab.run() == {"a": 1000, "b": 1000, "c": 500}

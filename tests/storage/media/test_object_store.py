@@ -8,7 +8,6 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore, Retry, Storage
 from sim.storage.media.object_store import RequestLimit
-from sim.storage.requests import RequestLog
 from tests.storage.lab import MB, MS, SECOND, Lab
 
 PLAIN = ObjectStore(50 * MB, Distribution(10 * MS), part_bytes=5 * MB, parallel_parts=2)
@@ -18,38 +17,11 @@ def store(retry=None, nic=None, **changes):
     return Storage(object_store=replace(PLAIN, **changes), retry=retry or Retry(), nic_bytes_per_second=nic)
 
 
-@pytest.mark.parametrize(("size_mb", "ms"), [(0, 10), (1, 30), (5, 110)])
-def test_a_small_file_is_one_request(size_mb, ms):
-    """10 ms and its bytes at 50 MB/s, all at the close."""
-    lab = Lab(store())
-    stream = lab.storage.open("a")
-
-    assert [0, ms] == [lab.took_ms(work) for work in (stream.write(size_mb * MB), stream.close())]
-
-
 def test_a_large_file_goes_in_parts_side_by_side():
     """22 MB: initiate 10; parts of 5, 5 until 120, 5, 5 until 230, 2 until 280; complete 10."""
     lab = Lab(store())
 
     assert lab.took_ms(lab.storage.write(22 * MB, "a")) == 10 + 110 + 110 + 50 + 10
-
-
-def test_parts_share_the_card():
-    """Two parts of 5 MB at 50 MB/s each, but the card carries 50 in all: 200 ms instead of 100."""
-    lab = Lab(store(nic=50 * MB))
-
-    assert lab.took_ms(lab.storage.write(10 * MB, "a")) == 10 + 10 + 200 + 10
-
-
-def test_it_is_not_there_before_it_is_closed():
-    lab = Lab(store())
-    stream = lab.storage.open("a")
-    lab.took_ms(stream.write(22 * MB))
-
-    assert [lab.storage.files.exists(stored.id) for stored in lab.storage.files] == [False]
-    lab.took_ms(stream.close())
-
-    assert [lab.storage.files.exists(stored.id) for stored in lab.storage.files] == [True]
 
 
 def test_presto_looks_before_it_writes_or_deletes():
@@ -82,16 +54,6 @@ def test_too_many_requests_are_turned_away():
     assert sum(ms == 1020 for ms in ended.values()) == 10
     assert sum(ms == 3030 for ms in ended.values()) == 10
     assert sum(second.refused for second in lab.storage.medium.requests) == 20 + 10
-
-
-def test_prefixes_have_limits_of_their_own():
-    """Spread over many prefixes (entropy in the path) the same burst passes."""
-    lab = Lab(store(requests_per_second=10, prefixes=1000))
-    for i in range(30):
-        lab.start(i, lab.storage.write(0, i))
-
-    assert {10} == set(lab.run().values())
-    assert sum(second.refused for second in lab.storage.medium.requests) == 0
 
 
 def test_the_limit_is_a_rate_with_a_second_of_burst():
@@ -188,23 +150,3 @@ def test_requests_are_counted_to_the_byte():
         0,
         0,
     )
-
-
-def test_a_large_file_is_a_request_for_each_part():
-    """Initiate, three parts, complete; its bytes are those of all parts."""
-    lab = Lab(store())
-    lab.took_ms(lab.storage.write(11 * MB, "a"))
-    (only,) = lab.storage.medium.requests
-
-    assert (only.put, only.written, only.stored) == (5, 11 * MB, 11 * MB)
-
-
-def test_what_is_written_again_takes_the_place_of_the_older_one():
-    log = RequestLog()
-    log.created(("a",), 100, 0)
-    log.created(("a",), 30, SECOND)
-    log.created(("b",), 5, SECOND)
-    log.removed(("a",), 3 * SECOND)
-    log.removed(("a",), 3 * SECOND)
-
-    assert [(second.time, second.stored) for second in log] == [(0, 100), (1, 35), (3, 5)]

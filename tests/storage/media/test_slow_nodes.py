@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.storage import Disk, ObjectStore, SlowPlaces, SlowTrace, Storage
+from sim.model.storage import ObjectStore, SlowPlaces, SlowTrace, Storage
 from sim.storage.media.slow_nodes import slowness
 from tests.storage.lab import MB, MS, SECOND, Lab, slow
 
@@ -34,41 +34,12 @@ def test_the_share_holds_at_every_moment(kind, cv, at_s):
     assert abs(limping - 600) < 4 * (3000 * 0.2 * 0.8) ** 0.5
 
 
-@pytest.mark.parametrize(("kind", "cv"), [("exponential", 1.0), ("lognormal", 1.5)])
-def test_episodes_have_their_mean_length(kind, cv):
-    """60 s slow, 240 s healthy in between; the first and the last of each node are cut and left out."""
-    found = [
-        e for node in range(60) for e in episodes(slow("1/5", 10, kind=kind, cv=cv, lasts_s=60), node, 20 * HOUR)[1:-1]
-    ]
-
-    assert pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 10), rel=0.05) == 60
-    assert pytest.approx(fmean((end - begin) / SECOND for begin, end, factor in found if factor == 1), rel=0.05) == 240
-
-
 def test_long_episodes_are_met_more_often():
     """What is left of a slow episode at time 0: mean (1 + cv^2) / 2 times that of an episode (inspection paradox)."""
     options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=1.0)
     first = [slowness(options, 1, node).at(0) for node in range(8000)]
 
     assert pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.06) == 60
-
-
-def test_healthy_and_slow_for_ever():
-    """Nothing ever changes: there is no next moment to look at."""
-    assert [slowness(slow(*given), 1, 0).at(HOUR) for given in (("0", 20), ("1", 20), ("1/2", 1))] == [
-        (1, None),
-        (20, None),
-        (1, None),
-    ]
-
-
-def test_nodes_and_seeds_have_histories_of_their_own():
-    options = slow("1/2", 10, lasts_s=60)
-    histories = [episodes(options, node, HOUR)[:3] for node in range(20)]
-
-    assert len({str(history) for history in histories}) == 20
-    assert histories == [episodes(options, node, HOUR)[:3] for node in range(20)]
-    assert slowness(options, 1, 3).at(0) != slowness(options, 2, 3).at(0)
 
 
 def test_a_measured_series_repeats():
@@ -91,18 +62,6 @@ def test_a_measured_series_begins_where_it_is_told_to():
     assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == answers
 
 
-def test_the_more_episodes_differ_the_longer_the_first_one_lasts():
-    """cv 2: 60 s * (1 + 4) / 2 are left of a slow one at time 0."""
-    options = slow("1/2", 10, lasts_s=60, kind="lognormal", cv=2.0)
-    first = [slowness(options, 1, node).at(0) for node in range(8000)]
-
-    assert pytest.approx(fmean(until / SECOND for factor, until in first if factor == 10), rel=0.15) == 150
-
-
-def test_twice_as_slow_comes_and_goes_too():
-    assert {1, 2} == {factor for _, _, factor in episodes(slow("1/2", 2, lasts_s=60), 0, HOUR)}
-
-
 def test_only_the_first_are_ever_slow():
     """Two of five are slow, always."""
     options = replace(slow("1", 20), first=2)
@@ -121,10 +80,3 @@ def test_requests_to_a_slow_prefix_take_longer():
 
     assert {0, 1, 2, 3} == set(prefixes.values())
     assert {name: 1100 if prefix == 0 else 110 for name, prefix in prefixes.items()} == took
-
-
-def test_the_disk_of_one_task_manager_is_slow():
-    """10 MB at 100 MB/s take 100 ms, and a second on task manager 0."""
-    lab = Lab(Storage(disk=Disk(100 * MB, slow=replace(slow("1", 10), first=1))))
-
-    assert [lab.took_ms(lab.storage.disk(host).write(10 * MB, "a", host=host)) for host in range(3)] == [1000, 100, 100]

@@ -29,38 +29,10 @@ def test_new_keys_level_off_at_their_rate_times_the_time_to_live(seconds, expect
     assert expected == pytest.approx(grown(seconds, every=every).live_bytes, rel=0.01)
 
 
-@pytest.mark.parametrize("looks", [1, 7, 1000, 50_000])
-def test_looks_round_nothing_off(looks):
-    """A changelog with a small threshold looks at each record: 1 MB loses a byte in 100 us, however often anything looks."""
-    expiry = Expiry(TTL, 1_000_000, ENTRY)
-    for look in range(1, looks + 1):
-        expiry.advance(0, 0, S * look // looks)
-
-    assert expiry.live_bytes == 990_000
-
-
-def test_a_cohort_of_which_nothing_is_left_goes():
-    """A small share of it is less than a byte."""
-    expiry = Expiry(TTL, 0, ENTRY)
-    expiry.stand((Cohort(0, 10 * S, 0), Cohort(10 * S, 20 * S, 500)), 20 * S)
-    expiry.advance(0, 0, TTL + 5 * S)
-
-    assert (Cohort(10 * S, 20 * S, 500),) == expiry.ages
-
-
 @pytest.mark.parametrize(("seconds", "expected"), [(25, 750_000), (75, 250_000), (100, 0)])
 def test_keys_of_the_beginning_are_of_all_ages(seconds, expected):
     """1 MB that nothing renews is gone after one time to live, evenly."""
     assert expected == pytest.approx(grown(seconds, per_second=0, size_bytes=1_000_000).live_bytes, abs=100)
-
-
-def test_a_steady_state_stays():
-    """As many keys come as go."""
-    expiry = grown(300, every=7, size_bytes=1_000_000)
-
-    assert pytest.approx(1_000_000, rel=0.01) == expiry.live_bytes
-    turnover = expiry.advance(10_000, 0, 295 * S)
-    assert pytest.approx(10_000, rel=0.05) == turnover.expired_bytes
 
 
 def test_a_key_that_is_rewritten_stays():
@@ -81,16 +53,6 @@ def test_what_expires_and_what_lives_is_what_there_was():
         turnover = expiry.advance(1 + step // 77, step % 13, now_ns)
         assert live_bytes + 1 + step // 77 == turnover.live_bytes + turnover.expired_bytes
         live_bytes = turnover.live_bytes
-
-
-def test_cohorts_are_few_however_often_somebody_asks():
-    """The log of a changelog asks every few milliseconds."""
-    expiry = Expiry(TTL, 1_000_000, ENTRY)
-    for at in range(1, 20_001):
-        expiry.advance(100, 0, at * S // 100)
-
-    assert len(expiry.ages) < 70
-    assert pytest.approx(1_000_000, rel=0.01) == expiry.live_bytes
 
 
 def test_a_restored_key_keeps_the_time_it_was_written():
