@@ -7,10 +7,6 @@ import pytest
 from sim.model.state import State
 
 
-def test_without_a_limit_each_record_adds_the_same():
-    assert State(0, growth_bytes=40).added_bytes(10**6, 100) == 4000
-
-
 def test_with_a_limit_ever_fewer_keys_are_new():
     """1,000 keys of 1 kB, each record with one of them: after 1,000 records 1 - 1/e of them have come, and in the end all."""
     state = State(0, growth_bytes=1000, limit_bytes=1_000_000)

@@ -73,22 +73,6 @@ def test_erlang_leans_as_it_should(cv):
     assert fmean(((x - MS) / (cv * MS)) ** 3 for x in table) == pytest.approx(2 * cv, rel=0.05)
 
 
-def test_a_constant_is_one_entry():
-    """Constants, and quantities that are always 0, need no draw."""
-    assert quantile_table(Distribution(7)) == (7,)
-    assert quantile_table(Distribution(0, "exponential")) == (0,)
-
-
-def test_an_entry_is_the_mean_of_its_slice():
-    """Uniform on [0, 2 mean]: the four quarters' middles."""
-    assert quantile_table(Distribution(400, "uniform"), 4) == (100, 300, 500, 700)
-
-
-def test_shares_fill_the_table_in_their_ratio():
-    """A reader's share of the entries is its share of the records; a reader without share is never drawn."""
-    assert share_table([Fraction(2), Fraction(0), Fraction(1), Fraction(1)], 8) == (0, 0, 0, 0, 2, 2, 3, 3)
-
-
 @given(st.lists(st.integers(0, 100).map(Fraction), min_size=1, max_size=40).filter(any))
 def test_shares_add_up(shares):
     """Whatever is rounded: every entry belongs to somebody, nobody is off by more than one entry."""

@@ -79,26 +79,6 @@ def test_keys_keep_within_their_bounds(seed, name):
     assert 0 <= key.offset <= MASK32
 
 
-def test_a_stream_visits_every_value_once():
-    """An odd stride is a permutation of the indices: no draw comes back within 2**32."""
-    key = stream(1, "visits")
-
-    assert len({draw(key, k) for k in range(50_000)}) == 50_000
-
-
-def test_streams_differ_by_every_part_of_their_name():
-    """Seed, kind, vertex and subtask each make another stream; where one word ends matters."""
-    names = [
-        ("service", "map", 3),
-        ("size", "map", 3),
-        ("service", "map", 4),
-        ("servicemap", 3),
-        ("service", "map", "3"),
-    ]
-
-    assert len({stream(seed, *name) for name in names for seed in (7, 8)}) == 10
-
-
 def test_streams_are_uniform_and_uncorrelated():
     """Mean 1/2, and neighbouring subtasks' streams agree on the upper half as often as coins do."""
     n = 20_000

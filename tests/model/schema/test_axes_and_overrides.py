@@ -17,48 +17,6 @@ run: {duration: 60 s}
 """
 
 
-def test_axes_multiply():
-    """Every combination once, the last axis of the file fastest, each scenario with its choice as written."""
-    study = loads(TEXT, "s")
-
-    assert [axis.name for axis in study.axes] == [
-        "job.a.source.rate",
-        "job.b.service",
-        "checkpoint.barriers",
-        "cluster.network.debloat",
-    ]
-    assert study.axes[2].values == ("aligned", "unaligned", "aligned-timeout 5 s")
-    assert 2 * 2 * 3 * 2 == len({scenario.axes for scenario in study.scenarios}) == len(study.scenarios)
-    assert study.scenarios[1].axes == (
-        ("job.a.source.rate", "1k/s"),
-        ("job.b.service", "10 us"),
-        ("checkpoint.barriers", "aligned"),
-        ("cluster.network.debloat", "target 1 s"),
-    )
-    assert study.scenarios[6].axes[1] == ("job.b.service", "exponential 20 us")
-
-
-def test_axes_reach_the_model():
-    """The choice is what is simulated."""
-    study = loads(TEXT)
-
-    assert list(dict.fromkeys(str(s.checkpoint.barriers) for s in study.scenarios)) == [
-        "aligned",
-        "unaligned",
-        "aligned-timeout 5 s",
-    ]
-    assert [scenario.cluster.network.debloat is not None for scenario in study.scenarios[:2]] == [False, True]
-
-
-def test_an_axis_inside_a_choice():
-    """A list may stand deeper, too."""
-    overrides = ["checkpoint.barriers={aligned-timeout: [1 s, 2 s]}", "run.seed=[1, 2]"]
-    study = loads(TEXT, overrides=overrides)
-
-    assert (study.axes[2].name, study.axes[2].values) == ("checkpoint.barriers.aligned-timeout", ("1 s", "2 s"))
-    assert (study.axes[-1].name, study.axes[-1].values) == ("run.seed", ("1", "2"))
-
-
 def test_no_axis_is_one_scenario():
     """Weights and schedules are lists and no axes."""
     overrides = [
@@ -114,12 +72,6 @@ def test_an_override_that_replaces_a_section_names_the_keys_that_it_drops():
     assert "drops {fresh-start: 2 s}" in warned[0]
     assert "--set restart.KEY=VALUE" in warned[0]
     assert not [w for w in loads(text, "s", overrides=["restart.replacement=10 s"]).warnings if "replaces" in str(w)]
-
-
-def test_the_file_keeps_its_question():
-    """Overrides change the scenario, not what it asks."""
-
-    assert loads(TEXT, overrides=["run.seed=3"]).question == "What then?"
 
 
 @pytest.mark.parametrize(

@@ -56,14 +56,6 @@ def test_what_it_says_of_other_settings():
     assert {"p50": Fraction("1.5")} == section_of(found)["other-settings"]
 
 
-def test_a_file_without_one():
-    assert None is loads(TINY).backtest
-
-
-def test_runs_do_not_depend_on_it():
-    assert loads(TINY).scenarios == loads(TINY + SECTION).scenarios
-
-
 @pytest.mark.parametrize(
     ("change", "path", "message"),
     [

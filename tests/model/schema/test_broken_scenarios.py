@@ -30,12 +30,6 @@ def problems(text):
     return refused.value
 
 
-def test_the_base_is_sound():
-    """What the broken ones are broken from has no mistake and no warning."""
-
-    assert loads(broken.BASE).warnings == ()
-
-
 @pytest.mark.parametrize("name", broken.BROKEN)
 def test_a_broken_scenario_says_what_and_where(name):
     """The named mistakes are told, and nothing else."""
@@ -55,14 +49,6 @@ def test_all_mistakes_come_in_one_go():
     )
 
     assert [problem.line for problem in problems(text).problems] == [4, 5, 7, 8, 9, 10]
-
-
-def test_problems_are_values():
-    """Editors and tests want the parts, people the line."""
-    problem = problems(broken.but(("5 s}", "5}"))).problems[0]
-
-    assert (problem.file, problem.line, problem.column, problem.path) == ("s", 6, 14, "checkpoint.interval")
-    assert f"s:6:14: checkpoint.interval: {problem.message}" == str(problem)
 
 
 @given(st.text(max_size=40))

@@ -7,7 +7,7 @@ import pytest
 import sim
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
-from sim.model.sinks import SINKS, Commit, commit_of
+from sim.model.sinks import SINKS, commit_of
 from sim.protocol.options import forced_aligned_edges
 from sim.runtime.simulate import simulate
 
@@ -31,12 +31,6 @@ def job(sink):
 @pytest.mark.parametrize("name", SINKS)
 def test_commit_begins_with_what_the_connector_does(name):
     assert commit_of(SINKS[name]) == job(f"connector: {name}, commit: as-connector").vertex("sink").commit
-
-
-def test_what_is_written_comes_first():
-    commit = job("connector: iceberg-v1, commit: {exchange: aligned, time: 1 s}").vertex("sink").commit
-
-    assert Commit("global", time_ns=10**9, exchange="aligned", late="replaces") == commit
 
 
 @pytest.mark.parametrize(

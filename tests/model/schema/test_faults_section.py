@@ -1,7 +1,6 @@
 """What goes wrong and what is done about it, from the file to the model."""
 
 import gzip
-from fractions import Fraction
 
 import pandas as pd
 import pytest
@@ -12,7 +11,6 @@ from sim.model.faults import (
     JobManagerDown,
     Kill,
     NetworkOutage,
-    Rescale,
     Restart,
     SlowTask,
     StorageOutage,
@@ -41,10 +39,6 @@ def scenario(text, **options):
 
 def faults(*lines, **options):
     return scenario("faults:\n" + "".join(f"- {{{line}}}\n" for line in lines), **options).faults
-
-
-def test_nothing_goes_wrong_unless_it_is_said():
-    assert ((), Restart(), ()) == (scenario("").faults, scenario("").restart, scenario("").rescale)
 
 
 @pytest.mark.parametrize(
@@ -125,12 +119,6 @@ def test_a_trace_that_cannot_be_read_says_why(tmp_path, text, message):
         faults("kill: b, trace: kills.csv, column: t", folder=tmp_path)
 
 
-def test_restart_takes_flinks_words():
-    text = "restart: {strategy: fixed-delay, delay: 2 s, attempts: 3, failover: full, heartbeat-timeout: 20 s}\n"
-
-    assert Restart("fixed-delay", 2 * S, 3, failover="full", heartbeat_timeout_ns=20 * S) == scenario(text).restart
-
-
 def test_restart_from_flinks_keys():
     """The keys of the chosen strategy count; fixed-delay restarts once by default."""
     text = (
@@ -143,38 +131,6 @@ def test_restart_from_flinks_keys():
     assert [str(w).removeprefix("s:10:3: flink.") for w in none.warnings] == [
         "restart-strategy.fixed-delay.delay: has no effect with restart-strategy.type: none"
     ]
-
-
-def test_exponential_delay_from_flinks_keys():
-    text = """\
-flink:
-  restart-strategy: exponential-delay
-  restart-strategy.exponential-delay.initial-backoff: 2 s
-  restart-strategy.exponential-delay.max-backoff: 30 s
-  restart-strategy.exponential-delay.backoff-multiplier: 2.0
-  restart-strategy.exponential-delay.jitter-factor: 0.05
-  restart-strategy.exponential-delay.reset-backoff-threshold: 10 min
-  restart-strategy.exponential-delay.attempts-before-reset-backoff: 8
-"""
-
-    assert (
-        Restart(
-            "exponential-delay",
-            attempts=8,
-            initial_ns=2 * S,
-            multiplier=Fraction(2),
-            max_ns=30 * S,
-            jitter=Fraction(1, 20),
-            reset_ns=600 * S,
-        )
-        == scenario(text).restart
-    )
-
-
-def test_rescaling_is_in_the_order_of_time():
-    text = "rescale:\n- {at: 40 s, parallelism: {b: 6}, from: savepoint}\n- {at: 20 s, parallelism: {b: 4}}\n"
-
-    assert (Rescale(20 * S, (("b", 4),)), Rescale(40 * S, (("b", 6),), savepoint=True)) == scenario(text).rescale
 
 
 def test_subtasks_and_task_managers_may_come_with_rescaling():

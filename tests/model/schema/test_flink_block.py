@@ -81,23 +81,6 @@ def test_a_modelled_key(line, read, expected):
     assert given.warnings == ()
 
 
-def test_the_interval_of_flink_is_enough():
-    """No checkpoint: section is needed beside it; 0 means none, as in Flink."""
-
-    assert loads(TEXT + INTERVAL).scenarios[0].checkpoint.interval_ns == 5 * 10**9
-    assert loads(TEXT + INTERVAL.replace("5s", "0")).scenarios[0].checkpoint.interval_ns is None
-
-
-def test_nested_keys():
-    """config.yaml of 2.x nests."""
-    text = TEXT + "  execution:\n    checkpointing: {interval: 7s, unaligned: {enabled: true}}\n"
-
-    assert (loads(text).scenarios[0].checkpoint.interval_ns, str(loads(text).scenarios[0].checkpoint.barriers)) == (
-        7 * 10**9,
-        "unaligned",
-    )
-
-
 def test_an_aligned_timeout_needs_unaligned():
     """Both: aligned with a timeout.  The timeout alone has no effect, and says so."""
     enabled, timeout = (
@@ -174,57 +157,8 @@ def test_a_single_buffer_per_channel_is_warned_of():
     assert several.warnings == ()
 
 
-LISTED = "'ckptsim explain-key s' lists all keys"
-
-
 def warnings_of(*lines, profile="2.x"):
     return [str(warning) for warning in study(*lines, profile=profile).warnings]
-
-
-def test_what_is_not_modelled_is_told_in_one_line():
-    """However many keys there are; three of them are named."""
-    lines = [
-        "execution.checkpointing.dir: x",
-        "rest.port: 8081",
-        "task.cancellation.interval: 10 s",
-        "metrics.reporter.prom.port: 9249",
-    ]
-    named = "execution.checkpointing.dir, rest.port, task.cancellation.interval"
-
-    assert [f"s:5:1: flink: not modelled, no effect here: 1 key of Flink: rest.port ({LISTED})"] == warnings_of(
-        "rest.port: 8081"
-    )
-    assert [
-        f"s:5:1: flink: not modelled, no effect here: 4 keys of Flink: {named} and 1 more ({LISTED})"
-    ] == warnings_of(*lines)
-
-
-REAL = """
-state.backend.rocksdb.use-bloom-filter state.backend.rocksdb.bloom-filter.bits-per-key state.backend.rocksdb.block.blocksize
-state.backend.rocksdb.block.cache-size state.backend.rocksdb.compaction.style state.backend.rocksdb.compaction.level.use-dynamic-size
-state.backend.rocksdb.compression.per.level state.backend.rocksdb.memory.high-prio-pool-ratio state.backend.rocksdb.writebuffer.count
-state.backend.rocksdb.thread.num state.backend.rocksdb.metrics.block-cache-usage state.backend.rocksdb.log.level
-state.backend.rocksdb.incremental-restore-async-compact-after-rescale state.backend.rocksdb.manual-compaction.min-interval
-state.backend.rocksdb.manual-compaction.max-files-to-compact state.backend.rocksdb.files.open state.backend.rocksdb.localdir
-job.autoscaler.enabled job.autoscaler.target.utilization job.autoscaler.metrics.window presto.s3.endpoint presto.s3.path-style-access
-$internal.application.program-args $internal.application.main kubernetes.operator.savepoint.history.max.age s3.access-key s3.endpoint
-s3a.path.style.access fs.s3a.aws.credentials.provider fs.azure.account.key.x.blob.core.windows.net metrics.reporter.prom.factory.class
-metrics.reporter.my-name.filter.includes metrics.scope.jm env.java.opts.taskmanager env.log.dir jobmanager.memory.process.size
-high-availability.type high-availability.storageDir high-availability kubernetes.cluster-id kubernetes.taskmanager.annotations
-security.kerberos.login.keytab security.ssl.rest.enabled classloader.resolve-order classloader.parent-first-patterns.additional
-restart-strategy.failure-rate.delay-of-mine web.submit.enable io.tmp.dirs jobstore.expiration-time external-resource.gpu.amount
-containerized.taskmanager.env.MALLOC_ARENA_MAX flink.hadoop.dfs.replication yarn.application.name taskmanager.memory.process.size
-execution.savepoint.path execution.target pipeline.object-reuse table.optimizer.join-reorder-enabled python.fn-execution.bundle.size
-sql-gateway.session.idle-timeout state.checkpoints.dir akka.framesize pekko.framesize web.upload.dir state.backend.forst.cache.dir
-""".split()  # noqa: SIM905
-
-
-@pytest.mark.parametrize("key", REAL)
-def test_a_real_key_that_is_not_modelled_is_accepted(key):
-    """Of Flink, its backends, its operator, its metrics, file systems and users' own names in such keys."""
-    (warning,) = warnings_of(f"{key}: x")
-
-    assert f"not modelled, no effect here: 1 key of Flink: {key} " in warning
 
 
 def test_every_key_of_the_versions_listed_is_accepted():
@@ -267,16 +201,6 @@ def test_a_key_that_this_version_does_not_have_has_no_effect():
     assert "has no effect: Flink 1.15 has no such key (there it is state.backend)" in str(renamed.warnings[0])
     assert renamed.scenarios[0].job.vertex("b").state.backend == "hashmap"
     assert older == ["rocksdb"] * 3
-
-
-def test_unaligned_means_nothing_with_at_least_once():
-    """Flink switches it off (CheckpointConfig)."""
-    key = "execution.checkpointing.unaligned.enabled: true"
-    found = study(key, "execution.checkpointing.mode: AT_LEAST_ONCE")
-
-    assert "has no effect with execution.checkpointing.mode: AT_LEAST_ONCE" in str(found.warnings[0])
-    assert found.scenarios[0].checkpoint.barriers.kind == "at-least-once"
-    assert list(study(key).warnings) == []
 
 
 def test_slots_of_a_task_manager():
@@ -338,13 +262,6 @@ def test_mistakes(line, message):
 
     assert refusal(line).startswith("s:7:3: flink.")
     assert message in refusal(line)
-
-
-def test_overrides_win_over_the_block():
-    """--set beats flink:, which only fills what is not written."""
-    given = loads(TEXT + INTERVAL, overrides=["checkpoint.interval=9 s"])
-
-    assert given.scenarios[0].checkpoint.interval_ns == 9 * 10**9
 
 
 def test_the_lists_of_keys_do_not_overlap():

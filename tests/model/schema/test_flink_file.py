@@ -359,14 +359,6 @@ def test_a_key_without_a_value_is_not_set(tmp_path):
     assert any("state.backend.type: has no value: Flink does not set it" in str(warning) for warning in given.warnings)
 
 
-def test_the_block_of_a_scenario_is_a_configuration_as_well(tmp_path):
-    (tmp_path / "s.yaml").write_text(f"{SCENARIO}flink:\n  rest.port: 8081\n")
-
-    assert {key: value for key, (value, _) in read_flink_file(Path(tmp_path / "s.yaml")).keys.items()} == {
-        "rest.port": 8081
-    }
-
-
 def test_a_manifest_that_was_pasted_runs():
     """The report br08: a RocksDB option that is not modelled stopped it, and slots were said to have no effect."""
     given = load(Path(__file__).parents[2] / "data/reports/br08/scenario.yaml")

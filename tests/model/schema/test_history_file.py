@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.model.schema.history_file import history_file_name, inline_history, split_history, write_scenario_and_history
+from sim.model.schema.history_file import inline_history, split_history, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
 from sim.studies.plan import cells
@@ -76,28 +76,6 @@ def test_two_files_say_what_one_said(job):
     assert found.backtest.imported == found.scenarios[0]
 
 
-def test_one_line_of_the_scenario_names_it(job):
-    """All other lines and their comments stay as they were; the comment of a section goes with it."""
-    lines = job.read_text().splitlines(keepends=True)
-    (line,) = [line for line in lines if line.startswith("history: job.history.json")]
-    found = json.loads(history_of(job).read_text())
-
-    assert "".join(text for text in lines if text != line) == TINY + RUN
-    assert (found["about"], found["vertices"]) == (
-        "what 3 checkpoints of the history took beyond the model",
-        ["source", "sink"],
-    )
-    assert found["checkpoints"] == SEEN
-    assert "longest" not in found["backtest"]
-
-
-def test_without_checkpoints_the_longest_stay(tmp_path):
-    """An older file, taken apart."""
-    write_scenario_and_history(INLINE, tmp_path / "job.yaml")
-
-    assert loads(INLINE).backtest == load(tmp_path / "job.yaml").backtest
-
-
 def test_of_a_long_history_the_latest_are_listed(tmp_path):
     """The longest were among the earlier ones."""
     write_scenario_and_history(INLINE, tmp_path / "job.yaml", {"id": [9], "earlier": 8, "end_to_end_duration": [500]})
@@ -132,13 +110,6 @@ def test_a_device_gets_all_of_it():
     write_scenario_and_history(INLINE, Path("/dev/null"))
 
     assert not Path("/dev/null.history.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("file", "name"), [("job.yaml", "job.history.json"), ("a.b.yml", "a.b.history.json"), ("job", "job.history.json")]
-)
-def test_its_name_is_that_of_the_scenario(tmp_path, file, name):
-    assert name == history_file_name(tmp_path / file)
 
 
 @pytest.mark.parametrize("name", ["a b.yaml", "a#: 'b'.yaml", "ä.yaml"])

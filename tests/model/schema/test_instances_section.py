@@ -39,20 +39,6 @@ def test_defaults_are_one_job_with_flinks_paths():
     assert Instances(2, "no-claim") == read("instances: {count: 2}\n")[0].instances
 
 
-def test_claim_modes_and_paths_are_axes():
-    """A list is a sweep."""
-    scenarios = read(
-        "instances: {count: 2, claim: [claim, no-claim]}\ndirectories: {paths: [absolute, relative-to-metadata]}\n"
-    )
-
-    assert [(scenario.instances.claim, scenario.directories.paths) for scenario in scenarios] == [
-        ("claim", "absolute"),
-        ("claim", "relative-to-metadata"),
-        ("no-claim", "absolute"),
-        ("no-claim", "relative-to-metadata"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -81,18 +67,3 @@ def test_a_changelog_takes_no_full_checkpoint(claim):
         loads(f"{text}instances: {{count: 2{claim}}}\n")
 
     assert loads(f"{text}instances: {{count: 2, claim: claim}}\n").scenarios[0].instances.claim == "claim"
-
-
-def test_one_directory_for_all_jobs():
-    """execution.checkpointing.create-subdir."""
-    (scenario,) = loads(TEXT + "flink: {execution.checkpointing.create-subdir: false}\n").scenarios
-
-    assert Directories(create_subdir=False) == scenario.directories
-
-
-def test_flinks_own_key():
-    """execution.checkpointing.num-retained, and its old name."""
-    for key in ("execution.checkpointing.num-retained", "state.checkpoints.num-retained"):
-        (scenario,) = loads(TEXT.replace(", num-retained: 3", "") + f"flink: {{{key}: 2}}\n").scenarios
-
-        assert scenario.checkpoint.num_retained == 2

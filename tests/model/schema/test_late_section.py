@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.model.job import AsyncIO, Distribution, Watermark, Window
+from sim.model.job import Watermark, Window
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 
@@ -24,27 +24,6 @@ def complaint(what):
     with pytest.raises(ScenarioError) as raised:
         read(what)
     return str(raised.value)
-
-
-def test_requests_have_a_latency_and_flinks_capacity():
-    assert (
-        AsyncIO(Distribution(20_000_000, "exponential"), 100)
-        == read("async-io: {latency: {exponential: 20 ms}}").async_io
-    )
-    assert AsyncIO(Distribution(20_000_000), 7) == read("async-io: {latency: 20 ms, capacity: 7}").async_io
-    assert read("service: 1 ms").async_io is None
-
-
-def test_windows_have_a_size_and_what_they_cost():
-    given = "window: {tumbling: 7 s, time: processing, fire: 2 ms, phase: 3 s, state-per-record: 80 B}"
-
-    assert Window(7 * 10**9, "processing", 2_000_000, 3 * 10**9, 80) == read(given).window
-    assert (
-        Window(7 * 10**9, "event", api="datastream")
-        == read("window: {tumbling: 7 s, time: event, api: datastream}").window
-    )
-    assert Window(7 * 10**9) == read("window: {tumbling: 7 s, time: processing}").window
-    assert read("service: 1 ms").window is None
 
 
 def test_windows_slide_wait_for_a_gap_or_leave_early():
@@ -70,17 +49,6 @@ def test_windows_slide_wait_for_a_gap_or_leave_early():
     assert Window(8 * second, every_ns=second // 4, hold_ns=9 * second) == processing
     local = "window: {tumbling: 7 s, time: event, stage: local, flush: 3 us}"
     assert Window(7 * second, "event", flush_ns=3000, early=True) == read(local).window
-
-
-def test_a_commit_says_when_records_go_on():
-    assert read("commit: two-phase").commit.emits == "at-once"
-    assert read("commit: {emits: on-commit}").commit.emits == "on-commit"
-
-
-def test_part_of_a_service_may_be_constant():
-    given = read("service: {shifted-exponential: {mean: 2 ms, cv: 0.25}}").inputs[0].service
-
-    assert Distribution(2_000_000, "shifted-exponential", 0.25) == given
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,6 @@ def test_the_message_says_what_to_write(line, without, message):
     assert message in problems(SCENARIO.replace(line, without))
 
 
-def test_what_is_written_is_taken():
-    """The examples of the messages are a scenario."""
-    text = SCENARIO.replace("interval: 5 s", "interval: 30 s").replace("duration: 10 s", "duration: 30 s")
-
-    assert loads(text.replace("100 B", "32 KiB").replace("hash", "forward")).scenarios
-
-
 def test_a_key_without_an_example_has_none():
     """Names are the reader's own, and half of a section would not be taken."""
     name, size = {"type": "string"}, {"examples": ["1 B"]}

@@ -43,19 +43,6 @@ def test_what_has_no_effect_is_said(text, message):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "faults: [{kill: b, at: 59 s}]\n",
-        "restart: {strategy: failure-rate, delay: 1 s, rate: 3, within: 1 min}\n",
-        "restart: {initial: 5 s, max: 5 s, multiplier: 1, jitter: 0 %, reset: 1 h, attempts: 3}\n",
-        "actions: [{stop: drain, at: 20 s}]\nrescale: {at: 10 s, parallelism: {b: 3}}\n",
-    ],
-)
-def test_what_has_one_is_not(text):
-    assert warnings(text) == []
-
-
-@pytest.mark.parametrize(
     ("state", "incremental", "is_said"),
     [("", "true", True), (", update: 0 %", "true", False), (", growth: 10 B", "true", False), ("", "false", False)],
 )

@@ -6,10 +6,9 @@ import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.model.cluster import Debloating, NetworkMemory
-from sim.model.job import Distribution, Rate, Snapshot
+from sim.model.job import Rate
 from sim.model.scenario import Overheads, Run
 from sim.model.schema.study import load, loads
-from sim.model.state import State
 
 FULL = """\
 # yaml-language-server: $schema=./ckptsim.schema.json
@@ -94,39 +93,6 @@ def test_vertices_stand_in_topological_order(full):
     assert [vertex.name for vertex in full.job.vertices] == ["left", "right", "join", "late"]
 
 
-def test_rates_are_of_one_subtask(full):
-    """`rate` and `records` are of the whole vertex, their per-subtask twins are not."""
-    left, right = full.job.vertex("left").source, full.job.vertex("right").source
-
-    assert (Rate(0, Fraction(3000)),) == left.rates
-    assert (Rate(0, Fraction(1000)), Rate(60 * 10**9, Fraction(0))) == right.rates
-    assert (left.total, right.total) == (None, 10_000)
-
-
-def test_a_vertex_reads_as_written(full):
-    """Service, size, fan-out, state, snapshot, key groups."""
-    join = full.job.vertex("join")
-
-    assert Distribution(10**6, "erlang", 0.5) == join.service
-    assert (Fraction(1, 4), 720) == (join.fan_out, join.max_parallelism)
-    assert State(4 << 30, "rocksdb", Fraction(3, 10), 200) == join.state
-    assert Snapshot(10**9, 2 * 10**6, 3 * 10**9, Fraction(1, 10), 8192) == join.snapshot
-
-
-def test_inputs_inherit_what_they_do_not_say(full):
-    """Service from their vertex, record size from the upstream vertex."""
-    left, right = full.job.vertex("join").inputs
-
-    assert ("left", "hash", (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))) == (
-        left.upstream,
-        left.ship,
-        left.weights,
-    )
-    assert (Distribution(30_000), Distribution(408)) == (left.service, left.record_bytes)
-    assert (Distribution(10**6, "erlang", 0.5), Distribution(1000)) == (right.service, right.record_bytes)
-    assert Distribution(2000, "uniform") == full.job.vertex("late").inputs[0].record_bytes
-
-
 def test_checkpoints_cluster_storage_run(full):
     """The other sections, every key."""
     options = full.checkpoint
@@ -160,30 +126,6 @@ def test_checkpoints_cluster_storage_run(full):
         ("checkpoints.completed", ">= 10"),
         ("checkpoints.completed", "<= 90"),
     )
-
-
-@pytest.mark.parametrize(
-    ("profile", "expected"),
-    [("2.x", (1024, 20, True)), ("1.20", (32768, 5, True)), ("1.15", (32768, 0, False))],
-    ids=["2.x", "1.20", "1.15"],
-)
-def test_profiles_have_their_own_defaults(profile, expected):
-    """2.x begins debloating at 1 KiB and has 20 overdraft buffers; 1.20 begins at the segment size and has 5.
-
-    1.15 has none and stretches no buffer.
-    """
-    network = loads(SMALL, overrides=[f"cluster.profile={profile}"]).scenarios[0].cluster.network
-
-    assert expected == (network.starting_segment_bytes, network.overdraft, network.stretching)
-
-
-@pytest.mark.parametrize(("profile", "expected"), [("2.x", (True, 5)), ("1.20", (True, 5)), ("1.15", (False, 1))])
-def test_profiles_differ_in_how_far_the_timeout_reaches_and_who_shares_a_file(profile, expected):
-    """Before FLINK-27251 barriers in sender queues stayed aligned; before FLINK-26803 subtasks shared no channel-state file."""
-    overrides = [f"cluster.profile={profile}", "checkpoint.barriers={aligned-timeout: 1 s}"]
-    options = loads(SMALL, overrides=overrides).scenarios[0].checkpoint
-
-    assert expected == (options.barriers.reaches_output, options.subtasks_per_channel_state_file)
 
 
 @pytest.mark.parametrize(
@@ -226,18 +168,6 @@ def test_concurrency_gives_way_to_a_pause():
 
     assert study.scenarios[0].checkpoint.max_concurrent == 1
     assert "has no effect: with a min-pause" in study.warnings[0].message
-
-
-def test_off_means_no_periodic_checkpoints():
-    """`interval: off`; unlimited bandwidth likewise is not a number."""
-    overrides = ["checkpoint.interval=off", "storage.bandwidth=unlimited", "job.a.source.rate=unlimited"]
-    scenario = loads(SMALL, overrides=overrides).scenarios[0]
-
-    assert (
-        scenario.checkpoint.interval_ns,
-        scenario.storage.bytes_per_second,
-        scenario.job.vertex("a").source.rates,
-    ) == (None, None, ())
 
 
 def test_a_hot_key_takes_its_share():
@@ -289,19 +219,6 @@ def test_a_trace_gives_the_rates(tmp_path):
     source = load(tmp_path / "s.yaml").scenarios[0].job.vertex("a").source
 
     assert (Rate(0, Fraction(100)), Rate(30 * 10**9, Fraction(101, 2))) == source.rates
-
-
-def test_a_trace_may_be_compressed_and_have_a_fixed_step(tmp_path):
-    """.csv.gz, `every`."""
-    import gzip
-
-    (tmp_path / "load.csv.gz").write_bytes(gzip.compress(b"x\n1\n2\n2\n3\n"))
-    rate = "job.a.source.rate={trace: load.csv.gz, column: x, every: 1 min}"
-    rates = (
-        loads(SMALL, overrides=[rate, "run.duration=5 min"], folder=tmp_path).scenarios[0].job.vertex("a").source.rates
-    )
-
-    assert (Rate(0, Fraction(1, 2)), Rate(60 * 10**9, Fraction(1)), Rate(180 * 10**9, Fraction(3, 2))) == rates
 
 
 @pytest.mark.parametrize(

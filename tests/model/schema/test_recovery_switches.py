@@ -24,15 +24,6 @@ def switches(study):
     return options.recover_output_on_downstream, options.during_recovery
 
 
-def test_both_are_off_as_in_flink():
-    assert switches(study()) == (False, False)
-
-
-def test_each_is_a_switch():
-    assert switches(study(", recover-output-on-downstream: true")) == (True, False)
-    assert switches(study(", recover-output-on-downstream: true, during-recovery: true")) == (True, True)
-
-
 def test_the_second_needs_the_first():
     given = study(", during-recovery: true")
 
@@ -40,17 +31,6 @@ def test_the_second_needs_the_first():
     assert [
         "has no effect without recover-output-on-downstream: true" in str(warning) for warning in given.warnings
     ] == [True]
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["execution.checkpointing.during-recovery.enabled", "execution.checkpointing.unaligned.during-recovery.enabled"],
-)
-def test_flinks_own_keys_are_read(key):
-    """The release notes spell one of them otherwise than the code."""
-    first = "execution.checkpointing.unaligned.recover-output-on-downstream.enabled: true"
-
-    assert switches(study(rest=f"flink: {{{first}, {key}: true}}")) == (True, True)
 
 
 @pytest.mark.parametrize("profile", ["1.15", "1.20"])

@@ -2,7 +2,6 @@
 
 import pytest
 
-from sim.model.randomness import Residual, Residuals
 from sim.model.schema.history import tail_sentence
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
@@ -24,19 +23,6 @@ residuals:
     source: {scheduling: [[0, 5, 200]], acknowledgement: [[0, 0, 7], [1, 1, 1]]}
     sink: {async: [[30, 0, 900]]}
 """
-
-
-def test_numbers_are_in_its_unit():
-    expected = Residuals(
-        3,
-        (
-            Residual("source", "scheduling", ((0, 5_000_000, 200_000_000),)),
-            Residual("source", "acknowledgement", ((0, 0, 7_000_000), (1_000_000, 1_000_000, 1_000_000))),
-            Residual("sink", "async", ((30_000_000, 0, 900_000_000),)),
-        ),
-    )
-
-    assert expected == loads(TINY + SECTION).scenarios[0].residuals
 
 
 def test_what_tails_rest_on_is_said():

@@ -39,10 +39,6 @@ def refusal(state="", checkpoint="", flink=()):
     return str(refused.value)
 
 
-def test_state_is_on_the_heap_unless_said_otherwise():
-    assert (State(4 << 30), StateOptions()) == model()
-
-
 @pytest.mark.parametrize(
     ("state", "expected"),
     [

@@ -52,25 +52,6 @@ def test_lines_end_as_they_like(tmp_path, reader):
 TEN_SECONDS = "t,v\n" + "".join(f"{100 + at},{rate}\n" for at, rate in enumerate([1, 1, 2, 3, 3, 3, 4, 5, 5, 5]))
 
 
-@pytest.mark.parametrize(
-    ("begin", "duration", "expected"),
-    [
-        ("0 s", "3 s", [(0, 1), (2, 2)]),
-        ("2500 ms", "2 s", [(0, 2), (0.5, 3)]),
-        ("4 s", "2 s", [(0, 3)]),
-        ("9 s", "60 s", [(0, 5)]),
-    ],
-)
-def test_a_run_sees_its_window_of_a_trace(tmp_path, begin, duration, expected):
-    """From `from` to the end of the run, on the run's clock; what comes later is no part of the scenario, nor of its identity."""
-    (tmp_path / "t.csv").write_text(TEN_SECONDS)
-    text = BASE % f"{{trace: t.csv, column: v, from: {begin}}}"
-
-    scenario = loads(text.replace("60 s", duration), "s", folder=tmp_path).scenarios[0]
-
-    assert expected == [(rate.start_ns / 1e9, rate.per_second * 2) for rate in scenario.job.vertices[0].source.rates]
-
-
 ODD_TIMES = {
     "1": Fraction(1),
     "2.5": Fraction(5, 2),

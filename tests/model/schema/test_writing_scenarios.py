@@ -1,12 +1,9 @@
 """What is written is what a person would have written, and means the same when read."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
 from sim.model.schema.writer import _text, write
 
@@ -62,14 +59,6 @@ def test_the_text():
     }
 
     assert write(DOCUMENT, "What then?", comments) == TEXT
-
-
-def test_it_reads_back():
-    """The same scenarios as the plain document (JSON is YAML), and the question."""
-    study = loads(write(DOCUMENT, "What then?", ["One line.", "Another."]))
-
-    assert loads("# What then?\n" + json.dumps(DOCUMENT)).scenarios == study.scenarios
-    assert study.question == "What then?"
 
 
 def test_a_comment_must_have_its_key():

@@ -4,21 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.series.tables import RATES, TIMES, first_of, unit_of_times
-
-
-@pytest.mark.parametrize(
-    ("columns", "time", "rate"),
-    [
-        (["Time", "value"], "Time", "value"),
-        (["rate", "t_s"], "t_s", "rate"),
-        (["@timestamp", "Requests"], "@timestamp", "Requests"),
-        (["Time (ms)", "records/s"], "Time (ms)", None),
-        (["a", "b"], None, None),
-    ],
-)
-def test_columns_are_found_by_their_names(columns, time, rate):
-    assert (time, rate) == (first_of(TIMES, columns), first_of(RATES, columns))
+from sim.model.series.tables import unit_of_times
 
 
 @pytest.mark.parametrize(

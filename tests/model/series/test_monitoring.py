@@ -145,48 +145,6 @@ def made(*series):
     return table_of_document(answer(*series))
 
 
-def test_sources_are_found_among_the_tasks():
-    """`count` reads records from others; the metric of the source that stays 0 is not its rate."""
-    nothing = [0] * len(TIMES)
-    table = made(
-        subtask(0, task="count"),
-        subtask(0, values=nothing),
-        subtask(0, values=RATES, metric=METRIC.replace("In", "Out")),
-    )
-
-    assert table.columns == ["time", "orders"]
-    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
-    assert "left out, no sources: count" in table.notes
-    assert f"'orders' is {METRIC.replace('In', 'Out')}" in table.notes
-
-
-def test_operators_of_a_chain_are_not_summed():
-    """Flink's reporter writes names with underscores, and a series per operator: the source counts, not the map behind it."""
-
-    def of(operator, values):
-        labels, points = subtask(0, values, task="Source:_orders____map")
-        return labels | {"operator_name": operator}, points
-
-    table = made(of("map", [3 * rate for rate in RATES]), of("Source:_orders", RATES))
-
-    assert table.columns == ["time", "orders____map"]
-    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
-
-
-def test_metrics_that_are_no_records_do_not_matter_beside_others():
-    table = made(subtask(0, metric="busyTimeMsPerSecond"), subtask(0, RATES))
-
-    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
-
-
-def test_a_counter_that_falls_has_counted_from_0():
-    """Scrapes at 0, 15, 30, 45 s; a restart between the second and the third."""
-    table = made(subtask(0, [0, 1500, 300, 1800], metric="numRecordsIn", times=TIMES[:4]))
-
-    assert [row[1] for row in table.rows] == ["100", "20", "100"]
-    assert "counters are turned into rates; 1 fell back to 0 and went on from there" in table.notes
-
-
 def test_scrapes_that_jitter_are_put_together():
     """Two subtasks, 4 s apart."""
     table = made(subtask(0, [100] * 4, times=TIMES[:4]), subtask(1, [200] * 4, times=[at + 4 for at in TIMES[:4]]))

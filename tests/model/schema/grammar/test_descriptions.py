@@ -17,13 +17,6 @@ class Plain(Section):
     """Where it begins."""
 
 
-class Longer(Plain):
-    """A section that has the keys of another one."""
-
-    last: int
-    """Where it ends."""
-
-
 PLAIN = {"size": "How large it is,\nin bytes.", "silent": None, "from": "Where it begins."}
 
 
@@ -33,10 +26,6 @@ def descriptions(section):
 
 def test_the_text_below_a_key_is_its_description():
     assert descriptions(Plain) == PLAIN
-
-
-def test_a_key_that_is_passed_on_keeps_its_description():
-    assert descriptions(Longer) == {**PLAIN, "last": "Where it ends."}
 
 
 def test_a_class_without_a_text_has_a_schema():
