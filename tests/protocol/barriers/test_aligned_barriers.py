@@ -17,7 +17,6 @@ from sim.protocol.task_messages import (
     ResumeInputs,
     SettleBarriers,
     StartSnapshot,
-    TriggerReceived,
 )
 
 OPTIONS = BarrierOptions(trigger_ns=100)
@@ -55,33 +54,6 @@ def test_two_of_three_gates_wait():
 
     assert CollectingBarriers() == handler.state
     assert commands == ()
-
-
-def test_the_last_barrier_starts_the_snapshot():
-    """Start delay: t0 to the first barrier.  Alignment: first to last barrier, whichever gates they are on."""
-    handler, commands = feed(2, first(110, 0), first(115, 1), last(130, 1), last(150, 0))
-
-    assert WaitingForFirstBarrier() == handler.state
-    assert (snapshot(1, first_ns=110, alignment_ns=40),) == commands
-
-
-def test_a_single_channel_aligns_in_no_time():
-    _, commands = feed(1, both(170, 0))
-
-    assert (snapshot(1, first_ns=170, alignment_ns=0),) == commands
-
-
-def test_start_delay_is_never_negative():
-    """A barrier seen before t0 (clock skew) has no delay."""
-    _, commands = feed(1, BarrierArrived(90, 0, 1, OPTIONS, first=True, last=True))
-
-    assert commands[0].start_delay_ns == 0
-
-
-def test_consecutive_checkpoints_need_no_settling():
-    _, commands = feed(2, both(110, 0), both(120, 1), both(210, 1, 2), both(215, 0, 2))
-
-    assert (snapshot(1, first_ns=110, alignment_ns=10), snapshot(2, first_ns=210, alignment_ns=5)) == commands
 
 
 def test_a_newer_barrier_subsumes_the_alignment():
@@ -187,12 +159,6 @@ def test_a_closed_gate_counts_as_arrived():
     assert frozenset({0}) == handler.open_gates
 
 
-def test_a_closed_gate_is_not_waited_for():
-    _, commands = feed(2, GateClosed(90, 1), both(110, 0))
-
-    assert (snapshot(1, first_ns=110, alignment_ns=0),) == commands
-
-
 def test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it():
     """Without FLIP-147: the task declines, unblocks and tells the others."""
     ended = InputEnded(120, 1)
@@ -203,28 +169,6 @@ def test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it():
     ]
     assert commands[2].reason == FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM
     assert (handler, ()) == handler.on(ended), "nothing is pending"
-
-
-def test_a_source_snapshots_when_called():
-    """No alignment, nothing to resume; the delay is that of the call."""
-    _, commands = feed(0, TriggerReceived(103, 1, OPTIONS))
-
-    assert (StartSnapshot(1, OPTIONS, 103, 3, 0),) == commands
-
-
-def test_a_called_task_with_open_gates_does_not_wait_for_them():
-    """All its inputs have finished; only their end is still on its way (FLIP-147)."""
-    handler, commands = feed(2, TriggerReceived(103, 1, OPTIONS))
-
-    assert (StartSnapshot(1, OPTIONS, 103, 3, 0),) == commands
-    assert (handler, ()) == handler.on(TriggerReceived(104, 1, OPTIONS))
-
-
-def test_a_call_completes_an_alignment_under_way():
-    handler, commands = feed(2, both(110, 0), TriggerReceived(125, 1, OPTIONS))
-
-    assert WaitingForFirstBarrier() == handler.state
-    assert (snapshot(1, first_ns=110, alignment_ns=15),) == commands
 
 
 @pytest.mark.parametrize(

@@ -34,25 +34,12 @@ def both(now, gate, checkpoint=1):
     return BarrierArrived(now, gate, checkpoint, OPTIONS, first=True, last=True)
 
 
-def test_the_last_barrier_snapshots_and_nothing_is_resumed():
-    _, commands = feed(2, both(110, 0), both(130, 1))
-
-    assert (StartSnapshot(1, OPTIONS, 110, 10, 20),) == commands
-
-
 def test_checkpoints_overlap():
     """A second checkpoint may begin before the first is complete.  Only the newest one's clock is kept: the first reports zeros."""
     tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(130, 1), both(135, 1, 2))
 
     assert (StartSnapshot(1, OPTIONS, 130, 0, 0), StartSnapshot(2, OPTIONS, 120, 20, 15)) == commands
     assert tracker.tracked == ()
-
-
-def test_a_complete_checkpoint_drops_the_older_ones():
-    tracker, commands = feed(2, both(110, 0), both(120, 0, 2), both(130, 1, 2))
-
-    assert (SettleBarriers(2), StartSnapshot(2, OPTIONS, 120, 20, 10)) == commands
-    assert (tracker, ()) == tracker.on(both(140, 1, 1))
 
 
 def test_only_so_many_are_tracked():
@@ -66,12 +53,6 @@ def test_only_so_many_are_tracked():
 def test_fifty_are_tracked_as_in_flink():
     """MAX_CHECKPOINTS_TO_TRACK"""
     assert MAX_TRACKED == 50
-
-
-def test_a_checkpoint_is_tracked_once_however_many_barriers_come():
-    tracker, _ = feed(3, both(110, 0), both(120, 1))
-
-    assert [pending.checkpoint for pending in tracker.tracked] == [1]
 
 
 def test_a_call_that_comes_at_once_has_no_delay():

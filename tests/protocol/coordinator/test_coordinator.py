@@ -9,7 +9,6 @@ from sim.protocol.coordinator_messages import (
     Acknowledged,
     ArmCheckpointTimeout,
     ArmPeriodicTimer,
-    CancelPeriodicTimer,
     CheckpointRequested,
     CheckpointTimedOut,
     Declined,
@@ -37,7 +36,7 @@ from sim.protocol.coordinator_messages import (
     WriteMetadata,
 )
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import AlignmentType, BarrierOptions, Ending, FailureReason
+from sim.protocol.options import BarrierOptions, Ending, FailureReason
 
 PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestKind.SAVEPOINT
 PLAN = Plan(trigger=frozenset({0}), wait_for=frozenset({0, 1}))
@@ -102,15 +101,6 @@ def test_the_life_of_a_checkpoint():
     assert (RecordCompleted(1, PERIODIC, 40, 70, 95), NotifyComplete(1, ALL)) == machine.on(MetadataWritten(95, 1))
 
 
-def test_end_to_end_duration_ends_at_the_last_acknowledgement():
-    """Not at the metadata (facts measured on Flink)."""
-    machine = triggered(10)
-    acknowledged(machine, 1, 50)
-    record = machine.on(MetadataWritten(75, 1))[0]
-
-    assert record.latest_ack_ns - record.trigger_ns == 40
-
-
 def test_the_grid_does_not_drift():
     """Wake-ups that come late do not move it; missed points follow at once."""
     machine = coordinator()
@@ -120,15 +110,6 @@ def test_the_grid_does_not_drift():
     assert ArmPeriodicTimer(240) == machine.on(PeriodicTimerFired(140))[0]
     assert ArmPeriodicTimer(500) == machine.on(PeriodicTimerFired(500))[0]  # 340 was missed: at once
     assert ArmPeriodicTimer(500) == machine.on(PeriodicTimerFired(500))[0]  # 440 too
-
-
-def test_a_wake_up_that_was_replaced_is_ignored():
-    machine = coordinator()
-    machine.on(SchedulerStarted(0, 40))
-
-    assert machine.on(PeriodicTimerFired(39)) == ()
-    assert (CancelPeriodicTimer(),) == machine.on(SchedulerStopped(39))
-    assert machine.on(PeriodicTimerFired(40)) == ()
 
 
 def test_without_an_interval_nothing_is_periodic():
@@ -182,22 +163,6 @@ def test_law_20_triggers_in_a_horizon():
 # ------------------------------------------------------------------------------------------ requests
 
 
-def test_periodic_requests_pile_up_and_run_back_to_back():
-    """Without a pause, while one checkpoint takes longer than the interval (B.3)."""
-    machine = coordinator()
-    machine.on(SchedulerStarted(0, 0))
-    machine.on(PeriodicTimerFired(0))
-    machine.on(TriggerReady(0, PLAN))
-    machine.on(PeriodicTimerFired(100))
-    machine.on(PeriodicTimerFired(200))
-
-    assert PrepareTrigger(250, PERIODIC) == completed(machine, 1, 250)[-1]
-
-    machine.on(TriggerReady(250, PLAN))
-
-    assert PrepareTrigger(260, PERIODIC) == completed(machine, 2, 260)[-1]
-
-
 def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
     machine = coordinator(interval=100, min_pause_ns=80)
     machine.on(SchedulerStarted(0, 0))
@@ -224,20 +189,6 @@ def test_law_19_the_pause_ends_exactly(completion, runs):
     assert runs == (PrepareTrigger(100, PERIODIC) in machine.on(PeriodicTimerFired(100)))
 
 
-def test_leftovers_are_dropped_one_per_cycle():
-    """With a pause: each completion costs one waiting request, the timer brings the next (B.3)."""
-    machine = coordinator(interval=100, min_pause_ns=80)
-    machine.on(SchedulerStarted(0, 0))
-    machine.on(PeriodicTimerFired(0))
-    machine.on(TriggerReady(0, PLAN))
-    machine.on(PeriodicTimerFired(100))
-    machine.on(PeriodicTimerFired(200))
-
-    assert [RecordCompleted, NotifyComplete, RecordRefused, ArmPeriodicTimer] == types(completed(machine, 1, 250))
-    assert len(machine.state.requests.waiting) == 1
-    assert (ArmPeriodicTimer(430), PrepareTrigger(330, PERIODIC)) == machine.on(PeriodicTimerFired(330))
-
-
 def test_a_failure_imposes_no_pause():
     machine = coordinator(min_pause_ns=80)
     machine.on(SchedulerStarted(0, 0))
@@ -247,13 +198,6 @@ def test_a_failure_imposes_no_pause():
     machine.on(StateDiscarded(90, 1))
 
     assert PrepareTrigger(100, PERIODIC) == machine.on(PeriodicTimerFired(100))[-1]
-
-
-def test_manual_requests_skip_the_pause_but_not_the_limit():
-    machine = triggered(0, min_pause_ns=80)
-
-    assert machine.on(CheckpointRequested(10, MANUAL)) == ()
-    assert PrepareTrigger(20, MANUAL) == completed(machine, 1, 20)[-1]
 
 
 def test_law_18_one_slot_holds_back_the_next():
@@ -279,21 +223,6 @@ def test_savepoints_go_first_and_are_forced_without_unaligned_checkpoints():
     assert (PrepareTrigger(20, SAVEPOINT),) == machine.on(CheckpointRequested(20, SAVEPOINT))
 
 
-def test_savepoints_wait_at_the_head_with_unaligned_checkpoints():
-    machine = triggered(0, barriers=Barriers("unaligned"))
-    machine.on(CheckpointRequested(10, MANUAL))
-
-    assert machine.on(CheckpointRequested(20, SAVEPOINT)) == ()
-    assert PrepareTrigger(30, SAVEPOINT) == completed(machine, 1, 30)[-1]
-
-
-def test_a_savepoint_holds_the_slot():
-    machine = triggered(0, kind=SAVEPOINT)
-
-    assert machine.on(CheckpointRequested(10, MANUAL)) == ()
-    assert PrepareTrigger(30, MANUAL) == completed(machine, 1, 30)[-1]
-
-
 def test_a_savepoint_is_aligned_and_commits_nothing():
     """It neither subsumes nor is announced; it does set the pause."""
     machine = coordinator(barriers=Barriers("unaligned"), min_pause_ns=80)
@@ -303,21 +232,6 @@ def test_a_savepoint_is_aligned_and_commits_nothing():
     assert [RecordCompleted] == types(completed(machine, 1, 50))
     assert machine.state.latest_completed == 0
     assert machine.state.last_completion_ns == 50
-
-
-@pytest.mark.parametrize(
-    ("barriers", "options"),
-    [
-        (Barriers("unaligned"), BarrierOptions(0, AlignmentType.UNALIGNED)),
-        (Barriers("aligned-timeout", 7), BarrierOptions(0, aligned_timeout_ns=7)),
-        (Barriers("at-least-once"), BarrierOptions(0, AlignmentType.AT_LEAST_ONCE)),
-    ],
-)
-def test_the_barriers_carry_what_was_configured(barriers, options):
-    machine = coordinator(barriers=barriers)
-    machine.on(CheckpointRequested(0, MANUAL))
-
-    assert options == machine.on(TriggerReady(3, PLAN))[-1].options
 
 
 def test_unaligned_checkpoints_do_not_overlap():
@@ -352,40 +266,6 @@ def test_the_list_of_wishes_is_bounded():
     assert TriggerRequest(MANUAL, MAX_WAITING - 1) == dropped
 
 
-def test_a_full_list_of_wishes_turns_nobody_away():
-    requests = WaitingRequests(1, 0)
-    for now in range(MAX_WAITING):
-        requests, dropped = requests.with_one(TriggerRequest(PERIODIC, now))
-
-        assert dropped is None
-
-
-def test_a_request_is_not_forced_unless_it_says_so():
-    """A periodic one waits for its pause."""
-    requests, _ = WaitingRequests(1, 50).with_one(TriggerRequest(PERIODIC, 10))
-    _, choice = requests.choose(10, triggering=False, pending=0, cleaning=0, last_completion_ns=0)
-
-    assert (choice.run, choice.until_ns) == (None, 50)
-
-
-def test_a_full_list_of_wishes_makes_room_where_its_last_one_is_periodic():
-    """Flink's list holds a thousand."""
-    requests, _ = WaitingRequests(1, 0).with_one(TriggerRequest(PERIODIC, 0))
-    for now in range(1, 1000):
-        requests, _ = requests.with_one(TriggerRequest(MANUAL, now))
-    requests, dropped = requests.with_one(TriggerRequest(MANUAL, 1000))
-
-    assert PERIODIC is dropped.kind
-    assert 1000 == len(requests.waiting) == MAX_WAITING
-
-
-def test_a_forced_request_goes_before_older_ones_of_its_kind():
-    requests, _ = WaitingRequests(1, 0).with_one(TriggerRequest(MANUAL, 0))
-    requests, _ = requests.with_one(TriggerRequest(MANUAL, 1, forced=True))
-
-    assert [request.forced for request in requests.waiting] == [True, False]
-
-
 def test_a_request_that_finds_no_room_is_refused():
     machine = triggered(0)
     for now in range(MAX_WAITING):
@@ -399,19 +279,6 @@ def test_a_request_that_finds_no_room_is_refused():
 # ------------------------------------------------------------------------------------------ trigger
 
 
-def test_a_trigger_is_refused_while_tasks_do_not_run():
-    """It never gets an id, and does not count; the next request is looked at."""
-    machine = coordinator(tolerable_failed=0)
-    machine.on(CheckpointRequested(0, MANUAL))
-    machine.on(CheckpointRequested(1, MANUAL))
-
-    assert (
-        RecordRefused(MANUAL, FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING),
-        PrepareTrigger(3, MANUAL),
-    ) == machine.on(TriggerReady(3, None))
-    assert machine.on(TriggerReady(4, PLAN))[0].checkpoint == 1
-
-
 def test_a_trigger_that_cannot_write_counts():
     machine = coordinator(tolerable_failed=0)
     machine.on(CheckpointRequested(0, MANUAL))
@@ -419,17 +286,6 @@ def test_a_trigger_that_cannot_write_counts():
     assert (RecordRefused(MANUAL, FailureReason.IO_EXCEPTION), FailJob(FailureReason.IO_EXCEPTION)) == machine.on(
         TriggerReady(3, None, FailureReason.IO_EXCEPTION)
     )
-
-
-def test_a_trigger_ends_with_the_scheduler():
-    machine = coordinator()
-    machine.on(CheckpointRequested(0, MANUAL))
-    machine.on(CheckpointRequested(1, MANUAL))
-    suspend = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
-
-    assert (RecordRefused(MANUAL, suspend),) == machine.on(SchedulerStopped(2))
-    assert (RecordRefused(MANUAL, suspend),) == machine.on(TriggerReady(3, PLAN))
-    assert machine.state.next_id == 1
 
 
 # ------------------------------------------------------------------------------------------ failure
@@ -516,14 +372,6 @@ def test_what_an_older_savepoint_holds_is_still_needed():
     assert frozenset({1, 2, 3}) == machine.state.needed
 
 
-def test_a_completion_leaves_older_savepoints_alone():
-    machine = triggered(0, kind=SAVEPOINT, max_concurrent=2)
-    triggered(10, machine)
-    completed(machine, 2, 50)
-
-    assert [pending.checkpoint for pending in machine.state.pending] == [1]
-
-
 def test_law_23_retained_checkpoints_are_bounded():
     machine = coordinator(num_retained=2)
     for checkpoint in (1, 2, 3):
@@ -546,11 +394,6 @@ def test_a_subsumed_checkpoint_is_being_deleted():
     machine.on(StateDiscarded(5, 1))
 
     assert machine.state.cleaning == 0
-
-
-def test_one_checkpoint_is_retained_unless_more_are_asked_for():
-    """state.checkpoints.num-retained"""
-    assert Coordinator.configured(CheckpointOptions(100, ALIGNED)).num_retained == 1
 
 
 @pytest.mark.parametrize("reason", [reason for reason in FailureReason if not reason.counts])
@@ -617,14 +460,6 @@ def test_law_21_counting_starts_anew_after_it_fired():
     assert fired == [False, True, False, True]
 
 
-def test_savepoints_count_only_if_a_task_fails_them():
-    expired = triggered(0, kind=SAVEPOINT, tolerable_failed=0)
-    declined = triggered(0, kind=SAVEPOINT, tolerable_failed=0)
-
-    assert FailJob not in types(expired.on(CheckpointTimedOut(9, 1)))
-    assert FailJob in types(declined.on(Declined(9, 1, 1, FailureReason.CHECKPOINT_DECLINED)))
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -675,14 +510,6 @@ def stopping(now=0, **options):
     machine.on(SchedulerStopped(now))
     machine.on(CheckpointRequested(now, SAVEPOINT, STOP))
     return machine
-
-
-def test_sources_are_told_how_to_end():
-    """The savepoint's barriers carry its format and the way the data ends."""
-    recorded, _, trigger = stopping().on(TriggerReady(3, PLAN))
-
-    assert BarrierOptions(0, savepoint=True, stop=Ending.DRAIN, type="native") == trigger.options
-    assert RecordTriggered(1, 0, SAVEPOINT, PLAN, STOP) == recorded
 
 
 def test_the_savepoint_a_job_stops_with_is_announced():
@@ -805,12 +632,3 @@ def test_a_new_leader_counts_failed_checkpoints_anew():
 
     assert machine.state.failures.count == 0
     assert machine.state.next_id == 2, "ids go on: the counter is kept with the completed checkpoints"
-
-
-def test_a_job_goes_on_counting_behind_the_checkpoint_it_begins_from():
-    """It is the latest completed one, to be subsumed like any other."""
-    machine = Running(Coordinator.configured(CheckpointOptions(100, ALIGNED, timeout_ns=1000), restored=7))
-
-    assert machine.state.latest_completed == 7
-    triggered(10, machine)
-    assert DiscardState(7) in completed(machine, 8, 20)

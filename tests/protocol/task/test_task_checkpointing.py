@@ -11,8 +11,6 @@ from sim.protocol.task_checkpointing import MAX_ABORTED, TaskCheckpointing
 from sim.protocol.task_messages import (
     AbortNotified,
     Acknowledge,
-    AlignmentTimedOut,
-    ArmAlignmentTimer,
     ArmOutputTimer,
     AsyncFailed,
     BarrierArrived,
@@ -126,20 +124,6 @@ def test_operators_flush_in_the_asynchronous_phase():
     assert RunAsync(1, (*ASYNC_WORK, Work.OPERATOR_FLUSH)) == to_async(machine)[-1]
 
 
-def test_a_source_has_nothing_to_resume():
-    machine = task(gates=0)
-    machine.on(TriggerReceived(105, 1, ALIGNED))
-
-    assert ResumeInputs(1) not in to_async(machine)
-
-
-def test_at_least_once_resumes_nothing():
-    machine = task("at-least-once")
-    machine.on(barrier(110, BarrierOptions(100, AlignmentType.AT_LEAST_ONCE)))
-
-    assert ResumeInputs(1) not in to_async(machine)
-
-
 # ------------------------------------------------------------------------------------------ channel state
 
 
@@ -163,15 +147,6 @@ def test_the_channel_state_alone_is_not_enough():
     assert FinishChannelState(1) in to_async(machine)
     assert machine.on(ChannelStateWritten(210, 1)) == ()
     assert isinstance(machine.on(done(220, Phase.ASYNC))[0], Acknowledge)
-
-
-def test_no_channel_state_is_closed_before_the_barrier_is_written():
-    """The output it overtakes belongs to it."""
-    machine = task("unaligned")
-
-    assert FinishChannelState(1) not in machine.on(barrier(110, UNALIGNED))
-    assert (ForwardBarrier(1, UNALIGNED),) == machine.on(done(120, Phase.PRE_BARRIER))
-    assert FinishChannelState(1) in machine.on(done(121, Phase.FORWARD_BARRIER))
 
 
 def test_a_gate_may_close_during_the_synchronous_part():
@@ -226,33 +201,6 @@ def test_barriers_still_there_at_the_deadline_are_converted():
     assert (ConvertOutput(1), FinishChannelState(1)) == machine.on(OutputTimedOut(1100, 1))
     assert machine.on(OutputBarriersLeft(1105, 1)) == ()
     assert isinstance(machine.on(ChannelStateWritten(1120, 1))[0], Acknowledge)
-
-
-def test_a_barrier_written_after_the_deadline_is_converted_at_once():
-    machine = task("aligned-timeout", gates=0)
-    machine.on(TriggerReceived(1200, 1, TIMEOUT))
-    machine.on(done(1200, Phase.PRE_BARRIER))
-
-    assert ArmOutputTimer(1, 1200) == machine.on(done(1200, Phase.FORWARD_BARRIER))[0]
-
-
-def test_a_converted_input_writes_unaligned_barriers_and_watches_nothing():
-    machine = task("aligned-timeout", gates=2)
-    machine.on(barrier(110, TIMEOUT))
-    machine.on(AlignmentTimedOut(1100, 1))
-    commands = to_async(machine, 1110)
-
-    assert ForwardBarrier(1, TIMEOUT.as_unaligned()) == commands[0]
-    assert not any(isinstance(command, ArmOutputTimer) for command in commands)
-
-
-def test_an_aligned_snapshot_with_a_deadline_captures_no_input():
-    """The channel state is opened for the outputs only."""
-    machine = task("aligned-timeout")
-
-    assert (ArmAlignmentTimer(1, 1100), StartChannelState(1), RunPreBarrier(1, FLUSH)) == machine.on(
-        barrier(110, TIMEOUT)
-    )
 
 
 @pytest.mark.parametrize("meant", [UNALIGNED, TIMEOUT])
