@@ -1,6 +1,6 @@
 """The values that a scenario marks UNKNOWN."""
 
-from sim.advice.questions import Unknown, unknowns
+from sim.advice.questions import unknowns
 
 TEXT = """\
 # A question.
@@ -34,19 +34,7 @@ def test_marks_are_found_where_they_belong():
     assert [unknown.is_setting for unknown in found] == [False, False, True]
 
 
-def test_names_with_dots_can_be_overridden():
-    assert Unknown(("job", "my.sink", "state", "size"), "1 MB", "?").key == 'job."my.sink".state.size'
-
-
 def test_what_is_known_of_a_value_is_what_follows_the_assumption():
     (found,) = unknowns("a: 1  # UNKNOWN: How many? Assumed: one. What is known: at least 1, at most 5.\n")
 
     assert (found.question, found.known) == ("How many?", "one. What is known: at least 1, at most 5.")
-
-
-def test_a_mark_behind_the_origin_of_a_value_is_found():
-    (found,) = unknowns(
-        "a: 1  # 60 checkpoints on a line / 5 records/s; UNKNOWN: When do its keys expire? Assumed: never.\n"
-    )
-
-    assert (found.question, found.known) == ("When do its keys expire?", "never.")

@@ -54,36 +54,12 @@ def test_a_history_that_breaks_the_limit_is_broken_by_today():
     assert pytest.approx(found[OTHER].checkpoint_ms) == 110 * 2180 / 133
 
 
-def test_todays_setting_is_at_least_as_slow_as_its_history():
-    """Also where medians and 90 % quantiles hold: two of 20 checkpoints over a second are more than one in a hundred."""
-    hiccups = Backtest(HOLDS.compared, (1300.0, 1200.0, *HOLDS.longest_ms))
-    found = settings(corrected(trials(100.0), hiccups, TODAY, {}))
-
-    assert (found[TODAY].breaks, found[OTHER].breaks) == (("checkpoint_ms",), ())
-
-
-def test_a_history_that_agrees_changes_nothing():
-    before = trials(150.0, 170.0)
-    after = corrected(before, HOLDS, TODAY, {})
-
-    assert all(np.array_equal(before[name][""], after[name][""], equal_nan=True) for name in before)
-    assert capped(ALWAYS, HOLDS, LIMIT) == ALWAYS
-    assert doubts(HOLDS, LIMIT) == ""
-
-
 def test_a_file_without_a_history_changes_nothing():
     before = trials(150.0)
 
     assert np.array_equal(before[TODAY][""], corrected(before, None, TODAY, {})[TODAY][""], equal_nan=True)
     assert capped(ALWAYS, None, LIMIT) == ALWAYS
     assert [] == remarks(None, LIMIT) == within_limits_except_p99((), None, LIMIT)
-
-
-def test_the_result_of_a_long_run_counts():
-    """Its 99 % quantile is what the setting is judged by, if it is longer."""
-    found = settings(corrected(trials(100.0), None, TODAY, {TODAY: 3000.0, OTHER: 10.0}))
-
-    assert (found[TODAY].checkpoint_ms, found[OTHER].checkpoint_ms) == (3000, 100)
 
 
 def test_confidence_is_capped_by_the_agreement():

@@ -8,15 +8,14 @@ import pytest
 from sim.advice.answer import answer
 from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
-from sim.advice.judgement import MEASURED, SPREAD_RUNS, Limits
+from sim.advice.judgement import MEASURED, Limits
 from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
 from sim.advice.optimizer import run_until_sure
 from sim.advice.search import Levers
 from sim.advice.settings import candidate, protocols
-from sim.advice.situation import OUTAGE, REPLAY, RESTORE, dominant, recovery_parts, situation_of
+from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.advice.warnings import FailingTask
-from sim.model.faults import Kill, TaskManagerLost
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from sim.studies.sweeps.design import override
@@ -42,33 +41,6 @@ def raced(job, run, levers=None, failure=TASK_MANAGER, most=12, **limits):
     )
     run_until_sure(found)
     return found
-
-
-def trials_of(bench, interval_s=30):
-    own = candidate(bench.load({}), interval_s * S, protocols()[0])
-    return {trial.kind: bench.scenario(trial) for trial in (*bench.trials(own), *bench.failing_task(own))}
-
-
-def test_a_task_manager_is_lost_unless_a_task_is_to_fail(job):
-    """Both come at the same time of the run, and it lasts as long."""
-    lost, failing = (trials_of(Bench(job, {}, patience_ns=0, failure=failure)) for failure in (TASK_MANAGER, TASK))
-
-    assert TaskManagerLost() == lost[FAILURE].faults[0].what
-    assert Kill() == failing[FAILURE].faults[0].what == lost[FAILING_TASK].faults[0].what
-    assert lost[FAILURE].faults[0].when == lost[FAILING_TASK].faults[0].when
-    assert lost[FAILURE].run == lost[FAILING_TASK].run
-
-
-def test_a_recovery_has_room_for_all_heartbeats_until_enough_runs_show_them(job):
-    """A single run has met one of their times; three show how far they lie apart."""
-    once, often = (raced(job, MadeUp({"aligned": 100.0}), most=most, recovery_ms=120_000) for most in (1, SPREAD_RUNS))
-    name = ("30 s", "aligned")
-    least, most = slots_ms(once.scenario)
-
-    assert 5_000 < most - least < 30_000
-    assert pytest.approx((most - least) / 35_000) == once.recovery_range(name) == once.margins(name, "recovery_ms")
-    assert often.recovery_range(name) == 0.0
-    assert raced(job, MadeUp({"aligned": 100.0}), failure=TASK, most=1, recovery_ms=120_000).recovery_range(name) == 0.0
 
 
 def test_a_job_that_may_fail_for_good_does_not_recover(job):
@@ -178,10 +150,6 @@ def _all_restart_keys(scenario):
     }
 
 
-def test_nothing_calls_for_heartbeats_where_slots_are_there_at_once():
-    assert not {HEARTBEATS, RESTARTS} & {lever for lever, _ in ranked(situation(ON_HEAP, **{RESTORE: 1.0}))}
-
-
 def test_heartbeats_shorten_the_recovery_that_is_simulated(tmp_path):
     """The trial of a lost task manager, with today's heartbeats and with the lever: some seconds of outage instead of 14 to 21."""
     file = tmp_path / "job.yaml"
@@ -211,14 +179,3 @@ def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
     assert dominant(where).endswith("of recovery: until a lost task manager's slots are replaced")
     assert where.shares[OUTAGE] > where.shares[RESTORE]
     assert pytest.approx(25_000 - sum(slots_ms(found.scenario)) / 2) == where.recovery[RESTORE]
-
-
-def test_parts_of_a_recovery_sum_to_it(job):
-    """A recovery of 30 s: 20 s are down, 15 s of these without slots; a part of the catch-up belongs to these."""
-    found = raced(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
-    rows = found.rows[found.rows["trial"] == FAILURE].head(1).assign(downtime_ms=20_000.0, caught_up_ms=30_000.0)
-    parts = recovery_parts(10_000.0, rows, 15_000.0)
-
-    assert pytest.approx(30_000) == sum(parts.values())
-    assert pytest.approx(15_000 + 10_000 * 15 / 29) == parts[OUTAGE]
-    assert (5_000.0, pytest.approx(10_000 * 14 / 29)) == (parts[RESTORE], parts[REPLAY])

@@ -63,19 +63,6 @@ def test_every_trial_is_about_the_state_of_the_horizon(job, ahead_s):
     assert (states[0].growth_bytes, states[0].ttl) == (0, None)
 
 
-@pytest.mark.parametrize(
-    ("keys", "written"), [("growth: 100 B", 100), ("growth: 100 B, update: 20 %", 300), ("growth: 2500 B", 2500)]
-)
-def test_held_state_is_rewritten_as_fast_as_the_job_writes(job, keys, written):
-    """New keys and rewritten entries of 1 kB: an incremental checkpoint and a log hold as many bytes per record."""
-    job.write_text(JOB.replace("growth: 100 B", keys))
-    bench = bench_of(job, 3600)
-    (trial, _) = bench.trials(candidate(bench.load({}), 30 * S, protocols()[0]))
-    state = bench.scenario(trial).job.vertices[-1].state
-
-    assert written == pytest.approx(float(state.update_share * state.value_bytes), rel=1e-4)
-
-
 def test_another_job_has_another_state_at_the_horizon(job):
     """Twice the records bring twice the growth.  A storage that is faster brings none."""
     bench = bench_of(job, 3600)
@@ -90,23 +77,6 @@ def test_another_job_has_another_state_at_the_horizon(job):
     assert size_of({}) == size_of({"storage.bandwidth": "1 GB/s"})
 
 
-def test_a_job_whose_state_stays_as_it_is_is_not_run_for_that(job, monkeypatch):
-    job.write_text(JOB.replace(", growth: 100 B", ""))
-    monkeypatch.setattr(horizons, "served", None)
-
-    assert Horizon(7200 * S) == bench_of(job, 7200).horizon
-
-
-def test_edges_with_a_fan_out_of_their_own_do_not_count_twice(job):
-    """A source emits 400 records per second, whatever number of copies each edge writes."""
-    job.write_text(
-        JOB.replace("{input: {source: hash}, service", "{input: {source: {ship: hash, fan-out: 0.25}}, service")
-    )
-
-    rates = horizons.served(bench_of(job, 3600).load({}), 10 * S)
-    assert pytest.approx(rates, rel=0.02) == {"source": 400.0, "sink": 100.0}
-
-
 def test_the_horizon_begins_at_the_end_of_the_history(job):
     """The scenario of an import begins an interval before the first checkpoint: 10 intervals of 30 s before the last of ten."""
     nine = Quantiles(100.0, 100.0, 100.0, 9)
@@ -115,15 +85,6 @@ def test_the_horizon_begins_at_the_end_of_the_history(job):
     (state,) = horizons.horizon([scenario], history, 3600 * S).states
 
     assert 1e6 + 300 * state.per_second == pytest.approx(state.now_bytes, abs=1)
-
-
-def test_several_worlds_count_with_their_mean(job):
-    """The busiest and the usual piece of a load: state grows by what arrives over time."""
-    scenario = bench_of(job, 3600).load({})
-    faster = bench_of(job, 3600).load({"job.source.source.rate": "1200/s"})
-    (alone,), (both,) = (horizons.horizon(found, None, S).states for found in ([scenario], [scenario, faster]))
-
-    assert 2 * alone.per_second == pytest.approx(both.per_second, rel=0.02)
 
 
 def test_a_limit_that_growing_state_breaks_is_refused(job):
@@ -154,14 +115,6 @@ def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
 
     assert Lasting(found.chosen.name, 3200.0, None) == lasts
     assert "keeps them for the next 53 min as well" in lasting_sentence(found, lasts)
-
-
-def test_nothing_is_tried_without_a_limit_or_growth(job):
-    assert None is lasting(raced(job, 200, None))
-    steady = raced(job, 200, 1e6)
-    steady.bench.horizon = Horizon(200 * S)
-
-    assert None is lasting(steady)
 
 
 def test_what_grows_is_said():

@@ -11,8 +11,3 @@ def test_an_imported_job_is_kept_in_two_files(tmp_path):
 
     assert {"job.yaml", "job.history.json"} == {path.name for path in tmp_path.iterdir()}
     assert loads(INLINE, "job") == load(file)
-
-
-def test_a_scenario_stays_where_it_is(tmp_path):
-    assert tmp_path / "mine.yaml" == job_file(tmp_path / "mine.yaml", None, tmp_path)
-    assert list(tmp_path.iterdir()) == []

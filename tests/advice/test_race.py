@@ -13,7 +13,7 @@ from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.requirements import requirements
 from sim.advice.texts import checkpoint_text, close_value, closest, comparison_with_today, share, verdict
-from sim.advice.trials import ALL, RACE, Bench
+from sim.advice.trials import RACE, Bench
 from sim.advice.warnings import watch
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
@@ -55,51 +55,6 @@ def race(job, run, most=12, mtbf_s=DAY_S, levers=None, **limits):
     return found
 
 
-def test_longer_intervals_are_not_run_for_nothing(job):
-    """A limit on recovery that one minute breaks is broken by ten as well."""
-    run = MadeUp({"aligned": 100.0})
-    found = race(job, run, recovery_ms=45_000)
-
-    assert {"10 s", "20 s", "30 s", "1 min"} == {interval for interval, _ in run.replications}
-    assert found.given_up == ["every 3 min and 10 min: recovery takes too long at 1 min already"]
-    assert ("30 s", "aligned") == found.chosen.name == found.today.name
-
-
-def test_long_intervals_are_run_where_nothing_speaks_against_them(job):
-    run = MadeUp({"aligned": 100.0})
-
-    assert "10 min" in {interval for interval, _ in race(job, run, mtbf_s=1e9).runs and run.replications}
-
-
-def test_theory_says_what_to_try_between_the_intervals_of_the_grid(job):
-    """A checkpoint takes half a second of processing and the job fails every 5 h: 136 s by renewal, so 2 min are tried."""
-    run = MadeUp({"aligned": 100.0}, cost_s=0.5)
-    found = race(job, run, mtbf_s=18_000.0, recovery_ms=200_000)
-
-    assert pytest.approx(found.cost_s) == 0.5
-    assert "2 min" in {interval for interval, _ in run.replications}
-    assert race(job, MadeUp({"aligned": 100.0})).cost_s == 0.0
-
-
-def test_what_is_beaten_runs_once(job):
-    """Settings far from being chosen get no more runs; the choice and today's do."""
-    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 5000.0})
-    found = race(job, run, checkpoint_ms=1000)
-
-    assert found.chosen.name == ("30 s", "unaligned")
-    assert 3 == run.replications["30 s", "unaligned"] == run.replications["30 s", "aligned"]
-    assert run.replications["30 s", "aligned-timeout 1 s"] == 1
-
-
-def test_a_close_race_goes_on_to_the_end(job):
-    """A limit that is kept by chance is not sure after any number of runs: they end where the user wants."""
-    run = MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
-    found = race(job, run, most=8, checkpoint_ms=1290)
-
-    assert run.replications["30 s", "aligned"] == 8
-    assert found.choice().same_setting < 0.95
-
-
 def runs_at_most(count):
     """A budget of so many runs, all at one price."""
     return lambda steady, failing, share: (
@@ -125,16 +80,6 @@ def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job)
     )
     assert "3 runs of each setting that may be the best: more work than the budget leaves (--budget)" in found.given_up
     assert {1} == set(run.replications.values())
-
-
-def test_a_budget_that_covers_all_changes_nothing(job):
-    plenty, endless = MadeUp({"aligned": 100.0}), MadeUp({"aligned": 100.0})
-
-    assert (
-        race(job, endless, recovery_ms=40_000).given_up
-        == budgeted(job, plenty, runs_at_most(10_000), recovery_ms=40_000).given_up
-    )
-    assert endless.replications == plenty.replications
 
 
 def test_a_choice_that_is_not_run_for_long_is_said(job):
@@ -198,13 +143,6 @@ def test_files_behind_the_barrier_are_tried_beside_the_others(job):
     assert "aligned, operator files behind the barrier (FLINK-37375)" in {
         protocol for interval, protocol in found.trials if interval == "30 s"
     }
-
-
-def test_nobody_advises_a_detour(job):
-    """Among settings that are as far from the limits, the nearest is the one that changes least."""
-    run = MadeUp(dict.fromkeys(("aligned", "unaligned", "aligned-timeout 1 s"), 4000.0))
-
-    assert race(job, run, checkpoint_ms=1000).nearest.name == ("30 s", "aligned")
 
 
 def test_what_it_would_take(job):
@@ -295,39 +233,6 @@ def test_ends_and_actions_are_left_out(job):
     assert (scenario.actions, scenario.expect, scenario.checkpoint.min_pause_ns) == ((), (), 2 * 10**9)
 
 
-class LongTailed(MadeUp):
-    """Short runs see no slow checkpoint of some protocols; a long one does."""
-
-    def __init__(self, duration, slow=("aligned",)):
-        super().__init__(duration)
-        self.slow = slow
-
-    def row(self, axes, k, more_ms):
-        row = super().row(axes, k, more_ms)
-        slow = axes["trial"] == "long" and axes["protocol"] in self.slow
-        return row | ({"end_to_end_p99_ms": 3000.0, "end_to_end_max_ms": 9000.0} if slow else {})
-
-
-def test_a_limit_on_the_tail_is_confirmed_by_a_long_run(job):
-    """The setting that breaks it there is not advised, the next one is run for long as well; without such a limit nothing is."""
-    run = LongTailed({"aligned": 100.0, "unaligned": 110.0})
-    found = race(job, run, checkpoint_ms=1000)
-
-    assert found.chosen.name == ("30 s", "unaligned")
-    assert found.longer_ms == {("30 s", "aligned"): 9000.0, ("30 s", "unaligned"): 110.0}
-    assert found.seen(found.chosen.name) >= 300
-    assert {trial.kind for trial in found.other_trials} == {"long", "failing-task"}
-    assert race(job, LongTailed({"aligned": 100.0, "unaligned": 110.0})).chosen.name == ("30 s", "aligned")
-
-
-def test_where_every_long_run_breaks_the_limit_nothing_is_advised(job):
-    """State that grows does that: however many settings look well in short runs."""
-    protocols = ("aligned", "unaligned", "aligned-timeout 1 s", "aligned, debloating")
-    run = LongTailed(dict.fromkeys(protocols, 100.0), slow=protocols)
-
-    assert None is race(job, run, checkpoint_ms=1000).chosen
-
-
 def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
     """Recovery takes the interval and 5 s. At 30 s that is a twelfth below 38 s, so 20 s is better. At 1 s it is all that 6.5 s leave."""
     roomy, tight = (race(job, MadeUp({"aligned": 100.0}), recovery_ms=limit) for limit in (38_000, 6_500))
@@ -401,45 +306,6 @@ def test_the_verdict_and_the_screen_name_one_room(job):
     ]
 
 
-def test_the_intervals_beside_the_best_one_run(job):
-    """The grid has 10 s and 30 s; a limit on recovery that 20 s keep with room is found between them, and what did not run is named."""
-    found = race(job, MadeUp({"aligned": 100.0}), recovery_ms=31_000)
-
-    assert found.chosen.name == ("20 s", "aligned")
-    assert {"10 s", "15 s", "20 s"} <= {interval for interval, _ in found.trials}
-
-
-def test_a_long_run_that_breaks_what_short_ones_kept_calls_for_levers(job):
-    """Before, levers were left alone: no setting had run since they were asked for, but a long run had."""
-
-    class Pulling(NoTuning):
-        pulled = 0
-
-        def pull(self, race):
-            self.pulled += not race.has_room
-
-    levers = Pulling()
-    found = race(job, LongTailed({"aligned": 100.0}), checkpoint_ms=1000, levers=levers)
-
-    assert found.chosen is None
-    assert levers.pulled >= 1
-
-
-def test_the_race_leaves_a_share_for_what_would_fit(job):
-    """Where nothing fits, its runs end before the bounds do; the smallest change runs then."""
-    spent = []
-
-    def affords(steady, failing, share):
-        spent.append(share)
-        return True
-
-    found = budgeted(job, MadeUp({"aligned": 9000.0}), affords, checkpoint_ms=1000)
-    assert max(spent) < ALL
-    spent.clear()
-    assert requirements(found, {})
-    assert {ALL} == set(spent)
-
-
 @pytest.mark.parametrize(
     ("ran", "sentence"),
     [
@@ -457,26 +323,6 @@ def test_what_was_left_out_is_not_in_the_table(ran, sentence):
     )
 
     assert sentence == left.sentence(ran)
-
-
-class Increments(MadeUp):
-    """A checkpoint is as long as the interval before it was: what it writes has gathered in that time.  Each run has 12 or 106 of them."""
-
-    def row(self, axes, k, more_ms):
-        seconds = parse_duration(axes["interval"]) / 1e9
-        return super().row(axes, k, more_ms) | dict.fromkeys(
-            ("end_to_end_p90_ms", "end_to_end_p99_ms", "end_to_end_max_ms"), 100.0 * seconds
-        )
-
-
-def test_intervals_go_below_the_grid_where_a_limit_asks_for_it(job):
-    """Increments of 300 ms of checkpoint are gathered in 3 s: the grid begins at 10 s, and 5, 2 and 1 s run as well."""
-    found = race(job, Increments({"aligned": 100.0}), checkpoint_ms=150)
-    kept = race(job, Increments({"aligned": 100.0}), checkpoint_ms=1500)
-
-    assert found.chosen.name == ("1 s", "aligned")
-    assert {"1 s", "2 s", "5 s"} <= {interval for interval, _ in found.trials}
-    assert not {"1 s", "2 s"} & {interval for interval, _ in kept.trials}
 
 
 class UnlikeNumbers(MadeUp):
@@ -525,20 +371,6 @@ def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
     assert "recovery 35 s (no limit given)" in screen
 
 
-def test_where_all_recover_more_slowly_the_fastest_of_them_counts(job):
-    """Today's 10 s breaks the limit with all barriers; of longer intervals, which keep it alike, two minutes have not been asked for."""
-
-    class Crowded(MadeUp):
-        def row(self, axes, k, more_ms):
-            slow = parse_duration(axes["interval"]) < 30 * 10**9
-            return super().row(axes, k, 9000.0 if slow else more_ms)
-
-    job.write_text(JOB.replace("interval: 30 s", "interval: 10 s"))
-    found = race(job, Crowded({"aligned": 100.0}), checkpoint_ms=1000)
-
-    assert ("30 s", "aligned") == found.chosen.name == found.choice().chosen
-
-
 def test_todays_setting_that_loses_records_is_named_nowhere(job):
     """Its sink forbids unaligned barriers: it is today's, fast, and no advice, whatever the rate of failures."""
     job.write_text(
@@ -554,9 +386,3 @@ def test_todays_setting_that_loses_records_is_named_nowhere(job):
     assert "Also fits, and is not chosen: unaligned" not in "\n".join(verdict(found, found.choice()))
     assert {"aligned"} == {found.advised_at(seconds).protocol for seconds in (3600.0, 86_400.0, 2_592_000.0)}
     assert found.nearest.protocol == "aligned"
-
-
-def test_todays_setting_stands_where_its_sink_allows_it(job):
-    job.write_text(JOB.replace("30 s}", "30 s, barriers: unaligned}"))
-
-    assert not race(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000).is_forbidden

@@ -1,25 +1,22 @@
 """The answer on one screen: fifteen lines of eighty characters with the verdict above it."""
 
 import math
-import re
 from dataclasses import replace
 
 import pytest
-from ruamel.yaml import YAML
 
 from benchmarks.lab.backtest_verdicts import read_results
 from sim.advice.answer import CHANGE_LINES, WIDTH, lines_below, no_setting, summary
 from sim.advice.configuration import KeyChange, diff_flink_keys, patch
-from sim.advice.constraints import cautions, condition, refusals
+from sim.advice.constraints import cautions, refusals
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers import CHANGELOG, ranked
 from sim.advice.settings import protocols
 from sim.advice.situation import FOLDER, QUEUE, UPLOAD, Change
-from sim.advice.warnings import FACTOR, lost_task_manager, watch
+from sim.advice.warnings import FACTOR, watch
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings
 from sim.model.schema.study import loads
-from sim.protocol.recovery import outages
 from sim.results.formats import ms_text
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
@@ -166,19 +163,6 @@ def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, c
     } == found
 
 
-def test_the_patches_set_it_and_take_it_back(both):
-    """A merge patch of a FlinkDeployment; state moves by a canonical savepoint, and null removes a key."""
-    found = diff_flink_keys(*both)
-    there, back = (YAML(typ="safe").load(patch(found, back=way, others={})) for way in (False, True))
-    own = there["spec"]["flinkConfiguration"]
-
-    assert {"5 s", "true", "rocksdb", "CANONICAL"} == set(own.values())
-    assert there["spec"]["job"]["upgradeMode"] == "savepoint"
-    assert back["spec"]["flinkConfiguration"]["execution.checkpointing.interval"] == "10 s"
-    assert back["spec"]["flinkConfiguration"]["state.backend.type"] is None
-    assert set(own) == set(back["spec"]["flinkConfiguration"])
-
-
 def test_ranges_are_those_of_the_history_and_of_what_changes():
     """Without a history the factor is that of most recordings."""
     _, chosen = settings()
@@ -205,30 +189,6 @@ def test_without_a_history_all_predictions_of_other_barriers_are_within_the_fact
     assert max(off_by) <= FACTOR <= 1.05 * max(off_by)
 
 
-def test_the_screen_says_of_how_many_a_checkpoint_is_the_longest():
-    """Fewer than a hundred show no 99 % quantile; the line is not cut."""
-    today, chosen = settings()
-    few, enough = (
-        summary(
-            replace(chosen, checkpoints=count),
-            today,
-            LIMITS,
-            line_count=LINES,
-            dominant="",
-            changes=[],
-            differences=[],
-            cautions=[],
-            refusals=[],
-            watch=watch(chosen, LIMITS, None, 60.0),
-        )
-        for count in (37, 100)
-    )
-
-    assert re.search(r"longest of 37 checkpoints \S+ \S+ -> .* room\)$", few, re.MULTILINE)
-    assert "p99" not in few
-    assert "p99 of checkpoints" in enough
-
-
 def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     """Asked for if nobody said it; a reason if it is forbidden; nothing if barriers stay aligned."""
     job = loads(JOB).scenarios[0]
@@ -243,59 +203,6 @@ def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     assert "loses records" in refused.text
     assert "apache/iceberg#15846" in refused.source
     assert "change that first" not in refused.text
-
-
-def test_a_lost_task_manager_takes_room_from_a_limit_on_recovery():
-    """55 s are within 60 s for a failing task; heartbeats and a new task manager take longer, and less than 240 s allow."""
-    job, (_, chosen) = loads(JOB).scenarios[0], settings()
-    slow = replace(chosen, recovery_ms=55_000.0)
-    near, far = (lost_task_manager(job, slow, Limits(recovery_ms=limit)) for limit in (60_000, 240_000))
-    overheads = job.overheads
-    law = outages(job.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
-    text = summary(
-        slow,
-        None,
-        Limits(recovery_ms=60_000),
-        line_count=LINES,
-        dominant="",
-        changes=[],
-        differences=[],
-        cautions=[],
-        refusals=[],
-        watch=watch(slow, LIMITS, None, 60.0),
-        other_failure=near,
-    )
-
-    assert (near.breaks, far.breaks) == (True, False)
-    assert 1e6 * (near.added_ms[1] - near.added_ms[0]) == pytest.approx(max(law)[0] - min(law)[0])
-    assert 0 < near.added_ms[0] < min(law)[0] / 1e6
-    assert near.sentence().endswith("beyond 60 s.")
-    assert far.sentence().endswith("within 4 min.")
-    assert near.short() in text
-    assert "room" not in text
-    assert lost_task_manager(job, slow, Limits()) is None
-
-
-def test_a_line_that_is_too_long_is_cut_at_its_end():
-    _, chosen = settings()
-    where = f"barriers wait behind data: '{LONG}' is full, and so is everything before it"
-    text = summary(
-        chosen,
-        None,
-        LIMITS,
-        line_count=LINES,
-        dominant=where,
-        changes=[],
-        differences=[],
-        cautions=[],
-        refusals=[],
-        watch=watch(chosen, LIMITS, None, 60.0),
-    )
-
-    (line,) = [line for line in text.splitlines() if line.startswith("today")]
-    assert line.endswith("...")
-    assert where.startswith(line[8:-3])
-    assert 70 < len(line) <= WIDTH
 
 
 def test_a_line_is_cut_between_words():
@@ -321,16 +228,6 @@ def test_a_line_is_cut_between_words():
         assert len(line) <= WIDTH
 
 
-def test_a_patch_says_what_to_know_first(both):
-    """It is applied alone: comments carry the question, and its values stay as they are."""
-    question = cautions(both[0], protocols()[-1], [])[0]
-    text = patch(diff_flink_keys(*both), back=False, others={}, warnings=[f"Ask first: {question.text}\n"])
-
-    assert text.startswith("# Ask first: What does ")
-    assert "apache/iceberg#15846" in text
-    assert YAML(typ="safe").load(text) == YAML(typ="safe").load(patch(diff_flink_keys(*both), back=False, others={}))
-
-
 def test_an_address_in_a_comment_stays_in_one_piece(both):
     """However long it is: it is there to be followed."""
     address = "https://" + "x" * 120
@@ -339,15 +236,3 @@ def test_an_address_in_a_comment_stays_in_one_piece(both):
         f"# {address}"
         in patch(diff_flink_keys(*both), back=False, others={}, warnings=[f"Caution: see {address}"]).splitlines()
     )
-
-
-def test_unaligned_depends_on_a_sink_that_has_no_name():
-    """Aligned barriers, and sinks that are named, need nothing."""
-    job, named = (
-        loads(JOB).scenarios[0],
-        loads(JOB.replace("count: forward}", "count: forward}, connector: kafka-exactly-once")).scenarios[0],
-    )
-
-    assert condition(job, protocols()[-1]) == "'sink' is not Iceberg's FlinkSink or Hudi"
-    assert condition(job, protocols()[0]) == ""
-    assert condition(named, protocols()[-1]) == ""

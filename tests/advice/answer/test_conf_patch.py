@@ -63,23 +63,6 @@ def merged(document, change):
     return found
 
 
-def test_a_deployment_has_its_configuration_again():
-    """Both merge patches of a FlinkDeployment, one after the other."""
-    before = {"spec": {"image": "flink", "job": {"jarURI": "a.jar"}, "flinkConfiguration": flat(CONF)}}
-    there, back = (YAML(typ="safe").load(patch(FOUND, back=way, others={})) for way in (False, True))
-    advised = merged(before, there)
-    after = merged(advised, back)
-
-    assert advised["spec"]["flinkConfiguration"]["execution.checkpointing.interval"] == "5 s"
-    kept = {
-        key: value
-        for key, value in after["spec"]["flinkConfiguration"].items()
-        if not key.startswith("kubernetes.operator.")
-    }
-    assert before["spec"]["flinkConfiguration"] == kept
-    assert after["spec"]["image"] == "flink"
-
-
 MANIFEST = """\
 # ours
 apiVersion: flink.apache.org/v1beta1

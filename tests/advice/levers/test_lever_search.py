@@ -8,7 +8,6 @@ from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.search import Levers
 from sim.advice.trials import LEVERS, LONG, Bench
-from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S
 from tests.advice.test_race import MadeUp, race
 
@@ -72,13 +71,6 @@ def test_levers_stand_on_top_of_each_other(job):
     assert [change.name for change in levers.changes(found.chosen.name)] == ["RocksDB incremental", "changelog"]
 
 
-def test_where_barriers_suffice_no_lever_is_pulled(job):
-    found, levers = searched(job, {"aligned": 100.0}, checkpoint_ms=1000)
-
-    assert found.chosen.protocol == "aligned"
-    assert levers.tried == {}
-
-
 def test_levers_that_help_nobody_end_the_search(job):
     found, levers = searched(job, {"aligned": 9000.0, "aligned, RocksDB incremental": 8900.0}, checkpoint_ms=1000)
 
@@ -104,15 +96,6 @@ def test_todays_setting_is_not_advised_if_it_loses_records(job):
 
     assert found.chosen.protocol == "aligned"
     assert {("30 s", "unaligned")} == {name for name in found.trials if "unaligned" in name[1]}
-
-
-def test_no_interval_is_tried_that_cannot_help(job):
-    """Upload alone takes 8 s of the second that is allowed: beside the shortest interval levers try the neighbours of today's."""
-    found, _ = searched(job, {"aligned": 9000.0}, checkpoint_ms=1000)
-    plain = {parse_duration(interval) // 10**9 for interval, protocol in found.trials if protocol == "aligned"}
-
-    assert {10, 20, 30, 60} == plain
-    assert any("upload of state alone takes 8.1 s under any barriers" in reason for reason in found.given_up)
 
 
 def test_levers_that_are_not_advised_are_named_with_their_reason(job):
@@ -204,14 +187,3 @@ def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
     assert found.chosen is None
     assert left_out(found, "in place of 'RocksDB incremental'")
     assert left_out(found, "and further ones")
-
-
-def test_a_lever_keeps_its_conditions_at_every_interval(job):
-    """The race tries intervals beside the best one by itself: what the lever needs is said there, too."""
-    slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 500.0}
-    found, levers = searched(job, slow, checkpoint_ms=1000)
-    others = {name for name in found.trials if name[1] == "aligned, changelog"} | {("7 s", "aligned, changelog")}
-
-    assert len(others) > 1
-    assert {("changelog",)} == {tuple(change.name for change in levers.changes(name)) for name in others}
-    assert levers.changes(("30 s", "aligned")) == ()
