@@ -237,13 +237,6 @@ def test_a_limit_on_a_percentile_needs_its_sample():
     assert "5 min" not in sentence(limited, slow)  # what the longest breaks is broken
 
 
-def test_runs_without_a_value_count_in_no_sample():
-    rows = rows_of({"10 s": LOAD, "30 s": LOAD}, column="end_to_end_p99_ms").assign(completed=60)
-    rows.loc[rows[KEY] == "10 s", ["completed", "job_status"]] = [4, "FAILED: killed"]
-
-    assert "is of 60 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), rows)[0].title
-
-
 def test_a_limit_is_told_window_by_window():
     """The mean keeps it, and windows break it: the sentence and a table say where, though the column is not asked for."""
     rows = rows_of({"10 s": 100 + LOAD, "30 s": 900 + LOAD}, end_to_end_p99_ms=400.0)

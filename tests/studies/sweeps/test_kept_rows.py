@@ -32,29 +32,12 @@ def names(*cells):
     return np.array(cells, dtype="S20")
 
 
-def test_cells_are_found_by_name(kept):
-    """In any order; what has no row has no number."""
-    rows = kept([row("a"), row("b", status="error")], [row("c"), row("b", 5.0)])
-
-    assert len(rows) == 3
-    assert rows.cells.to_pylist() == ["a", "b", "c"]
-    assert rows.find(names("c", "x", "a", "b")).tolist() == [2, -1, 0, 1]
-
-
 def test_a_failure_is_no_result(kept):
     """Nor is a row that is not there; of two rows the successful one counts, wherever it stands."""
     rows = kept([row("a"), row("b", status="error"), row("d", status="error")], [row("c", status="error"), row("b")])
     found = rows.find(names("a", "b", "c", "d", "x"))
 
     assert rows.is_ok(found).tolist() == [True, True, False, False, False]
-
-
-def test_without_rows_nothing_is_there(kept):
-    rows = kept()
-    found = rows.find(names("a", "b"))
-
-    assert (len(rows), found.tolist(), rows.is_ok(found).tolist()) == (0, [-1, -1], [False, False])
-    assert len(rows.table(np.array([], dtype=np.int64))) == 0
 
 
 def test_rows_stand_in_the_order_that_is_asked_for(kept):
@@ -107,12 +90,6 @@ def test_files_that_contradict_each_other_are_named(kept, monkeypatch, at_once):
     assert [rows.files[0], rows.files[3]] == rows.contradicting()
 
 
-def test_a_third_outcome_is_held_against_the_first(kept):
-    rows = kept([row("a", 1.0)], [row("a", 1.0, host="there")], [row("a", 2.0)])
-
-    assert [rows.files[0], rows.files[2]] == rows.contradicting()
-
-
 @pytest.mark.parametrize(("checks", "contradict"), [((0, -1), False), ((-1, 1), False), ((0, 1), True)])
 def test_only_runs_that_were_both_checked_can_differ_in_violations(kept, checks, contradict):
     """-1: nobody looked."""
@@ -141,29 +118,11 @@ def test_a_batch_is_named_by_its_checksum(name, is_one):
     assert is_one == is_batch_name(name)
 
 
-def test_the_name_of_a_batch_has_as_many_letters_as_its_checksum():
-    name, _ = packed([row("a")])
-
-    assert is_batch_name(name)
-    assert len(f"{'0' * 32}.parquet") == len(name)
-
-
 @pytest.mark.parametrize("look", [read, groups, lambda path: read_group(path, 0)])
 def test_a_file_that_was_joined_meanwhile_is_gone(tmp_path, look):
     """It is named, and looked for again."""
     with pytest.raises(GoneError, match=r"gone\.parquet"):
         look(tmp_path / "gone.parquet")
-
-
-def test_columns_are_read_alone_or_all(kept):
-    rows = kept([row("a"), row("b")])
-
-    assert (
-        ["status"]
-        == read(rows.files[0], ["status"]).column_names
-        == read_group(rows.files[0], 0, ["status"]).column_names
-    )
-    assert read(rows.files[0]).column_names == read_group(rows.files[0], 0).column_names == racing._COLUMNS.names
 
 
 def test_a_file_that_is_no_table_is_named_by_what_it_is(tmp_path):

@@ -61,18 +61,6 @@ def test_where_nothing_ever_works_there_is_no_list_of_windows():
     assert sentence(asks(), rows) == "In 8 of 8 windows every interval fails (MemoryError). No setting can be chosen."
 
 
-def test_a_failure_without_a_reason_has_none():
-    assert sentence(asks(), struck(settings(2), ["x2"], job_status="FAILED: ")).startswith(
-        "With checkpoint.interval x2 the job fails in 1 of 8 windows. Least"
-    )
-
-
-def test_what_has_no_value_has_not_failed():
-    assert sentence(asks(), struck(settings(2), ["x2"], **{COLUMN: np.nan})).startswith(
-        "With checkpoint.interval x2 there is no value of caught_up_ms in 1 of 8 windows. Least"
-    )
-
-
 @pytest.mark.parametrize(
     ("late", "rest"), [(4, ""), (5, ", with 1 more setting in some"), (6, ", with 2 more settings in some")]
 )
@@ -134,14 +122,6 @@ def test_dead_jobs_say_nothing_about_where_the_work_piles_up():
     assert ": 'count' is 80 % busy there (w0, w1)." in sentence(asks(), rows)
 
 
-def test_a_single_window_is_this_window():
-    rows = struck(settings(2, windows=1), ["x1", "x2"], unfinished=COLUMN)
-
-    assert sentence(asks(), rows).startswith(
-        f"In this window the job does not catch up within the run with any {KEY}: 'count' is 50 % busy there."
-    )
-
-
 @pytest.mark.parametrize(("equal", "names"), [(2, "x1, x2"), (4, "x1, x2, x3, x4"), (6, "x1, x2, x3, x4 and 2 more")])
 def test_four_that_cannot_be_told_apart_are_named(equal, names):
     """And what is advised of them has its own value beside the reason."""
@@ -157,18 +137,6 @@ def test_four_that_cannot_be_told_apart_are_named(equal, names):
     last = others[-1]
     assert f"Take {KEY} {last} (" in sentence(asks(against=last), rows)
     assert sentence(asks(against=last), rows).endswith("): it is compared with, and no other is surely better.")
-
-
-def test_two_equal_ones_beside_a_third_that_cannot_be_told_apart():
-    """The advised one ties with one of them only."""
-    noise = 30 * np.random.default_rng(5).standard_normal(8)
-    rows = rows_of({"10 s": 500 + LOAD, "20 s": 500 + LOAD, "30 s": 501 + LOAD + noise - noise.mean()})
-    found = sentence(asks(), rows)
-
-    assert "It cannot be told apart from 2 others: 20 s, 30 s. 10 s ties with 20 s. " in found
-    assert found.endswith("Take checkpoint.interval 10 s: of equal ones it stands first.")
-    of_three = sentence(asks(against="30 s"), rows)
-    assert of_three.endswith("it is compared with, and no other is surely better.")
 
 
 @pytest.mark.parametrize(
@@ -211,25 +179,6 @@ def test_several_limits_are_kept_together_or_not():
     assert "No setting keeps all limits in all 8 windows." in sentence(asks(*limits), everywhere)
 
 
-def test_limits_that_others_may_keep_are_them():
-    noise = np.random.default_rng(2).standard_normal(8)
-    rows = settings(2, lag_s=1.0, **{P99: 100.0})
-    rows["lag_s"] = np.where(rows[KEY] == "x1", 10 + np.tile(noise, 2), 10.5 + np.tile(noise, 2))
-    bound = float(rows.loc[rows[KEY] == "x1", "lag_s"].mean()) + 0.1
-    found = sentence(asks(Limit("lag_s", at_most=bound), Limit(P99, at_most=1500.0)), rows)
-
-    assert found.endswith("the interval of lag_s reaches beyond. 1 more may keep them: x2.")
-
-
-def test_of_settings_that_race_nobody_says_how_many_keep_a_limit():
-    """Those that are out may keep it."""
-    racing = replace(asks(Limit("lag_s", at_most=2.0)), racing=8)
-
-    assert "(of the settings that keep lag_s at most 2 s on average over 8 windows)." in sentence(
-        racing, settings(2, lag_s=1.0)
-    )
-
-
 def test_a_setting_that_is_left_over_from_a_race_is_surely_the_least():
     """One other lost it, one fails; where both fail there was no race to win."""
     rows = struck(settings(3), ["x3"], ["w1"], job_status="FAILED: killed")
@@ -245,23 +194,6 @@ def test_a_setting_that_is_left_over_from_a_race_is_surely_the_least():
     assert alone.endswith("with checkpoint.interval x1 (of 3 settings).")
 
 
-def test_a_limit_of_one_window_has_no_average():
-    found = sentence(asks(Limit("lag_s", at_most=2.0)), settings(1, windows=1, lag_s=1.0))
-
-    assert "with checkpoint.interval x1 (1 of 1 settings keeps lag_s at most 2 s). That is one window" in found
-
-
-def test_a_mean_of_all_windows_is_told_where_some_are_left_out():
-    """The value is of the other windows, the limit of all."""
-    rows = struck(settings(2, lag_s=1.0), ["x1", "x2"], ["w0", "w1"], unfinished=COLUMN)
-    found = sentence(asks(Limit("lag_s", at_most=2.0)), rows)
-
-    assert (
-        "over the other 6 windows, with checkpoint.interval x1 (2 of 2 settings keep lag_s at most 2 s on average over all 8 windows)"
-        in found
-    )
-
-
 @pytest.mark.parametrize(
     ("few", "rest"), [(4, ""), (5, ", 1 more has too few as well"), (6, ", 2 more have too few as well")]
 )
@@ -274,14 +206,6 @@ def test_four_settings_with_too_few_checkpoints_are_named(few, rest):
         f"Not ranked, as {P99} needs 100 checkpoints in all runs of a setting: x1 has 80, x2 has 80, x3 has 80, x4 has 80{rest}."
     )
     assert f"(of {7 - few} settings that are ranked)" in found or f"(of {7 - few} setting" in found
-
-
-def test_a_sample_of_thousands_is_told_with_commas():
-    rows = settings(2, column="lag_s", **{P99: 10.0}, completed=10)
-    found = sentence(replace(asks(Limit(P99, at_most=100.0), column="lag_s")), rows[rows[KEY] == "x1"])
-
-    assert f"Not known to keep {P99} at most 100 ms, as that needs 100 checkpoints in all runs: x1 has 80." in found
-    assert "(1 of 1 settings seems to keep" in found
 
 
 @pytest.mark.parametrize("windows", [MAX_WINDOWS, MAX_WINDOWS + 6])
@@ -315,13 +239,6 @@ def test_five_settings_stand_side_by_side_and_six_do_not():
     assert wide.rows[1] == ["w1", "5 of 6", "2 s", "2 s", "7 s", "fails"]
 
 
-def test_a_window_without_any_value_has_none_among_many_settings():
-    rows = settings(6)
-    empty = struck(rows, [f"x{i}" for i in range(1, 7)], ["w1"], **{COLUMN: np.nan}, nothing=COLUMN)
-
-    assert titled(asks(), empty, "caught_up_ms in each").rows[1] == ["w1", "0 of 6", "-", "-", "-"]
-
-
 def test_settings_of_two_keys_are_pairs():
     """Named with both in sentences, and joined in the head of a table."""
     rows = settings(2)
@@ -350,12 +267,6 @@ def test_differences_say_in_how_many_windows_they_were_seen():
     assert table.rows[2][1].endswith("(not ended in 1)")
     alone = titled(asks(against="x2"), settings(2), "Difference to")
     assert alone.title == "Difference to checkpoint.interval x2, window by window"
-
-
-def test_a_mean_of_fewer_windows_says_so():
-    rows = struck(settings(2), ["x2"], ["w0", "w1", "w2"], **{COLUMN: np.nan}, nothing=COLUMN)
-
-    assert titled(asks(), rows, "Mean").rows[1][1].endswith(" (n=5)")
 
 
 def test_percentiles_of_few_checkpoints_are_named_in_the_title():

@@ -147,15 +147,6 @@ def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, m
     assert "has columns of another version" in store.findings()[0]
 
 
-@pytest.mark.parametrize("wrong", [{"cell": None}, {"status": "fine"}])
-def test_a_row_that_says_nothing_is_set_aside(planned, tmp_path, wrong):
-    """A row without a cell, or neither a success nor a failure."""
-    store = Store(tmp_path)
-    store.put([row(planned[0]) | wrong])
-
-    assert planned == store.missing(planned)
-
-
 def test_of_two_outcomes_of_one_cell_neither_counts(planned, tmp_path):
     """Whoever wrote them: a cell has one outcome."""
     store = Store(tmp_path)
@@ -164,16 +155,6 @@ def test_of_two_outcomes_of_one_cell_neither_counts(planned, tmp_path):
 
     assert planned == store.missing(planned)
     assert len(list((tmp_path / "set-aside").iterdir())) == 2
-
-
-def test_the_same_outcome_twice_is_no_contradiction(planned, tmp_path):
-    """Two sweeps may share a folder, on machines that differ, and only one of them may look for violations."""
-    store = Store(tmp_path)
-    store.put([row(planned[0], throughput_per_second=float("nan"), violations=0, violation="", host="here")])
-    store.put([row(planned[0], throughput_per_second=float("nan"), violations=-1, violation="", host="there")])
-
-    assert planned[1:] == store.missing(planned)
-    assert store.findings() == []
 
 
 def test_what_others_put_there_is_skipped_and_named(planned, tmp_path):
@@ -363,15 +344,6 @@ def test_five_files_are_named_in_a_line(planned, tmp_path, count, named, rest):
     listed = ", ".join(f"notes {k}: not of a sweep" for k in range(named))
     assert f"skipped in {tmp_path / 'cells'}: {count} file{'s' if count > 1 else ''} ({listed}{rest})" == finding
     assert store.findings() == []
-
-
-def test_what_comes_later_is_told_later(planned, tmp_path):
-    """And what was told is not told again."""
-    store = Store(tmp_path)
-    for name in ("first", "second"):
-        (tmp_path / "cells" / name).write_text("mine")
-        store.missing(planned)
-        assert [f"skipped in {tmp_path / 'cells'}: 1 file ({name}: not of a sweep)"] == store.findings()
 
 
 def test_a_file_that_cannot_be_set_aside_is_skipped(planned, tmp_path, monkeypatch):

@@ -2,10 +2,8 @@
 
 from collections import Counter
 from fractions import Fraction
-from itertools import product
 
 import pytest
-from ruamel.yaml import YAML
 
 from sim.model.schema.text import ScenarioError
 from sim.studies.sweeps.sweep_file import define
@@ -72,14 +70,6 @@ def test_what_all_runs_have_in_common(defined):
     }
 
 
-def test_keys_that_change_together(defined):
-    found = defined("together:\n- {checkpoint.interval: [1 s, 2 s], checkpoint.min-pause: [0 s, 1 s]}\nreplications: 5")
-
-    pairs = Counter(zip(axes(found, "checkpoint.interval"), axes(found, "checkpoint.min-pause"), strict=True))
-    assert pairs == {("1 s", "0 s"): 2, ("2 s", "1 s"): 2}
-    assert {5} == {scenario.run.replications for scenario in found.scenarios}
-
-
 @pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
 def test_points_fill_a_space_evenly(defined, method):
     """Each quarter of a range has a quarter of the points, each choice its share; the same file gives the same points."""
@@ -91,21 +81,6 @@ def test_points_fill_a_space_evenly(defined, method):
     assert quarters == {0: 2, 1: 2, 2: 2, 3: 2}
     assert Counter(axes(found, "checkpoint.barriers")) == {"aligned": 4, "unaligned": 4}
     assert list(found.scenarios) == list(defined(text).scenarios)
-
-
-def test_windows_drive_a_source(defined):
-    """One after the other, as long as they fit; each is the whole run."""
-    found = defined(W + ", length: 4 s, every: 3 s, scale: 0.5}")
-
-    assert axes(found, "window") == ["0 s", "0 s", "3 s", "3 s", "6 s", "6 s"]
-    assert {4 * 10**9} == {scenario.run.duration_ns for scenario in found.scenarios}
-    assert [found.scenarios[i].job.vertices[0].source.rates[0].per_second for i in (0, 2, 4)] == [25, 32.5, 40]
-
-
-def test_windows_at_given_times_and_only_some_of_them(defined):
-    found = defined(W + ", length: 1 s, at: [1 s, 2 s, 3 s, 4 s], most: 2}")
-
-    assert axes(found, "window") == ["1 s", "1 s", "3 s", "3 s"]
 
 
 def test_windows_of_a_table_change_what_they_name(defined, tmp_path):
@@ -332,19 +307,6 @@ def test_questions_that_cannot_be_answered(defined, rest, message):
     assert message in str(refused.value)
 
 
-def test_racing_and_precision_exclude_each_other(defined):
-    """One takes runs away that the other adds."""
-    with pytest.raises(ScenarioError) as refused:
-        defined(ANSWER % "least: completed, racing: 12" + "\nprecision: {of: completed, within: 5 %, most: 9}\n")
-
-    assert "answer.racing: precision: adds replications to every setting" in str(refused.value)
-
-
-def test_settings_race_when_asked_to(defined):
-    assert defined(ANSWER % "least: completed, racing: 12").question.racing == 12
-    assert defined(ANSWER % "least: completed").question.racing == 0
-
-
 DAY = range(0, 86_400, 60)
 EPOCH_S = 1_700_000_000
 
@@ -439,10 +401,6 @@ def test_windows_that_are_not_meant_are_refused(over_a_day, written, keys, messa
         over_a_day(written, keys)
 
 
-def test_many_windows_may_be_asked_for(over_a_day):
-    assert len(over_a_day(lambda at: at, "every: 1 min, most: 4").scenarios) == 4
-
-
 def test_the_last_row_lasts_as_long_as_the_one_before_it(over_a_day):
     """A day of minutes is a day, though its last row stands a minute before its end: its last window is cut, too."""
     assert len(over_a_day(lambda at: at, "at: [1434 min]").scenarios) == 1
@@ -455,34 +413,6 @@ def test_a_load_in_another_unit_is_refused_until_its_scale_is_written(over_a_day
     found = over_a_day(lambda at: at, "column: cpu_percent, scale: 10, at: [3 h]", header="t,cpu_percent")
 
     assert found.scenarios[0].job.vertex("source").source.rates[0].per_second * 2 == 3170
-
-
-@pytest.mark.parametrize(
-    "vary",
-    [
-        "{run.seed: [3, 1], checkpoint.interval: [1 s, 2 s]}",
-        "{checkpoint.interval: [1 s, 2 s], run.seed: [3, 1], checkpoint.barriers: [aligned, unaligned]}",
-        "{run.seed: [3, 1, 3]}",
-    ],
-)
-def test_seeds_vary_like_any_other_key(defined, vary):
-    """They are planned apart, for there may be a million; scenarios, axes and order are those of a list of other values."""
-    keys = yaml_keys(vary)
-    barriers = "" if "checkpoint.barriers" in keys else "set: {checkpoint.barriers: aligned}"
-
-    found = list(defined(f"vary: {vary}\n{barriers}").scenarios)
-
-    assert [tuple(zip(keys, values, strict=True)) for values in product(*keys.values())] == [
-        scenario.axes for scenario in found
-    ]
-    assert [int(dict(scenario.axes)["run.seed"]) for scenario in found] == [scenario.run.seed for scenario in found]
-    if "checkpoint.interval" in keys:
-        seconds = [scenario.checkpoint.interval_ns // 10**9 for scenario in found]
-        assert [dict(scenario.axes)["checkpoint.interval"] for scenario in found] == [f"{s} s" for s in seconds]
-
-
-def yaml_keys(vary):
-    return {key: [str(value) for value in values] for key, values in YAML(typ="safe", pure=True).load(vary).items()}
 
 
 def test_more_combinations_than_usual_are_meant(defined):

@@ -43,10 +43,6 @@ def test_a_sample_is_that_of_its_seed(method):
     assert 8 == len(first) == len({point["a"] for point in other})
 
 
-def test_sobol_is_the_method_where_none_is_named():
-    assert points(sample())[0] == points(sample(method="sobol"))[0] != points(sample(method="latin-hypercube"))[0]
-
-
 @pytest.mark.parametrize(
     ("count", "method", "messages"),
     [
@@ -250,14 +246,6 @@ def test_a_question_that_names_what_is_not_there_hears_what_is(defined, rest, me
     assert message in str(refused.value)
 
 
-def test_a_limit_of_no_column_is_one_mistake(defined):  # noqa: F811
-    """Nobody knows its unit."""
-    with pytest.raises(ScenarioError) as refused:
-        defined(ANSWER % "limits: {complete: '> 1 s'}")
-
-    assert len(refused.value.problems) == 1
-
-
 def test_a_question_compares_all_that_varies_beside_its_windows(defined):  # noqa: F811
     """In the order of the axes; what it is sorted by is no setting, and the reference has the values of the settings in their order."""
     found = defined(
@@ -276,10 +264,3 @@ def test_a_question_compares_all_that_varies_beside_its_windows(defined):  # noq
         "checkpoint.timeout",
         0,
     )
-
-
-def test_nothing_varies_and_nothing_is_compared(defined):  # noqa: F811
-    with pytest.raises(ScenarioError, match="there is nothing to compare: nothing else varies"):
-        defined(
-            "set: {checkpoint.barriers: aligned}\n" + W + ", length: 1 s, at: [1 s, 4 s]}\nanswer: {show: [completed]}"
-        )

@@ -105,14 +105,6 @@ def test_many_windows_at_a_distance_are_meant_or_a_mistake(cut, monkeypatch, mos
     assert refused == any(problem.startswith("6 windows, 2 s apart: ") for problem in problems)
 
 
-def test_without_a_distance_windows_follow_each_other(cut):
-    """`at` of nothing is not asked for."""
-    plan, _ = cut(length="5 s", every="5 s")
-    again, _ = cut(length="5 s", every="5 s", most=9)
-
-    assert plan == again
-
-
 TABLES = {
     "lengths": "window,from_s,length_s,file\na,0,2,a.csv\nb,1.5,3,b.csv\n",
     "one": "window,from_s,length_s,file\na,0,2,a.csv\n",
