@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sim.jobs.evidence.orderings import orderings, repeated, spreads
+from sim.jobs.evidence.orderings import orderings, spreads
 
 ALIGNED, UNALIGNED, SHORT = (
     {"barriers": "aligned"},
@@ -62,22 +62,3 @@ def test_repetitions_count_as_one_and_widen_the_spread():
     assert orderings(rows_of(**runs, b=duration(1150, 900)), settings).empty
     rows = orderings(rows_of(**runs, b=duration(500, 400)), settings)[["observed_one", "observed_other", "right"]]
     assert list(rows.itertuples(index=False, name=None)) == [(1000.0, 500.0, True)]
-
-
-def test_without_repetitions_the_spread_is_the_usual_one():
-    assert repeated() == spreads(rows_of(a=duration(1, 1)), {"a": ALIGNED})
-
-
-def test_throughput_is_that_of_the_ends_of_a_job():
-    """What a vertex in the middle takes is not what comes out; two ends together are."""
-    both = [
-        ("numRecordsInPerSecond", vertex, rate, rate, rate, rate)
-        for vertex, rate in (("map", 900), ("x", 100), ("y", 200))
-    ]
-    queue = [("outputQueueSize", "map", 1, 1, 1, 1)]
-    slower = [("numRecordsInPerSecond", "x", 100, 100, 100, 100)]
-    found = orderings(rows_of(a=both + queue, b=slower), {"a": ALIGNED, "b": UNALIGNED})
-
-    assert list(found[["observed_one", "observed_other", "right"]].itertuples(index=False, name=None)) == [
-        (300.0, 100.0, True)
-    ]

@@ -36,22 +36,3 @@ TIMEOUT = UNALIGNED | {"execution.checkpointing.aligned-checkpoint-timeout": "1 
 )
 def test_what_differs_from_a_plain_job(other, changed):
     assert changed == [setting for setting, _, _ in differences(settings(), other)]
-
-
-def test_work_is_moved_or_grows():
-    """At another place, or more of it: one change; both are two."""
-    flush = settings(prepareMs=500)
-
-    assert [name for name, _, _ in differences(flush, settings(asyncMs=500))] == ["place of work"]
-    assert [name for name, _, _ in differences(flush, settings(prepareMs=2000))] == ["work"]
-    assert {"work", "place of work"} == {name for name, _, _ in differences(flush, settings(asyncMs=2000))}
-
-
-def test_state_counts_per_subtask():
-    """Twice the subtasks with twice the keys differ in their number only."""
-    assert [
-        name
-        for name, _, _ in differences(
-            settings(stateKeys=100, stateValueBytes=8), settings(parallelism=4, stateKeys=200, stateValueBytes=8)
-        )
-    ] == ["parallelism"]

@@ -36,14 +36,6 @@ def test_a_hot_key_and_a_slow_upload(recorded):
     assert "sum to the last acknowledgement               4.3 s (4281 ms)" in text
 
 
-def test_who_had_not_acknowledged(recorded):
-    text = answer_text(answer(recorded("recordings/expire4s-p4-severe-aligned.json.gz"), 3))
-
-    assert "was given up after 4 s (Checkpoint expired before\ncompleting)" in text
-    assert "Not acknowledged by 4 of 12 subtasks: sink[0], sink[1], sink[2], sink[3]." in text
-    assert "sum to the failure" in text
-
-
 def test_one_under_way():
     src = [acknowledged(0, 50, 20, async_ms=10)]
     found = history(point(2, 3000, src, [acknowledged(0, 400, 100), pending(1)], "IN_PROGRESS"))
@@ -52,11 +44,6 @@ def test_one_under_way():
     assert "Checkpoint 2 (aligned) has been under way for 3 s" in text
     assert "sum to now" in text
     assert "Not acknowledged by 1 of 3 subtasks: sink[1]." in text
-
-
-def test_a_log_says_what_it_knows(recorded):
-    text = answer_text(answer(recorded("rest/jobmanager.log"), 8))
-    assert "took 5 s, 4.2 MB. Nothing tells of its\nsubtasks" in text
 
 
 @pytest.mark.parametrize(

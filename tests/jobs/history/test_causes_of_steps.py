@@ -48,23 +48,3 @@ def test_those_of_its_task_manager():
     assert "the other subtasks of its task manager were through 1.8 s earlier: no pause of the process does" in cause(
         60, 200, places
     )
-
-
-def test_bytes_explain_it():
-    """Twenty times the bytes, in as many times the time."""
-    sink = [acknowledged(0, 2000, 50, 0, 0, 1940, size=2_000_000), acknowledged(1, 200, 50, 0, 0, 140)]
-    slow = point(12, 2000, [acknowledged(0, 60, 20, async_ms=30)], sink)
-
-    assert "bytes do not explain it" not in account(history(*USUAL, slow), slow).longest.cause
-
-
-def test_state_that_is_too_little_for_a_file():
-    """329 bytes travel in the acknowledgement: half a second is work."""
-    sink = [acknowledged(0, 600, 50, 0, 0, 500, size=329), acknowledged(1, 80, 50, 0, 0, 20)]
-    point_of_work = point(12, 600, [acknowledged(0, 60, 20, async_ms=30)], sink)
-    longest = account(history(point_of_work), point_of_work).longest
-
-    assert (longest.name, longest.cause) == (
-        "async work",
-        "work of the asynchronous part; it wrote 329 B, too little for a file",
-    )

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from sim.app.verbs.explain import explain_job
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.history import sharing
@@ -56,25 +54,6 @@ def test_the_threshold_is_that_of_the_job():
 
     assert "_metadata" in sharing(same, 1_000_000)
     assert "_metadata" not in sharing(same, 20_480)
-
-
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        [(80 * MB, 800 * MB)] * 5,
-        [(800 * MB, 800 * MB)] * 2,
-        [(800 * MB, 800 * MB)] * 3 + [(80 * MB, 800 * MB)] * 3,
-        [(0, 0)] * 5,
-    ],
-    ids=["increments", "too few", "half of them", "no state"],
-)
-def test_other_sizes_say_nothing(sizes):
-    assert sharing(points(*sizes)) == ""
-
-
-def test_nearly_all_are_enough():
-    """One in ten may differ."""
-    assert "in 9 of 10 checkpoints" in sharing(points(*[(800 * MB, 800 * MB)] * 9, (80 * MB, 800 * MB)))
 
 
 def test_a_pasted_answer_says_it(tmp_path):

@@ -1,7 +1,6 @@
 """What slow checkpoints share: what was planted is found, chance is not, and three are too few to be sure."""
 
 import numpy as np
-import pytest
 
 from sim.jobs.history.causes import PeriodicEvent, p_value_of, periodic_events
 from sim.jobs.history.history import split
@@ -32,47 +31,6 @@ def found_in(points, **details):
     made = history(*points, task_managers=PLACES, **details)
     known = split(made)
     return in_common(made, known.slow, known.others)
-
-
-def test_a_slow_task_manager_is_named():
-    points = [
-        plain(number, 900 if number % 4 == 0 else 100 + number % 3, slow_sink=int(number % 4 == 0))
-        for number in range(2, 22)
-    ]
-    found = found_in(points)
-    texts = {finding.text: finding.how_sure for finding in found.findings}
-
-    assert (found.slow, found.others) == (5, 15)
-    assert texts["most of the path is in task manager tm-2: 5 of 5 slow ones, 0 of 15 others"] == "clear"
-    assert texts["sink[1] acknowledges last: 5 of 5 slow ones, 0 of 15 others"] == "clear"
-
-
-def test_bytes_are_named():
-    points = [
-        plain(number, 900 if number % 4 == 0 else 100 + number % 3, size=50_000 if number % 4 == 0 else 1000)
-        for number in range(2, 22)
-    ]
-    assert any(
-        finding.text.startswith("more bytes written: 100 kB in 5 slow ones, 2 kB in 15 others")
-        for finding in found_in(points).findings
-    )
-
-
-def test_what_follows_a_failure_is_named():
-    failed = {number: point(number, 60, [], [], "FAILED") for number in range(4, 30, 5)}
-    points = [failed.get(number) or plain(number, 900 if number % 5 == 0 else 100) for number in range(2, 30)]
-    (first, *_) = found_in(points).findings
-
-    assert first.text == "it is the first after one that did not complete: 5 of 5 slow ones, 0 of 17 others"
-    assert first.p <= first.corrected
-
-
-def test_three_are_too_few():
-    """Whatever they share: no feature is sure."""
-    found = found_in([plain(2, 100), plain(3, 100), plain(4, 900, slow_sink=1)])
-
-    assert pytest.approx(found.least_p) == 1 / 3
-    assert not found.findings
 
 
 def test_chance_is_rarely_called_likely():
@@ -130,22 +88,6 @@ def test_timers_that_fire_together_are_a_rhythm(recorded):
         ]
     assert not list(periodic_events(recorded("users-jobs/J4-pressed-aligned-r1.zip")))
     assert not list(periodic_events(recorded("users-jobs/R6-grow-aligned.zip")))
-
-
-def test_durations_that_grow_with_the_state(recorded):
-    """Four slow ones do not tell it; all 18 do."""
-    found = recorded("users-jobs/R6-grow-aligned.zip")
-    known = split(found)
-    texts = [finding.text for finding in in_common(found, known.slow, known.others).findings]
-
-    assert any(text.startswith("the longer a checkpoint, the more it writes: 11 MB to 154 MB") for text in texts)
-
-
-def test_threads_that_wait_for_cores(recorded):
-    scarce, idle = (recorded(f"users-jobs/{name}.zip").contention for name in ("R7-cores-aligned", "R3-firing-aligned"))
-
-    assert "7.6 threads of tasks are busy at once on the 2 cores" in scarce
-    assert idle == ""
 
 
 def test_threads_that_sleep_leave_no_cores_scarce(recorded, monkeypatch):

@@ -1,9 +1,7 @@
 """Subtasks that need longer for a record are named first, from the same answers as everything else."""
 
-import pytest
-
 from sim.jobs.history.explanation import answer, answer_text, plain
-from sim.jobs.history.history import ThreadShares, slow_subtasks, slow_subtasks_text
+from sim.jobs.history.history import ThreadShares
 from tests.jobs.history.conftest import acknowledged, history, point
 
 
@@ -26,15 +24,6 @@ def made(own_us=1658, others_us=574, busy=0.8, records=50_000, slow=(2, 3)):
     )
 
 
-def test_the_slow_subtask_comes_before_what_slow_checkpoints_share():
-    text = " ".join(answer_text(answer(made())).split())
-    named = "Slow subtasks: sink[1] (task manager tm-1) needs 1,658 us per record, the other subtasks 574 us (median), and is busy 80 %"
-
-    assert named in text
-    assert text.index(named) < text.index("What goes with slow ones")
-    assert "sink[1] is busy 80 % of its time, needs 1,658 us per record" in text
-
-
 def test_code_that_is_not_compiled_is_no_reason_beside_a_slow_subtask():
     """Two early ones are slow: without a slow subtask that is what cold code does."""
     slow, alike = (" ".join(answer_text(answer(made(own_us))).split()) for own_us in (1658, 574))
@@ -43,25 +32,7 @@ def test_code_that_is_not_compiled_is_no_reason_beside_a_slow_subtask():
     assert "not be compiled" not in slow
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"own_us": 800}, {"busy": 0.2}, {"records": 900}],
-    ids=["waking up costs a third", "hardly busy", "few records"],
-)
-def test_what_is_no_measurement_is_not_named(changed):
-    assert slow_subtasks(made(**changed)) == []
-    assert slow_subtasks_text(made(**changed)) == ""
-
-
 def test_machines_read_it_too():
     (row,) = plain(answer(made()))["slow_subtasks"]
 
     assert row == {"subtask": ("sink", 1), "us_per_record": 1658, "others_us_per_record": 574}
-
-
-def test_recorded_answers_have_the_times(recorded):
-    """In one process everything took four times as long; the same jobs elsewhere have no such subtask."""
-    assert {("map", 0), ("sink-writer", 0)} == {
-        slow.subtask for slow in slow_subtasks(recorded("planted-afresh/storm.zip"))
-    }
-    assert slow_subtasks(recorded("users-jobs/J4-pressed-aligned-r1.zip")) == []

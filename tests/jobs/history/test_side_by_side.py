@@ -2,10 +2,7 @@
 
 from sim.jobs.evidence.prediction import scenario_of
 from sim.jobs.history.side_by_side import (
-    LeadingPart,
     compare,
-    leading_part,
-    leading_parts_of_paths,
     reported_history,
     side_by_side,
 )
@@ -53,18 +50,3 @@ def test_without_ranks_each_part_leads_as_often(recorded):
     )
 
     assert found.agreeing < found.matched <= len(found.pairs)
-
-
-def test_parts_of_equal_length_may_both_lead():
-    first, other = (
-        {LeadingPart("sync", "a"): 100, LeadingPart("sync", "b"): 90},
-        {LeadingPart("sync", "a"): 90, LeadingPart("sync", "b"): 115},
-    )
-
-    assert LeadingPart("sync", "a") == leading_part(first)
-    assert {LeadingPart("sync", "a"), LeadingPart("sync", "b")} == leading_parts_of_paths([first])
-    assert {LeadingPart("sync", "b")} == leading_parts_of_paths([other])
-    assert {LeadingPart("sync", "a"), LeadingPart("sync", "b")} == leading_parts_of_paths(
-        [other, {LeadingPart("sync", "a"): 1}]
-    )
-    assert not leading_parts_of_paths([{}])

@@ -11,8 +11,7 @@ from sim.app.verbs.run import origin_of, read_request, run
 from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest_lines
 from sim.jobs.evidence.what_ifs import by_kind
-from sim.jobs.reading import infer, read_any, read_source
-from sim.model.backtest import ObservedFailures
+from sim.jobs.reading import infer, read_any
 from sim.model.quantities import of_history
 from sim.model.schema.history_file import section_of, verdict
 from sim.model.schema.study import loads
@@ -38,22 +37,6 @@ def test_the_tail_of_the_history_is_simulated(name):
     assert durations.predicted.p90 > 1.5 * durations.predicted.p50
     assert found.tail == 1.0
     assert not {"throughput", "in-flight-persisted"} & {row.quantity for row in found.off}
-
-
-def test_state_that_grows():
-    """It grows in the simulation as well: from checkpoint to checkpoint, by what its records add."""
-    found = backtest(read_any(USERS / "J2-count-aligned.zip"))
-    sizes = next(row for row in found.compared if row.quantity == "full-size")
-
-    assert sizes.off == ()
-    assert sizes.predicted.p90 > 1.5 * sizes.predicted.p50 > 30e6
-
-
-@pytest.mark.parametrize("name", ["J3-rocksdb-aligned", "R4-rocksdb-aligned"])
-def test_files_that_rocksdb_merges_are_as_large_as_observed(name):
-    levels, _ = off(name)
-
-    assert not {"full-size", "checkpointed", "sync", "async", "throughput"} & set(levels)
 
 
 def test_state_with_a_changelog_is_about_as_large_as_observed():
@@ -151,20 +134,6 @@ def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
     assert (found.failures.job_failures, found.failures.mtbf_ms) == (2, 1355e9 / 2 / 1e6)
 
 
-@pytest.mark.parametrize(
-    ("completed", "failed", "predicted_failed", "are_missed"),
-    [(0, 3, 0, True), (1, 3, 1, True), (3, 3, 0, False), (9, 1, 0, False), (0, 3, 8, False)],
-)
-def test_failures_are_missed_if_half_of_a_history_failed_and_the_simulation_completes(
-    completed, failed, predicted_failed, are_missed
-):
-    found = ObservedFailures(
-        completed, failed, predicted_completed=10 - predicted_failed, predicted_failed=predicted_failed
-    )
-
-    assert are_missed == found.are_missed
-
-
 def test_nothing_is_advised_where_the_history_contradicts(expiring, tmp_path):
     draft, _ = expiring
     (tmp_path / "job.yaml").write_text(write(draft.document, draft.question, draft.comments))
@@ -185,18 +154,3 @@ def test_a_run_says_first_what_the_history_contradicts(expiring, tmp_path):
 
     assert found.comparison.verdict.startswith("The simulation does not reproduce the failures of this job")
     assert any(line.startswith("warning: job: the simulation does not reproduce") for line in found.findings)
-
-
-def test_a_history_lists_the_latest_checkpoints(monkeypatch):
-    """A long history is cut; its first checkpoint is named as long as it is listed."""
-    source = read_source([USERS / "J4-pressed-unaligned-r1.zip"])
-    listed = evidence_backtest.checkpoints_of(source)
-    monkeypatch.setattr(evidence_backtest, "MAX_LISTED_CHECKPOINTS", 3)
-    latest = evidence_backtest.checkpoints_of(source)
-
-    assert (listed["first"], listed["id"][0]) == (1, 1)
-    assert (len(listed["id"]) - 3, None) == (latest["earlier"], latest.get("first"))
-    assert {name: values[-3:] for name, values in listed.items() if isinstance(values, list)} == {
-        name: values for name, values in latest.items() if isinstance(values, list)
-    }
-    assert {"end_to_end_duration": "ms", "state_size": "bytes"}.items() <= latest["units"].items()

@@ -91,10 +91,6 @@ def test_no_checkpoint_completes():
     assert cause(row, unbalanced=("more in than out",)) == "no checkpoint completes in the simulation: more in than out"
 
 
-def test_what_agrees_has_no_cause():
-    assert cause(compared("end-to-end", (400, 420), (400, 420), off=()), growth=GROWTH) == ""
-
-
 def test_evidence_is_read_off_the_history_and_the_scenario():
     """Growth from the first third to the last, but not of a state that keeps its size."""
 

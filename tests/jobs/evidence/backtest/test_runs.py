@@ -1,13 +1,12 @@
 """How long and how often the job as it is is simulated."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sim.jobs.evidence import backtest
-from sim.jobs.evidence.backtest import TooLargeError, length_ns, runs_within
+from sim.jobs.evidence.backtest import TooLargeError, runs_within
 from sim.jobs.evidence.prediction import scenario_of
 from sim.jobs.reading import read_any
 
@@ -19,33 +18,6 @@ S = 10**9
 def pressed():
     job = read_any(PRESSED)
     return job, scenario_of(job)
-
-
-def test_as_long_as_the_history(pressed):
-    job, scenario = pressed
-
-    assert scenario.run.duration_ns == length_ns(scenario, job)
-
-
-def test_no_longer_than_its_checkpoints_need(pressed):
-    """An hour in which four checkpoints are known says no more than the time of seven."""
-    job, scenario = pressed
-    points = job.checkpoints.list
-    gaps = sorted(after.trigger_timestamp - before.trigger_timestamp for before, after in itertools.pairwise(points))
-    patient = replace(scenario, run=replace(scenario.run, duration_ns=3600 * S))
-
-    assert (len(points) + backtest.SPARE_CHECKPOINTS) * gaps[len(gaps) // 2] * 10**6 == length_ns(patient, job)
-
-
-def test_three_runs_of_different_seeds(pressed):
-    job, scenario = pressed
-    shares = []
-    found = runs_within(scenario, job, watch=shares.append)
-
-    assert [result.scenario.run.seed for result in found] == [1, 2, 3]
-    assert {scenario.run.duration_ns} == {result.scenario.run.duration_ns for result in found}
-    assert sorted(shares) == shares
-    assert 0.9 < shares[-1] <= 1
 
 
 def test_a_job_that_is_slow_to_simulate_is_simulated_more_briefly(pressed, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.jobs.evidence.envelope import FEATURES, features
+from sim.jobs.evidence.envelope import features
 from sim.model.schema.study import loads
 
 PLAIN = """\
@@ -18,24 +18,6 @@ run: {duration: 30 s}
 
 def seen(*changes):
     return features(loads(PLAIN, overrides=list(changes)).scenarios[0])
-
-
-def test_what_is_not_there_has_no_value():
-    nothing = {
-        "inputs",
-        "windows",
-        "skewed keys",
-        "state",
-        "network",
-        "work per checkpoint",
-        "commit",
-        "end of the job",
-        "faults",
-        "restarts",
-    }
-
-    assert set() == nothing & set(seen())
-    assert nothing < {feature.name for feature in FEATURES}
 
 
 @pytest.mark.parametrize(

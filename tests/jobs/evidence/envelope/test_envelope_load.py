@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.jobs.evidence.envelope import loads_of, utilisation
+from sim.jobs.evidence.envelope import utilisation
 from sim.model.schema.study import loads
 
 JOB = """\
@@ -66,16 +66,3 @@ def test_firing_is_work_too():
     windows = scenario("200/s", options=("job.map.window={tumbling: 5 s, time: processing, fire: 2 ms}",))
 
     assert Fraction(82, 100) == utilisation(windows.job)
-
-
-@pytest.mark.parametrize(
-    ("rate", "expected"),
-    [
-        ("700/s", ["below 80 %"]),
-        ("900/s", ["80 to 100 %"]),
-        ("1100/s", ["more than can be served"]),
-        ("unlimited", ["more than can be served"]),
-    ],
-)
-def test_words_for_it(rate, expected):
-    assert expected == loads_of(scenario(rate))

@@ -53,23 +53,6 @@ def test_each_option_has_its_kind(overrides, expected):
     assert expected == kinds(*overrides)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (("backend=rocksdb",), ("backend",)),
-        (("backend=rocksdb", "size=9 MB"), ("storage", "backend")),
-        (("changelog=on",), ("backend",)),
-        (("value=9 kB",), ("storage",)),
-    ],
-)
-def test_another_backend_is_something_else_than_more_state(overrides, expected):
-    """It brings in what the job has never done: flushes, a log, files that are merged."""
-    job = JOB.replace("service: 1 ms,", "service: 1 ms, state: {size: 4 MB},")
-    study = loads(job, overrides=[f"job.sink.state.{override}" for override in overrides])
-
-    assert expected == kinds_of(study.backtest.imported, study.scenarios[-1])
-
-
 def test_a_new_option_says_which_kind_it_is():
     """What no table names counts as another job: so does nothing but these."""
     tables = {CheckpointOptions: what_ifs._CHECKPOINT, Cluster: what_ifs._CLUSTER, Vertex: what_ifs._VERTEX}
@@ -101,18 +84,3 @@ def test_another_parallelism_changes_no_load():
         "parallelism",
         "load",
     )
-
-
-def test_the_same_value_in_other_words_is_no_change():
-    own = loads(JOB).scenarios[0].checkpoint.interval_ns // 10**6
-
-    assert kinds(f"checkpoint.interval={own} ms") == ()
-
-
-def test_of_several_combinations_the_first_is_the_job_as_it_is():
-    """`import --compare` writes the recorded barriers first."""
-    study = loads(JOB, overrides=["checkpoint.barriers=[aligned, unaligned]"])
-    listed = loads(JOB.replace("barriers: aligned", "barriers: [unaligned, aligned]"))
-
-    assert [kinds_of(study.backtest.imported, scenario) for scenario in study.scenarios] == [(), ("barriers",)]
-    assert [kinds_of(listed.backtest.imported, scenario) for scenario in listed.scenarios] == [(), ("barriers",)]
