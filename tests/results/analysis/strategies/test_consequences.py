@@ -36,14 +36,6 @@ def test_a_job_whose_backlog_grows_never_catches_up():
     assert [row[header.index("caught up after")] for row in rows] == ["3 s", "not in this run"]
 
 
-def test_commits_are_counted_once():
-    """What is committed again after a restore was visible before."""
-    row = consequences([run([(100, 4_000.0, False, 0), (300, 6_000.0, False, 0), (300, 0.0, True, 0)])], [10_000.0])
-
-    assert (row.commits, row.committed_records, row.unfinished) == (2, 400, "")
-    assert (row.visible_p50_ms, pytest.approx(row.visible_p99_ms)) == (5_000.0, 5_980.0)
-
-
 def test_output_that_never_becomes_visible_counts_as_late():
     """What a transaction lost, and what waits for a checkpoint that does not complete: it hides no more behind the others."""
     commits = [(100, 4_000.0, False, 0)] * 3
@@ -55,18 +47,6 @@ def test_output_that_never_becomes_visible_counts_as_late():
     assert (waiting.unfinished, waiting.visible_p50_ms) == ("visible_p99_ms visible_max_ms", 4_000.0)
     assert waiting.visible_p99_ms > 50_000
     assert (never.visible_p50_ms, never.unfinished) == (60_000.0, "visible_p50_ms visible_p99_ms visible_max_ms")
-
-
-@pytest.mark.parametrize("latency_ms", [4_000.0, 0.0])
-def test_what_is_committed_at_the_end_of_a_task_is_visible(latency_ms):
-    """It answers no checkpoint, and nothing is open behind it: neither what took 4 s nor what took no time."""
-    ended = run([(100, latency_ms, False, 0)])
-    ended["commits"]["commit_latency"] = -1.0
-
-    assert (latency_ms, "") == (
-        consequences([ended], [9_000.0]).visible_max_ms,
-        consequences([ended], [9_000.0]).unfinished,
-    )
 
 
 def test_every_failure_counts_also_one_shortly_before_the_end():
@@ -107,45 +87,6 @@ def test_a_restart_that_another_took_over_hides_no_replay():
     first, second = (20_000.0, -1.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 15_000)
 
     assert consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records == 15_000
-
-
-def test_the_warm_up_does_not_count():
-    """By the time the checkpoint was triggered."""
-    runs = [run([(100, 4_000.0, False, 0)])]
-
-    assert consequences(runs, [60_000.0], warmup_ms=8_000.0).commits == 1
-    assert consequences(runs, [60_000.0], warmup_ms=8_001.0).commits == 0
-
-
-def test_replications_are_pooled():
-    """Sums are means per run, latencies and downtimes medians over all."""
-    runs = [
-        run(recoveries=[(1_000.0, 3_000.0, 5_000.0, 2_000.0, 50)]),
-        run(recoveries=[(1_000.0, 7_000.0, 9_000.0, 6_000.0, 70)]),
-    ]
-    row = consequences(runs, [20_000.0, 20_000.0])
-
-    assert (row.restarts, row.downtime_ms, row.replayed_records, row.caught_up_ms) == (1.0, 4_000.0, 60.0, 6_000.0)
-    assert pytest.approx(row.disturbed_share) == (4_000 + 8_000) / 40_000
-
-
-def test_failures_that_overlap_disturb_once():
-    """The second strikes before the first is caught up with and takes over; the third is never caught up with."""
-    rows = [(1_000.0, 3_000.0, -1.0, 0.0, 0), (4_000.0, 5_000.0, 7_000.0, 0.0, 0), (9_000.0, 9_500.0, -1.0, 0.0, 0)]
-
-    assert pytest.approx(consequences([run(recoveries=rows)], [10_000.0]).disturbed_share) == (6_000 + 1_000) / 10_000
-
-
-def test_output_is_late_by_lag_and_latency():
-    """Second by second, after the warm-up; of several sources the one furthest behind; where nothing is served only the lag is known."""
-    late, source = run(lags=[9.0, *([1.0] * 98), 3.0]), run(lags=[0.0] * 100)
-    late["series"].loc[99, "x_latency"] = -1.0
-    both = {**late, "series": pd.concat([late["series"], source["series"].assign(x_latency=-1.0)])}
-
-    row = consequences([both], [100_000.0], warmup_ms=1_000.0)
-
-    assert (pytest.approx(row.delay_mean_s), pytest.approx(row.delay_p99_s, abs=0.01)) == ((98 * 1.5 + 3.0) / 99, 1.53)
-    assert row.lag_s == 9.0
 
 
 def test_where_nothing_happens_nothing_is_claimed():
@@ -256,24 +197,6 @@ def test_a_dead_job_has_no_lag():
     )
 
 
-def test_an_overloaded_job_is_behind_before_it_fails():
-    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
-    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
-
-    sentence = consequences_sentence(["a", "b"], [slow, quick], overloaded=["a"])
-
-    assert sentence.endswith(
-        " a cannot keep up before the failure either: lag and disturbed time are not its cost alone."
-    )
-
-
-def test_a_run_is_over_when_its_job_is():
-    """On the mean of its replications."""
-    row = consequences([run(), run()], [60_000.0, 90_000.0])
-
-    assert row.ended_s == 75
-
-
 @pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
 def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same):
     """1000 ms beside them, so a tenth is more than 100 ms."""
@@ -354,13 +277,3 @@ def test_a_job_without_committers_has_its_output_at_once():
         ("1", "100", "more than 7 s", "7"),
         ("0", "0", "at once", "0"),
     ]
-
-
-def test_overloaded_ones_are_named_the_worst_first():
-    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
-    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
-
-    assert " b and a cannot keep up before" in consequences_sentence(
-        ["a", "b"], [quick, slow], overloaded=["a", "b", "c"]
-    )
-    assert "cannot keep up" not in consequences_sentence(["a", "b"], [quick, slow], overloaded=["c"])

@@ -2,8 +2,7 @@
 
 import math
 
-from sim.results.consequences import first_uploads
-from sim.results.side_by_side import Singles, StrategyRow, singles, table, texts
+from sim.results.side_by_side import StrategyRow, singles, table, texts
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
 
@@ -14,58 +13,6 @@ def uploading(made, *, later=3, state=2_000, written=60):
     for k in range(1, later + 1):
         run.checkpoint(1000 * k, 330 + k, size=written, state=state).part("upload", "sink", 300)
     return run.load(busy=(0.1, 0.2, 0.3))
-
-
-def found(run):
-    return [int(i) for i in run.tables()["checkpoints"]["id"][first_uploads(run.tables()["checkpoints"])]]
-
-
-def test_it_writes_all_and_later_ones_little(made):
-    assert found(uploading(made)) == [1]
-
-
-def test_state_that_is_written_in_full_has_none(made):
-    """All are alike; growing, or shrinking as windows do."""
-    full = made()
-    for k, size in enumerate((2000, 2100, 40, 2000)):
-        full.checkpoint(1000 * k, 900, size=size, state=size)
-
-    assert found(full) == []
-    assert found(uploading(made, written=1500)) == []
-
-
-def test_nothing_follows_it(made):
-    """Nothing says that later ones would be smaller."""
-    assert found(uploading(made, later=0)) == []
-
-
-def test_a_job_that_restored_shared_files_has_none(made):
-    """Its first checkpoint refers to what is stored already."""
-    run = made()
-    for k in range(3):
-        run.checkpoint(1000 * k, 100, size=60 if k else 900, state=2000)
-
-    assert found(run) == []
-
-
-def test_in_flight_data_are_no_state(made):
-    """Nor do failed checkpoints and savepoints count."""
-    run = made().checkpoint(0, 900, status="FAILED", size=0, state=0)
-    run.checkpoint(500, 11_800, size=2000 + 7000, state=2000 + 7000, persisted=7000)
-    for k in range(1, 4):
-        run.checkpoint(1000 * k, 330, size=60 + 9000, state=2000 + 9000, persisted=9000)
-
-    assert found(run) == [2]
-
-
-def test_statistics_are_of_the_later_ones(made, edges):
-    """With a warm-up that leaves it out and without."""
-    run = uploading(made).tables()
-
-    for row in (summarize([run], edges), summarize([run], edges, warmup_s=0.5)):
-        assert (row.completed, row.end_to_end_p50_ms, row.end_to_end_max_ms) == (3, 332, 333)
-        assert (row.first_uploads, row.first_upload_ms, row.first_upload_bytes) == (1, 11_800, 2000)
-        assert (row.checkpointed_bytes, row.path.upload_ms) == (60, 300)
 
 
 def test_it_is_a_row_and_a_sentence(made, edges):
@@ -127,16 +74,3 @@ def test_sources_that_fall_short_are_said(made, edges):
 
     assert [row[header.index("emitted (source)")] for row in rows] == ["600/s of 100k/s", "-"]
     assert not [name for name in texts(lines[1:])[0] if name.startswith("emitted")]
-
-
-def test_single_checkpoints_exist(made):
-    """The median of two is the quicker; replications and jobs are named."""
-    run = made().checkpoint(0, 300).checkpoint(1000, 100).part("sync", "map", 70).load(busy=(0, 0, 0))
-    found = singles([run.tables()])
-    both = singles([run.tables(), made().checkpoint(0, 900).tables()])
-
-    assert (str(found.median), found.median.duration_ms, found.median.path.sync_ms) == ("checkpoint 2", 100, 70)
-    assert (str(found.slowest), found.first_upload) == ("checkpoint 1", None)
-    assert str(both.slowest) == "checkpoint 1 of replication 1"
-    assert str(both.median) == "checkpoint 1 of replication 0"
-    assert singles([made().tables()]) == Singles(None, None, None)

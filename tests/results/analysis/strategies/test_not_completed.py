@@ -1,7 +1,5 @@
 """Checkpoints that did not complete: rows of their own, with bounds, and with no part in those of the others."""
 
-import math
-
 from sim.results.not_completed import not_completed
 from sim.results.side_by_side import StrategyRow, texts
 from sim.results.summary import summarize
@@ -57,19 +55,3 @@ def test_the_end_cuts_off_any_checkpoint(made):
     ]
     assert found[0].parts_ms == {}, "its path is not over"
     assert {"fate": "interrupted", "count": 1, "async_ms": 5_000.0}.items() <= found[1].row.items()
-
-
-def test_nothing_of_them_counts_as_completed(made, edges):
-    row = summarize(
-        [
-            made()
-            .checkpoint(0, 500, status="FAILED")
-            .subtask("sink", ack=9, start_delay=7)
-            .load(busy=(0, 0, 0))
-            .tables()
-        ],
-        edges,
-    )
-
-    assert math.isnan(row.start_delay_ms)
-    assert math.isnan(row.alignment_ms)

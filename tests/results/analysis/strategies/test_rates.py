@@ -6,22 +6,10 @@ import pandas as pd
 import pytest
 
 from sim.results.rates import falls_behind, keeping_up
-from sim.results.summary import summarize
 
 
 def restarts(*rows):
     return pd.DataFrame(rows, columns=["failed", "replayed_records", "served_again"])
-
-
-def test_what_is_served_again_is_no_throughput(made, edges):
-    """Four seconds of 100/s of which 120 records were served before: 70/s.  Failures of the warm-up are not of the time observed."""
-    run = made().load(busy=(0, 0, 0)).tables() | {"recoveries": restarts((2000.0, 80, 120), (500.0, 4, 4))}
-
-    row = summarize([run], edges)
-    warm = summarize([run], edges, warmup_s=1.0)
-
-    assert (row.throughput_per_second, row.emitted_per_second, row.offered_per_second) == (69.0, 79.0, 79.0)
-    assert pytest.approx(warm.throughput_per_second) == 60.0
 
 
 def test_a_backlog_that_grows_is_overload(made, edges):
@@ -69,16 +57,6 @@ def test_a_backlog_that_grows_for_good(made, edges, backlog, triggers_s, expecte
     assert falls_behind(tables, edges) == expected
 
 
-def test_the_second_of_the_failure_itself_counts(made, edges):
-    """10 s^2 records wait after s seconds: 1440 in the 12 s before the failure, so 120/s more are due than are emitted."""
-    growing = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 10 * second**2).tables()
-    failing = growing | {"recoveries": restarts((12_000.0, 0, 0), (15_000.0, 0, 0))}
-
-    assert pytest.approx(keeping_up([failing], edges)[:3]) == (100, 220, 12)
-    assert pytest.approx(keeping_up([failing], edges, warmup_s=3.0)[:3]) == (100, 100 + (1440 - 90) / 9, 12)
-    assert pytest.approx(keeping_up([failing], edges, faults_s=[11.0])[:3]) == (100, 100 + 10 * 11, 11)
-
-
 def test_of_several_runs_the_one_that_falls_short_most_is_told(made, edges):
     slow, slower = (
         made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second, n=n: n * second).tables() for n in (20, 80)
@@ -86,15 +64,6 @@ def test_of_several_runs_the_one_that_falls_short_most_is_told(made, edges):
 
     assert pytest.approx(keeping_up([slow, slower, slow], edges)[:2]) == (100, 180)
     assert keeping_up([made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: second).tables()], edges) is None
-
-
-def test_a_backlog_that_is_worked_off_is_none(made, edges):
-    """Checkpoints hold sources up now and then; of a few seconds nothing is said."""
-    waves = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 300 * (second % 5 == 0)).tables()
-    short = made().load(busy=(0, 0, 1), seconds=7, backlog=lambda second: 50 * second).tables()
-
-    assert keeping_up([waves], edges) is None
-    assert keeping_up([short], edges) is None
 
 
 def test_a_fault_in_the_last_second_is_one_after_the_run(made, edges):

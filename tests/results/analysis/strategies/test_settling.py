@@ -59,35 +59,12 @@ def test_the_first_full_upload_is_left_out():
     assert str(found) == "10 s, until the size of checkpoints settled"
 
 
-def test_a_run_that_begins_like_it_goes_on_is_whole():
-    assert ms_of(*STEADY) == 0.0
-    assert ms_of(*((at, 500, 10) for at, _, _ in STEADY)) == 0.0
-
-
 def test_a_drift_does_not_hide_the_first_upload():
     """Metadata grows by a few bytes with each checkpoint."""
     drift = [(10_000 * k, 500, 1000 + k) for k in range(1, 12)]
 
     assert ms_of((21, 9000, 40_000), *drift) == 9999.0
     assert ms_of(*drift) == 0.0
-
-
-def test_an_extreme_that_comes_later_counts():
-    """A slow node strikes in the second checkpoint, and in no other: it is what people ask about."""
-    jam = [(at, 45_000 if k == 1 else ms, size) for k, (at, ms, size) in enumerate(STEADY)]
-
-    assert ms_of(*jam, queues=[5, 90, 6, 4, 5, 6, 4, 5]) == 0.0
-
-
-def test_queues_that_fill_and_a_backlog_that_is_caught_up_are_left_out():
-    assert ms_of(queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8]) == 3000.0
-    assert ms_of(lag=[90, 60, 40, 20, 0, 1, 0, 0, 1, 0]) == 4000.0
-    assert ms_of((21, 9000, 4000), *STEADY, queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8]) == 9999.0
-
-
-def test_what_never_settles_leaves_nothing_out():
-    """State that grows is the job's own course."""
-    assert ms_of(*((10_000 * k, 500, 100 * k) for k in range(1, 12)), queues=[1.2**k for k in range(20)]) == 0.0
 
 
 def test_a_failure_is_no_warm_up():
@@ -98,37 +75,10 @@ def test_a_failure_is_no_warm_up():
     assert ms_of(queues=[1, 2, 3, 9, 5, 9, 4, 8, 9, 5], failed=[60_000.0]) == 3000.0
 
 
-def test_only_checkpoints_that_complete_before_a_failure_settle():
-    """The large one at the beginning is none of these, or the only one."""
-    large = run((21, 9000, 4000), *STEADY)
-    large.tables["checkpoints"].loc[0, "status"] = "FAILED"
-
-    assert WarmUpEnd(0) == warm_up([large])
-    assert ms_of((21, 9000, 4000), *STEADY, failed=[5000.0]) == 0.0
-    assert ms_of((21, 9000, 4000), *STEADY, failed=[200_000.0]) == 9999.0
-
-
-def test_a_first_millisecond_is_no_warm_up():
-    """The first checkpoint is an extreme, and the next one is triggered with it: nothing is left out, for no cause."""
-    assert WarmUpEnd(0) == warm_up([run((0, 9000, 4000), (1, 500, 10), *STEADY)])
-    assert WarmUpEnd(1_000_000, "the size of checkpoints") == warm_up([run((0, 9000, 4000), (2, 502, 10), *STEADY)])
-    assert WarmUpEnd(1_000_000, "the size of checkpoints") == warm_up([run((0, 9000, 4000), (1.5, 502, 10), *STEADY)])
-
-
 def test_replications_leave_out_the_longest():
     first, second = run(queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8]), run((21, 9000, 4000), *STEADY)
 
     assert warm_up([first, second]).ns == 9_999_000_000
-
-
-def test_a_scenario_that_says_how_long_is_obeyed():
-    assert WarmUpEnd(2_000_000_000) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=2_000_000_000)])
-    assert WarmUpEnd(0) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=0)])
-
-
-@pytest.mark.parametrize("checkpoints", [[], [(21, 9000, 4000)], [(21, 9000, 4000), (10_000, 1, 1)]])
-def test_few_checkpoints_show_nothing(checkpoints):
-    assert ms_of(*checkpoints) == 0.0
 
 
 FULL, WAVES = [1000.0] * 20, [100.0, 120.0, 80.0] * 12

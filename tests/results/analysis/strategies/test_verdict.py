@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.results.side_by_side import Singles, StrategyRow, singles, texts
+from sim.results.side_by_side import Singles, StrategyRow, singles
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
 
@@ -23,41 +23,12 @@ def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):
     )
 
 
-def test_aligned_barriers_behind_queued_data(saturated, edges):
-    """The picture of backpressure: where, how busy, what the other strategy costs."""
-    lines = [
-        line("aligned", saturated(5700, 3100), edges),
-        line("unaligned", saturated(70, 0, persisted=7_600_000), edges),
-    ]
-
-    assert verdict(lines) == (
-        "Barriers of checkpoint 1 (aligned) wait behind 3.1 s of queued data in front of 'sink' (busy 99 %);"
-        " unaligned checkpoints take 70 ms instead of 5.7 s"
-        " and store 7.6 MB of in-flight data each; throughput is the same (±0 %)."
-    )
-
-
 def test_nothing_holds_barriers_up(saturated, edges):
     """Quick and equal: no strategy is praised."""
     text = verdict([line("aligned", saturated(60, 10), edges), line("unaligned", saturated(40, 0), edges)])
 
     assert text.startswith("Checkpoints take 40 ms to 60 ms: nothing holds the barriers up ('sink' busy 99 %")
     assert "differ by less than repetitions of one real job do (40 ms to 60 ms); throughput is the same" in text
-
-
-def test_storage_decides(made, edges):
-    """Equal within noise, and most of it is the asynchronous phase."""
-
-    def stored(duration):
-        run = made().checkpoint(0, duration, size=4e9)
-        return run.part("behind data", "sink", 50).part("upload", "sink", duration - 60).load(busy=(0.1, 0.2, 0.3))
-
-    text = verdict([line("aligned", stored(12_500), edges), line("unaligned", stored(12_300), edges)])
-
-    assert text.startswith(
-        "Writing 4 GB takes 12 s of the 12 s of checkpoint 1 (aligned): storage decides, not the barriers;"
-        " checkpoints take 12 s with all strategies"
-    )
 
 
 def test_a_skewed_input_decides(made, saturated, edges):
@@ -130,15 +101,6 @@ def test_each_other_wait_has_words_of_its_own(made, edges):
     )
 
 
-def test_files_of_operators_have_no_size_in_a_checkpoint(made, edges):
-    """They are written all the same."""
-    run = made().checkpoint(0, 1600, size=0).part("upload", "sink", 1440).load(busy=(0.1, 0.2, 0.3))
-
-    assert verdict([line("it", run, edges)]).startswith(
-        "Writing files takes 1.4 s of the 1.6 s of checkpoint 1: storage decides"
-    )
-
-
 def test_a_quick_median_does_not_hide_a_slow_tail(made, edges):
     """Nothing holds most barriers up; what holds up the others is said."""
     text = waiting_for(made, edges, "async work", before=60)
@@ -196,20 +158,6 @@ def test_failed_checkpoints_that_restart_the_job(made, edges, restored, expected
     assert f"checkpoints expire; {expected}" in verdict([line("aligned", stuck, edges)])
 
 
-def test_expiring_checkpoints(made, saturated, edges):
-    """No path was recorded, so no cause is told; the strategy that works is named."""
-    stuck = made().checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
-    stuck.checkpoint(4000, 4000, status="FAILED", failure="Checkpoint expired before completing.").load(
-        busy=(0.1, 0.5, 0.99), waiting=(0.9, 0, 0)
-    )
-
-    assert verdict(
-        [line("aligned", stuck, edges), line("unaligned", saturated(70, 0, persisted=5, times=3), edges)]
-    ) == (
-        "With aligned 2 of 2 checkpoints expire; unaligned completes all 3 in 70 ms and stores 5 B of in-flight data each."
-    )
-
-
 def test_a_checkpoint_expires_for_what_it_was_at(made, saturated, edges):
     """Its own path says what was too slow, whether others completed or not; the load has no part in it."""
     expired = "CHECKPOINT_EXPIRED"
@@ -239,34 +187,6 @@ def test_a_checkpoint_fails_without_its_metadata(made, edges):
 
     assert verdict([line("late", late, edges)]).endswith(
         "fail (FINALIZE_CHECKPOINT_FAILURE), because all tasks of checkpoint 1 (late) acknowledge it, and its metadata cannot be written."
-    )
-
-
-def test_an_expired_checkpoint_has_no_parts_in_the_table(made, edges):
-    """Its slowest subtask has not ended them: those of the others would look quick."""
-    run = (
-        made()
-        .checkpoint(0, 4000, status="FAILED", failure="CHECKPOINT_EXPIRED")
-        .subtask("source", ack=9, asynchronous=1)
-    )
-    header, rows = texts([line("it", run.load(busy=(0.1, 0.2, 0.3)), edges)])
-
-    assert [rows[0][header.index(name)] for name in ("alignment", "sync", "async")] == ["-", "-", "-"]
-
-
-def test_a_failed_job_comes_first(made, saturated, edges):
-    """With the reason Flink would give."""
-    stuck = (
-        made()
-        .checkpoint(0, 4000, status="FAILED", failure="Checkpoint expired before completing.")
-        .load(busy=(0.1, 0.5, 0.99))
-    )
-    failed = line("aligned", stuck, edges, status="FAILED: Exceeded checkpoint tolerable failure threshold.")
-
-    text = verdict([failed, line("unaligned", saturated(70, 0), edges)])
-
-    assert text.startswith(
-        "With aligned the job fails (Exceeded checkpoint tolerable failure threshold) after 1 of 1 checkpoints exp"
     )
 
 
@@ -341,17 +261,6 @@ def test_a_hot_subtask_is_named(saturated, edges):
     )
 
 
-def test_of_equally_quick_strategies_the_cheaper_one_is_told(saturated, edges):
-    """A hundred milliseconds are noise, gigabytes of in-flight data are not."""
-    lines = [
-        line(str(stored), saturated(ms, 5, persisted=stored), edges) for ms, stored in ((36, 7_000_000), (40, 600_000))
-    ]
-
-    assert "; 600000 checkpoints take 40 ms instead of 5.7 s and store 600 kB" in verdict(
-        [*lines, line("aligned", saturated(5700, 3100), edges)]
-    )
-
-
 def test_no_checkpoint_is_no_verdict(made, edges):
     """It says what to do."""
     text = verdict([line("aligned", made().load(busy=(0, 0, 0)), edges)])
@@ -369,17 +278,6 @@ def test_a_chain_that_stops_says_where_it_goes_on(saturated, edges):
     assert verdict([stopped, line("copied job", saturated(70, 0), edges)]).endswith(
         "files elsewhere; with copied job it goes on."
     )
-
-
-def test_what_a_restart_interrupts_is_nobodys_fault(saturated, edges):
-    """Pending when the job restarted: counted as failed, but the verdict is about the durations."""
-    restarted = saturated(5700, 0).checkpoint(
-        40_000.0, 900.0, status="FAILED", failure="CHECKPOINT_COORDINATOR_SUSPEND"
-    )
-    text = verdict([line("aligned", restarted, edges), line("unaligned", saturated(70, 9_000_000), edges)])
-
-    assert "fail" not in text
-    assert "unaligned checkpoints take" in text
 
 
 def test_checkpoints_of_which_nothing_was_recorded_have_no_cause(saturated, edges):

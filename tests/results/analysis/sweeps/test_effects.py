@@ -18,30 +18,12 @@ def grid(function):
     return table([{"a": a, "b": b, "c": c, "y": function(int(a[:-2]), int(b), int(c))} for a, b, c in points])
 
 
-def test_a_sum_divides_its_variance():
-    """Keys that do not meet: first and total are the same, and all of them make one; a key without effect has none."""
-    found = effects(grid(lambda a, b, c: a + 3 * b), ["a", "b", "c"], "y").set_index("axis")
-
-    assert found["first"].sum() == pytest.approx(1)
-    assert found["first"].tolist() == pytest.approx(found["total"].tolist())
-    assert pytest.approx(found.loc["c", "first"]) == 0
-    assert np.var([1, 2, 10]) / (np.var([1, 2, 10]) + 2.25) == pytest.approx(found.loc["a", "first"])
-
-
 def test_what_matters_only_together():
     """Exclusive or: neither key alone says anything, both together everything."""
     found = effects(grid(lambda a, b, c: float(b != c)), ["a", "b", "c"], "y").set_index("axis")
 
     assert pytest.approx(found.loc["b", "first"]) == 0
     assert pytest.approx(found.loc[["b", "c", "a"], "total"]) == [1, 1, 0]
-
-
-def test_replications_are_no_effect():
-    """Their spread is averaged away before anything is divided."""
-    once = grid(lambda a, b, c: a)
-    twice = pd.concat([once.assign(y=once["y"] + 5), once.assign(y=once["y"] - 5)])
-
-    assert effects(once, ["a", "b", "c"], "y").equals(effects(twice, ["a", "b", "c"], "y"))
 
 
 def test_a_sample_tells_first_effects():
@@ -76,17 +58,6 @@ def test_a_key_with_one_value_is_no_axis():
 
     assert sorted(found["axis"]) == ["a", "b", "c"]
     assert found["axis"].tolist()[:2] == ["a", "b"]  # the largest first
-
-
-def test_what_fails_or_takes_no_checkpoints_has_no_share():
-    """Nor do jobs without checkpoints, which a sweep runs beside its settings."""
-    once = grid(lambda a, b, c: a + b)
-    dead = once.assign(y=1e6, status="failed")
-    none = once.assign(y=-1e6, strategy="none")
-
-    assert effects(once, ["a", "b", "c"], "y").equals(
-        effects(pd.concat([once, dead, none], ignore_index=True), ["a", "b", "c"], "y")
-    )
 
 
 @pytest.mark.parametrize("function", [lambda *_: 3.0, lambda *_: np.nan])

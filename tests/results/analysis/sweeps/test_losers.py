@@ -38,18 +38,6 @@ LOAD = 10 * np.random.default_rng(1).random(WORLDS)
 NOISE = 0.3 * np.random.default_rng(2).standard_normal(WORLDS)
 
 
-def test_what_may_be_chance_stays():
-    assert out(rows(a=LOAD, b=LOAD + 0.1 + NOISE)) == {}
-    assert out(rows(a=LOAD, b=LOAD)) == {}
-
-
-def test_more_comparisons_need_clearer_differences():
-    close = rows(a=LOAD, b=LOAD + 0.3 + NOISE)
-
-    assert out(close, comparisons=1) == {("b",): "lag_s"}
-    assert out(close, comparisons=1000) == {}
-
-
 @pytest.mark.parametrize("limit", [Limit("lost_share", at_most=0.055), Limit("lost_share", at_least=0.055)])
 def test_nothing_loses_to_a_setting_that_may_break_a_limit(limit):
     """The mean is near the limit: whether the leader may win is open."""
@@ -83,26 +71,6 @@ def test_bounds_lose_and_protect_nothing():
     assert out(results) == {("a",): "lag_s"}
     assert out(early) == {}  # what b would have taken there is open
     assert out(early, Limit("lag_s", at_most=1e7)) == {("b",): "lag_s"}
-
-
-def test_seeds_are_no_windows():
-    """Twelve rows of two windows are two comparisons."""
-    worlds = rows(a=LOAD, b=LOAD + 1 + NOISE)
-    worlds.insert(2, "replication", [int(world) // 2 for world in worlds["window"]])
-    seeds = worlds.assign(window=[str(int(world) % 2) for world in worlds["window"]])
-
-    assert out(worlds) == {("b",): "lag_s"}
-    assert out(seeds) == {}
-
-
-def test_the_longest_of_a_few_checkpoints_puts_nothing_out():
-    """It is no 99th percentile, however short: only a setting with the sample leads."""
-    results = rows(a=LOAD, b=LOAD + 5 + NOISE, c=LOAD + 9).rename(columns={"lag_s": "end_to_end_p99_ms"})
-    results["completed"] = results["interval"].map({"a": 1, "b": 120, "c": 120})
-    rule, racing = Rule(("interval",), "end_to_end_p99_ms", (), 10), [("a",), ("b",), ("c",)]
-
-    assert losers_of(results, rule, racing) == {("c",): "end_to_end_p99_ms"}
-    assert {("b",), ("c",)} == set(losers_of(results.assign(completed=120), rule, racing))
 
 
 def test_a_limit_that_is_not_known_to_be_kept_puts_nothing_out():
