@@ -123,19 +123,6 @@ def test_the_scenario_is_one(path, compare):
         assert scenario.checkpoint.tolerable_failed == 1000
 
 
-def test_the_recorded_barriers_are_the_scenarios():
-    """Aligned unless the options say otherwise."""
-    loaded = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)) for path in FILES}
-    kinds = {name: str(study.scenarios[0].checkpoint.barriers) for name, study in loaded.items()}
-
-    assert {name for name in kinds if "unaligned" in name} == {
-        name for name, kind in kinds.items() if kind == "unaligned"
-    }
-    assert {name: kind for name, kind in kinds.items() if kind not in ("aligned", "unaligned")} == {
-        "p4-severe-timeout-1s": "aligned-timeout 1 s"
-    }
-
-
 def test_concurrent_checkpoints_are_not_compared():
     """Flink refuses them for unaligned checkpoints: the comparison says that it leaves them out."""
     recorded = document()
@@ -145,119 +132,6 @@ def test_concurrent_checkpoints_are_not_compared():
     assert len(loads(json.dumps(written.document)).scenarios) == 3
     assert any("one by one" in what for what in written.not_modelled)
     assert imported(document(), compare=True).not_modelled == []
-
-
-def test_a_recorded_option_wins_over_the_fixed_one():
-    """Each option stands once, under its current name."""
-    recorded = document()
-    recorded["config"]["flink"] = {
-        "execution.checkpointing.timeout": "4 s",
-        "execution.checkpointing.alignment-timeout": "1 s",
-    }
-    flink = imported(recorded).document["flink"]
-
-    assert flink["execution.checkpointing.timeout"] == "4 s"
-    assert flink["execution.checkpointing.aligned-checkpoint-timeout"] == "1 s"
-    assert "execution.checkpointing.alignment-timeout" not in flink
-
-
-def test_weights_belong_to_the_reader():
-    """Skew is drawn by the writer and felt by the readers of the keyed edge."""
-    scenario = to_document(read(DATA / "p4-skew70-aligned.json.gz")).document
-
-    assert scenario["job"]["sink"]["input"] == {"map": {"ship": "hash", "weights": [7, 1, 1, 1]}}
-    assert scenario["job"]["map"]["input"] == {"src": "hash"}
-
-
-def test_a_join_may_serve_its_inputs_differently():
-    """One service time for both inputs, or one for each; a union has but one."""
-    recorded = document("join-fastslow-aligned")
-    same = imported(recorded).document["job"]["join"]
-    recorded["config"]["nodes"][2]["serviceUs2"] = 50
-    different = imported(recorded).document["job"]["join"]
-    del recorded["config"]["nodes"][2]["kind"]
-    union = imported(recorded).document["job"]["join"]
-
-    assert (same["input"], same["service"]) == ({"a": "hash", "b": "hash"}, "2 ms")
-    assert different["input"] == {"a": {"ship": "hash", "service": "2 ms"}, "b": {"ship": "hash", "service": "50 us"}}
-    assert "service" not in different
-    assert (union["input"], union["service"]) == ({"a": "hash", "b": "hash"}, "2 ms")
-
-
-def test_records_keep_their_size_behind_the_first_hop():
-    """A source's timestamp travels one hop; whoever passes records on passes them without it."""
-    job = to_document(read(DATA / "join-slowpath-aligned.json.gz")).document["job"]
-
-    assert [job[name]["source"]["record"] for name in ("a", "b")] == ["1008 B", "1008 B"]
-    assert job["slow"]["record"] == "1 kB"
-    assert "record" not in job["join"]  # nobody reads the join
-
-
-def test_every_delay_of_a_snapshot_is_there():
-    """Before the barrier, after it, asynchronously, with a probability."""
-    vertex = with_node(1, prepareMs=2000, snapshotMs=0.5, asyncMs=300, snapProb=0.08).document["job"]["map"]
-
-    delays = {"pre-barrier": "2 s", "sync": "500 us", "async": "300 ms", "probability": "8 %"}
-    assert delays | {"operator-state": "329 B"} == vertex["snapshot"]
-
-
-def test_storage_delays_and_slow_files_are_there():
-    """Latencies add, the share is exact, what is unlimited is not mentioned."""
-    recorded = document()
-    recorded["config"]["fs"] = {
-        "readBytesPerSec": 2e7,
-        "createMs": 5,
-        "closeMs": 200,
-        "slowProb": 0.02,
-        "slowFactor": 20,
-    }
-
-    assert imported(recorded).document["storage"] == {
-        "read-bandwidth": "20 MB/s",
-        "file-latency": "205 ms",
-        "metadata-latency": "5 ms",
-        "slow": {"share": "2 %", "factor": 20},
-    }
-
-
-def test_flink_1_is_another_profile():
-    """1.20 has configurable buffers, its constants differ."""
-    recorded = document() | {"flink_version": "1.20.3"}
-    recorded["config"]["flink"]["taskmanager.network.memory.buffers-per-channel"] = "4"
-    scenario = imported(recorded).document
-
-    assert scenario["cluster"]["profile"] == "1.20"
-    assert scenario["flink"]["taskmanager.network.memory.buffers-per-channel"] == "4"
-
-
-def test_asynchronous_io_has_its_latency_and_capacity():
-    """Behind a source the records keep their timestamp; the requests' file has a header of its own."""
-    map_ = with_node(1, kind="asyncwait", latencyMs=100, capacity=20, serviceUs=0, stateKeys=0).document["job"]["map"]
-
-    assert map_["async-io"] == {"latency": "100 ms", "capacity": 20}
-    assert "record" not in map_
-    assert map_["snapshot"] == {"operator-state": "678 B"}
-
-
-def test_a_cascade_lets_records_go_when_they_are_committed():
-    job = with_node(2, commit="cascade", commitMs=30).document["job"]
-
-    assert job["sink"]["commit"] == {"emits": "on-commit", "time": "30 ms"}
-    assert with_node(1, commit="cascade").document["job"]["map"]["commit"] == {"emits": "on-commit"}
-
-
-def test_service_that_is_partly_constant():
-    vertex = with_node(1, serviceJitter=0.25).document["job"]["map"]
-
-    assert vertex["service"] == {"shifted-exponential": {"mean": "100 us", "cv": "0.25"}}
-
-
-def test_exponential_service_and_fan_out():
-    """Jitter 1 is an exponential distribution; selectivity is records out per record in."""
-    vertex = with_node(1, serviceJitter=1, selectivity=0.5).document["job"]["map"]
-
-    assert vertex["service"] == {"exponential": "100 us"}
-    assert vertex["fan-out"] == "0.5"
 
 
 def test_transactions_and_what_a_commit_costs():
